@@ -1,0 +1,7 @@
+"""Two-tower models and unbiased learning to rank: simulation, click models, fitting, judging.
+
+The library knows nothing of Snakemake and names no paper.
+Importing this package imports nothing heavy, so that a Snakefile may.
+"""
+
+__version__ = "0.1.0"

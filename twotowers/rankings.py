@@ -1,0 +1,141 @@
+"""Ragged lists of documents per query, and their parquet form.
+
+One row is one query-document pair. Rows of a query are contiguous; `document` is the
+document's 0-based number within its query in the source file, and stays with it when
+lists are truncated or reordered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twotowers.artefacts import atomic
+from twotowers.errors import InputError
+
+COLUMNS = ("query", "document", "label", "features")
+
+
+@dataclass(frozen=True)
+class Rankings:
+    """Documents of queries, with relevance labels and features.
+
+    Attributes:
+        query: [rows] int64, the query id of each row; rows of one query are contiguous.
+        document: [rows] int32, the document's 0-based number within its query.
+        label: [rows] float32, graded relevance.
+        features: [rows, width] float32.
+    """
+
+    query: np.ndarray
+    document: np.ndarray
+    label: np.ndarray
+    features: np.ndarray
+
+    def __post_init__(self):
+        rows = len(self.query)
+        if not rows == len(self.document) == len(self.label) == len(self.features):
+            raise InputError("the columns of a ranking have different lengths")
+        if rows and len(np.unique(self.query)) != len(self.offsets) - 1:
+            raise InputError("rows of one query must be contiguous", field="query")
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """[queries + 1] int64: rows offsets[i]:offsets[i + 1] belong to the i-th query."""
+        changes = np.flatnonzero(np.diff(self.query)) + 1
+        return np.concatenate([[0], changes, [len(self.query)]]).astype(np.int64)
+
+    @property
+    def queries(self) -> np.ndarray:
+        """[queries] int64: query ids in order of appearance."""
+        return self.query[self.offsets[:-1]]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """[queries] int64: number of documents of each query."""
+        return np.diff(self.offsets)
+
+    def take(self, rows: np.ndarray) -> Rankings:
+        """The given rows (index array or mask), in the given order."""
+        return Rankings(
+            self.query[rows], self.document[rows], self.label[rows], self.features[rows]
+        )
+
+
+def pad(values: np.ndarray, offsets: np.ndarray, length: int) -> np.ndarray:
+    """Lay ragged rows out as a rectangle, zeros behind the end of each list.
+
+    Args:
+        values: [rows, ...].
+        offsets: [queries + 1] row offsets.
+        length: the rectangle's list length; no list may be longer.
+
+    Returns:
+        [queries, length, ...] of the same dtype.
+    """
+    lengths = np.diff(offsets)
+    if len(lengths) and lengths.max() > length:
+        raise InputError(f"a list of {lengths.max()} documents does not fit into {length}")
+    padded = np.zeros((len(lengths), length, *values.shape[1:]), values.dtype)
+    padded[mask(lengths, length)] = values
+    return padded
+
+
+def mask(lengths: np.ndarray, length: int) -> np.ndarray:
+    """[queries, length] bool: True where the padded rectangle holds a document."""
+    return np.arange(length) < np.asarray(lengths)[:, None]
+
+
+def write_rankings(rankings: Rankings, path: str | Path) -> None:
+    """Write the four columns to parquet; features as a fixed-size list of float32."""
+    features = np.ascontiguousarray(rankings.features, dtype=np.float32)
+    columns = {
+        "query": pa.array(rankings.query, pa.int64()),
+        "document": pa.array(rankings.document, pa.int32()),
+        "label": pa.array(rankings.label, pa.float32()),
+        "features": pa.FixedSizeListArray.from_arrays(
+            pa.array(features.ravel(), pa.float32()), features.shape[1]
+        ),
+    }
+    with atomic(path) as temporary:
+        # Features are near-incompressible floats: dictionary encoding would only cost time.
+        pq.write_table(
+            pa.table(columns),
+            temporary,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=["query", "document", "label"],
+        )
+
+
+def read_rankings(path: str | Path) -> Rankings:
+    """Read what `write_rankings` wrote.
+
+    Raises:
+        InputError: a column is missing or has another type.
+    """
+    table = pq.read_table(path)
+    for column in COLUMNS:
+        if column not in table.column_names:
+            raise InputError(
+                "the column is missing", path=path, field=column, expected=", ".join(COLUMNS)
+            )
+    features = table["features"].combine_chunks()
+    if not pa.types.is_fixed_size_list(features.type):
+        raise InputError(
+            f"has type {features.type}",
+            path=path,
+            field="features",
+            expected="a fixed-size list of float32",
+        )
+    values = features.flatten().to_numpy(zero_copy_only=False)
+    return Rankings(
+        query=table["query"].to_numpy(),
+        document=table["document"].to_numpy(),
+        label=table["label"].to_numpy(),
+        features=values.reshape(-1, features.type.list_size),
+    )
