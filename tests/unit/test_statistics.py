@@ -1,0 +1,84 @@
+"""Means and intervals over seeds, against scipy; selection of rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from twotowers.statistics import BAND, compare, from_moments, interval, over_seeds, select
+
+
+def long_form(values: dict[str, list[float]]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {"lane": lane, "position": pd.NA, "seed": seed, "value": value}
+            for lane, series in values.items()
+            for seed, value in enumerate(series)
+        ]
+    ).astype({"position": "Int64"})
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_interval_is_scipys(n, level):
+    sample = np.random.default_rng(n).normal(size=n)
+    expected = stats.ttest_1samp(sample, 0).confidence_interval(level)
+    low, high = interval(sample.mean(), sample.std(ddof=1), n, level=level)
+    np.testing.assert_allclose([low, high], [expected.low, expected.high])
+
+
+def test_interval_of_three_in_closed_form():
+    # With 2 degrees of freedom, t = (2p - 1) / sqrt(2 p (1 - p)).
+    t = 0.95 / np.sqrt(2 * 0.975 * 0.025)
+    low, high = interval(5.0, 2.0, 3)
+    np.testing.assert_allclose([low, high], [5 - t * 2 / np.sqrt(3), 5 + t * 2 / np.sqrt(3)])
+
+
+def test_one_observation_has_no_interval():
+    low, high = interval([1.0, 1.0], [np.nan, 0.5], [1, 3])
+    assert np.isnan([low[0], high[0]]).all()
+    assert np.isfinite([low[1], high[1]]).all()
+
+
+def test_over_seeds_agrees_with_from_moments():
+    results = long_form({"a": [1.0, 2.0, 4.0], "b": [3.0]})
+    summary = over_seeds(results, ["lane", "position"])
+    assert list(summary.columns) == ["lane", "position", *BAND]
+    moments = pd.DataFrame(
+        {"lane": ["a"], "value": [7 / 3], "sd": [np.std([1, 2, 4], ddof=1)], "n": 3}
+    )
+    pd.testing.assert_frame_equal(
+        summary.loc[summary["lane"] == "a", BAND], from_moments(moments, ["lane"])[BAND]
+    )
+    assert summary.loc[summary["lane"] == "b", "n"].item() == 1
+
+
+def test_over_seeds_refuses_an_ambiguous_group():
+    results = pd.concat([long_form({"a": [1.0]}), long_form({"a": [2.0]})])
+    with pytest.raises(ValueError, match="a seed occurs twice"):
+        over_seeds(results, ["lane"])
+
+
+def test_compare_names_the_source_and_takes_nothing_published():
+    results = long_form({"a": [1.0, 3.0], "b": [5.0, 6.0]})
+    published = pd.DataFrame({"lane": ["a"], "value": [2.5], "sd": [0.1], "n": [3]})
+    both = compare(results, published, ["lane"], lane="a")
+    assert both["source"].tolist() == ["reproduced", "published"]
+    assert both["value"].tolist() == [2.0, 2.5]
+    alone = compare(results, published, ["lane"], lane="b")
+    assert alone["source"].tolist() == ["reproduced"]
+    assert compare(results, published, ["lane"], lane="c").columns.tolist() == both.columns.tolist()
+
+
+def test_select_by_text_number_and_list():
+    frame = pd.DataFrame(
+        {
+            "name": ["x", "y", "z"],
+            "tau": np.array([0, 0.333, 1], dtype=np.float32),
+            "position": pd.array([1, None, 2], dtype="Int64"),
+        }
+    )
+    assert select(frame, name="y")["name"].tolist() == ["y"]
+    assert select(frame, tau=(0.333, 1))["name"].tolist() == ["y", "z"]
+    assert select(frame, position=2, name=["x", "z"])["name"].tolist() == ["z"]
+    assert select(frame, tau=0.5).empty
