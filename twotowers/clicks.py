@@ -1,0 +1,207 @@
+"""Click logs: simulated as counts or as sessions, written to and read from parquet.
+
+Given query, document and position, clicks of the position-based and two-tower users are
+independent. So the impressions and clicks of each (query, document, position) cell are
+sufficient statistics: binomials drawn per cell are distributed exactly as the sum of
+the clicks of a session-by-session simulation, at a cost that does not grow with the
+number of sessions. What does need one draw a session is the uniformly random ranking
+(the sum of random permutation matrices has no closed form); it is drawn once and
+shared by every policy and temperature, which leaves each log's own distribution as it
+is and makes the logs of one seed comparable (common random numbers).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from twotowers.errors import check_range
+
+CHUNK = 100_000
+"""Sessions whose random rankings are in memory at a time (25 documents: 60 MB)."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Impressions and clicks of one log, dense over cells.
+
+    Attributes:
+        impressions: [queries, documents, positions] integers.
+        clicks: the same shape, at most `impressions`.
+    """
+
+    impressions: np.ndarray
+    clicks: np.ndarray
+
+    @property
+    def sessions(self) -> np.ndarray:
+        """[queries] sessions of each query: every session shows one document first."""
+        return self.impressions[..., 0].sum(-1)
+
+
+class Traffic:
+    """The part of a simulation that policies share: who searches, and the random rankings.
+
+    Args:
+        lengths: [queries] documents of each query.
+        sessions: number of sessions; each picks its query uniformly.
+        temperatures: every temperature that will be asked for, each in [0, 1].
+        length: positions on the page.
+        rng: source of randomness.
+
+    Attributes:
+        visits: [queries] sessions of each query.
+    """
+
+    def __init__(
+        self,
+        lengths: np.ndarray,
+        *,
+        sessions: int,
+        temperatures: list[float],
+        length: int,
+        rng: np.random.Generator,
+    ):
+        for temperature in temperatures:
+            check_range(temperature, field="temperature", low=0, high=1)
+        queries = len(lengths)
+        self.lengths, self.length = np.asarray(lengths), length
+        self.visits = rng.multinomial(sessions, np.full(queries, 1 / queries))
+        self.shuffled = {0.0: np.zeros((queries, length, length), np.int64)}
+        edges = sorted({0.0, *temperatures})
+        # A session with u ~ U(0, 1) is shuffled at every temperature above u: sessions are
+        # split once by where u falls, and each temperature adds those since the one before.
+        shares = np.diff([*edges, 1.0])
+        groups = rng.multinomial(self.visits, shares / shares.sum())
+        for number, (below, temperature) in enumerate(zip(edges, edges[1:], strict=False)):
+            added = shuffled_impressions(groups[:, number], self.lengths, length, rng=rng)
+            self.shuffled[temperature] = self.shuffled[below] + added
+
+    def impressions(self, order: np.ndarray, temperature: float) -> np.ndarray:
+        """Impressions under an epsilon-greedy policy: shuffled with probability `temperature`.
+
+        Args:
+            order: [queries, positions] the list index of the document that the policy puts
+                at each position; entries behind the end of a list are ignored.
+            temperature: one of those given to the constructor.
+
+        Returns:
+            [queries, documents, positions] int64.
+        """
+        counts = self.shuffled[float(temperature)].copy()
+        greedy = self.visits - counts[..., 0].sum(-1)
+        query, position = np.nonzero(np.arange(self.length) < self.lengths[:, None])
+        counts[query, order[query, position], position] += greedy[query]
+        return counts
+
+
+def shuffled_impressions(
+    sessions: np.ndarray, lengths: np.ndarray, length: int, *, rng: np.random.Generator
+) -> np.ndarray:
+    """Impressions of sessions that each show a uniformly random ranking.
+
+    Args:
+        sessions: [queries] sessions of each query.
+        lengths: [queries] documents of each query, at most `length`.
+        length: positions on the page.
+        rng: source of randomness.
+
+    Returns:
+        [queries, length documents, length positions] int64.
+    """
+    cells = np.zeros(len(lengths) * length * length, np.int64)
+    for size in np.unique(lengths):
+        log = np.repeat(np.flatnonzero(lengths == size), sessions[lengths == size])
+        for start in range(0, len(log), CHUNK):
+            query = log[start : start + CHUNK]
+            documents = random_rankings(len(query), size, rng=rng)
+            cell = (query[:, None] * length + documents) * length + np.arange(size)
+            # Sessions are sorted by query, so a chunk touches a short run of cells only.
+            first, last = query[0] * length**2, (query[-1] + 1) * length**2
+            cells[first:last] += np.bincount(cell.ravel() - first, minlength=last - first)
+    return cells.reshape(len(lengths), length, length)
+
+
+def random_rankings(sessions: int, size: int, *, rng: np.random.Generator) -> np.ndarray:
+    """[sessions, size] uint8: independent uniformly random permutations of 0..size-1."""
+    identity = np.broadcast_to(np.arange(size, dtype=np.uint8), (sessions, size))
+    return rng.permuted(identity, axis=1)
+
+
+def simulate_clicks(
+    impressions: np.ndarray, probability: np.ndarray, *, rng: np.random.Generator
+) -> np.ndarray:
+    """Clicks of each cell, binomial in its impressions.
+
+    Args:
+        impressions: [queries, documents, positions].
+        probability: the same shape, P(click) of each cell.
+        rng: source of randomness.
+
+    Returns:
+        [queries, documents, positions] int64.
+    """
+    clicks = np.zeros_like(impressions)
+    shown = np.nonzero(impressions)
+    clicks[shown] = rng.binomial(impressions[shown], probability[shown])
+    return clicks
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """A log session by session, for losses and models that look at a whole page.
+
+    Attributes:
+        query: [sessions] index of the query.
+        documents: [sessions, positions] list index of the document at each position.
+        clicks: [sessions, positions] bool.
+        where: [sessions, positions] bool, False behind the end of a list.
+    """
+
+    query: np.ndarray
+    documents: np.ndarray
+    clicks: np.ndarray
+    where: np.ndarray
+
+    def counts(self, queries: int) -> Counts:
+        """The same log as impressions and clicks per cell."""
+        length = self.documents.shape[1]
+        cell = (self.query[:, None] * length + self.documents) * length + np.arange(length)
+
+        def count(selected):
+            total = np.bincount(cell[selected], minlength=queries * length * length)
+            return total.reshape(queries, length, length)
+
+        return Counts(count(self.where), count(self.where & self.clicks))
+
+
+def simulate_sessions(
+    order: np.ndarray,
+    probability: np.ndarray,
+    lengths: np.ndarray,
+    *,
+    sessions: int,
+    temperature: float,
+    rng: np.random.Generator,
+) -> Sessions:
+    """The plain simulation, one session after the other (Hager et al. 2025, Section 7).
+
+    Args:
+        order: [queries, positions] the policy's ranking, as in `Traffic.impressions`.
+        probability: [queries, documents, positions] P(click) of each cell.
+        lengths: [queries] documents of each query.
+        sessions: number of sessions, queries drawn uniformly.
+        temperature: probability in [0, 1] that a session's ranking is uniformly random.
+        rng: source of randomness.
+    """
+    check_range(temperature, field="temperature", low=0, high=1)
+    queries, length = order.shape
+    query = np.sort(rng.integers(queries, size=sessions))
+    where = np.arange(length) < np.asarray(lengths)[query, None]
+    documents = order[query].copy()
+    for row in np.flatnonzero(rng.random(sessions) < temperature):
+        size = lengths[query[row]]
+        documents[row, :size] = rng.permutation(size)
+    chance = probability[query[:, None], documents, np.arange(length)]
+    return Sessions(query, documents, (rng.random(chance.shape) < chance) & where, where)

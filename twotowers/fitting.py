@@ -1,0 +1,194 @@
+"""Gradient fits: one compiled program that trains all lanes on data that stays on the device.
+
+Lanes share the batches (so that features are read once for all of them) and differ in
+parameters, click log and weighting. Each has its own early stopping: a lane that has
+stopped keeps its best parameters while the others go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+from twotowers.errors import InputError, check_range
+from twotowers.objectives import Lane
+
+EVALUATION_BATCH = 256
+"""Units evaluated at a time, which bounds the memory of a validation pass."""
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How to train.
+
+    Attributes:
+        learning_rate: of AdamW.
+        weight_decay: of AdamW, decoupled; applies to every parameter.
+        batch: units (queries or sessions) per step.
+        steps: steps per epoch, after which the validation loss is taken.
+        epochs: at most this many.
+        patience: epochs without improvement before a lane stops.
+        min_delta: smallest decrease of the validation loss that counts as improvement.
+    """
+
+    learning_rate: float
+    batch: int
+    steps: int
+    epochs: int
+    patience: int
+    min_delta: float
+    weight_decay: float = field(default=1e-4)
+
+    def __post_init__(self):
+        for name in ("batch", "steps", "epochs", "patience"):
+            check_range(getattr(self, name), field=name, low=1, high=10**9)
+        check_range(self.learning_rate, field="learning_rate", low=1e-9, high=10)
+        check_range(self.weight_decay, field="weight_decay", low=0, high=10)
+        check_range(self.min_delta, field="min_delta", low=0, high=10)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The outcome per lane.
+
+    Attributes:
+        graph: the model's NNX graph definition.
+        state: its parameters at the lowest validation loss; leaves [lanes, ...].
+        loss: [lanes] that validation loss.
+        epochs: [lanes] epochs trained.
+        history: [epochs, lanes] validation loss after each epoch, NaN once a lane stopped.
+    """
+
+    graph: nnx.GraphDef
+    state: nnx.State
+    loss: np.ndarray
+    epochs: np.ndarray
+    history: np.ndarray
+
+    def model(self, lane: int) -> nnx.Module:
+        """The fitted model of one lane."""
+        return nnx.merge(self.graph, jax.tree.map(lambda leaf: leaf[lane], self.state))
+
+
+def fit(model, train, validation, lanes: Lane, settings: FitSettings, *, seed: int) -> Fit:
+    """Train one copy of `model` per lane.
+
+    Args:
+        model: an NNX module; every lane starts from its parameters.
+        train: the objective to minimise (see `twotowers.objectives`).
+        validation: the objective that decides when to stop and which parameters to keep.
+        lanes: leaves [lanes].
+        settings: see `FitSettings`.
+        seed: orders the batches (and draws dropout masks).
+
+    Raises:
+        InputError: the loss of a lane is not finite.
+    """
+    graph, state = nnx.split(model)
+    outcome = _train(graph, state, train, validation, lanes, jax.random.key(seed), settings)
+    state, loss, epochs, history = outcome
+    if not np.isfinite(loss).all():
+        raise InputError(
+            f"lanes {np.flatnonzero(~np.isfinite(loss)).tolist()} did not reach a finite "
+            "validation loss",
+            field="fit",
+            expected="finite features and counts, and a learning rate that is not too large",
+        )
+    return Fit(graph, state, np.asarray(loss), np.asarray(epochs), np.asarray(history))
+
+
+@partial(jax.jit, static_argnames=("graph", "settings"))
+def _train(graph, state, train, validation, lanes, key, settings):
+    optimizer = optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay)
+    count = lanes.log.shape[0]
+    params = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), state)
+
+    def batch_loss(params, index, lane, key):
+        return train.losses(nnx.merge(graph, params), index, lane, key).mean()
+
+    def lane_step(params, optimizer_state, index, lane, key):
+        gradient = jax.grad(batch_loss)(params, index, lane, key)
+        updates, optimizer_state = optimizer.update(gradient, optimizer_state, params)
+        return optax.apply_updates(params, updates), optimizer_state
+
+    all_lanes_step = jax.vmap(lane_step, in_axes=(0, 0, None, 0, None))
+
+    def step(carry, batch):
+        index, key = batch
+        return all_lanes_step(*carry, index, lanes, key), None
+
+    def validate(params):
+        return jax.vmap(partial(mean_loss, graph, objective=validation))(params, lane=lanes)
+
+    def epoch(carry):
+        number, params, optimizer_state, best, best_loss, bad, running, epochs, history = carry
+        order, dropout = jax.random.split(jax.random.fold_in(key, number))
+        batches = batch_order(order, train.units, settings.batch, settings.steps)
+        keys = jax.random.split(dropout, settings.steps)
+        (params, optimizer_state), _ = jax.lax.scan(
+            step, (params, optimizer_state), (batches, keys)
+        )
+        loss = validate(params)
+        better = running & (loss < best_loss - settings.min_delta)
+        keep = partial(jax.tree.map, lambda new, old: jnp.where(_like(better, new), new, old))
+        best, best_loss = keep(params, best), jnp.where(better, loss, best_loss)
+        bad = jnp.where(better, 0, bad + 1)
+        history = history.at[number].set(jnp.where(running, loss, jnp.nan))
+        epochs = epochs + running
+        running = running & (bad < settings.patience)
+        return number + 1, params, optimizer_state, best, best_loss, bad, running, epochs, history
+
+    def unfinished(carry):
+        return (carry[0] < settings.epochs) & carry[-3].any()
+
+    zeros = jnp.zeros(count, jnp.int32)
+    start = (
+        jnp.int32(0),
+        params,
+        jax.vmap(optimizer.init)(params),
+        params,
+        jnp.full(count, jnp.inf),
+        zeros,
+        jnp.ones(count, bool),
+        zeros,
+        jnp.full((settings.epochs, count), jnp.nan),
+    )
+    _, _, _, best, best_loss, _, _, epochs, history = jax.lax.while_loop(unfinished, epoch, start)
+    return best, best_loss, epochs, history
+
+
+def batch_order(key: jax.Array, units: int, batch: int, steps: int) -> jax.Array:
+    """[steps, batch] unit indices: random passes over all units, one after the other.
+
+    Within the call no unit is used once more than any other is by more than one.
+    """
+    passes = -(-steps * batch // units)
+    order = jax.vmap(partial(jax.random.permutation, x=units))(jax.random.split(key, passes))
+    return order.reshape(-1)[: steps * batch].reshape(steps, batch)
+
+
+def mean_loss(graph, params, lane: Lane, *, objective) -> jax.Array:
+    """The objective at the given parameters: mean loss over all units, without dropout."""
+    chunk = min(EVALUATION_BATCH, objective.units)
+    chunks = -(-objective.units // chunk)
+    # The last chunk wraps around; `counted` leaves the repeated units out of the mean.
+    index = (jnp.arange(chunks * chunk) % objective.units).reshape(chunks, chunk)
+    counted = (jnp.arange(chunks * chunk) < objective.units).reshape(chunks, chunk)
+    model = nnx.merge(graph, params)
+
+    def add(total, batch):
+        index, counted = batch
+        return total + jnp.where(counted, objective.losses(model, index, lane), 0).sum(), None
+
+    total, _ = jax.lax.scan(add, jnp.float32(0), (index, counted))
+    return total / objective.units
+
+
+def _like(flags: jax.Array, leaf: jax.Array) -> jax.Array:
+    return flags.reshape(flags.shape + (1,) * (leaf.ndim - 1))

@@ -1,0 +1,108 @@
+"""Logging policies: who ranked the documents that users saw (Hager et al. 2025, Section 7)."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from twotowers.errors import InputError, check_range, nearest
+from twotowers.fitting import FitSettings, fit
+from twotowers.objectives import LabelLoss, Lane
+from twotowers.rankings import Rankings, mask, pad
+from twotowers.towers import DeepTower, LinearTower
+
+RANKERS = ("expert", "linear", "deep")
+NOISE_HIGH = 4.0
+DROPOUT = 0.1
+
+
+class LinearRanker(nnx.Module):
+    """A linear score with an intercept, unlike the linear relevance tower, as published."""
+
+    def __init__(self, width: int, *, rngs: nnx.Rngs):
+        self.tower = LinearTower(width, rngs=rngs)
+        self.intercept = nnx.Param(jnp.zeros(()))
+
+    def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[..., width] features -> [...] scores; `key` is accepted for symmetry, not used."""
+        return self.tower(features) + self.intercept[...]
+
+
+def train_ranker(
+    name: str, rankings: Rankings, relevance: np.ndarray, settings: FitSettings, *, seed: int
+):
+    """Train the logging policy's ranker on all relevance labels of the training queries.
+
+    Early stopping watches the training loss, as published: the policy is meant to be the
+    strongest that features allow, not to generalise.
+
+    Args:
+        name: 'linear', 'deep', or 'expert', which needs no training.
+        rankings: the training queries.
+        relevance: [rows] the labels to regress on, in [0, 4].
+        settings: how to train.
+        seed: initialises the ranker, orders its batches, draws its dropout.
+
+    Returns:
+        score(rankings, relevance) -> [rows] float32 scores; higher ranks first.
+
+    Raises:
+        InputError: the name is unknown.
+    """
+    if name == "expert":
+        return lambda rankings, relevance: relevance
+    rngs = nnx.Rngs(seed)
+    width = rankings.features.shape[1]
+    build = {
+        "linear": lambda: LinearRanker(width, rngs=rngs),
+        "deep": lambda: DeepTower(width, dropout=DROPOUT, rngs=rngs),
+    }
+    if name not in build:
+        raise InputError(f"{name!r} is unknown", field="ranker", expected=nearest(name, RANKERS))
+    length = rankings.lengths.max()
+    objective = LabelLoss(
+        features=jnp.asarray(pad(rankings.features, rankings.offsets, length)),
+        labels=jnp.asarray(pad(relevance, rankings.offsets, length)),
+        where=jnp.asarray(mask(rankings.lengths, length)),
+    )
+    lane = Lane(log=jnp.zeros(1, jnp.int32), weighted=jnp.zeros(1, bool))
+    model = fit(build[name](), objective, objective, lane, settings, seed=seed).model(0)
+    return lambda rankings, relevance: np.asarray(model(jnp.asarray(rankings.features)))
+
+
+def policy_scores(
+    scores: np.ndarray, strength: float, *, rng: np.random.Generator
+) -> np.ndarray:
+    """Scores of a policy of the given strength (Eq. 25).
+
+    Noise is drawn once per query-document pair: the policy stays deterministic. The sign
+    is on the ranker's score only, as in the published code; the printed formula also
+    flips the noise, which has the same distribution up to a constant.
+
+    Args:
+        scores: [rows] the ranker's scores, about [0, 4].
+        strength: 1 the ranker itself, 0 random, -1 the ranker upside down.
+        rng: source of the noise, U(0, 4).
+
+    Returns:
+        [rows] float64.
+    """
+    check_range(strength, field="strength", low=-1, high=1)
+    noise = rng.uniform(0, NOISE_HIGH, len(scores))
+    return strength * scores.astype(float) + (1 - abs(strength)) * noise
+
+
+def ranking_order(scores: np.ndarray, where: np.ndarray, *, tiebreak: np.ndarray) -> np.ndarray:
+    """The list index of the document at each position, best first.
+
+    Args:
+        scores: [queries, documents].
+        where: [queries, documents] bool, False on padding, which ranks last.
+        tiebreak: [queries, documents] orders documents of equal score, lowest first.
+
+    Returns:
+        [queries, positions] int64.
+    """
+    return np.lexsort((tiebreak, np.where(where, -scores, np.inf)), axis=-1)

@@ -1,0 +1,71 @@
+"""What makes a document relevant to the simulated user.
+
+Hager et al. 2025, Section 7, Eqs. 23 and 24: annotated labels, or a synthetic function
+of the features plus noise, brought to the annotations' range [0, 4].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twotowers.errors import InputError, nearest
+
+HIGHEST = 4.0
+NOISE = 0.2
+HIDDEN = 16
+
+
+def relevance(
+    name: str, labels: np.ndarray, features: np.ndarray, *, seed: int, split: str
+) -> np.ndarray:
+    """Relevance of each document in [0, 4].
+
+    The weights of a synthetic function are the same for all splits of a seed; its noise
+    is not. Scaling uses the percentiles of the split itself, as the published code does.
+
+    Args:
+        name: 'annotated', 'linear' (Eq. 23) or 'deep' (Eq. 24).
+        labels: [rows] annotated relevance in [0, 4].
+        features: [rows, width].
+        seed: draws weights and noise.
+        split: name of the split, which draws its own noise.
+
+    Returns:
+        [rows] float32.
+
+    Raises:
+        InputError: the name is unknown.
+    """
+    if name == "annotated":
+        return labels.astype(np.float32)
+    if name not in SYNTHETIC:
+        raise InputError(
+            f"{name!r} is unknown",
+            field="relevance",
+            expected=nearest(name, ["annotated", *SYNTHETIC]),
+        )
+    scores = SYNTHETIC[name](features, np.random.default_rng(seed))
+    noise = np.random.default_rng([seed, *split.encode()]).normal(0, NOISE, len(scores))
+    return rescale(scores + noise)
+
+
+def linear(features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """w x with standard normal w (Eq. 23, before the noise): [rows, width] -> [rows]."""
+    return features @ rng.standard_normal(features.shape[1])
+
+
+def deep(features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """w2 tanh(W1 x + b1) + b2, 16 hidden units, all standard normal (Eq. 24, before the noise)."""
+    first = rng.standard_normal((features.shape[1], HIDDEN))
+    first_bias = rng.standard_normal(HIDDEN)
+    second = rng.standard_normal(HIDDEN)
+    return np.tanh(features @ first + first_bias) @ second + rng.standard_normal()
+
+
+SYNTHETIC = {"linear": linear, "deep": deep}
+
+
+def rescale(scores: np.ndarray) -> np.ndarray:
+    """Clip to the 5th and 95th percentile, then map those to 0 and 4: [rows] -> float32 [rows]."""
+    low, high = np.percentile(scores, [5, 95])
+    return (HIGHEST * (np.clip(scores, low, high) - low) / (high - low)).astype(np.float32)

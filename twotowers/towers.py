@@ -1,0 +1,103 @@
+"""Relevance and bias towers (Flax NNX), and the additive two-tower model.
+
+Architectures and initialisation are those of Hager et al. 2025, Section 7 and its
+published code: Flax's defaults everywhere.
+"""
+
+from __future__ import annotations
+
+import jax
+from flax import nnx
+
+from twotowers.errors import InputError, nearest
+
+
+class LinearTower(nnx.Module):
+    """One weight per feature, no intercept."""
+
+    def __init__(self, width: int, *, rngs: nnx.Rngs):
+        self.layer = nnx.Linear(width, 1, use_bias=False, rngs=rngs)
+
+    def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[..., width] features -> [...] logits; `key` is accepted for symmetry, not used."""
+        return self.layer(features)[..., 0]
+
+
+class DeepTower(nnx.Module):
+    """Two hidden layers of 32 ELU units, with dropout while training if asked for."""
+
+    def __init__(self, width: int, *, hidden: int = 32, dropout: float = 0.0, rngs: nnx.Rngs):
+        self.first = nnx.Linear(width, hidden, rngs=rngs)
+        self.second = nnx.Linear(hidden, hidden, rngs=rngs)
+        self.last = nnx.Linear(hidden, 1, rngs=rngs)
+        self.dropout = dropout
+
+    def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[..., width] features -> [...] logits; without a `key` nothing is dropped."""
+        keys = [None, None] if key is None else jax.random.split(key)
+        hidden = self._drop(nnx.elu(self.first(features)), keys[0])
+        hidden = self._drop(nnx.elu(self.second(hidden)), keys[1])
+        return self.last(hidden)[..., 0]
+
+    def _drop(self, hidden: jax.Array, key: jax.Array | None) -> jax.Array:
+        if key is None or not self.dropout:
+            return hidden
+        kept = jax.random.bernoulli(key, 1 - self.dropout, hidden.shape)
+        return hidden * kept / (1 - self.dropout)
+
+
+class EmbeddingTower(nnx.Module):
+    """One logit per query-document pair, looked up by its number."""
+
+    def __init__(self, pairs: int, *, rngs: nnx.Rngs):
+        self.logits = nnx.Embed(pairs, 1, rngs=rngs)
+
+    def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[...] pair numbers -> [...] logits; `key` is accepted for symmetry, not used."""
+        return self.logits(pairs)[..., 0]
+
+
+class TwoTowers(nnx.Module):
+    """Click logit = bias of the position + relevance of the document (Eq. 1).
+
+    Attributes:
+        relevance: a tower that maps inputs [..., documents, *] to logits [..., documents].
+        bias: [positions, 1] embedding, the position bias logits.
+    """
+
+    def __init__(self, relevance: nnx.Module, positions: int, *, rngs: nnx.Rngs):
+        self.relevance = relevance
+        self.bias = nnx.Embed(positions, 1, rngs=rngs)
+
+    @property
+    def position_bias(self) -> jax.Array:
+        """[positions] examination logits theta, identified up to a constant (Section 4.2)."""
+        return self.bias.embedding[...][:, 0]
+
+    def __call__(self, inputs: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """Click logits of each document at each position: [..., documents, positions]."""
+        return self.relevance(inputs, key)[..., :, None] + self.position_bias
+
+
+def two_towers(tower: str, *, width: int, pairs: int, positions: int, seed: int) -> TwoTowers:
+    """A freshly initialised two-tower model.
+
+    Args:
+        tower: 'linear', 'deep' or 'embedding'.
+        width: features per document (linear, deep).
+        pairs: number of query-document pairs (embedding).
+        positions: positions on the page.
+        seed: initialises all parameters.
+
+    Raises:
+        InputError: the tower is unknown.
+    """
+    rngs = nnx.Rngs(seed)
+    build = {
+        "linear": lambda: LinearTower(width, rngs=rngs),
+        "deep": lambda: DeepTower(width, rngs=rngs),
+        "embedding": lambda: EmbeddingTower(pairs, rngs=rngs),
+    }
+    if tower not in build:
+        raise InputError(f"{tower!r} is unknown", field="tower", expected=nearest(tower, build))
+    return TwoTowers(build[tower](), positions, rngs=rngs)
