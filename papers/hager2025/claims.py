@@ -129,7 +129,7 @@ def error_remains(results: pd.DataFrame, setting: str) -> Judgement:
     over = {"temperature": (0, 1), "position": (10,)}
     error = bias_errors(results, over, **where)[10].abs()
     return decide(
-        f"|err@10| {_by_temperature(error)}; ratio {number(error[1] / error[0], 2)}",
+        f"|err@10| {_by_temperature(error)}",
         {
             "above .05 at tau 1": error[1] > 0.05,
             "at tau 1 less than half that at tau 0": error[1] < error[0] / 2,
@@ -183,8 +183,7 @@ def deep_harmless(results: pd.DataFrame) -> Judgement:
     ).unstack("strength")  # fmt: skip
     deep, expert = ndcg.max(axis="columns") - ndcg.min(axis="columns")
     return decide(
-        f"range of nDCG@10 over alpha: deep {number(deep, 4)}, expert {number(expert, 4)}; "
-        f"ratio {number(deep / expert, 2)}",
+        f"range of nDCG@10 over alpha: deep {number(deep, 4)}, expert {number(expert, 4)}",
         {"deep's range less than a third of the expert's": deep < expert / 3},
     )
 
@@ -192,12 +191,12 @@ def deep_harmless(results: pd.DataFrame) -> Judgement:
 def bias_without_loss(results: pd.DataFrame, setting: str) -> Judgement:
     """Claim 10: a clearly more biased model may rank as well.
 
-    The paper says that ranking performance does not always correspond to bias. "Not always" asks
-    for a counterexample, not for a correlation: nDCG@10 may fall with bias on the whole, and does.
-    The measure is the largest excess of |error at position 10| of one lane over another that
-    does not come with a loss in nDCG@10. Both thresholds are those of other claims. Were nDCG@10
-    a reliable guide, no two lanes would differ in bias by more than .1 yet not in nDCG@10 by
-    more than .005. The rank correlation is told alongside, and is not judged.
+    The paper says that ranking performance does not always correspond to the bias of Figs. 3 and
+    6. "Not always" asks for a counterexample, not for a correlation: nDCG@10 may well fall with
+    bias on the whole. The measure is the largest excess of |error at position 10| of one lane
+    over another that does not come with a loss in nDCG@10; both thresholds are those of other
+    claims. Were nDCG@10 a reliable guide, no two lanes would differ in bias by more than .1 yet
+    not in nDCG@10 by more than .005. How many such pairs there are is told, and is not judged.
     """
     lanes = {"strength": STRENGTHS, "temperature": TEMPERATURES}
     where = {"setting": setting, "weighting": "none"}
@@ -205,15 +204,14 @@ def bias_without_loss(results: pd.DataFrame, setting: str) -> Judgement:
     ndcg = seed_means(results, lanes, metric="ndcg@10", **where).loc[error.index]
     excess = np.subtract.outer(error.to_numpy(), error.to_numpy())
     loss = np.subtract.outer(ndcg.to_numpy(), ndcg.to_numpy()).T
-    excess = np.where(loss <= NDCG_LOSS, excess, -np.inf)
-    worse, better = np.unravel_index(excess.argmax(), excess.shape)
-    correlation = error.corr(ndcg, method="spearman")  # NaN if all lanes rank alike
+    unpunished = np.where(loss <= NDCG_LOSS, excess, 0)
+    worse, better = np.unravel_index(unpunished.argmax(), excess.shape)
     return decide(
         f"|err@10| {number(error.iloc[worse])} ({_lane(error.index[worse])}) against "
         f"{number(error.iloc[better])} ({_lane(error.index[better])}), "
         f"nDCG@10 {number(ndcg.iloc[worse], 4)} against {number(ndcg.iloc[better], 4)}; "
-        f"rank correlation {number(correlation, 2)}",
-        {"a lane more biased by .1 loses at most .005 nDCG@10": excess.max() > BIAS_GAP},
+        f"so in {(unpunished > BIAS_GAP).sum()} of {(excess > BIAS_GAP).sum()} pairs",
+        {"a lane more biased by .1 loses at most .005 nDCG@10": unpunished.max() > BIAS_GAP},
     )
 
 

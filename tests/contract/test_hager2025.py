@@ -1,0 +1,154 @@
+"""Hager et al. (2025): the judges on the authors' own numbers, and what the items draw."""
+
+from functools import partial
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from papers.hager2025 import published
+from papers.hager2025.claims import CLAIMS, MISFIT
+from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge, judge_all
+from twotowers.statistics import select
+
+matplotlib.use("agg")
+
+AUTHORS = published.results()
+JUDGED = {claim.id: claim for claim in CLAIMS}
+ALL_POSITIONS = tuple(range(1, 26))
+
+
+def synthetic(seeds: int = 3) -> pd.DataFrame:
+    """Results as ours would be: the published means with noise of a size that seeds have."""
+    noise = np.random.default_rng(0)
+    scale = {"position_bias": 0.005, "ndcg@10": 0.0005, "nll": 0.001, "policy_ndcg@10": 0.001}
+    frames = []
+    for seed in range(2021, 2021 + seeds):
+        error = noise.normal(scale=AUTHORS["metric"].map(scale))
+        reference = (AUTHORS["metric"] == "position_bias") & (AUTHORS["position"] == 1)
+        error[reference.to_numpy(dtype=bool)] = 0
+        frames.append(AUTHORS.assign(seed=seed, value=AUTHORS["value"] + error))
+    return pd.concat(frames, ignore_index=True)
+
+
+def altered(change, **where) -> pd.DataFrame:
+    """The authors' results with `change(selected rows)` in place of the selected values."""
+    results = AUTHORS.copy()
+    rows = select(results, **where)
+    assert len(rows), where
+    results.loc[rows.index, "value"] = change(rows)
+    return results
+
+
+def truth(rows: pd.DataFrame) -> pd.Series:
+    return -np.log(rows["position"].astype(float))
+
+
+def mirrored(rows: pd.DataFrame) -> pd.Series:
+    return 2 * truth(rows) - rows["value"]
+
+
+def off(rows: pd.DataFrame) -> pd.Series:
+    return rows["value"] + 0.3 * (rows["position"] > 1)
+
+
+def of_lane(rows: pd.DataFrame, **lane) -> np.ndarray:
+    """The values of the same rows in another lane."""
+    columns = ["setting", "strength", "temperature", "weighting", "metric", "position"]
+    wanted = rows[columns].assign(**lane).astype(AUTHORS[columns].dtypes)
+    return wanted.merge(AUTHORS, on=columns, how="left")["value"].to_numpy()
+
+
+def constant(rows: pd.DataFrame) -> float:
+    return 0.7
+
+
+def following_bias(rows: pd.DataFrame) -> np.ndarray:
+    bias = of_lane(rows, metric="position_bias", position=10)
+    return 1 - np.abs(bias + np.log(10))
+
+
+BIAS = {"metric": "position_bias", "strength": 1, "weighting": "none"}
+INVERSE = {**BIAS, "strength": -1}
+WEIGHTED = {**BIAS, "weighting": "ips"}
+NDCG = {"metric": "ndcg@10"}
+MISFITS = list(MISFIT.values())
+FITS = ["fit-linear", "fit-deep"]
+
+MUTATIONS = [
+    ("1", off, {**BIAS, "setting": FITS, "temperature": 0}),
+    ("1", off, {**BIAS, "setting": FITS, "temperature": 1, "position": 25}),
+    ("2", truth, {**BIAS, "setting": "fit-embedding", "temperature": 0}),
+    ("2", off, {**BIAS, "setting": "fit-embedding", "temperature": 0.666}),
+    ("3", off, {**INVERSE, "setting": FITS, "temperature": 0.333}),
+    ("4", truth, {**BIAS, "setting": MISFITS, "temperature": 0}),
+    ("4", mirrored, {**BIAS, "setting": MISFITS}),
+    ("4", partial(of_lane, temperature=0.666), {**BIAS, "setting": MISFITS, "temperature": 0.333}),
+    ("5", truth, {**BIAS, "setting": MISFITS, "temperature": 1}),
+    ("5", truth, {**BIAS, "setting": MISFITS, "temperature": 0}),
+    ("6", truth, {**INVERSE, "setting": MISFITS, "temperature": 0}),
+    ("6", mirrored, {**INVERSE, "setting": MISFITS}),
+    ("6", partial(of_lane, temperature=0), {**INVERSE, "setting": MISFITS, "temperature": 0.333}),
+    ("7", partial(of_lane, weighting="none"), {**WEIGHTED, "setting": MISFITS}),
+    ("7", truth, {**WEIGHTED, "setting": MISFITS, "temperature": 0}),
+    ("7", truth, {**WEIGHTED, "setting": MISFITS, "temperature": [0.333, 0.666, 1]}),
+    ("8", constant, {**NDCG, "setting": "example-expert"}),
+    ("8", partial(of_lane, strength=0), {**NDCG, "setting": "example-expert", "strength": -1}),
+    ("9", partial(of_lane, setting="example-expert"), {**NDCG, "setting": "example-deep"}),
+    ("10", following_bias, {**NDCG, "setting": MISFITS}),
+]
+
+
+def parts_of(number: str) -> list[str]:
+    return [name for name in JUDGED if name.rstrip("abc") == number]
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_the_authors_numbers_bear_out_their_claims(name):
+    assert judge(JUDGED[name], AUTHORS).verdict == REPRODUCED
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_seed_noise_does_not_change_a_verdict(seeds):
+    table = judge_all(CLAIMS, synthetic(seeds), AUTHORS)
+    assert set(table["verdict"]) == {REPRODUCED}
+    assert (table["authors"] != "").all()
+
+
+def test_claims_have_unique_names_and_are_fully_told():
+    assert len(JUDGED) == len(CLAIMS)
+    for claim in CLAIMS:
+        assert all((claim.item, claim.statement, claim.where, claim.expected))
+
+
+@pytest.mark.parametrize(("number", "change", "where"), MUTATIONS)
+def test_every_judge_can_fail(number, change, where):
+    for name in parts_of(number):
+        assert judge(JUDGED[name], altered(change, **where)).verdict == NOT_REPRODUCED, name
+
+
+def test_every_claim_has_a_mutation():
+    assert {number for number, *_ in MUTATIONS} == {name.rstrip("abc") for name in JUDGED}
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_a_judge_without_its_data_says_so(name):
+    deterministic = select(AUTHORS, temperature=0).index
+    for results in (AUTHORS.iloc[:0], AUTHORS.drop(index=deterministic)):
+        judgement = judge(JUDGED[name], results)
+        assert judgement.verdict == NOT_TESTABLE
+        assert "no results" in judgement.reason
+
+
+def test_published_results_are_complete_and_named_as_ours():
+    bands = published.bands()
+    assert set(bands["setting"]) == set(published.SETTINGS.values())
+    per_lane = bands.groupby(["setting", "strength", "temperature", "weighting"])["metric"]
+    # 25 positions, two rankings and a likelihood in every lane: 164 lanes.
+    assert per_lane.size().eq(28).all()
+    assert per_lane.ngroups == 164
+    assert bands["value"].notna().all()
+    assert bands["n"].eq(3).all()
+    one = select(bands, setting="fit-linear", strength=1, temperature=0, position=5)
+    assert one["value"].item() == pytest.approx(-1.557, abs=1e-3)
