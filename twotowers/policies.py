@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pyarrow.parquet as pq
 from flax import nnx
 
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.fitting import FitSettings, fit
+from twotowers.logs import Pairs
 from twotowers.objectives import LabelLoss, Lane
 from twotowers.rankings import Rankings, mask, pad
 from twotowers.towers import DeepTower, LinearTower
@@ -106,3 +111,45 @@ def ranking_order(scores: np.ndarray, where: np.ndarray, *, tiebreak: np.ndarray
         [queries, positions] int64.
     """
     return np.lexsort((tiebreak, np.where(where, -scores, np.inf)), axis=-1)
+
+
+def ranks(scores: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """[rows] int32: 1-based rank of each document within its query; ties in row order."""
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    order = np.lexsort((-scores, query))
+    result = np.empty(len(scores), np.int32)
+    result[order] = np.arange(len(scores)) - offsets[query] + 1
+    return result
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a log needs of one split of a policy file.
+
+    Attributes:
+        pairs: the query-document pairs.
+        relevance: [rows] float32 in [0, 4].
+        score: [rows] float32, the ranker's.
+    """
+
+    pairs: Pairs
+    relevance: np.ndarray
+    score: np.ndarray
+
+
+def read_policy(path: str | Path, split: str) -> Policy:
+    """Read one split of a policy file.
+
+    Raises:
+        InputError: the file lacks the split.
+    """
+    table = pq.read_table(path, filters=[("split", "=", split)])
+    if not len(table):
+        raise InputError(f"has no rows of split {split!r}", path=path, field="split")
+    query = table["query"].to_numpy()
+    offsets = np.concatenate([[0], np.flatnonzero(np.diff(query)) + 1, [len(query)]])
+    return Policy(
+        pairs=Pairs(query, table["document"].to_numpy(), offsets),
+        relevance=table["relevance"].to_numpy(),
+        score=table["score"].to_numpy(),
+    )

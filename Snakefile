@@ -1,0 +1,58 @@
+# What is built: every item of every paper, the claims, and the page that shows them.
+import os
+import sys
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+sys.path.insert(0, workflow.basedir)
+
+from twotowers.experiments import SPLITS, check_config, load_experiment
+from twotowers.provenance import code_digest, code_version
+
+
+configfile: "config.yaml"
+
+
+include: "rules/common.smk"
+
+
+check_config(config)
+EXPERIMENTS = {key: load_experiment(key, config) for key in config["papers"]}
+RESULTS = f"{config['results']}/{config['scale']}"
+FIGURES = config["figures"]
+
+# Jobs inherit these; all of them are about running well, none about what is computed.
+os.environ["PYTHONPATH"] = workflow.basedir
+os.environ.setdefault("PYTHONHASHSEED", "0")
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.abspath(".cache/jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+# One thread a job: jobs run side by side, and sums do not depend on the number of cores.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+)
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+
+wildcard_constraints:
+    dataset="[^/]+",
+    split="|".join(SPLITS),
+    paper="[^/]+",
+    seed=r"\d+",
+
+
+rule all:
+    input:
+        f"{FIGURES}/index.html",
+    default_target: True
+
+
+include: "rules/datasets.smk"
+include: "rules/policies.smk"
+include: "rules/clicks.smk"
+include: "rules/fits.smk"
+include: "rules/items.smk"
+include: "rules/report.smk"

@@ -1,0 +1,20 @@
+# Click logs: every strength and temperature of a log, every split, in one job per seed.
+
+
+rule clicks:
+    input:
+        policy=lambda wildcards: policy_file(wildcards.paper, wildcards.log, wildcards.seed),
+    output:
+        ensure(f"{RESULTS}/clicks/{{paper}}/{{dataset}}/{{log}}/{{seed}}.parquet", non_empty=True),
+    params:
+        code=code("scripts/simulate_clicks.py"),
+        strengths=lambda wildcards: experiment(wildcards).logs[wildcards.log]["strengths"],
+        temperatures=lambda wildcards: experiment(wildcards).logs[wildcards.log]["temperatures"],
+        queries=lambda wildcards: experiment(wildcards).logs[wildcards.log].get("queries"),
+        sessions=lambda wildcards: experiment(wildcards).sessions,
+        positions=lambda wildcards: experiment(wildcards).positions,
+        seed=lambda wildcards: int(wildcards.seed),
+    log:
+        f"{RESULTS}/logs/clicks/{{paper}}/{{dataset}}/{{log}}/{{seed}}.log",
+    script:
+        "../scripts/simulate_clicks.py"

@@ -1,0 +1,49 @@
+# Fits: one job per setting and seed, with all its conditions as lanes; and studies.
+
+
+def fit_inputs(wildcards):
+    paper = experiment(wildcards)
+    log = paper.settings[wildcards.setting]["log"]
+    return {
+        **rankings(paper.dataset),
+        "policy": policy_file(wildcards.paper, log, wildcards.seed),
+        "clicks": clicks_file(wildcards.paper, log, wildcards.seed),
+    }
+
+
+def setting(wildcards):
+    paper = experiment(wildcards)
+    setting = paper.settings[wildcards.setting]
+    log = paper.logs[setting["log"]]
+    return {
+        **setting,
+        "temperatures": log["temperatures"],
+        "queries": log.get("queries"),
+        "training": paper.training[setting["tower"]],
+        "positions": paper.positions,
+    }
+
+
+rule fit:
+    input:
+        unpack(fit_inputs),
+    output:
+        ensure(f"{RESULTS}/fits/{{paper}}/{{setting}}/{{seed}}.parquet", non_empty=True),
+    params:
+        code=code("scripts/fit_towers.py"),
+        paper=lambda wildcards: wildcards.paper,
+        name=lambda wildcards: wildcards.setting,
+        setting=setting,
+        seed=lambda wildcards: int(wildcards.seed),
+    wildcard_constraints:
+        setting="|".join(
+            name for paper in EXPERIMENTS.values() for name in paper.settings
+        ),
+    log:
+        f"{RESULTS}/logs/fits/{{paper}}/{{setting}}/{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/fits/{{paper}}/{{setting}}/{{seed}}.tsv"
+    resources:
+        gpu=1,
+    script:
+        "../scripts/fit_towers.py"

@@ -1,0 +1,73 @@
+"""A policy's scores -> click counts of every strength, temperature and split."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twotowers.clicks import Counts, Traffic, simulate_clicks
+from twotowers.experiments import SPLITS
+from twotowers.logs import LaneLog, write_logs
+from twotowers.policies import policy_scores, ranking_order, read_policy
+from twotowers.rankings import mask, pad
+from twotowers.users import click_probability, position_bias
+
+
+def main(
+    inputs,
+    outputs,
+    *,
+    strengths: list[float],
+    temperatures: list[float],
+    queries: str | None,
+    sessions: dict[str, int],
+    positions: int,
+    seed: int,
+):
+    policies = {split: read_policy(inputs.policy, queries or split) for split in SPLITS}
+    logs = (
+        log
+        for split, policy in policies.items()
+        for log in simulate(
+            split,
+            policy,
+            strengths=strengths,
+            temperatures=temperatures,
+            sessions=sessions[split],
+            positions=positions,
+            seed=seed,
+        )
+    )
+    write_logs(outputs[0], logs, {split: policy.pairs for split, policy in policies.items()})
+
+
+def simulate(split, policy, *, strengths, temperatures, sessions, positions, seed):
+    """Yield the log of each lane; a lane's clicks do not depend on which others there are."""
+    pairs = policy.pairs
+    where = mask(pairs.lengths, positions)
+    relevance = pad(policy.relevance, pairs.offsets, positions)
+    chance = click_probability(relevance[..., None], position_bias(positions))
+    stream = [seed, *split.encode()]
+    traffic = Traffic(
+        pairs.lengths,
+        sessions=sessions,
+        temperatures=temperatures,
+        length=positions,
+        rng=np.random.default_rng(stream),
+    )
+    for strength in strengths:
+        rng = np.random.default_rng([*stream, 1])
+        scores = pad(policy_scores(policy.score, strength, rng=rng), pairs.offsets, positions)
+        order = ranking_order(scores, where, tiebreak=rng.random(scores.shape))
+        for temperature in temperatures:
+            impressions = traffic.impressions(order, temperature)
+            lane = [round(1000 * (strength + 1)), round(1000 * temperature)]
+            clicks = simulate_clicks(
+                impressions, chance, rng=np.random.default_rng([*stream, 2, *lane])
+            )
+            yield LaneLog(split, strength, temperature, Counts(impressions, clicks))
+
+
+if "snakemake" in globals():
+    from runner import run
+
+    run(main, snakemake)  # noqa: F821

@@ -1,0 +1,160 @@
+"""Configuration and experiments as data: read, checked, and expanded for one scale.
+
+Needs PyYAML and jsonschema only, so that a Snakefile can use it from a lean environment.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+
+import jsonschema
+import yaml
+
+from twotowers.errors import InputError, nearest
+
+ROOT = Path(__file__).resolve().parents[1]
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One paper's experiment at one scale.
+
+    Attributes:
+        key: the paper's folder name.
+        title, citation, dataset, positions, top: as in its experiment.yaml.
+        seeds: one job per method and seed.
+        sessions: simulated sessions per split.
+        rankers, training: named training settings, with the scale's overrides applied.
+        logs, settings, studies, items: as in its experiment.yaml; strengths and
+            weightings of settings are filled in.
+    """
+
+    key: str
+    title: str
+    citation: str
+    dataset: str
+    positions: int
+    top: int
+    seeds: list[int]
+    sessions: dict[str, int]
+    rankers: dict[str, dict]
+    training: dict[str, dict]
+    logs: dict[str, dict]
+    settings: dict[str, dict]
+    studies: dict[str, dict]
+    items: dict[str, dict]
+
+
+def check_config(config: dict, path: str | Path = "config.yaml") -> dict:
+    """Return `config` if it follows config/schema.yaml, else say what is wrong and where.
+
+    Raises:
+        InputError: an unknown key (the nearest valid one is offered), a wrong type or value.
+    """
+    _validate(config, ROOT / "config" / "schema.yaml", path)
+    for name in [*config["replace"], *config["replace"].values()]:
+        if name not in config["datasets"]:
+            raise InputError(
+                f"{name!r} is unknown",
+                path=path,
+                field="replace",
+                expected=nearest(name, config["datasets"]),
+            )
+    return config
+
+
+def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
+    """Read papers/<paper>/experiment.yaml and settle it for the configured scale.
+
+    Raises:
+        InputError: the paper is unknown, or its experiment refers to something undeclared.
+    """
+    known = [path.parent.name for path in (root / "papers").glob("*/experiment.yaml")]
+    if paper not in known:
+        raise InputError(f"{paper!r} is unknown", field="papers", expected=nearest(paper, known))
+    path = root / "papers" / paper / "experiment.yaml"
+    raw = read_yaml(path)
+    _validate(raw, ROOT / "config" / "experiment.schema.yaml", path)
+    raw = copy.deepcopy(raw)
+    scale = raw.pop("scales")[config["scale"]]
+    for section in ("training", "studies"):
+        for name, changes in scale.get(section, {}).items():
+            _reference(name, raw[section], path, f"scales.{config['scale']}.{section}")
+            raw[section][name] |= changes
+    dataset = config["replace"].get(raw["dataset"], raw["dataset"])
+    _reference(dataset, config["datasets"], path, "dataset")
+    for name, setting in raw["settings"].items():
+        _reference(setting["log"], raw["logs"], path, f"settings.{name}.log")
+        _reference(setting["tower"], raw["training"], path, f"settings.{name}.tower")
+        log = raw["logs"][setting["log"]]
+        setting.setdefault("strengths", log["strengths"])
+        setting.setdefault("weightings", ["none"])
+        for strength in setting["strengths"]:
+            if strength not in log["strengths"]:
+                raise InputError(
+                    f"strength {strength} is not one of log {setting['log']!r}",
+                    path=path,
+                    field=f"settings.{name}.strengths",
+                    expected=f"some of {log['strengths']}",
+                )
+    for name, item in raw["items"].items():
+        for need in item["needs"]:
+            known = {**raw["settings"], **raw["studies"]}
+            _reference(need, known, path, f"items.{name}.needs")
+    return Experiment(
+        key=paper,
+        **{**raw, "dataset": dataset},
+        seeds=scale["seeds"],
+        sessions=scale["sessions"],
+    )
+
+
+def read_yaml(path: str | Path) -> dict:
+    """The mapping in a YAML file; tags that build objects are refused.
+
+    Raises:
+        InputError: the file is not YAML, or not a mapping.
+    """
+    try:
+        content = yaml.safe_load(Path(path).read_text())
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise InputError(
+            f"not YAML: {getattr(error, 'problem', error)}",
+            path=path,
+            line=mark.line + 1 if mark else None,
+        ) from error
+    if not isinstance(content, dict):
+        raise InputError(f"holds a {type(content).__name__}", path=path, expected="a mapping")
+    return content
+
+
+def _reference(name: str, known, path: Path, field: str) -> None:
+    if name not in known:
+        raise InputError(
+            f"{name!r} is not declared", path=path, field=field, expected=nearest(name, known)
+        )
+
+
+def _validate(content: dict, schema: Path, path: str | Path) -> None:
+    validator = jsonschema.Draft202012Validator(yaml.safe_load(schema.read_text()))
+    error = jsonschema.exceptions.best_match(validator.iter_errors(content))
+    if error is None:
+        return
+    field = ".".join(map(str, error.absolute_path)) or None
+    if error.validator == "additionalProperties" and error.schema.get("properties"):
+        valid = error.schema["properties"]
+        unknown = next(key for key in error.instance if key not in valid)
+        raise InputError(
+            f"unknown setting {unknown!r}", path=path, field=field, expected=nearest(unknown, valid)
+        )
+    expected = {
+        "enum": lambda: f"one of {', '.join(map(repr, error.validator_value))}",
+        "minimum": lambda: f"at least {error.validator_value}",
+        "maximum": lambda: f"at most {error.validator_value}",
+        "type": lambda: f"a value of type {error.validator_value}",
+    }.get(error.validator)
+    raise InputError(error.message, path=path, field=field, expected=expected and expected())

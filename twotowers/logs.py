@@ -1,0 +1,198 @@
+"""Click counts on disk: one parquet file per simulated log, one row group per lane and split.
+
+A row is a cell that was shown at least once. Readers that know nothing of this module
+see an ordinary table with the columns split, strength, temperature, query, document,
+position, impressions, clicks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twotowers.artefacts import atomic
+from twotowers.clicks import Counts
+from twotowers.errors import InputError
+from twotowers.rankings import mask
+
+SCHEMA = pa.schema(
+    [
+        ("split", pa.string()),
+        ("strength", pa.float64()),
+        ("temperature", pa.float64()),
+        ("query", pa.int64()),
+        ("document", pa.int32()),
+        ("position", pa.int32()),
+        ("impressions", pa.int64()),
+        ("clicks", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The query-document pairs of one split, in the order of its lists.
+
+    Attributes:
+        query: [rows] query ids; rows of one query are contiguous.
+        document: [rows] document numbers.
+        offsets: [queries + 1] row offsets of the queries.
+    """
+
+    query: np.ndarray
+    document: np.ndarray
+    offsets: np.ndarray
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """[queries] documents of each query."""
+        return np.diff(self.offsets)
+
+
+@dataclass(frozen=True)
+class LaneLog:
+    """The counts of one split under one policy."""
+
+    split: str
+    strength: float
+    temperature: float
+    counts: Counts
+
+
+def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs]) -> None:
+    """Write the logs of all lanes and splits.
+
+    Args:
+        path: the parquet file.
+        logs: one per lane and split; consumed one at a time.
+        pairs: the pairs of each split, against which counts are laid out.
+    """
+    with (
+        atomic(path) as temporary,
+        pq.ParquetWriter(temporary, SCHEMA, compression="zstd", compression_level=1) as writer,
+    ):
+        for log in logs:
+            writer.write_table(_table(log, pairs[log.split]), row_group_size=2**26)
+
+
+def _table(log: LaneLog, pairs: Pairs) -> pa.Table:
+    impressions, clicks = log.counts.impressions, log.counts.clicks
+    length = impressions.shape[-1]
+    cell = np.flatnonzero(impressions)
+    pair, position = np.divmod(cell.astype(np.int32), np.int32(length))
+    row = np.zeros(impressions.shape[:2], np.int32)
+    row[mask(pairs.lengths, length)] = np.arange(len(pairs.query))
+    row = row.ravel()[pair]
+    columns = [
+        pa.repeat(pa.scalar(log.split), len(cell)),
+        pa.repeat(pa.scalar(float(log.strength)), len(cell)),
+        pa.repeat(pa.scalar(float(log.temperature)), len(cell)),
+        pairs.query[row],
+        pairs.document[row],
+        position + np.int32(1),
+        impressions.ravel()[cell],
+        clicks.ravel()[cell],
+    ]
+    arrays = [pa.array(column) for column in columns]
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)
+
+
+def read_logs(
+    path: str | Path,
+    lanes: list[tuple[float, float]],
+    *,
+    split: str,
+    pairs: Pairs,
+    length: int,
+) -> Counts:
+    """The counts of the given lanes, laid out densely.
+
+    Args:
+        path: the parquet file.
+        lanes: (strength, temperature) of each lane wanted.
+        split: the split wanted.
+        pairs: the pairs of that split.
+        length: documents per list and positions per page of the dense layout.
+
+    Returns:
+        Counts with arrays [lanes, queries, length, length], in the smallest unsigned type
+        that holds them.
+
+    Raises:
+        InputError: a lane is missing, or a row names a pair or position that is not there.
+    """
+    with pq.ParquetFile(path) as file:
+        groups = {_lane(file, group): group for group in range(file.num_row_groups)}
+        chosen = []
+        for lane in lanes:
+            if (split, *lane) not in groups:
+                raise InputError(
+                    f"no lane with split {split}, strength {lane[0]}, temperature {lane[1]}",
+                    path=path,
+                    expected=f"one of {sorted(groups)}",
+                )
+            chosen.append(groups[split, *lane])
+        highest = max(_statistics(file, group, "impressions").max for group in chosen)
+        shape = (len(lanes), len(pairs.lengths), length, length)
+        impressions, clicks = (np.zeros(shape, np.min_scalar_type(highest)) for _ in range(2))
+        lookup = _Lookup(pairs, length, path)
+        for number, group in enumerate(chosen):
+            table = file.read_row_group(group, SCHEMA.names[3:])
+            cell = lookup.cells(*(table[name].to_numpy() for name in SCHEMA.names[3:6]))
+            impressions[number].reshape(-1)[cell] = table["impressions"].to_numpy()
+            clicks[number].reshape(-1)[cell] = table["clicks"].to_numpy()
+    if (clicks > impressions).any():
+        raise InputError("more clicks than impressions", path=path, field="clicks")
+    return Counts(impressions, clicks)
+
+
+def _statistics(file: pq.ParquetFile, group: int, column: str):
+    return file.metadata.row_group(group).column(SCHEMA.names.index(column)).statistics
+
+
+def _lane(file: pq.ParquetFile, group: int) -> tuple[str, float, float]:
+    return tuple(_statistics(file, group, name).max for name in SCHEMA.names[:3])
+
+
+class _Lookup:
+    """Finds the dense cell of (query, document, position) rows."""
+
+    def __init__(self, pairs: Pairs, length: int, path: str | Path):
+        query = np.repeat(np.arange(len(pairs.lengths)), pairs.lengths)
+        rank = np.arange(len(pairs.query)) - pairs.offsets[query]
+        key = self._key(pairs.query, pairs.document)
+        self.order = np.argsort(key)
+        self.key, self.first_cell = key[self.order], ((query * length + rank) * length)[self.order]
+        self.length, self.path = length, path
+
+    @staticmethod
+    def _key(query: np.ndarray, document: np.ndarray) -> np.ndarray:
+        return query.astype(np.int64) << 24 | document
+
+    def cells(self, query, document, position) -> np.ndarray:
+        """[rows] flat indices into [queries, documents, positions]."""
+        key = self._key(query, document)
+        # Rows of one pair stand together, so pairs are looked up once a run, not once a row.
+        starts = np.concatenate([[True], key[1:] != key[:-1]]) if len(key) else np.zeros(0, bool)
+        found = np.minimum(np.searchsorted(self.key, key[starts]), len(self.key) - 1)
+        unknown = self.key[found] != key[starts]
+        if unknown.any():
+            row = np.flatnonzero(starts)[unknown][0]
+            raise InputError(
+                f"query {query[row]}, document {document[row]} is not in the rankings",
+                path=self.path,
+                field="document",
+            )
+        if len(position) and not (1 <= position.min() and position.max() <= self.length):
+            raise InputError(
+                f"positions reach from {position.min()} to {position.max()}",
+                path=self.path,
+                field="position",
+                expected=f"1 to {self.length}",
+            )
+        return self.first_cell[found][np.cumsum(starts) - 1] + position - 1

@@ -1,0 +1,100 @@
+"""What a result came from: the code it used and the version of the project.
+
+Standard library only, so that a Snakefile can use it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import subprocess
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from twotowers.experiments import ROOT
+
+PACKAGES = ("twotowers", "papers")
+
+
+def code_version(root: Path = ROOT) -> str:
+    """The commit checked out, with '-dirty' where files differ from it; 'unknown' without git."""
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def code_digest(*sources: str | Path, root: Path = ROOT) -> str:
+    """A digest of the given files and of every module of the project that they import.
+
+    Python files count by their syntax tree without docstrings: a reworded comment or
+    docstring changes no result and so no digest.
+
+    Args:
+        sources: paths relative to `root`.
+        root: the project's folder.
+    """
+    files = sorted(_closure([root / source for source in sources], root))
+    digests = "".join(f"{path.relative_to(root)} {_digest(path)}\n" for path in files)
+    return hashlib.sha256(digests.encode()).hexdigest()[:16]
+
+
+def _closure(paths: Iterable[Path], root: Path) -> set[Path]:
+    found, waiting = set(), list(paths)
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting.extend(_imports(path, root))
+    return found
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), filename=str(path))
+
+
+@cache
+def _imports(path: Path, root: Path) -> list[Path]:
+    """The project's files that one file imports, templates of a package counted as imported."""
+    if path.suffix != ".py":
+        return []
+    names = set()
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return [file for name in sorted(names) for file in _files(name, root)]
+
+
+def _files(module: str, root: Path) -> Iterator[Path]:
+    if module.split(".")[0] not in PACKAGES:
+        return
+    path = root.joinpath(*module.split("."))
+    for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+        if candidate.is_file():
+            yield candidate
+
+
+@cache
+def _digest(path: Path) -> str:
+    if path.suffix != ".py":
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    tree = _tree(path)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and _is_docstring(body[0]):
+            body[0] = ast.Pass()
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
