@@ -1,0 +1,300 @@
+"""The LETOR reader, against a naive parser, quirks, broken files, and the real files."""
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from twotowers.datasets import letor
+from twotowers.datasets.letor import read_letor
+from twotowers.errors import InputError
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+real_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason="real data: ../shared/data is not on this machine"
+)
+
+
+def write(tmp_path, text) -> Path:
+    path = tmp_path / "letor.txt"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def naive(text: str, width: int):
+    """The format in ten lines: the reference that the fast reader must equal."""
+    rows = {}
+    for line in text.replace("\r", "").split("\n"):
+        tokens = line.split("#")[0].split()
+        if not tokens:
+            continue
+        features = np.zeros(width, np.float32)
+        for pair in tokens[2:]:
+            index, value = pair.split(":")
+            features[int(index) - 1] = np.float32(float(value))
+        query = int(tokens[1].removeprefix("qid:"))
+        rows.setdefault(query, []).append((np.float32(tokens[0]), features))
+    return rows
+
+
+def assert_equal_to_naive(rankings, rows):
+    assert rankings.queries.tolist() == list(rows)
+    assert rankings.lengths.tolist() == [len(documents) for documents in rows.values()]
+    documents = [document for documents in rows.values() for document in documents]
+    np.testing.assert_array_equal(rankings.label, [label for label, _ in documents])
+    # Text to float32 goes through float64 in Python, directly in the reader: the two may
+    # round the last bit differently.
+    np.testing.assert_array_max_ulp(
+        rankings.features, np.array([features for _, features in documents]), maxulp=1
+    )
+    expected = np.concatenate([np.arange(length) for length in rankings.lengths])
+    np.testing.assert_array_equal(rankings.document, expected)
+
+
+def test_types_shapes_and_values(tmp_path):
+    path = write(tmp_path, "2 qid:7 1:0.5 2:-3 3:1e-3\n0 qid:7 1:1. 2:.5 3:+4\n1 qid:9 2:8\n")
+    rankings = read_letor(path)
+    assert [rankings.query.dtype, rankings.document.dtype] == [np.int64, np.int32]
+    assert [rankings.label.dtype, rankings.features.dtype] == [np.float32, np.float32]
+    assert rankings.query.tolist() == [7, 7, 9]
+    assert rankings.document.tolist() == [0, 1, 0]
+    assert rankings.label.tolist() == [2, 0, 1]
+    expected = np.array([[0.5, -3, 1e-3], [1, 0.5, 4], [0, 8, 0]], np.float32)
+    np.testing.assert_array_equal(rankings.features, expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 qid:1 1:2\n0 qid:1 2:3\n",
+        "1 qid:1 1:2\r\n0 qid:1 2:3\r\n",
+        "1 qid:1 1:2\n0 qid:1 2:3",
+        "1 qid:1 1:2 \t \n\n  \n0 qid:1 2:3 # doc = GX:1 2:9 # more\n# the end",
+        "# header\n  1\tqid:1  1:2#x\n0 qid:1 1:0 2:3",
+    ],
+    ids=["plain", "crlf", "no last newline", "blanks, comments", "header, tab"],
+)
+def test_layout_does_not_matter(tmp_path, text):
+    rankings = read_letor(write(tmp_path, text))
+    assert rankings.label.tolist() == [1, 0]
+    assert rankings.features.tolist() == [[2, 0], [0, 3]]
+
+
+def test_declared_width_pads_with_zeros_and_rows_may_have_no_feature(tmp_path):
+    rankings = read_letor(write(tmp_path, "1 qid:1 2:5\n0 qid:1\n"), width=4)
+    assert rankings.features.tolist() == [[0, 5, 0, 0], [0, 0, 0, 0]]
+
+
+def test_recurring_query_is_merged_into_its_first_occurrence(tmp_path):
+    text = "0 qid:5 1:1\n1 qid:3 1:2\n2 qid:5 1:3\n3 qid:4 1:4\n4 qid:3 1:5\n"
+    rankings = read_letor(write(tmp_path, text))
+    assert rankings.query.tolist() == [5, 5, 3, 3, 4]
+    assert rankings.document.tolist() == [0, 1, 0, 1, 0]
+    assert rankings.label.tolist() == [0, 2, 1, 4, 3]
+    assert rankings.features[:, 0].tolist() == [1, 3, 2, 5, 4]
+
+
+def test_numbers_beyond_float32_become_its_largest(tmp_path):
+    # Istella writes the largest float64 for "very large".
+    rankings = read_letor(write(tmp_path, "0 qid:1 1:1.79769313486e+308 2:-1e999 3:1e-99\n"))
+    largest = np.finfo(np.float32).max
+    np.testing.assert_array_equal(rankings.features, [[largest, -largest, 0]])
+
+
+BROKEN = {
+    "prose": ("Once upon a time\n", 1, "'Once'"),
+    "csv": ("1,2,3\n", 1, "'1,2,3'"),
+    "label nan": ("0 qid:1 1:1\nnan qid:1 1:1\n", 2, "'nan'"),
+    "label inf": ("0 qid:1 1:1\ninf qid:1 1:1\n", 2, "'inf'"),
+    "label too high": ("0 qid:1 1:1\n\n5 qid:1 1:1\n", 3, "'5'"),
+    "label negative": ("-1 qid:1 1:1\n", 1, "'-1'"),
+    "no qid": ("# c\n1 1:0.5 2:0.3\n", 2, "'1:0.5'"),
+    "only a label": ("1 qid:1\n1\n", 2, "end of the line"),
+    "qid is a word": ("1 qid:x1 1:2\n", 1, "'qid:x1'"),
+    "qid is a decimal": ("1 qid:1.5 1:2\n", 1, "'qid:1.5'"),
+    "qid is empty": ("1 qid: 1:2\n", 1, "'qid:'"),
+    "qid is negative": ("1 qid:-1 1:2\n", 1, "'qid:-1'"),
+    "qid is too long": ("1 qid:1234567890123456789 1:2\n", 1, "'qid:1234567890123456789'"),
+    "qid in capitals": ("1 QID:1 1:2\n", 1, "'QID:1'"),
+    "index 0": ("1 qid:1 1:2\n1 qid:1 0:2\n", 2, "'0:2'"),
+    "index beyond width": ("1 qid:1 1:2 4:2\n", 1, "'4:2'"),
+    "index twice": ("1 qid:1 1:2 2:3 2:4\n", 1, "'2:4': index 2 occurs twice"),
+    "index descends": ("1 qid:1 1:2\n1 qid:1 3:2 2:4\n", 2, "'2:4': index 2 comes after 3"),
+    "index is a word": ("1 qid:1 a:2\n", 1, "'a:2'"),
+    "index is hexadecimal": ("1 qid:1 0x1:2\n", 1, "'0x1:2'"),
+    "index is signed": ("1 qid:1 +1:2\n", 1, "'+1:2'"),
+    "index is empty": ("1 qid:1 :2\n", 1, "':2'"),
+    "value nan": ("1 qid:1 1:2 2:nan\n", 1, "'2:nan'"),
+    "value inf": ("1 qid:1 1:2 2:-inf\n", 1, "'2:-inf'"),
+    "value infinity": ("1 qid:1 1:2 2:Infinity\n", 1, "'2:Infinity'"),
+    "value is a word": ("1 qid:1 1:2 2:x\n", 1, "'2:x'"),
+    "value is empty": ("1 qid:1 1:2 2:\n", 1, "'2:'"),
+    "value is cut": ("1 qid:1 1:2 2:1e\n", 1, "'2:1e'"),
+    "no colon": ("1 qid:1 1:2 17\n", 1, "'17'"),
+    "two colons": ("1 qid:1 1:2:3\n", 1, "'1:2:3'"),
+    "blank behind colon": ("1 qid:1 1: 2\n", 1, "'1:'"),
+    "colons balance": ("1 qid:1 1:2:3 17\n", 1, "'1:2:3'"),
+    "binary": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", 1, r"'\x89PNG'"),
+    "zeros": (b"\x00" * 500, 1, r"'\x00\x00"),
+    "gzip": (b"\x1f\x8b\x08\x00" + bytes(range(256)), 1, r"'\x1f\x8b"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "token"), BROKEN.values(), ids=BROKEN)
+def test_broken_file_names_file_line_and_token(tmp_path, text, line, token):
+    path = write(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        read_letor(path, width=3, label_max=4)
+    assert caught.value.path == path
+    assert caught.value.line == line
+    assert token in str(caught.value)
+    assert caught.value.expected
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
+def test_empty_file(tmp_path, text):
+    with pytest.raises(InputError, match="holds no row"):
+        read_letor(write(tmp_path, text))
+
+
+def test_no_feature_at_all(tmp_path):
+    with pytest.raises(InputError, match="no row has a feature"):
+        read_letor(write(tmp_path, "1 qid:1\n"))
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_letor(tmp_path / "absent.txt")
+
+
+def test_inferred_width_is_bounded(tmp_path):
+    with pytest.raises(InputError, match="index 4000000000"):
+        read_letor(write(tmp_path, "1 qid:1 4000000000:1\n"))
+
+
+def test_file_without_line_ends_is_not_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(letor, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(letor, "CHUNK_BYTES", 100)
+    path = write(tmp_path, "1 qid:1 1:2\n" + "x" * 5000)
+    with pytest.raises(InputError, match="longer than 1000 bytes") as caught:
+        read_letor(path)
+    assert caught.value.line == 2
+
+
+def test_error_behind_the_first_chunk_has_the_line_of_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(letor, "CHUNK_BYTES", 64)
+    lines = [f"1 qid:{n} 1:2 2:3\n" for n in range(100)]
+    lines[77] = "1 qid:77 1:two\n"
+    with pytest.raises(InputError, match="1:two") as caught:
+        read_letor(write(tmp_path, "".join(lines)))
+    assert caught.value.line == 78
+
+
+def test_memory_is_the_table_and_one_chunk(tmp_path):
+    rows, width = 4_000, 136
+    row = " ".join(f"{index}:{index / 7:.6f}" for index in range(1, width + 1))
+    path = write(tmp_path, "".join(f"1 qid:{n // 100} {row}\n" for n in range(rows)))
+    assert path.stat().st_size > 6 * letor.CHUNK_BYTES
+    tracemalloc.start()
+    read_letor(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    table = 4 * rows * width
+    # Positions of tokens are int64, a token has at least 3 bytes: some 10 times the chunk.
+    assert peak < 1.1 * table + 16 * letor.CHUNK_BYTES
+
+
+FEATURE = st.one_of(
+    st.integers(-1000, 1000).map(str),
+    st.floats(-1e30, 1e30).map(repr),
+    st.floats(0, 1).map("{:.6f}".format),
+    st.floats(0, 1e9).map("{:.3e}".format),
+)
+BLANK = st.sampled_from([" ", "  ", "\t", " \t "])
+
+
+@st.composite
+def letor_texts(draw) -> tuple[str, int]:
+    """Ragged queries that recur, sparse rows, and every quirk of layout."""
+    width = draw(st.integers(1, 12))
+    lines = []
+    for _ in range(draw(st.integers(1, 12))):
+        # One feature at least in the file: the width can then be inferred.
+        indices = sorted(draw(st.sets(st.integers(1, width), min_size=0 if lines else 1)))
+        pairs = [f"{index}:{draw(FEATURE)}" for index in indices]
+        label = draw(st.sampled_from(["0", "1", "2", "4", "1.0", "0.5"]))
+        tokens = [label, f"qid:{draw(st.integers(0, 4))}", *pairs]
+        comment = draw(st.sampled_from(["", "#docid = a:1", "# 1:nan # qid:3"]))
+        lines.append(draw(BLANK).join(tokens) + draw(st.sampled_from(["", " ", "\t "])) + comment)
+        lines.extend(draw(st.sampled_from([[], [""], ["   "], ["# remark"]])))
+    ends = draw(st.sampled_from(["\n", "\r\n"]))
+    return ends.join(lines) + draw(st.sampled_from(["", ends])), width
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(letor_texts(), st.integers(1, 300), st.booleans())
+def test_equals_the_naive_parser(tmp_path, monkeypatch, text_and_width, chunk, declared):
+    text, width = text_and_width
+    monkeypatch.setattr(letor, "CHUNK_BYTES", chunk)
+    rankings = read_letor(write(tmp_path, text), width=width if declared else None)
+    rows = naive(text, rankings.features.shape[1])
+    assert not declared or rankings.features.shape[1] == width
+    assert_equal_to_naive(rankings, rows)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(letor_texts(), st.data())
+def test_damaged_text_is_read_or_blamed_on_a_line(tmp_path, text_and_width, data):
+    text, width = text_and_width
+    at = data.draw(st.integers(0, len(text) - 1))
+    text = text[:at] + data.draw(st.sampled_from([*" :.#-+\nqxe09", "\x00", "é"])) + text[at + 1 :]
+    path = write(tmp_path, text)
+    try:
+        rankings = read_letor(path, width=width, label_max=4)
+    except InputError as error:
+        blamed = error.line is not None or "holds no row" in str(error)
+    else:
+        blamed = False
+        assert_equal_to_naive(rankings, naive(text, width))
+    assert blamed or np.isfinite(rankings.features).all()
+
+
+@real_data
+def test_mq2008_has_its_published_counts():
+    folds = [
+        read_letor(DATA / "MQ2008" / "Fold1" / name, width=46, label_max=2)
+        for name in ("train.txt", "vali.txt", "test.txt")
+    ]
+    assert [len(fold.query) for fold in folds] == [9630, 2707, 2874]
+    assert sum(len(fold.queries) for fold in folds) == 784
+    labels = np.concatenate([fold.label for fold in folds]).astype(int)
+    assert np.bincount(labels).tolist() == [12279, 2001, 931]
+    train = folds[0].features
+    assert train.min() == 0
+    assert train.max() == 1
+    assert (np.flatnonzero(np.ptp(train, axis=0) == 0) + 1).tolist() == [6, 7, 8, 9, 10, 43]
+
+
+@real_data
+@pytest.mark.parametrize(
+    ("name", "rows", "queries"),
+    [("train.derived.txt", 5488, 53), ("vali.txt", 1734, 18), ("test.txt", 1900, 18)],
+)
+def test_mslr_sample_has_its_counts(name, rows, queries):
+    rankings = read_letor(DATA / "mslr_web30k_sample" / name, width=136, label_max=4)
+    assert rankings.features.shape == (rows, 136)
+    assert len(rankings.queries) == queries
+    if name == "test.txt":
+        counts = np.bincount(rankings.label.astype(int))
+        assert counts.tolist() == [1023, 604, 243, 20, 10]
+
+
+@real_data
+def test_mslr_sample_equals_the_naive_parser(tmp_path):
+    lines = (DATA / "mslr_web30k_sample" / "vali.txt").read_bytes().splitlines(True)[:200]
+    text = b"".join(lines)
+    rankings = read_letor(write(tmp_path, text), width=136)
+    assert_equal_to_naive(rankings, naive(text.decode(), 136))

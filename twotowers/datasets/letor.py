@@ -1,0 +1,422 @@
+"""Reader of LETOR text: SVMlight with query ids, `<label> qid:<query> <index>:<value> ...`.
+
+The text is parsed as arrays of bytes, a chunk at a time: positions of tokens come from
+NumPy, decimals from Arrow's C++ parser. A chunk that breaks any rule of the format is
+parsed again line by line, only to say which line and which token are at fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from twotowers.errors import InputError
+from twotowers.rankings import Rankings
+
+# Small enough that the arrays over one chunk stay in cache, large enough to hide NumPy's calls.
+CHUNK_BYTES = 1 << 20
+# A line of 700 features has about 10 kB. Without a limit, a file that has no line end
+# (a picture, an archive) would be read into memory whole.
+LONGEST_LINE = 1 << 24
+# The widest inferred table. One corrupt index must not ask for terabytes.
+WIDEST = 100_000
+# Digits that surely fit into int64.
+MOST_DIGITS = 18
+
+NEWLINE, SPACE, COLON, POINT, ZERO = b"\n :.0"
+BLANKS_TO_SPACE = bytes.maketrans(b"\r\t\v\f", b"    ")
+COMMENT = re.compile(rb"#[^\n]*")
+INTEGER = re.compile(rb"\d{1,%d}" % MOST_DIGITS)
+
+
+def read_letor(
+    path: str | Path, *, width: int | None = None, label_max: float | None = None
+) -> Rankings:
+    """Read a LETOR file; memory is the arrays returned, plus one chunk of text.
+
+    Features that a row does not name are 0. A number beyond the range of float32 becomes
+    the largest float32 of its sign: Istella writes 1.79769313486e+308 for "very large".
+    Queries come in the order of their first row. Rows of a query that recurs later in the
+    file are moved up behind its earlier ones (which takes a second copy of the features).
+
+    Args:
+        path: The text file. Comments (`#` to the end of the line), blank lines, tabs,
+            repeated or trailing blanks and CRLF line ends are allowed.
+        width: Number of features; None takes the largest index that occurs.
+        label_max: The highest label allowed; None allows any. Labels start at 0.
+
+    Returns:
+        Rankings with features [rows, width] float32, all finite; `document` counts the
+        rows of a query from 0 in file order.
+
+    Raises:
+        InputError: naming file, line and token, where a row has no label in
+            [0, label_max], no whole-number `qid:`, an index outside 1..width or not
+            above the one before it, or a value that is not a finite number; and where
+            the file does not exist, holds no row, or (with width None) no feature.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError("there is no such file", path=path, expected="a LETOR text file")
+    table = _Table(lines=_count_lines(path), width=width)
+    with path.open("rb") as file:
+        for line, text in _chunks(file, path):
+            try:
+                rows = _parse(text, table.width_limit, label_max)
+            except ValueError:
+                raise _first_error(text, path, line, table.width_limit, label_max) from None
+            table.add(rows)
+    if not table.rows:
+        raise InputError("the file holds no row", path=path, expected="<label> qid:<query> ...")
+    if not table.features.shape[1]:
+        raise InputError("no row has a feature", path=path, expected="<index>:<value> ...")
+    return table.rankings()
+
+
+@dataclass
+class _Rows:
+    """The rows of one chunk; the pairs of row i follow those of row i - 1.
+
+    Attributes:
+        label: [rows] float32.
+        query: [rows] int64.
+        pairs: [rows] int64, number of index:value pairs of each row.
+        index: [pairs.sum()] int64, 1-based, ascending within a row.
+        value: [pairs.sum()] float32.
+    """
+
+    label: np.ndarray
+    query: np.ndarray
+    pairs: np.ndarray
+    index: np.ndarray
+    value: np.ndarray
+
+
+@dataclass
+class _Table:
+    """The arrays of the whole file, filled chunk by chunk.
+
+    Args:
+        lines: An upper bound on the number of rows. Memory that no row fills is never
+            touched, so the bound costs address space only.
+        width: The declared width, or None.
+    """
+
+    lines: int
+    width: int | None
+    rows: int = 0
+    label: np.ndarray = field(init=False)
+    query: np.ndarray = field(init=False)
+    features: np.ndarray | None = None
+
+    def __post_init__(self):
+        self.label = np.empty(self.lines, np.float32)
+        self.query = np.empty(self.lines, np.int64)
+
+    @property
+    def width_limit(self) -> int:
+        return WIDEST if self.width is None else self.width
+
+    def add(self, new: _Rows) -> None:
+        self._make_room(int(new.index.max(initial=0)))
+        rows = slice(self.rows, self.rows + len(new.label))
+        self.label[rows] = new.label
+        self.query[rows] = new.query
+        width = self.features.shape[1]
+        if (new.pairs == width).all():
+            # Every index occurs, in order: the values already are the table.
+            self.features[rows] = new.value.reshape(len(new.pairs), width)
+        else:
+            first = np.arange(rows.start, rows.stop) * width
+            flat = np.repeat(first, new.pairs) + (new.index - 1)
+            self.features.reshape(-1)[flat] = new.value
+        self.rows = rows.stop
+
+    def _make_room(self, highest: int) -> None:
+        """Allocate the features, or widen them where no width was declared."""
+        width = highest if self.width is None else self.width
+        if self.features is None:
+            self.features = np.zeros((self.lines, width), np.float32)
+        elif width > self.features.shape[1]:
+            narrow = self.features[: self.rows]
+            self.features = np.zeros((self.lines, width), np.float32)
+            self.features[: self.rows, : narrow.shape[1]] = narrow
+
+    def rankings(self) -> Rankings:
+        query, label, features = (
+            column[: self.rows] for column in (self.query, self.label, self.features)
+        )
+        _, first, inverse = np.unique(query, return_index=True, return_inverse=True)
+        place = first[inverse]  # [rows] the row at which the query of each row first occurs
+        if (np.diff(place) < 0).any():
+            order = np.argsort(place, kind="stable")
+            query, label, features, place = (
+                column[order] for column in (query, label, features, place)
+            )
+        starts = np.flatnonzero(np.diff(place, prepend=-1))
+        lengths = np.diff(starts, append=len(place))
+        document = np.arange(len(place)) - np.repeat(starts, lengths)
+        return Rankings(query, document.astype(np.int32), label, features)
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as file:
+        blocks = iter(lambda: file.read(CHUNK_BYTES), b"")
+        return sum(block.count(b"\n") for block in blocks) + 1
+
+
+def _chunks(file: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (number of the first line, text of whole lines, each ended by a newline)."""
+    line, rest = 1, b""
+    while block := file.read(CHUNK_BYTES):
+        end = block.rfind(b"\n") + 1
+        if end:
+            text = rest + block[:end]
+            yield line, text
+            line += text.count(b"\n")
+            rest = block[end:]
+        else:
+            rest += block
+        if len(rest) > LONGEST_LINE:
+            raise InputError(
+                f"the line is longer than {LONGEST_LINE} bytes; this is not a LETOR text file",
+                path=path,
+                line=line,
+                expected="<label> qid:<query> <index>:<value> ...",
+            )
+    if rest:
+        yield line, rest + b"\n"
+
+
+def _parse(text: bytes, width: int, label_max: float | None) -> _Rows:
+    """Parse whole lines without a Python loop over lines or tokens.
+
+    Raises:
+        ValueError: somewhere in the text a rule is broken.
+    """
+    text = _without_comments(text)
+    codes = np.frombuffer(text, np.uint8)
+    starts, ends, label, counts = _tokens(codes)
+    _require(counts >= 2)
+    query = label + 1
+    colons = _colons(codes, starts, ends, label)
+    is_pair = np.ones(len(starts), bool)
+    is_pair[label] = is_pair[query] = False
+    pair_ends, pair_colons = ends[is_pair], colons[is_pair]
+    return _Rows(
+        label=_labels(text, starts[label], ends[label], label_max),
+        query=_queries(codes, starts[query], colons[query], ends[query]),
+        pairs=counts - 2,
+        index=_indices(codes, starts[is_pair], pair_colons, counts - 2, width),
+        value=_values(text, codes, pair_colons + 1, pair_ends),
+    )
+
+
+def _require(condition: np.ndarray) -> None:
+    if not condition.all():
+        raise ValueError("not LETOR")
+
+
+def _without_comments(text: bytes) -> bytes:
+    if b"#" in text:
+        text = COMMENT.sub(b"", text)
+    return text.translate(BLANKS_TO_SPACE)
+
+
+def _tokens(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Where the tokens are.
+
+    Args:
+        codes: [bytes] uint8, the text; ends with a newline.
+
+    Returns:
+        [tokens] start and [tokens] end (exclusive) of each token, and for each line that
+        is not blank, [rows] the number of its first token and [rows] its count of tokens.
+    """
+    blanks = np.flatnonzero((codes == SPACE) | (codes == NEWLINE))
+    starts = np.concatenate([[0], blanks[:-1] + 1])
+    inside = starts < blanks
+    starts, ends = starts[inside], blanks[inside]
+    until = np.searchsorted(starts, np.flatnonzero(codes == NEWLINE))
+    counts = np.diff(until, prepend=0)
+    filled = counts > 0
+    return starts, ends, (until - counts)[filled], counts[filled]
+
+
+def _colons(
+    codes: np.ndarray, starts: np.ndarray, ends: np.ndarray, label: np.ndarray
+) -> np.ndarray:
+    """[tokens] the position of the one colon inside each token; 0 for labels."""
+    needs = np.ones(len(starts), bool)
+    needs[label] = False
+    found = np.flatnonzero(codes == COLON)
+    # As many colons as tokens that need one, and the i-th colon within the i-th such
+    # token: so each has exactly one, and labels have none.
+    if len(found) != needs.sum():
+        raise ValueError("not LETOR")
+    _require((starts[needs] < found) & (found < ends[needs] - 1))
+    colons = np.zeros(len(starts), np.int64)
+    colons[needs] = found
+    return colons
+
+
+def _labels(
+    text: bytes, starts: np.ndarray, ends: np.ndarray, label_max: float | None
+) -> np.ndarray:
+    """[rows] float32 in [0, label_max]."""
+    label = _decimals(text, starts, ends)
+    _require(np.isfinite(label) & (label >= 0))
+    if label_max is not None:
+        _require(label <= label_max)
+    return label
+
+
+def _queries(
+    codes: np.ndarray, starts: np.ndarray, colons: np.ndarray, ends: np.ndarray
+) -> np.ndarray:
+    """[rows] int64, the numbers behind `qid:`."""
+    _require(colons - starts == 3)
+    for offset, letter in enumerate(b"qid"):
+        _require(codes[starts + offset] == letter)
+    return _integers(codes, colons + 1, ends)
+
+
+def _indices(
+    codes: np.ndarray, starts: np.ndarray, colons: np.ndarray, pairs: np.ndarray, width: int
+) -> np.ndarray:
+    """[pairs] int64 in 1..width, strictly ascending within each row."""
+    index = _integers(codes, starts, colons)
+    _require((index >= 1) & (index <= width))
+    ascends = index[1:] > index[:-1]
+    next_row = np.cumsum(pairs)[:-1]
+    ascends[next_row[(next_row > 0) & (next_row < len(index))] - 1] = True
+    _require(ascends)
+    return index
+
+
+def _values(text: bytes, codes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """[pairs] float32, finite; numbers beyond float32 become its largest."""
+    value = _decimals(text, starts, ends)
+    infinite = np.flatnonzero(~np.isfinite(value))
+    if len(infinite):
+        # A number that overflowed ends in a digit or a point; "inf" and "nan" do not.
+        last = codes[ends[infinite] - 1]
+        _require((last - ZERO <= 9) | (last == POINT))
+        largest = np.finfo(np.float32).max
+        value[infinite] = np.clip(value[infinite], -largest, largest)
+    return value
+
+
+def _integers(codes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """[spans] int64: the numbers written as 1 to MOST_DIGITS digits in each span."""
+    lengths = ends - starts
+    _require((lengths >= 1) & (lengths <= MOST_DIGITS))
+    total = np.zeros(len(starts), np.int64)
+    for place in range(lengths.max(initial=0)):
+        inside = lengths > place
+        # Unsigned, so whatever sorts before "0" wraps to above 9.
+        digit = codes.take(ends - 1 - place, mode="clip") - ZERO
+        _require((digit <= 9) | ~inside)
+        total += np.where(inside, digit, 0).astype(np.int64) * 10**place
+    return total
+
+
+def _decimals(text: bytes, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """[spans] float32, correctly rounded; overflow gives inf, and nan and inf are parsed.
+
+    Raises:
+        ValueError: a span is not a number (Arrow's error is one).
+    """
+    # An Arrow string array is text plus boundaries. Every second element, the text
+    # between two spans, is declared null: Arrow then parses the spans without a copy.
+    bounds = np.empty(2 * len(starts), np.int32)
+    bounds[::2], bounds[1::2] = starts, ends
+    count = max(len(bounds) - 1, 0)
+    every_second = np.full(count // 8 + 1, 0b01010101, np.uint8)
+    spans = pa.StringArray.from_buffers(
+        count, pa.py_buffer(bounds), pa.py_buffer(text), pa.py_buffer(every_second)
+    )
+    numbers = spans.cast(pa.float32()).buffers()[1]
+    return np.frombuffer(numbers, np.float32, count)[::2].copy()
+
+
+def _first_error(
+    text: bytes, path: Path, line: int, width: int, label_max: float | None
+) -> InputError:
+    """What is wrong with the first line that breaks a rule.
+
+    Args:
+        text: Lines that `_parse` rejected.
+        path: Their file.
+        line: The number of the first of them.
+        width: As for `_parse`.
+        label_max: As for `_parse`.
+    """
+    for number, row in enumerate(text.split(b"\n"), start=line):
+        try:
+            _parse(row + b"\n", width, label_max)
+        except ValueError:
+            where, what, expected = _complaint(row, width, label_max)
+            return InputError(what, path=path, line=number, field=where, expected=expected)
+    raise AssertionError("every line alone is valid")
+
+
+def _complaint(row: bytes, width: int, label_max: float | None) -> tuple[str, str, str]:
+    """(field, what is wrong, what was expected) of a row that breaks a rule."""
+    label, *tokens = _without_comments(row).split()
+    number = _number(label)
+    if number is None or not np.isfinite(number):
+        return "label", f"{_shown(label)} is not a finite number", "<label> qid:<query> ..."
+    if number < 0 or (label_max is not None and number > label_max):
+        highest = "" if label_max is None else f" and at most {label_max:g}"
+        return "label", f"{_shown(label)} is out of range", f"a number of at least 0{highest}"
+    if not tokens or not tokens[0].startswith(b"qid:"):
+        found = _shown(tokens[0]) if tokens else "the end of the line"
+        return "qid", f"is missing; {found} follows the label", "qid:<whole number>"
+    if not INTEGER.fullmatch(tokens[0][len(b"qid:") :]):
+        return (
+            "qid",
+            f"{_shown(tokens[0])} has no whole number",
+            f"qid:<up to {MOST_DIGITS} digits>",
+        )
+    return _pair_complaint(tokens[1:], width)
+
+
+def _pair_complaint(tokens: list[bytes], width: int) -> tuple[str, str, str]:
+    previous = 0
+    for token in tokens:
+        index, colon, value = token.partition(b":")
+        if not colon or not INTEGER.fullmatch(index):
+            return "feature", f"{_shown(token)} is not index:value", "<whole number>:<number>"
+        if not 1 <= int(index) <= width:
+            return "feature", f"{_shown(token)} has index {int(index)}", f"an index in 1..{width}"
+        if int(index) <= previous:
+            fault = "occurs twice" if int(index) == previous else f"comes after {previous}"
+            what = f"{_shown(token)}: index {int(index)} {fault} in the row"
+            return "feature", what, "indices in ascending order"
+        previous = int(index)
+        number = _number(value)
+        if number is None or np.isnan(number) or value[-1:].isalpha():
+            what = f"{_shown(token)} has no finite value"
+            return "feature", what, "<whole number>:<finite number>"
+    raise AssertionError("the row breaks no rule")
+
+
+def _number(token: bytes) -> float | None:
+    """The number as `_decimals` reads it, or None."""
+    try:
+        return float(_decimals(token, np.array([0]), np.array([len(token)]))[0])
+    except ValueError:
+        return None
+
+
+def _shown(token: bytes) -> str:
+    """The token for a message: printable, and not longer than a line."""
+    text = token.decode("ascii", "backslashreplace")
+    return repr(text if len(text) <= 40 else text[:40] + "...").replace("\\\\", "\\")
