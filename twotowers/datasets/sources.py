@@ -1,0 +1,175 @@
+"""The table of data sources, and data sets that a user declares in a configuration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from twotowers.datasets.letor import WIDEST
+from twotowers.errors import InputError, check_range, nearest
+
+TABLE = Path(__file__).with_name("sources.yaml")
+SPLITS = ("train", "validation", "test")
+ACCESS = ("public", "manual", "gated", "local")
+DECLARED_IN_CONFIG = ("name", "width", "label_max", "splits")
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set comes from, and how to recognise it.
+
+    Attributes:
+        name: Key in the table, or the name given in the configuration.
+        title: What it is called on a page.
+        version: Of the release; "" for a local folder.
+        url: The archive (access "public"), or the page or link where a person gets it.
+        sha256: Of the archive, lower-case hexadecimal; None where not known.
+        licence: Its terms in one line.
+        access: "public" (can be fetched), "manual" (a person downloads it), "gated" (its
+            owner must be asked), or "local" (declared in the configuration).
+        how: How to get it, in prose.
+        width: Number of features, 1 or more.
+        label_max: The highest label, above 0; labels start at 0.
+        splits: Path of the train, validation and test file below the user's folder.
+        files_sha256: Of the file of each split; None where not known.
+
+    Raises:
+        InputError: naming the source, the field and the value that is not allowed.
+    """
+
+    name: str
+    title: str
+    version: str
+    url: str
+    sha256: str | None
+    licence: str
+    access: str
+    how: str
+    width: int
+    label_max: float
+    splits: Mapping[str, str]
+    files_sha256: Mapping[str, str | None]
+
+    def __post_init__(self):
+        where = f"data source {self.name!r}"
+        for field in ("name", "title", "version", "url", "licence", "how"):
+            if not isinstance(getattr(self, field), str):
+                raise InputError(f"{getattr(self, field)!r} is not text", field=f"{where}: {field}")
+        if self.access not in ACCESS:
+            hint = nearest(str(self.access), ACCESS)
+            raise InputError(f"{self.access!r} is unknown", field=f"{where}: access", expected=hint)
+        check_range(self.width, field=f"{where}: width", low=1, high=WIDEST)
+        if not isinstance(self.width, int):
+            raise InputError(f"{self.width!r} is not a whole number", field=f"{where}: width")
+        # float32 holds every whole label below this exactly.
+        check_range(self.label_max, field=f"{where}: label_max", low=1, high=2**24)
+        _check_keys(self.splits, SPLITS, f"{where}: splits")
+        _check_keys(self.files_sha256, SPLITS, f"{where}: files_sha256")
+        for split, path in self.splits.items():
+            _check_path(path, f"{where}: splits: {split}")
+        for field, checksum in {"sha256": self.sha256, **self.files_sha256}.items():
+            _check_checksum(checksum, f"{where}: {field}")
+        if self.access == "public" and self.sha256 is None:
+            raise InputError(
+                "a public source needs a checksum", field=f"{where}: sha256", expected="a SHA-256"
+            )
+        for field in ("splits", "files_sha256"):
+            object.__setattr__(self, field, MappingProxyType(dict(getattr(self, field))))
+
+
+def load_sources() -> dict[str, Source]:
+    """The table of sources, by name.
+
+    Raises:
+        InputError: an entry of the table has a missing, unknown or invalid field.
+    """
+    names = [field.name for field in fields(Source)]
+    sources = {}
+    for name, entry in yaml.safe_load(TABLE.read_text(encoding="utf-8")).items():
+        entry = {"name": name, **entry}
+        _check_keys(entry, names, f"data source {name!r}", path=TABLE)
+        sources[name] = Source(**entry)
+    return sources
+
+
+def source(name: str) -> Source:
+    """The source of that name.
+
+    Raises:
+        InputError: there is none; the message offers the nearest name.
+    """
+    sources = load_sources()
+    if name not in sources:
+        raise InputError(
+            f"{name!r} is unknown", field="data source", expected=nearest(str(name), sources)
+        )
+    return sources[name]
+
+
+def source_from_config(mapping: Mapping[str, Any]) -> Source:
+    """A data set that the user declares: any local folder of LETOR files.
+
+    Args:
+        mapping: With the keys `name`, `width` (number of features), `label_max` (the
+            highest label) and `splits` (train, validation and test: files relative to
+            the folder).
+
+    Returns:
+        A Source with access "local" and no checksums.
+
+    Raises:
+        InputError: a key is missing, unknown (the nearest is offered), or its value is
+            not allowed.
+    """
+    _check_keys(mapping, DECLARED_IN_CONFIG, "data source")
+    return Source(
+        **mapping,
+        title=str(mapping["name"]),
+        version="",
+        url="",
+        sha256=None,
+        licence="the user's own responsibility",
+        access="local",
+        how="Declared in the configuration: put its files into the folder given there.",
+        files_sha256=dict.fromkeys(SPLITS),
+    )
+
+
+def _check_keys(mapping: Any, keys, where: str, path: Path | None = None) -> None:
+    """Raise InputError unless `mapping` is a mapping with exactly these keys."""
+    wanted = ", ".join(keys)
+    if not isinstance(mapping, Mapping):
+        raise InputError(f"{mapping!r} is not a mapping", field=where, path=path, expected=wanted)
+    for key in mapping:
+        if key not in keys:
+            hint = nearest(str(key), keys)
+            raise InputError(f"{key!r} is unknown", field=where, path=path, expected=hint)
+    for key in keys:
+        if key not in mapping:
+            raise InputError(f"{key!r} is missing", field=where, path=path, expected=wanted)
+
+
+def _check_path(path: Any, where: str) -> None:
+    if (
+        not isinstance(path, str)
+        or not path
+        or PurePosixPath(path).is_absolute()
+        or ".." in PurePosixPath(path).parts
+    ):
+        raise InputError(f"{path!r} is not allowed", field=where, expected="a file in the folder")
+
+
+def _check_checksum(checksum: Any, where: str) -> None:
+    if checksum is not None and not (isinstance(checksum, str) and SHA256.fullmatch(checksum)):
+        raise InputError(
+            f"{checksum!r} is not a SHA-256",
+            field=where,
+            expected="64 lower-case hexadecimal digits, or null",
+        )
