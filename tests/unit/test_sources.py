@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from twotowers.datasets import sources
-from twotowers.datasets.sources import load_sources, source, source_from_config
+from twotowers.datasets.sources import load_sources, resolve, source, source_from_config
 from twotowers.errors import InputError
 
 DECLARED = {
@@ -100,6 +100,13 @@ def test_declared_source():
 def test_mistakes_in_a_declared_source_are_named(change, message):
     with pytest.raises(InputError, match=message):
         source_from_config({**DECLARED, **change})
+
+
+def test_a_source_is_named_or_declared():
+    assert resolve("mq2008") == source("mq2008")
+    assert resolve(DECLARED) == source_from_config(DECLARED)
+    with pytest.raises(InputError, match="3 is not a mapping"):
+        resolve(3)
 
 
 @pytest.mark.parametrize("key", DECLARED)

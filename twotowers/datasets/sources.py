@@ -142,6 +142,15 @@ def source_from_config(mapping: Mapping[str, Any]) -> Source:
     )
 
 
+def resolve(declared: str | Mapping[str, Any]) -> Source:
+    """The source that a configuration names, or declares as a mapping.
+
+    Raises:
+        InputError: as `source` and `source_from_config`.
+    """
+    return source(declared) if isinstance(declared, str) else source_from_config(declared)
+
+
 def _check_keys(mapping: Any, keys, where: str, path: Path | None = None) -> None:
     """Raise InputError unless `mapping` is a mapping with exactly these keys."""
     wanted = ", ".join(keys)

@@ -1,0 +1,28 @@
+"""Find (or download) the files of a data set, verify them, and record them in a manifest."""
+
+import json
+
+from twotowers.artefacts import atomic
+from twotowers.datasets.download import manifest, obtain
+from twotowers.datasets.sources import resolve
+
+
+def main(inputs, outputs, *, source, folder: str) -> None:
+    """Write {split: {path, sha256, bytes}} as JSON to outputs[0].
+
+    Args:
+        inputs: None.
+        outputs: The manifest.
+        source: A name in the table of sources, or a mapping that declares a local data
+            set (name, width, label_max, splits).
+        folder: Where its files are, or are downloaded to.
+    """
+    found = manifest(obtain(resolve(source), folder))
+    with atomic(outputs[0]) as temporary:
+        temporary.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+if "snakemake" in globals():
+    from runner import run
+
+    run(main, snakemake)  # noqa: F821

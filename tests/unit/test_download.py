@@ -1,0 +1,234 @@
+"""Downloads from a local server: whole, damaged, dropped, hostile; and files found on disk."""
+
+import dataclasses
+import hashlib
+import io
+import tarfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from twotowers.datasets.download import RETRIES, fetch, locate, manifest, obtain
+from twotowers.datasets.sources import SPLITS, source, source_from_config
+from twotowers.errors import InputError
+
+FILES = {f"sample/{name}.txt": f"1 qid:1 1:{n}\n".encode() for n, name in enumerate("abc")}
+
+
+def sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def tar(files: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        for name, target in (links or {}).items():
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = tarfile.SYMTYPE, target
+            archive.addfile(member)
+    return buffer.getvalue()
+
+
+class Server(ThreadingHTTPServer):
+    """Serves `content`; the first `drops` answers end half-way."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.content, self.drops, self.requests = b"", 0, 0
+        self.url = f"http://127.0.0.1:{self.server_port}/data/sample.tar.gz"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        server = self.server
+        server.requests += 1
+        dropped = server.requests <= server.drops
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(server.content)))
+        self.end_headers()
+        self.wfile.write(server.content[: len(server.content) // 2 if dropped else None])
+
+    def log_message(self, *_):
+        """Silent: the default writes every request to stderr."""
+
+
+@pytest.fixture
+def server(monkeypatch):
+    # Between attempts pooch sleeps for seconds.
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def public(server, content: bytes, checksum: str | None = None):
+    """A public source whose archive is served."""
+    server.content = content
+    return dataclasses.replace(
+        source("istella_s"),
+        url=server.url,
+        sha256=checksum or sha(content),
+        splits=dict(zip(SPLITS, FILES, strict=True)),
+        files_sha256=dict(zip(SPLITS, map(sha, FILES.values()), strict=True)),
+    )
+
+
+def files_below(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_fetch_and_locate(server, tmp_path):
+    data = public(server, tar(FILES))
+    assert fetch(data, tmp_path / "new" / "folder") == tmp_path / "new" / "folder"
+    paths = locate(data, tmp_path / "new" / "folder")
+    assert list(paths) == list(SPLITS)
+    assert [path.read_bytes() for path in paths.values()] == list(FILES.values())
+
+
+def test_a_second_fetch_downloads_nothing(server, tmp_path):
+    data = public(server, tar(FILES))
+    fetch(data, tmp_path)
+    (tmp_path / "sample" / "a.txt").unlink()
+    fetch(data, tmp_path)
+    assert server.requests == 1
+    assert locate(data, tmp_path)
+
+
+def test_damaged_archive_gives_both_checksums_and_leaves_nothing(server, tmp_path):
+    data = public(server, tar(FILES), checksum=sha(b"the real archive"))
+    with pytest.raises(InputError) as caught:
+        fetch(data, tmp_path)
+    assert sha(server.content) in str(caught.value)
+    assert sha(b"the real archive") in str(caught.value)
+    assert server.url in str(caught.value)
+    assert files_below(tmp_path) == []
+    assert server.requests == 1 + RETRIES
+
+
+def test_dropped_connection_is_tried_again(server, tmp_path):
+    data = public(server, tar(FILES))
+    server.drops = 2
+    fetch(data, tmp_path)
+    assert server.requests == 3
+    assert locate(data, tmp_path)
+
+
+def test_connection_that_always_drops_leaves_no_partial_file(server, tmp_path):
+    data = public(server, tar(FILES))
+    server.drops = 100
+    with pytest.raises(InputError, match="could not be downloaded"):
+        fetch(data, tmp_path)
+    assert files_below(tmp_path) == []
+
+
+def test_partial_archive_of_an_earlier_run_is_replaced(server, tmp_path):
+    data = public(server, tar(FILES))
+    (tmp_path / "sample.tar.gz").write_bytes(server.content[:40])
+    fetch(data, tmp_path)
+    assert (tmp_path / "sample.tar.gz").read_bytes() == server.content
+
+
+@pytest.mark.parametrize(
+    ("files", "links", "member"),
+    [
+        ({**FILES, "../outside.txt": b"x"}, {}, "../outside.txt"),
+        ({**FILES, "sample/../../outside.txt": b"x"}, {}, "outside.txt"),
+        ({**FILES, "/tmp/outside.txt": b"x"}, {}, "/tmp/outside.txt"),
+        (FILES, {"sample/link.txt": "/etc/passwd"}, "sample/link.txt"),
+    ],
+    ids=["parent", "hidden parent", "absolute", "link"],
+)
+def test_hostile_archive_is_not_unpacked(server, tmp_path, files, links, member):
+    folder = tmp_path / "folder"
+    with pytest.raises(InputError, match="not safe to unpack") as caught:
+        fetch(public(server, tar(files, links)), folder)
+    assert member in str(caught.value)
+    assert files_below(tmp_path) == ["folder/sample.tar.gz"]
+
+
+def test_archive_that_is_no_tar(server, tmp_path):
+    with pytest.raises(InputError, match=r"sample\.tar\.gz: cannot be unpacked"):
+        fetch(public(server, b"<html>not found</html>"), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["mslr_web30k", "yahoo_set1"])
+def test_sources_that_a_person_must_get_say_how(tmp_path, name):
+    data = source(name)
+    with pytest.raises(InputError) as caught:
+        fetch(data, tmp_path)
+    for part in (data.url, data.how, data.sha256, str(tmp_path / data.splits["train"])):
+        assert part in str(caught.value)
+
+
+def test_unknown_checksum_is_said(tmp_path):
+    with pytest.raises(InputError, match="SHA-256: not known"):
+        fetch(source("mq2008"), tmp_path)
+
+
+def local(tmp_path, **splits):
+    """A declared source, and its files."""
+    for path in splits.values():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(b"1 qid:1 1:1\n")
+    return source_from_config({"name": "mine", "width": 1, "label_max": 4, "splits": splits})
+
+
+@pytest.mark.parametrize("given_folder", ["", "Fold1"])
+def test_the_folder_or_its_fold(tmp_path, given_folder):
+    data = local(
+        tmp_path, train="Fold1/train.txt", validation="Fold1/vali.txt", test="Fold1/test.txt"
+    )
+    assert locate(data, tmp_path / given_folder)["test"] == tmp_path / "Fold1" / "test.txt"
+
+
+def test_splits_of_the_same_file_name_are_not_mixed_up(tmp_path):
+    data = local(tmp_path, train="train/data.txt", validation="vali/data.txt", test="test/data.txt")
+    (tmp_path / "data.txt").touch()
+    assert locate(data, tmp_path)["validation"] == tmp_path / "vali" / "data.txt"
+
+
+def test_missing_split_is_named_with_its_folder(tmp_path):
+    data = local(tmp_path, train="train.txt", validation="vali.txt", test="test.txt")
+    (tmp_path / "vali.txt").unlink()
+    for find in (locate, obtain):
+        with pytest.raises(InputError, match="the validation split") as caught:
+            find(data, tmp_path)
+        assert str(tmp_path) in str(caught.value)
+
+
+def test_wrong_file_gives_both_checksums(server, tmp_path):
+    data = public(server, tar(FILES))
+    fetch(data, tmp_path)
+    (tmp_path / "sample" / "b.txt").write_bytes(b"damaged")
+    with pytest.raises(InputError, match=r"b\.txt") as caught:
+        locate(data, tmp_path)
+    assert sha(b"damaged") in str(caught.value)
+    assert sha(FILES["sample/b.txt"]) in str(caught.value)
+
+
+def test_obtain_fetches_only_what_is_missing(server, tmp_path):
+    data = public(server, tar(FILES))
+    first = obtain(data, tmp_path)
+    (tmp_path / "sample.tar.gz").unlink()
+    assert obtain(data, tmp_path) == first
+    assert server.requests == 1
+
+
+def test_manifest(tmp_path):
+    data = local(tmp_path, train="train.txt", validation="vali.txt", test="test.txt")
+    entry = manifest(locate(data, tmp_path))["train"]
+    content = (tmp_path / "train.txt").read_bytes()
+    assert entry == {
+        "path": str(tmp_path / "train.txt"),
+        "sha256": sha(content),
+        "bytes": len(content),
+    }

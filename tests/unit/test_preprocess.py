@@ -1,0 +1,158 @@
+"""Published preprocessing, against closed forms and a loop over queries."""
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twotowers.datasets.letor import read_letor
+from twotowers.datasets.preprocess import (
+    drop_irrelevant,
+    preprocess,
+    rescale_labels,
+    signed_log1p,
+    truncate,
+)
+from twotowers.errors import InputError
+from twotowers.rankings import Rankings
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def ragged(*labels, width=3) -> Rankings:
+    """Queries 10, 20, ... with these labels; features tell every row apart."""
+    lengths = [len(query) for query in labels]
+    rows = sum(lengths)
+    return Rankings(
+        query=np.repeat(10 * np.arange(1, len(labels) + 1), lengths),
+        document=np.concatenate([np.arange(n) for n in lengths] or [[]]).astype(np.int32),
+        label=np.array([label for query in labels for label in query], np.float32),
+        features=np.arange(rows * width, dtype=np.float32).reshape(rows, width),
+    )
+
+
+def as_lists(rankings) -> list[tuple[int, list[int], list[float]]]:
+    bounds = zip(rankings.offsets[:-1], rankings.offsets[1:], strict=True)
+    return [
+        (
+            int(rankings.query[start]),
+            rankings.document[start:end].tolist(),
+            rankings.label[start:end].tolist(),
+        )
+        for start, end in bounds
+    ]
+
+
+def test_signed_log1p_is_odd_and_inverts_expm1():
+    x = np.array([[0, 1, np.e - 1], [-1, 1.6e8, -73]], np.float32)
+    y = signed_log1p(x)
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y[0], [0, np.log(2), 1], rtol=1e-6)
+    np.testing.assert_array_equal(signed_log1p(-x), -y)
+    np.testing.assert_allclose(np.expm1(np.abs(y)), np.abs(x), rtol=1e-5)
+
+
+def test_rescale_labels():
+    assert rescale_labels(np.array([0, 1, 2], np.float32), 2).tolist() == [0, 2, 4]
+    assert rescale_labels(np.array([0, 3, 4], np.float32), 4).tolist() == [0, 3, 4]
+    assert rescale_labels(np.array([0.5]), 1, to=2).tolist() == [1]
+    assert rescale_labels(np.array([1.0]), 2).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("label", "label_max", "message"),
+    [(3, 2, "label: 3 is out of range"), (-1, 2, "label: -1 is"), (1, 0, "label_max: 0 is not")],
+)
+def test_rescale_labels_out_of_range(label, label_max, message):
+    with pytest.raises(InputError, match=message):
+        rescale_labels(np.array([0.0, label]), label_max)
+
+
+def test_truncate_sorts_by_label_with_ties_in_file_order():
+    result = truncate(ragged([0, 2, 1, 2, 1], [1], [0, 0, 3]), top=3)
+    assert as_lists(result) == [
+        (10, [1, 3, 2], [2, 2, 1]),
+        (20, [0], [1]),
+        (30, [2, 0, 1], [3, 0, 0]),
+    ]
+    # The features moved with their documents.
+    assert result.features[:, 0].tolist() == [3, 9, 6, 15, 24, 18, 21]
+
+
+def test_drop_irrelevant_keeps_order_and_every_document_of_a_query():
+    result = drop_irrelevant(ragged([0, 0], [0, 1, 0], [0], [4, 0.5]))
+    assert as_lists(result) == [(20, [0, 1, 2], [0, 1, 0]), (40, [0, 1], [4, 0.5])]
+
+
+LABELS = st.lists(
+    st.lists(st.integers(0, 2), min_size=1, max_size=8), min_size=1, max_size=6
+).filter(lambda queries: any(map(any, queries)))
+
+
+@given(LABELS, st.integers(1, 9))
+def test_preprocess_equals_a_loop_over_queries(labels, top):
+    expected = []
+    for number, query in enumerate(labels, start=1):
+        documents = sorted(range(len(query)), key=lambda i, query=query: -query[i])[:top]
+        if any(query):
+            expected.append((10 * number, documents, [2.0 * query[i] for i in documents]))
+    raw = ragged(*labels)
+    result = preprocess(raw, top=top, label_max=2)
+    assert as_lists(result) == expected
+    start = dict(zip(raw.queries, raw.offsets, strict=False))
+    rows = [start[q] + d for q, d in zip(result.query, result.document, strict=True)]
+    np.testing.assert_array_equal(result.features, signed_log1p(raw.features[rows]))
+
+
+def test_preprocess_leaves_its_input_alone():
+    raw = ragged([0, 1], [2, 2])
+    before = raw.features.copy()
+    preprocess(raw)
+    np.testing.assert_array_equal(raw.features, before)
+    assert raw.label.tolist() == [0, 1, 2, 2]
+
+
+@pytest.mark.parametrize("function", [drop_irrelevant, preprocess, lambda x: truncate(x, 3)])
+def test_no_query_at_all(function):
+    with pytest.raises(InputError, match="there is no query"):
+        function(ragged())
+
+
+@pytest.mark.parametrize("function", [drop_irrelevant, preprocess])
+def test_nothing_remains(function):
+    with pytest.raises(InputError, match="none of the 2 queries has a relevant document"):
+        function(ragged([0, 0], [0]))
+
+
+@pytest.mark.parametrize("top", [0, -3, 2.5, "5", None])
+def test_list_length_out_of_range(top):
+    with pytest.raises(InputError, match=r"top: .* (is out of range|is not a whole number)"):
+        preprocess(ragged([1]), top=top)
+
+
+def test_kept_features_are_copied_once():
+    rows, width = 40_000, 136
+    raw = Rankings(
+        query=np.arange(rows) // 20,
+        document=(np.arange(rows) % 20).astype(np.int32),
+        label=np.ones(rows, np.float32),
+        features=np.ones((rows, width), np.float32),
+    )
+    tracemalloc.start()
+    preprocess(raw, top=25)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.5 * raw.features.nbytes
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="real data: ../shared/data is not on this machine")
+def test_mq2008_has_220_queries_without_a_relevant_document():
+    names = ("train.txt", "vali.txt", "test.txt")
+    folds = [read_letor(DATA / "MQ2008" / "Fold1" / name, width=46) for name in names]
+    kept = [preprocess(fold, top=10, label_max=2) for fold in folds]
+    assert sum(len(fold.queries) for fold in kept) == 784 - 220
+    assert max(fold.lengths.max() for fold in kept) == 10
+    assert set(np.concatenate([fold.label for fold in kept])) == {0, 2, 4}

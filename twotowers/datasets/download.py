@@ -1,0 +1,170 @@
+"""Find the files of a data set, download those that may be, and verify what was found."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tarfile
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+import pooch
+import requests
+
+from twotowers.artefacts import atomic
+from twotowers.datasets.sources import Source
+from twotowers.errors import InputError
+
+RETRIES = 3
+
+
+def locate(source: Source, folder: str | Path) -> dict[str, Path]:
+    """The files of the train, validation and test split, verified.
+
+    Args:
+        source: The data set.
+        folder: The folder that holds `source.splits`, or the one that holds the files
+            themselves (for MSLR: the folder of Fold1, or Fold1).
+
+    Returns:
+        Path of each split's file.
+
+    Raises:
+        InputError: a split has no file, or a file does not have its known SHA-256.
+    """
+    folder = Path(folder)
+    paths = _find(source, folder)
+    for split, path in paths.items():
+        if not path.is_file():
+            raise InputError(
+                f"the {split} split of {source.title} is missing from {folder}. {source.how}",
+                path=path,
+                expected=_layout(source, folder),
+            )
+    for split, path in paths.items():
+        _verify(path, source.files_sha256[split])
+    return paths
+
+
+def fetch(source: Source, folder: str | Path) -> Path:
+    """Download the archive of a public source and unpack it.
+
+    The archive gets its name only when it is complete and has its checksum; the same
+    holds for each file unpacked from it. An archive that is already there is not
+    downloaded again.
+
+    Args:
+        source: The data set.
+        folder: Where to put the archive and its files; created where absent.
+
+    Returns:
+        The folder.
+
+    Raises:
+        InputError: the source is not public (the message says how to get it, where to
+            put it, and its checksums); the download fails or has another checksum after
+            RETRIES more attempts; the archive is not a tar file, or holds a link or a
+            path that leads out of the folder.
+    """
+    folder = Path(folder)
+    if source.access != "public":
+        raise InputError(_instructions(source, folder), field=f"data source {source.name!r}")
+    archive = PurePosixPath(urlsplit(source.url).path).name
+    downloads = pooch.create(
+        path=folder,
+        base_url="",
+        registry={archive: f"sha256:{source.sha256}"},
+        urls={archive: source.url},
+        retry_if_failed=RETRIES,
+    )
+    try:
+        downloads.fetch(archive, downloader=pooch.HTTPDownloader(progressbar=True))
+    except (requests.RequestException, ValueError) as error:
+        raise InputError(
+            f"{source.url} could not be downloaded: {error}",
+            field=f"data source {source.name!r}",
+            expected=f"an archive of SHA-256 {source.sha256}",
+        ) from error
+    _unpack(folder / archive, folder)
+    return folder
+
+
+def obtain(source: Source, folder: str | Path) -> dict[str, Path]:
+    """The files of the three splits as `locate` gives them, fetched first where one is missing.
+
+    Raises:
+        InputError: as `locate` and `fetch`.
+    """
+    missing = [path for path in _find(source, Path(folder)).values() if not path.is_file()]
+    if missing and source.access != "local":
+        fetch(source, folder)
+    return locate(source, folder)
+
+
+def manifest(paths: dict[str, Path]) -> dict[str, dict[str, str | int]]:
+    """What was found: path, SHA-256 and size in bytes of the file of each split."""
+    return {
+        split: {"path": str(path), "sha256": sha256(path), "bytes": path.stat().st_size}
+        for split, path in paths.items()
+    }
+
+
+def sha256(path: str | Path) -> str:
+    """SHA-256 of a file of any size, in lower-case hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _find(source: Source, folder: Path) -> dict[str, Path]:
+    """Where the splits are: as declared, or all of them directly in the folder."""
+    declared = {split: folder / path for split, path in source.splits.items()}
+    flat = {split: folder / path.name for split, path in declared.items()}
+    distinct = len(set(flat.values())) == len(flat)
+    return flat if distinct and all(map(Path.is_file, flat.values())) else declared
+
+
+def _verify(path: Path, expected: str | None) -> None:
+    if expected is not None and (actual := sha256(path)) != expected:
+        raise InputError(
+            f"the file is damaged or another version: its SHA-256 is {actual}",
+            path=path,
+            expected=expected,
+        )
+
+
+def _layout(source: Source, folder: Path) -> str:
+    return ", ".join(str(folder / path) for path in source.splits.values())
+
+
+def _instructions(source: Source, folder: Path) -> str:
+    sums = {"the archive": source.sha256, **source.files_sha256}
+    known = [f"{what} {checksum}" for what, checksum in sums.items() if checksum]
+    return (
+        f"{source.title} cannot be downloaded by a program ({source.access}). {source.how} "
+        f"From: {source.url or 'nowhere'}. Put the files here: {_layout(source, folder)}. "
+        f"SHA-256: {'; '.join(known) or 'not known'}"
+    )
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    """Unpack a tar archive whose members are all plain files or folders below `folder`."""
+    if not tarfile.is_tarfile(archive):
+        raise InputError("cannot be unpacked", path=archive, expected="a tar archive")
+    with tarfile.open(archive) as tar:
+        members = tar.getmembers()
+        for member in members:
+            _check_member(member, archive)
+        for member in members:
+            if member.isreg():
+                with atomic(folder / member.name) as temporary, temporary.open("wb") as target:
+                    shutil.copyfileobj(tar.extractfile(member), target)
+
+
+def _check_member(member: tarfile.TarInfo, archive: Path) -> None:
+    path = PurePosixPath(member.name)
+    if path.is_absolute() or ".." in path.parts or not (member.isreg() or member.isdir()):
+        raise InputError(
+            f"the member {member.name!r} is not safe to unpack; nothing was unpacked",
+            path=archive,
+            expected="plain files and folders below the archive's own",
+        )
