@@ -152,9 +152,17 @@ def categorical_looks(values: Iterable[Hashable]) -> dict[Hashable, Look]:
 
 
 def panels(
-    columns: int, rows: int = 1, *, width: float = PAGE_WIDTH, panel_height: float = 2.2
+    columns: int,
+    rows: int = 1,
+    *,
+    width: float = PAGE_WIDTH,
+    panel_height: float = 2.2,
+    share_y: bool = True,
 ) -> tuple[Figure, np.ndarray]:
     """A figure of equal panels with shared axes.
+
+    Where levels differ but shapes are to be compared, do not share y, and give the panels
+    `equal_spans`.
 
     Built without pyplot: nothing stays registered in a global list, and no display is asked
     for. `constrained` layout leaves room for the legend and the footer.
@@ -163,8 +171,24 @@ def panels(
         The figure, and its axes [rows, columns].
     """
     figure = Figure(figsize=(width, rows * panel_height + 0.55), layout="constrained")
-    axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    axes = figure.subplots(rows, columns, sharex=True, sharey=share_y, squeeze=False)
     return figure, axes
+
+
+def equal_spans(axes: Iterable[Axes], *, at_least: float = 0.0) -> None:
+    """Give panels that do not share y ranges of one length, each about its own data.
+
+    A step of the same size then looks the same in every panel, whatever its level.
+
+    Args:
+        axes: The panels; empty ones are left alone.
+        at_least: The smallest range, so that noise does not fill a panel that shows no effect.
+    """
+    drawn = [panel for panel in axes if panel.has_data()]
+    ends = np.array([panel.get_ylim() for panel in drawn]).reshape(-1, 2)
+    half = np.ptp(ends, axis=1).max(initial=at_least) / 2
+    for panel, middle in zip(drawn, ends.mean(axis=1), strict=True):
+        panel.set_ylim(middle - half, middle + half)
 
 
 def position_bias_panel(
@@ -301,6 +325,8 @@ def shared_legend(figure: Figure) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
         axes.label_outer()
+        if len(axes.get_shared_y_axes().get_siblings(axes)) == 1:
+            axes.tick_params(labelleft=True)  # its numbers are not those of its neighbour
     late = [label for label in ("95 % interval", "published", "truth") if label in entries]
     labels = [label for label in entries if label not in late] + late
     # What fits beside each other at this width; a label takes about an inch.

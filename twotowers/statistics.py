@@ -69,6 +69,23 @@ def from_moments(moments: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return summary.sort_values(list(by), ignore_index=True)
 
 
+def without_levels(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Take each seed's own level out of a group: the means stay, their intervals narrow.
+
+    Where a seed also draws the task (say, a synthetic relevance function), its level hides the
+    differences between conditions, although these were all measured on the same task. After
+    subtracting each seed's mean over a group's rows, and adding the group's mean, an interval
+    over seeds speaks of those differences (Cousineau's within-subject interval).
+
+    Args:
+        results: Long form; every seed has the same rows in a group.
+        by: The columns that make a group; its other rows are the conditions compared.
+    """
+    level = results.groupby([*by, "seed"])["value"].transform("mean")
+    middle = results.groupby(list(by))["value"].transform("mean")
+    return results.assign(value=results["value"] - level + middle)
+
+
 def compare(
     results: pd.DataFrame, published: pd.DataFrame, by: Sequence[str], **where
 ) -> pd.DataFrame:

@@ -7,10 +7,23 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from twotowers.figures import panels, position_bias_panel, shared_legend, style
+from twotowers.figures import (
+    equal_spans,
+    line_panel,
+    panels,
+    position_bias_panel,
+    shared_legend,
+    style,
+)
 from twotowers.statistics import compare, select
 
 LANE = ["setting", "strength", "temperature", "weighting"]
+
+SOURCES = {"reproduced": "Reproduced", "published": "Published"}
+STRENGTH = "Policy strength α (−1 inverse, 0 random, 1 full)"
+TEMPERATURE = "Temperature τ"
+# The range of the paper's own Fig. 1 (.71 to .735).
+NDCG_RANGE = 0.025
 
 FIT = {
     "fit-linear": "Linear tower,\nlinear relevance",
@@ -61,14 +74,56 @@ def draw_bias(table: pd.DataFrame, settings: dict[str, str]) -> Figure:
     """A panel per setting: position bias, one curve per temperature, and the truth -ln k."""
     with style():
         figure, axes = panels(len(settings))
-        truth = -np.log(np.arange(1, table["position"].max() + 1))
         for panel, (setting, title) in zip(axes.flat, settings.items(), strict=True):
             panel.set_title(title)
             rows = select(table, setting=setting)
             if _drawable(panel, rows):
+                truth = -np.log(np.arange(1, rows["position"].max() + 1))
                 position_bias_panel(panel, rows, truth=truth)
         shared_legend(figure)
     return figure
+
+
+def draw_ndcg_by_strength(table: pd.DataFrame) -> Figure:
+    """nDCG@10 against policy strength, one curve per temperature: ours, and the published.
+
+    A panel each, with ranges of the same span: the level depends on the data set (a stand-in
+    has its own), the shape is what the paper speaks of.
+    """
+    with style():
+        figure, axes = panels(2, share_y=False)
+        for panel, (source, title) in zip(axes.flat, SOURCES.items(), strict=True):
+            panel.set_title(title)
+            rows = select(table, source=source)
+            if _drawable(panel, rows):
+                line_panel(panel, rows, x="strength", xlabel=STRENGTH)
+        equal_spans(axes.flat, at_least=NDCG_RANGE)
+        shared_legend(figure)
+    return figure
+
+
+def draw_ndcg_by_temperature(table: pd.DataFrame, settings: dict[str, str]) -> Figure:
+    """nDCG@10 against temperature, one curve per strength: ours above, the published below.
+
+    A panel per setting and source, all with ranges of the same span.
+    """
+    with style():
+        figure, axes = panels(len(settings), rows=len(SOURCES), share_y=False, panel_height=1.9)
+        for row, (source, name) in zip(axes, SOURCES.items(), strict=True):
+            for panel, (setting, title) in zip(row, settings.items(), strict=True):
+                panel.set_title(title if panel in axes[0] else "")
+                rows = select(table, setting=setting, source=source)
+                if _drawable(panel, rows):
+                    named = rows.assign(strength=rows["strength"].map(_strength_name))
+                    line_panel(panel, named, x="temperature", group="strength", xlabel=TEMPERATURE)
+            row[0].set_ylabel(f"{name}\nnDCG@10")
+        equal_spans(axes.flat, at_least=NDCG_RANGE)
+        shared_legend(figure)
+    return figure
+
+
+def _strength_name(strength: float) -> str:
+    return f"α = {strength:g}".replace("-", "−")
 
 
 def _drawable(panel: Axes, rows: pd.DataFrame) -> bool:

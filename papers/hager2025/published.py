@@ -24,6 +24,9 @@ SETTINGS = {
 }
 """From the authors' experiment and ranker to our setting."""
 
+TOWERS = {"fit-linear": "linear", "fit-embedding": "embedding", "misfit-linear": "linear"}
+"""The relevance tower of a setting, our `method`, where it is not the deep one."""
+
 METRICS = {"ndcg@10": "ndcg@10", "nll": "nll", "lp_ndcg@10": "policy_ndcg@10"}
 """From the authors' columns of ranking.csv to our metrics."""
 
@@ -65,6 +68,6 @@ def _lanes(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         paper="hager2025",
         setting=settings,
-        method="two-tower",
+        method=[TOWERS.get(setting, "deep") for setting in settings],
         weighting=table["ips"].map({True: "ips", False: "none"}),
     ).rename(columns={"alpha": "strength", "tau": "temperature"})

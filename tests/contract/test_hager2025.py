@@ -1,5 +1,6 @@
 """Hager et al. (2025): the judges on the authors' own numbers, and what the items draw."""
 
+import importlib
 from functools import partial
 
 import matplotlib
@@ -10,7 +11,8 @@ import pytest
 from papers.hager2025 import published
 from papers.hager2025.claims import CLAIMS, MISFIT
 from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge, judge_all
-from twotowers.statistics import select
+from twotowers.figures import save
+from twotowers.statistics import BAND, select
 
 matplotlib.use("agg")
 
@@ -152,3 +154,88 @@ def test_published_results_are_complete_and_named_as_ours():
     assert bands["n"].eq(3).all()
     one = select(bands, setting="fit-linear", strength=1, temperature=0, position=5)
     assert one["value"].item() == pytest.approx(-1.557, abs=1e-3)
+
+
+BANDS = published.bands()
+FIGURES = ["fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7"]
+# Per figure: settings x strengths x temperatures x positions.
+ROWS = {"fig1": 7 * 4, "fig5": 7 * 4, "fig7": 3 * 3 * 4, **dict.fromkeys(FIGURES[1:4], 3 * 4 * 25)}
+ROWS["fig6"] = ROWS["fig3"]
+
+
+def item(name: str):
+    return importlib.import_module(f"papers.hager2025.items.{name}")
+
+
+@pytest.mark.parametrize("name", [*FIGURES, "grid"])
+def test_an_items_table_holds_reproduced_beside_published(name):
+    table = item(name).table(synthetic(), BANDS)
+    keys = ["setting", "strength", "temperature", "weighting", "metric"]
+    assert list(table.columns) in ([*keys, *BAND, "source"], [*keys, "position", *BAND, "source"])
+    ours, theirs = (select(table, source=name) for name in ("reproduced", "published"))
+    pd.testing.assert_frame_equal(
+        ours[keys].reset_index(drop=True), theirs[keys].reset_index(drop=True)
+    )
+    np.testing.assert_allclose(ours["value"], theirs["value"], atol=0.02)
+    assert (ours["n"] == 3).all()
+    # The bias of position 1 is its own reference: an interval of no width.
+    assert (ours["low"] <= ours["high"]).all()
+    assert len(ours) == ROWS.get(name, 164 * 5)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(
+    ("seeds", "lanes", "bands"),
+    [
+        (3, {}, BANDS),
+        (1, {"temperature": (0, 1)}, BANDS),
+        (2, {"setting": ("example-deep", "fit-linear", "misfit-expert")}, BANDS.iloc[:0]),
+    ],
+    ids=["whole", "smoke", "parts, unpublished"],
+)
+def test_figures_draw_what_there_is(name, seeds, lanes, bands, tmp_path):
+    table = item(name).table(select(synthetic(seeds), **lanes), bands)
+    figure = item(name).draw(table)
+    assert table.empty or any(panel.get_lines() for panel in figure.axes)
+    save(figure, [tmp_path / "figure.svg"])
+    assert (tmp_path / "figure.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("name", ["fig1", "fig5", "fig7"])
+def test_panels_of_different_levels_have_equal_spans_and_their_own_numbers(name):
+    raised = altered(lambda rows: rows["value"] + 0.05, metric="ndcg@10")
+    figure = item(name).draw(item(name).table(raised, BANDS))
+    spans = [np.ptp(panel.get_ylim()) for panel in figure.axes]
+    np.testing.assert_allclose(spans, spans[0])
+    assert spans[0] >= 0.025
+    for panel in figure.axes:
+        low, high = panel.get_ylim()
+        values = np.concatenate([line.get_ydata() for line in panel.get_lines()])
+        assert low < values.min() < values.max() < high
+        assert panel.yaxis.get_tick_params()["labelleft"]
+
+
+def test_one_seed_has_no_band():
+    table = item("fig3").table(synthetic(1), BANDS)
+    ours = select(table, source="reproduced")
+    assert ours[["low", "high"]].isna().all(axis=None)
+    assert (ours["n"] == 1).all()
+
+
+def test_fig7_draws_differences_within_seeds():
+    results = synthetic()
+    levels = results.assign(value=results["value"] + 0.1 * (results["seed"] - 2022))
+    tables = [item("fig7").table(frame, BANDS) for frame in (results, levels)]
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_the_grid_is_a_longtable_with_a_row_per_lane():
+    tex = item("grid").tex(item("grid").table(synthetic(), BANDS))
+    rows = [line for line in tex.splitlines() if line.startswith("$") and "ours" not in line]
+    assert len(rows) == 164
+    assert {row.count("&") for row in rows} == {11}
+    assert "--" not in tex
+    published_only = item("grid").tex(item("grid").table(AUTHORS.iloc[:0], BANDS))
+    assert published_only.count(" -- ") == 164 * 5
+    assert tex.startswith("%")
+    assert tex.endswith("\\bottomrule\n\\end{longtable}\n")

@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from twotowers.statistics import BAND, compare, from_moments, interval, over_seeds, select
+from twotowers.statistics import (
+    BAND,
+    compare,
+    from_moments,
+    interval,
+    over_seeds,
+    select,
+    without_levels,
+)
 
 
 def long_form(values: dict[str, list[float]]) -> pd.DataFrame:
@@ -82,3 +90,12 @@ def test_select_by_text_number_and_list():
     assert select(frame, tau=(0.333, 1))["name"].tolist() == ["y", "z"]
     assert select(frame, position=2, name=["x", "z"])["name"].tolist() == ["z"]
     assert select(frame, tau=0.5).empty
+
+
+def test_without_levels_keeps_means_and_differences_only():
+    effects, levels = {"a": 0.0, "b": 1.0, "c": 5.0}, np.array([10.0, 20.0, 60.0])
+    results = long_form({lane: levels + effect for lane, effect in effects.items()}).assign(group=1)
+    summary = over_seeds(without_levels(results, ["group"]), ["lane"])
+    np.testing.assert_allclose(summary["value"], over_seeds(results, ["lane"])["value"])
+    # All seeds agree on the differences, so nothing is left to vary.
+    np.testing.assert_allclose(summary["high"] - summary["low"], 0, atol=1e-12)
