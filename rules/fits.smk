@@ -47,3 +47,26 @@ rule fit:
         gpu=1,
     script:
         "../scripts/fit_towers.py"
+
+
+rule study:
+    input:
+        unpack(lambda wildcards: rankings(experiment(wildcards).dataset)),
+    output:
+        ensure(f"{RESULTS}/fits/{{paper}}/{{study}}/{{seed}}.parquet", non_empty=True),
+    params:
+        code=lambda wildcards: code(
+            "scripts/run_study.py", f"papers/{wildcards.paper}/studies/{wildcards.study}.py"
+        ),
+        paper=lambda wildcards: wildcards.paper,
+        name=lambda wildcards: wildcards.study,
+        parameters=lambda wildcards: experiment(wildcards).studies[wildcards.study],
+        seed=lambda wildcards: int(wildcards.seed),
+    wildcard_constraints:
+        study="|".join(name for paper in EXPERIMENTS.values() for name in paper.studies) or "(?!)",
+    log:
+        f"{RESULTS}/logs/fits/{{paper}}/{{study}}/{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/fits/{{paper}}/{{study}}/{{seed}}.tsv"
+    script:
+        "../scripts/run_study.py"

@@ -1,7 +1,5 @@
 """A policy's scores -> click counts of every strength, temperature and split."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from twotowers.clicks import Counts, Traffic, simulate_clicks

@@ -1,7 +1,5 @@
 """Rankings of all splits -> relevance and the logging policy's scores and ranks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq

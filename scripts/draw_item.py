@@ -1,0 +1,28 @@
+"""Results of the settings an item needs -> its csv, and its figure or LaTeX table."""
+
+from importlib import import_module
+
+from twotowers.artefacts import atomic
+from twotowers.figures import save, source_note
+from twotowers.results import read_results
+
+
+def main(inputs, outputs, *, paper: str, item: str, note: str, caption: str):
+    drawing = import_module(f"papers.{paper}.items.{item}")
+    published = import_module(f"papers.{paper}.published")
+    table = drawing.table(read_results(inputs), published.bands())
+    with atomic(outputs.csv) as path:
+        table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+    if hasattr(drawing, "tex"):
+        with atomic(outputs.tex) as path:
+            path.write_text(f"% {note}\n{drawing.tex(table)}")
+    else:
+        figure = drawing.draw(table)
+        source_note(figure, note)
+        save(figure, [outputs.pdf, outputs.svg])
+
+
+if "snakemake" in globals():
+    from runner import run
+
+    run(main, snakemake)  # noqa: F821

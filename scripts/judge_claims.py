@@ -1,0 +1,22 @@
+"""All results of a paper -> a verdict on each of its claims."""
+
+from importlib import import_module
+
+from twotowers.artefacts import atomic
+from twotowers.claims import judge_all
+from twotowers.results import read_results
+
+
+def main(inputs, outputs, *, paper: str):
+    claims = import_module(f"papers.{paper}.claims").CLAIMS
+    published = import_module(f"papers.{paper}.published")
+    verdicts = judge_all(claims, read_results(inputs), published.results())
+    verdicts.insert(0, "paper", paper)
+    with atomic(outputs[0]) as path:
+        verdicts.to_csv(path, index=False, lineterminator="\n")
+
+
+if "snakemake" in globals():
+    from runner import run
+
+    run(main, snakemake)  # noqa: F821

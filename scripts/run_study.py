@@ -1,0 +1,17 @@
+"""A study of a paper: its module's run(inputs, seed, parameters) -> results."""
+
+from importlib import import_module
+
+from twotowers.results import write_results
+
+
+def main(inputs, outputs, *, paper: str, name: str, parameters: dict, seed: int):
+    study = import_module(f"papers.{paper}.studies.{name}")
+    results = study.run(inputs, seed=seed, **parameters)
+    write_results(results, outputs[0], paper=paper, setting=name, seed=seed)
+
+
+if "snakemake" in globals():
+    from runner import run
+
+    run(main, snakemake)  # noqa: F821

@@ -1,0 +1,150 @@
+"""Exact maximum likelihood of additive click models on counts, by Newton's method.
+
+Both models are logistic regressions: concave, so the optimum does not depend on where one
+starts (up to the shifts that the data do not identify, which stay as they started).
+Gradient fits stop early by design; these tell what they would have reached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from twotowers.errors import InputError
+
+TOLERANCE = 1e-9
+ITERATIONS = 200
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An optimum.
+
+    Attributes:
+        relevance: [documents] logits gamma; -inf or inf where a document was never or
+            always clicked.
+        bias: [factors] logits theta.
+        probability: [documents, factors] fitted click probabilities.
+    """
+
+    relevance: np.ndarray
+    bias: np.ndarray
+    probability: np.ndarray
+
+
+def fit_embedding(
+    impressions: np.ndarray, clicks: np.ndarray, *, start: np.ndarray | None = None
+) -> Estimate:
+    """One relevance logit per document, one bias logit per factor (position, or other).
+
+    A document never clicked, or clicked always, has its optimum at -inf or inf, where it says
+    nothing of the bias; it is left out. The Hessian is a diagonal bordered by few columns,
+    so a step costs documents x factors^2.
+
+    Args:
+        impressions: [documents, factors] >= 0, not necessarily whole (expected counts).
+        clicks: the same shape, at most `impressions`.
+        start: [factors] bias logits to start from, which also fixes unidentified shifts;
+            zeros if None.
+
+    Raises:
+        InputError: no document was clicked sometimes, or Newton's method did not converge.
+    """
+    impressions, clicks = np.asarray(impressions, float), np.asarray(clicks, float)
+    shown, clicked = impressions.sum(1), clicks.sum(1)
+    kept = (clicked > 0) & (clicked < shown)
+    if not kept.any():
+        raise InputError("no document was clicked sometimes and sometimes not", field="clicks")
+    n, c = impressions[kept], clicks[kept]
+    rate = clicked[kept] / shown[kept]
+    bias = np.zeros(n.shape[1]) if start is None else np.asarray(start, float)
+    relevance = np.log(rate / (1 - rate)) - (n @ bias) / n.sum(1)
+
+    def newton(parameters):
+        relevance, bias = parameters
+        chance = expit(relevance[:, None] + bias)
+        residual, curvature = c - n * chance, n * chance * (1 - chance)
+        per_document, per_factor = curvature.sum(1), curvature.sum(0)
+        scaled = curvature / per_document[:, None]
+        gradient = residual.sum(1), residual.sum(0)
+        schur = np.diag(per_factor) - curvature.T @ scaled
+        # Singular along shifts; the minimum-norm step leaves those where they are.
+        step = np.linalg.pinv(schur, rcond=1e-12, hermitian=True) @ (
+            gradient[1] - scaled.T @ gradient[0]
+        )
+        return ((gradient[0] - curvature @ step) / per_document, step), gradient
+
+    def likelihood(parameters):
+        relevance, bias = parameters
+        logits = relevance[:, None] + bias
+        return (c * logits - n * np.logaddexp(0, logits)).sum()
+
+    relevance, bias = _ascend((relevance, bias), newton, likelihood, scale=n.sum())
+    everyone = np.where(clicked > 0, np.inf, -np.inf)
+    everyone[kept] = relevance
+    return Estimate(everyone, bias, expit(everyone[:, None] + bias))
+
+
+def fit_linear(
+    features: np.ndarray, impressions: np.ndarray, clicks: np.ndarray
+) -> Estimate:
+    """Relevance linear in the features without intercept, one bias logit per factor.
+
+    Args:
+        features: [documents, width].
+        impressions: [documents, factors] >= 0, not necessarily whole.
+        clicks: the same shape.
+
+    Raises:
+        InputError: Newton's method did not converge.
+    """
+    features = np.asarray(features, float)
+    n, c = np.asarray(impressions, float), np.asarray(clicks, float)
+    # Columns of one scale keep the Hessian well-conditioned; the fit is the same.
+    scale = np.maximum(np.abs(features).max(0), 1e-12)
+    scaled = features / scale
+
+    def newton(parameters):
+        weights, bias = parameters
+        chance = expit((scaled @ weights)[:, None] + bias)
+        residual, curvature = c - n * chance, n * chance * (1 - chance)
+        gradient = scaled.T @ residual.sum(1), residual.sum(0)
+        border = scaled.T @ curvature
+        hessian = np.block(
+            [
+                [(scaled * curvature.sum(1)[:, None]).T @ scaled, border],
+                [border.T, np.diag(curvature.sum(0))],
+            ]
+        )
+        step = np.linalg.pinv(hessian, rcond=1e-14, hermitian=True) @ np.concatenate(gradient)
+        return (step[: len(weights)], step[len(weights) :]), gradient
+
+    def likelihood(parameters):
+        weights, bias = parameters
+        logits = (scaled @ weights)[:, None] + bias
+        return (c * logits - n * np.logaddexp(0, logits)).sum()
+
+    start = np.zeros(features.shape[1]), np.zeros(n.shape[1])
+    weights, bias = _ascend(start, newton, likelihood, scale=n.sum())
+    relevance = scaled @ weights
+    return Estimate(relevance, bias, expit(relevance[:, None] + bias))
+
+
+def _ascend(parameters, newton, likelihood, *, scale: float):
+    """Newton steps, halved until they do not lower the likelihood, to a vanishing gradient."""
+    value = likelihood(parameters)
+    for _ in range(ITERATIONS):
+        step, gradient = newton(parameters)
+        if max(np.abs(part).max() for part in gradient) < TOLERANCE * scale:
+            return parameters
+        for halving in range(40):
+            moved = [old + part / 2**halving for old, part in zip(parameters, step, strict=True)]
+            reached = likelihood(moved)
+            if reached >= value - 1e-12 * abs(value):
+                break
+        parameters, value = moved, reached
+    raise InputError(
+        f"no optimum after {ITERATIONS} Newton steps", field="fit", expected="a finite optimum"
+    )

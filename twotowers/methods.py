@@ -1,0 +1,210 @@
+"""A setting of an experiment: its lanes, fitted together, and what is measured of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from twotowers.clicks import Counts
+from twotowers.errors import InputError
+from twotowers.experiments import SPLITS
+from twotowers.fitting import Fit, FitSettings, fit, mean_loss
+from twotowers.logs import read_logs
+from twotowers.metrics import mrr, ndcg
+from twotowers.objectives import CountLoss, Lane
+from twotowers.policies import Policy, read_policy
+from twotowers.rankings import Rankings, mask, pad, read_rankings
+from twotowers.towers import two_towers
+
+
+@dataclass(frozen=True)
+class Split:
+    """One split of a setting's data, laid out as rectangles.
+
+    Attributes:
+        relevance: [queries, documents] float32, what ranking metrics are measured against.
+        where: [queries, documents] bool, False on padding.
+        counts: arrays [logs, queries, documents, positions].
+        objective: the loss of the counts.
+    """
+
+    relevance: np.ndarray
+    where: np.ndarray
+    counts: Counts
+    objective: CountLoss
+
+
+def fit_setting(
+    rankings: dict[str, str | Path],
+    policy: str | Path,
+    clicks: str | Path,
+    *,
+    tower: str,
+    strengths: list[float],
+    temperatures: list[float],
+    weightings: list[str],
+    training: dict,
+    positions: int,
+    seed: int,
+    queries: str | None = None,
+    features: float = 1.0,
+) -> pd.DataFrame:
+    """Fit every lane of a setting and measure it.
+
+    Args:
+        rankings: parquet file per split.
+        policy: file of relevance and scores.
+        clicks: file of click counts.
+        tower: relevance tower, see `twotowers.towers.two_towers`.
+        strengths, temperatures, weightings: their product are the lanes.
+        training: see `FitSettings`.
+        positions: positions on a page.
+        seed: initialises and orders batches.
+        queries: split whose queries the log is about; each split its own if None.
+        features: share of the features, counted from the first, that the tower sees.
+
+    Returns:
+        long form: strength, temperature, weighting, metric, position, value.
+    """
+    logs = list(product(map(float, strengths), map(float, temperatures)))
+    splits = {
+        split: load_split(
+            rankings[queries or split],
+            read_policy(policy, queries or split),
+            partial(read_logs, clicks, logs, split=split, length=positions),
+            embedded=tower == "embedding",
+            features=features,
+            positions=positions,
+        )
+        for split in SPLITS
+    }
+    lanes = Lane(
+        log=jnp.repeat(jnp.arange(len(logs)), len(weightings)),
+        weighted=jnp.tile(jnp.array([name == "ips" for name in weightings]), len(logs)),
+    )
+    train = splits["train"]
+    model = two_towers(
+        tower,
+        width=train.objective.inputs.shape[-1],
+        pairs=train.where.size,
+        positions=positions,
+        seed=seed,
+    )
+    settings = FitSettings(**training)
+    result = fit(
+        model, train.objective, splits["validation"].objective, lanes, settings, seed=seed
+    )
+    frames = [
+        measure(result, number, splits["test"], Lane(lanes.log[number], jnp.array(False))).assign(
+            strength=strength, temperature=temperature, weighting=weighting
+        )
+        for number, ((strength, temperature), weighting) in enumerate(product(logs, weightings))
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def load_split(rankings, policy: Policy, read_counts, *, embedded, features, positions) -> Split:
+    """Lay out one split; `read_counts(pairs=)` gives its counts."""
+    lists = read_rankings(rankings)
+    pairs = policy.pairs
+    if not np.array_equal(lists.query, pairs.query):
+        raise InputError("its queries are not those of the policy", path=rankings, field="query")
+    counts = read_counts(pairs=pairs)
+    where = mask(pairs.lengths, positions)
+    return Split(
+        relevance=pad(policy.relevance, pairs.offsets, positions),
+        where=where,
+        counts=counts,
+        objective=count_loss(tower_inputs(lists, where, embedded, features), counts, where),
+    )
+
+
+def tower_inputs(lists: Rankings, where: np.ndarray, embedded: bool, features: float):
+    """What the relevance tower reads: pair numbers, or the first so many features."""
+    if embedded:
+        return np.arange(where.size, dtype=np.int32).reshape(where.shape)
+    width = round(features * lists.features.shape[1])
+    return pad(lists.features[:, :width], lists.offsets, where.shape[1])
+
+
+def count_loss(inputs: np.ndarray, counts: Counts, where: np.ndarray) -> CountLoss:
+    """The objective of a log: mean over a session's documents, then over sessions.
+
+    Args:
+        inputs: [queries, documents, ...].
+        counts: arrays [logs, queries, documents, positions]; all logs have as many sessions.
+        where: [queries, documents] bool, False on padding.
+    """
+    queries = len(where)
+    sessions = counts.impressions[0, :, :, 0].sum()
+    weight = queries / (where.sum(-1) * sessions)
+    return CountLoss(
+        inputs=jnp.asarray(inputs),
+        impressions=jnp.asarray(counts.impressions),
+        clicks=jnp.asarray(counts.clicks),
+        weight=jnp.asarray(weight, jnp.float32),
+    )
+
+
+def measure(result: Fit, number: int, test: Split, lane: Lane) -> pd.DataFrame:
+    """Metrics of one lane: metric, position (NA where it has none), value."""
+    model = result.model(number)
+    bias = np.asarray(model.position_bias, float)
+    scores = np.asarray(_scores(model, test.objective.inputs))
+    state = jax.tree.map(lambda leaf: leaf[number], result.state)
+    values = {
+        "ndcg@10": ndcg(scores, test.relevance, where=test.where).mean(),
+        "mrr@10": mrr(scores, test.relevance, where=test.where).mean(),
+        "nll": _loss(result.graph, state, lane, test.objective),
+        "policy_ndcg@10": shown_ndcg(
+            test.counts.impressions[lane.log], test.relevance, where=test.where
+        ).mean(),
+        "epochs": result.epochs[number],
+    }
+    rows = [("position_bias", rank, value) for rank, value in enumerate(bias - bias[0], start=1)]
+    rows += [(metric, None, value) for metric, value in values.items()]
+    frame = pd.DataFrame(rows, columns=["metric", "position", "value"])
+    return frame.astype({"position": "Int64", "value": float})
+
+
+@jax.jit
+def _scores(model, inputs):
+    return model.relevance(inputs)
+
+
+_loss = jax.jit(
+    lambda graph, state, lane, objective: mean_loss(graph, state, lane, objective=objective),
+    static_argnums=0,
+)
+
+
+def shown_ndcg(
+    impressions: np.ndarray, relevance: np.ndarray, *, where: np.ndarray, topn: int = 10
+) -> np.ndarray:
+    """nDCG of the rankings that a log showed, averaged over the sessions of each query.
+
+    DCG is a sum over cells, so its mean over sessions follows from the counts exactly.
+
+    Args:
+        impressions: [queries, documents, positions].
+        relevance: [queries, documents].
+        where: [queries, documents] bool.
+        topn: last position whose gain counts.
+
+    Returns:
+        [queries]; 0 for queries that no session was about.
+    """
+    gain = np.where(where, 2.0**relevance - 1, 0)
+    discount = 1 / np.log2(2 + np.arange(topn))
+    ideal = -np.sort(-gain, axis=-1)[:, :topn] @ discount[: gain.shape[1]]
+    sessions = impressions[:, :, 0].sum(-1)
+    shown = np.einsum("qdk,qd,k->q", impressions[:, :, :topn].astype(float), gain, discount)
+    possible = ideal * sessions
+    return np.divide(shown, possible, out=np.zeros(len(gain)), where=possible > 0)
