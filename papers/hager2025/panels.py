@@ -114,7 +114,7 @@ def draw_ndcg_by_temperature(table: pd.DataFrame, settings: dict[str, str]) -> F
                 panel.set_title(title if panel in axes[0] else "")
                 rows = select(table, setting=setting, source=source)
                 if _drawable(panel, rows):
-                    named = rows.assign(strength=rows["strength"].map(_strength_name))
+                    named = rows.assign(strength=_strength_names(rows["strength"]))
                     line_panel(panel, named, x="temperature", group="strength", xlabel=TEMPERATURE)
             row[0].set_ylabel(f"{name}\nnDCG@10")
         equal_spans(axes.flat, at_least=NDCG_RANGE)
@@ -122,8 +122,10 @@ def draw_ndcg_by_temperature(table: pd.DataFrame, settings: dict[str, str]) -> F
     return figure
 
 
-def _strength_name(strength: float) -> str:
-    return f"α = {strength:g}".replace("-", "−")
+def _strength_names(strengths: pd.Series) -> pd.Categorical:
+    """Strengths as the legend shows them, in their own order and not the alphabet's."""
+    names = {value: f"α = {value:g}".replace("-", "−") for value in sorted(strengths.unique())}
+    return pd.Categorical(strengths.map(names), categories=list(names.values()), ordered=True)
 
 
 def _drawable(panel: Axes, rows: pd.DataFrame) -> bool:
