@@ -108,17 +108,18 @@ def amplified(results: pd.DataFrame, setting: str, strength: int) -> Judgement:
     where = {"setting": setting, "strength": strength, "weighting": "none"}
     errors = bias_errors(results, {"temperature": TEMPERATURES}, **where)
     moved = displacement(errors)
-    below = strength > 0
-    # The error nearest to the wrong side, or furthest on it.
-    signed = errors.loc[0, 5:] * (1 if below else -1)
-    nearest = errors.loc[0, signed.idxmax()]
-    side = "below" if below else "above"
+    tail = errors.loc[0, 5:]
+    # The error that comes nearest to the wrong side of 0, or lies furthest on it.
+    side, end, position = (
+        ("below", "highest", tail.idxmax()) if strength > 0 else ("above", "lowest", tail.idxmin())
+    )
+    beyond = tail[position] < 0 if strength > 0 else tail[position] > 0
     return decide(
-        f"displacement {_by_temperature(moved.drop(1))}; err at tau 0 "
-        f"{number(nearest)} or further {side} (position {signed.idxmax()})",
+        f"displacement {_by_temperature(moved.drop(1))}; tau 0: {end} err from position 5 on "
+        f"{number(tail[position])} (position {position})",
         {
             "displacement grows strictly as tau falls": moved[0] > moved[0.333] > moved[0.666] > 0,
-            f"{side} the truth from position 5 on at tau 0": signed.max() < 0,
+            f"{side} the truth from position 5 on at tau 0": beyond,
         },
     )
 
