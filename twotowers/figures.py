@@ -41,7 +41,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _ANCHORS = (0.0, 0.333, 0.666, 1.0)
 _ORDERED = LinearSegmentedColormap.from_list(
     "temperature",
-    list(zip(_ANCHORS, ("#2E1A5E", "#2A69AC", "#2F9C86", "#D9951A"), strict=True)),
+    list(zip(_ANCHORS, ("#2A1657", "#2A5CA8", "#238B6E", "#CC8212"), strict=True)),
 )
 
 GREY = "#8A8F96"

@@ -24,6 +24,7 @@ from jinja2 import Environment, StrictUndefined
 from twotowers import claims
 from twotowers.artefacts import atomic
 from twotowers.errors import InputError, nearest
+from twotowers.statistics import select
 
 VERDICTS = (claims.REPRODUCED, claims.NOT_REPRODUCED, claims.NOT_TESTABLE)
 CLAIM_COLUMNS = ("paper", *claims.COLUMNS)
@@ -124,7 +125,7 @@ def build_page(
         temporary.write_text(html, encoding="utf-8")
 
 
-def compare(
+def side_by_side(
     table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]] | None = None
 ) -> pd.DataFrame:
     """Published beside reproduced, matched on every key column.
@@ -169,8 +170,7 @@ def _rounded(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 def _highlighted(table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]]) -> pd.DataFrame:
     _check_columns(table.columns, highlight)
-    for column, values in highlight.items():
-        table = table[table[column].isin(list(values))]
+    table = select(table, **{column: list(values) for column, values in highlight.items()})
     if table.empty:
         raise InputError(f"no row is left of {dict(highlight)}", field="highlight")
     return table
@@ -240,7 +240,7 @@ def _item_view(paper: PaperPage, item: ItemPage, folder: Path) -> dict:
 
 def _comparison_view(item: ItemPage) -> dict:
     """The comparison as text: what is the same in all rows goes to the caption."""
-    frame = compare(item.table, item.highlight)
+    frame = side_by_side(item.table, item.highlight)
     keys = list(frame.columns[:-5])
     constant = [key for key in keys if len(frame) > 1 and frame[key].nunique(dropna=False) == 1]
     varying = [key for key in keys if key not in constant]
