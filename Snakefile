@@ -8,7 +8,8 @@ min_version("9.0")
 
 sys.path.insert(0, workflow.basedir)
 
-from twotowers.experiments import SPLITS, check_config, load_experiment
+from twotowers import SPLITS
+from twotowers.experiments import check_config, load_experiment
 from twotowers.provenance import code_digest, code_version
 
 

@@ -1,4 +1,10 @@
 # Data sets: downloaded, checked and parsed, or generated; then preprocessed as published.
+from twotowers.datasets.sources import resolve
+
+
+def source(dataset):
+    """The entry of the table of data sources behind a data set."""
+    return resolve(config["datasets"][dataset]["source"])
 
 
 rule generate_standin:
@@ -20,6 +26,40 @@ rule generate_standin:
         "../scripts/generate_standin.py"
 
 
+rule fetch:
+    output:
+        f"{RESULTS}/raw/{{dataset}}/manifest.json",
+    params:
+        code=code("scripts/fetch_dataset.py"),
+        source=lambda wildcards: config["datasets"][wildcards.dataset]["source"],
+        folder=lambda wildcards: config["datasets"][wildcards.dataset]["folder"],
+    wildcard_constraints:
+        dataset=datasets(standin=False),
+    log:
+        f"{RESULTS}/logs/raw/{{dataset}}/manifest.log",
+    retries: 2
+    script:
+        "../scripts/fetch_dataset.py"
+
+
+rule parse:
+    input:
+        f"{RESULTS}/raw/{{dataset}}/manifest.json",
+    output:
+        ensure(f"{RESULTS}/raw/{{dataset}}/{{split}}.parquet", non_empty=True),
+    params:
+        code=code("scripts/parse_letor.py"),
+        split=lambda wildcards: wildcards.split,
+        label_max=lambda wildcards: source(wildcards.dataset).label_max,
+        width=lambda wildcards: source(wildcards.dataset).width,
+    wildcard_constraints:
+        dataset=datasets(standin=False),
+    log:
+        f"{RESULTS}/logs/raw/{{dataset}}/{{split}}.log",
+    script:
+        "../scripts/parse_letor.py"
+
+
 rule preprocess:
     input:
         f"{RESULTS}/raw/{{dataset}}/{{split}}.parquet",
@@ -28,7 +68,7 @@ rule preprocess:
     params:
         code=code("scripts/preprocess.py"),
         top=25,
-        label_max=4,
+        label_max=lambda wildcards: source(wildcards.dataset).label_max,
     log:
         f"{RESULTS}/logs/rankings/{{dataset}}/{{split}}.log",
     script:

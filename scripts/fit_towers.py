@@ -1,6 +1,6 @@
 """Rankings, relevance and click counts -> all measurements of a setting's lanes."""
 
-from twotowers.experiments import SPLITS
+from twotowers import SPLITS
 from twotowers.methods import fit_setting
 from twotowers.results import write_results
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from twotowers.clicks import Counts, Traffic, simulate_clicks
-from twotowers.experiments import SPLITS
+from twotowers import SPLITS
 from twotowers.logs import LaneLog, write_logs
 from twotowers.policies import policy_scores, ranking_order, read_policy
 from twotowers.rankings import mask, pad

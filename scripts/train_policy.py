@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from twotowers.artefacts import atomic
-from twotowers.experiments import SPLITS
+from twotowers import SPLITS
 from twotowers.fitting import FitSettings
 from twotowers.policies import ranks, train_ranker
 from twotowers.rankings import read_rankings

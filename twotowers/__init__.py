@@ -5,3 +5,6 @@ Importing this package imports nothing heavy, so that a Snakefile may.
 """
 
 __version__ = "0.1.0"
+
+SPLITS = ("train", "validation", "test")
+"""Every data set comes in these."""

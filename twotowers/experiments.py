@@ -15,7 +15,6 @@ import yaml
 from twotowers.errors import InputError, nearest
 
 ROOT = Path(__file__).resolve().parents[1]
-SPLITS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from twotowers.clicks import Counts
 from twotowers.errors import InputError
-from twotowers.experiments import SPLITS
+from twotowers import SPLITS
 from twotowers.fitting import Fit, FitSettings, fit, mean_loss
 from twotowers.logs import read_logs
 from twotowers.metrics import mrr, ndcg

@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from twotowers.datasets.download import RETRIES, fetch, locate, manifest, obtain
-from twotowers.datasets.sources import SPLITS, source, source_from_config
+from twotowers import SPLITS
+from twotowers.datasets.sources import source, source_from_config
 from twotowers.errors import InputError
 
 FILES = {f"sample/{name}.txt": f"1 qid:1 1:{n}\n".encode() for n, name in enumerate("abc")}

@@ -16,6 +16,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from twotowers.datasets.sources import WIDEST
 from twotowers.errors import InputError
 from twotowers.rankings import Rankings
 
@@ -24,8 +25,6 @@ CHUNK_BYTES = 1 << 20
 # A line of 700 features has about 10 kB. Without a limit, a file that has no line end
 # (a picture, an archive) would be read into memory whole.
 LONGEST_LINE = 1 << 24
-# The widest inferred table. One corrupt index must not ask for terabytes.
-WIDEST = 100_000
 # Digits that surely fit into int64.
 MOST_DIGITS = 18
 

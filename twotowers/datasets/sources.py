@@ -11,11 +11,13 @@ from typing import Any
 
 import yaml
 
-from twotowers.datasets.letor import WIDEST
+from twotowers import SPLITS
 from twotowers.errors import InputError, check_range, nearest
 
 TABLE = Path(__file__).with_name("sources.yaml")
-SPLITS = ("train", "validation", "test")
+
+WIDEST = 100_000
+"""The widest table of features: one corrupt index must not ask for terabytes."""
 ACCESS = ("public", "manual", "gated", "local")
 DECLARED_IN_CONFIG = ("name", "width", "label_max", "splits")
 SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -1,0 +1,59 @@
+"""All items, claims and timings -> the page, and the claims of all papers in one csv."""
+
+import os
+
+import pandas as pd
+
+from twotowers.artefacts import atomic
+from twotowers.report import ItemPage, PaperPage, build_page
+
+
+def main(inputs, outputs, *, papers: list[dict], scale: str, version: str):
+    pages, verdicts = [], []
+    for paper in papers:
+        claims = pd.read_csv(paper["claims"], keep_default_na=False, dtype=str)
+        verdicts.append(claims)
+        pages.append(paper_page(paper, claims, os.path.dirname(outputs.page), scale, version))
+    with atomic(outputs.claims) as path:
+        pd.concat(verdicts).to_csv(path, index=False, lineterminator="\n")
+    total = sum(page.provenance["seconds"] for page in pages)
+    build_page(pages, outputs.page, provenance={"scale": scale, "version": version, "seconds": total})
+
+
+def paper_page(paper: dict, claims: pd.DataFrame, folder: str, scale: str, version: str):
+    def provenance(timings):
+        return {
+            **{word: paper[word] for word in ("dataset", "stand_in", "seeds")},
+            "scale": scale,
+            "version": version,
+            "seconds": seconds(timings),
+        }
+
+    items = [
+        ItemPage(
+            name=name,
+            **{word: item[word] for word in ("title", "caption", "expected", "kind", "highlight")},
+            table=pd.read_csv(next(path for path in item["files"] if path.endswith(".csv"))),
+            claims=claims[claims["item"] == name].to_dict("records"),
+            files={path.rsplit(".")[-1]: os.path.relpath(path, folder) for path in item["files"]},
+            provenance=provenance(item["timings"]),
+        )
+        for name, item in paper["items"].items()
+    ]
+    return PaperPage(
+        **{word: paper[word] for word in ("key", "title", "citation", "readme")},
+        items=items,
+        provenance=provenance(paper["timings"]),
+        claims=claims[~claims["item"].isin(list(paper["items"]))].to_dict("records"),
+    )
+
+
+def seconds(timings: list[str]) -> float:
+    """Time that the jobs took, one after the other, from Snakemake's benchmark files."""
+    return float(sum(pd.read_csv(path, sep="\t")["s"].sum() for path in timings))
+
+
+if "snakemake" in globals():
+    from runner import run
+
+    run(main, snakemake)  # noqa: F821
