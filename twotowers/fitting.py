@@ -1,8 +1,8 @@
 """Gradient fits: one compiled program that trains all lanes on data that stays on the device.
 
 Lanes share the batches (so that features are read once for all of them) and differ in
-parameters, click log and weighting. Each has its own early stopping: a lane that has
-stopped keeps its best parameters while the others go on.
+parameters and click log. Each has its own early stopping: a lane that has stopped keeps
+its best parameters while the others go on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import optax
 from flax import nnx
 
 from twotowers.errors import InputError, check_range
-from twotowers.objectives import Lane
 
 EVALUATION_BATCH = 256
 """Units evaluated at a time, which bounds the memory of a validation pass."""
@@ -76,22 +75,22 @@ class Fit:
         return nnx.merge(self.graph, jax.tree.map(lambda leaf: leaf[lane], self.state))
 
 
-def fit(model, train, validation, lanes: Lane, settings: FitSettings, *, seed: int) -> Fit:
+def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: int) -> Fit:
     """Train one copy of `model` per lane.
 
     Args:
         model: an NNX module; every lane starts from its parameters.
         train: the objective to minimise (see `twotowers.objectives`).
         validation: the objective that decides when to stop and which parameters to keep.
-        lanes: leaves [lanes].
         settings: see `FitSettings`.
+        lanes: number of lanes.
         seed: orders the batches (and draws dropout masks).
 
     Raises:
         InputError: the loss of a lane is not finite.
     """
     graph, state = nnx.split(model)
-    outcome = _train(graph, state, train, validation, lanes, jax.random.key(seed), settings)
+    outcome = _train(graph, state, train, validation, jax.random.key(seed), settings, lanes)
     state, loss, epochs, history = outcome
     if not np.isfinite(loss).all():
         raise InputError(
@@ -103,10 +102,10 @@ def fit(model, train, validation, lanes: Lane, settings: FitSettings, *, seed: i
     return Fit(graph, state, np.asarray(loss), np.asarray(epochs), np.asarray(history))
 
 
-@partial(jax.jit, static_argnames=("graph", "settings"))
-def _train(graph, state, train, validation, lanes, key, settings):
+@partial(jax.jit, static_argnames=("graph", "settings", "count"))
+def _train(graph, state, train, validation, key, settings, count):
     optimizer = optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay)
-    count = lanes.log.shape[0]
+    lanes = jnp.arange(count)
     params = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), state)
 
     def batch_loss(params, index, lane, key):
@@ -173,7 +172,7 @@ def batch_order(key: jax.Array, units: int, batch: int, steps: int) -> jax.Array
     return order.reshape(-1)[: steps * batch].reshape(steps, batch)
 
 
-def mean_loss(graph, params, lane: Lane, *, objective) -> jax.Array:
+def mean_loss(graph, params, lane: jax.Array, *, objective) -> jax.Array:
     """The objective at the given parameters: mean loss over all units, without dropout."""
     chunk = min(EVALUATION_BATCH, objective.units)
     chunks = -(-objective.units // chunk)

@@ -188,7 +188,7 @@ class _Lookup:
                 path=self.path,
                 field="document",
             )
-        if len(position) and not (1 <= position.min() and position.max() <= self.length):
+        if len(position) and not (position.min() >= 1 and position.max() <= self.length):
             raise InputError(
                 f"positions reach from {position.min()} to {position.max()}",
                 path=self.path,

@@ -12,14 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from twotowers import SPLITS
 from twotowers.clicks import Counts
 from twotowers.errors import InputError
-from twotowers import SPLITS
 from twotowers.fitting import Fit, FitSettings, fit, mean_loss
 from twotowers.logs import read_logs
 from twotowers.metrics import mrr, ndcg
-from twotowers.objectives import CountLoss, Lane
+from twotowers.objectives import CountLoss
 from twotowers.policies import Policy, read_policy
+from twotowers.propensities import inverse_propensity
 from twotowers.rankings import Rankings, mask, pad, read_rankings
 from twotowers.towers import two_towers
 
@@ -31,8 +32,8 @@ class Split:
     Attributes:
         relevance: [queries, documents] float32, what ranking metrics are measured against.
         where: [queries, documents] bool, False on padding.
-        counts: arrays [logs, queries, documents, positions].
-        objective: the loss of the counts.
+        counts: arrays [logs, queries, documents, positions], unweighted.
+        objective: the loss of each lane.
     """
 
     relevance: np.ndarray
@@ -82,13 +83,11 @@ def fit_setting(
             embedded=tower == "embedding",
             features=features,
             positions=positions,
+            # Early stopping watches the weighted loss, as published; the test loss is plain.
+            weightings=weightings if split != "test" else ["none"],
         )
         for split in SPLITS
     }
-    lanes = Lane(
-        log=jnp.repeat(jnp.arange(len(logs)), len(weightings)),
-        weighted=jnp.tile(jnp.array([name == "ips" for name in weightings]), len(logs)),
-    )
     train = splits["train"]
     model = two_towers(
         tower,
@@ -97,20 +96,27 @@ def fit_setting(
         positions=positions,
         seed=seed,
     )
-    settings = FitSettings(**training)
+    lanes = list(product(weightings, logs))
     result = fit(
-        model, train.objective, splits["validation"].objective, lanes, settings, seed=seed
+        model,
+        train.objective,
+        splits["validation"].objective,
+        FitSettings(**training),
+        lanes=len(lanes),
+        seed=seed,
     )
     frames = [
-        measure(result, number, splits["test"], Lane(lanes.log[number], jnp.array(False))).assign(
+        measure(result, lane, splits["test"], lane % len(logs)).assign(
             strength=strength, temperature=temperature, weighting=weighting
         )
-        for number, ((strength, temperature), weighting) in enumerate(product(logs, weightings))
+        for lane, (weighting, (strength, temperature)) in enumerate(lanes)
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def load_split(rankings, policy: Policy, read_counts, *, embedded, features, positions) -> Split:
+def load_split(
+    rankings, policy: Policy, read_counts, *, embedded, features, positions, weightings
+) -> Split:
     """Lay out one split; `read_counts(pairs=)` gives its counts."""
     lists = read_rankings(rankings)
     pairs = policy.pairs
@@ -122,7 +128,18 @@ def load_split(rankings, policy: Policy, read_counts, *, embedded, features, pos
         relevance=pad(policy.relevance, pairs.offsets, positions),
         where=where,
         counts=counts,
-        objective=count_loss(tower_inputs(lists, where, embedded, features), counts, where),
+        objective=count_loss(
+            tower_inputs(lists, where, embedded, features), weighted(counts, weightings), where
+        ),
+    )
+
+
+def weighted(counts: Counts, weightings: list[str]) -> Counts:
+    """The counts of every log under the first weighting, then under the next."""
+    parts = [{"none": lambda c: c, "ips": inverse_propensity}[name](counts) for name in weightings]
+    return Counts(
+        np.concatenate([part.impressions for part in parts]),
+        np.concatenate([part.clicks for part in parts]),
     )
 
 
@@ -139,7 +156,8 @@ def count_loss(inputs: np.ndarray, counts: Counts, where: np.ndarray) -> CountLo
 
     Args:
         inputs: [queries, documents, ...].
-        counts: arrays [logs, queries, documents, positions]; all logs have as many sessions.
+        counts: arrays [lanes, queries, documents, positions]; the first lane is unweighted,
+            and all logs have as many sessions.
         where: [queries, documents] bool, False on padding.
     """
     queries = len(where)
@@ -153,20 +171,20 @@ def count_loss(inputs: np.ndarray, counts: Counts, where: np.ndarray) -> CountLo
     )
 
 
-def measure(result: Fit, number: int, test: Split, lane: Lane) -> pd.DataFrame:
-    """Metrics of one lane: metric, position (NA where it has none), value."""
-    model = result.model(number)
+def measure(result: Fit, lane: int, test: Split, log: int) -> pd.DataFrame:
+    """Metrics of one lane on its (unweighted) test log: metric, position or NA, value."""
+    model = result.model(lane)
     bias = np.asarray(model.position_bias, float)
     scores = np.asarray(_scores(model, test.objective.inputs))
-    state = jax.tree.map(lambda leaf: leaf[number], result.state)
+    state = jax.tree.map(lambda leaf: leaf[lane], result.state)
     values = {
         "ndcg@10": ndcg(scores, test.relevance, where=test.where).mean(),
         "mrr@10": mrr(scores, test.relevance, where=test.where).mean(),
-        "nll": _loss(result.graph, state, lane, test.objective),
+        "nll": _loss(result.graph, state, log, test.objective),
         "policy_ndcg@10": shown_ndcg(
-            test.counts.impressions[lane.log], test.relevance, where=test.where
+            test.counts.impressions[log], test.relevance, where=test.where
         ).mean(),
-        "epochs": result.epochs[number],
+        "epochs": result.epochs[lane],
     }
     rows = [("position_bias", rank, value) for rank, value in enumerate(bias - bias[0], start=1)]
     rows += [(metric, None, value) for metric, value in values.items()]

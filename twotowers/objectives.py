@@ -1,9 +1,9 @@
 """What a fit minimises, as data: arrays that stay on the device, and a loss per unit.
 
 An objective is a pytree with the number of its `units` (queries, or sessions) and
-`losses(model, index, lane, key)`, the loss of the units with those indices, whose mean
-over all units is the objective. Under `jax.vmap` over lanes, what lanes share (the
-features) is gathered and multiplied once.
+`losses(model, index, lane, key)`, the loss of the units with those indices in the log of
+that lane, whose mean over all units is the objective. Under `jax.vmap` over lanes, what
+lanes share (the features) is gathered and multiplied once.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import register_dataclass
 
-from twotowers.propensities import inverse_propensity
 
+@jax.custom_jvp
+def softplus(logits: jax.Array) -> jax.Array:
+    """ln(1 + e^z), stable for large |z|; its derivative is computed as one sigmoid.
 
-@register_dataclass
-@dataclass(frozen=True)
-class Lane:
-    """The conditions under which one lane is trained.
-
-    Attributes:
-        log: which of the objective's click logs it reads.
-        weighted: whether impressions are weighted by inverse propensity (Eq. 22).
+    JAX's own derivative goes through the logarithm and costs four times as much.
     """
+    return jax.nn.softplus(logits)
 
-    log: jax.Array
-    weighted: jax.Array
+
+@softplus.defjvp
+def _softplus_jvp(primals, tangents):
+    return softplus(primals[0]), jax.nn.sigmoid(primals[0]) * tangents[0]
 
 
 @register_dataclass
@@ -38,11 +36,11 @@ class CountLoss:
 
     As in the published code, a session's loss is the mean over its documents, and the
     objective the mean over sessions. Cells without impressions, padding among them,
-    contribute nothing.
+    contribute nothing. Weighted counts (`twotowers.propensities`) give Eq. 22.
 
     Attributes:
         inputs: [queries, documents, ...] what the relevance tower reads.
-        impressions: [logs, queries, documents, positions].
+        impressions: [lanes, queries, documents, positions].
         clicks: the same shape.
         weight: [queries] 1 / (documents of the query x mean sessions per query).
     """
@@ -56,19 +54,14 @@ class CountLoss:
     def units(self) -> int:
         return self.inputs.shape[0]
 
-    def losses(self, model, index: jax.Array, lane: Lane, key: jax.Array | None = None):
+    def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
         """[units] losses of the queries with the given indices."""
-        shown = self.impressions[lane.log, index].astype(jnp.float32)
-        clicked = self.clicks[lane.log, index].astype(jnp.float32)
-        shown, clicked = jax.tree.map(
-            lambda weighted, plain: jnp.where(lane.weighted, weighted, plain),
-            inverse_propensity(shown, clicked),
-            (shown, clicked),
-        )
+        shown = self.impressions[lane, index].astype(jnp.float32)
+        clicked = self.clicks[lane, index].astype(jnp.float32)
         logits = model(self.inputs[index], key)
         # -[c log s(z) + (n - c) log s(-z)] = n softplus(z) - c z, without the logarithm of
         # a sigmoid, which underflows for large |z|.
-        cells = shown * jax.nn.softplus(logits) - clicked * logits
+        cells = shown * softplus(logits) - clicked * logits
         return self.weight[index] * cells.sum((-2, -1))
 
 
@@ -79,10 +72,10 @@ class SessionLoss:
 
     Attributes:
         inputs: [queries, documents, ...] what the relevance tower reads.
-        query: [logs, sessions] index of the query.
-        documents: [logs, sessions, positions] list index of the document shown there.
-        clicks: [logs, sessions, positions] bool.
-        where: [logs, sessions, positions] bool, False behind the end of a list.
+        query: [lanes, sessions] index of the query.
+        documents: [lanes, sessions, positions] list index of the document shown there.
+        clicks: [lanes, sessions, positions] bool.
+        where: [lanes, sessions, positions] bool, False behind the end of a list.
     """
 
     inputs: jax.Array
@@ -95,14 +88,14 @@ class SessionLoss:
     def units(self) -> int:
         return self.query.shape[1]
 
-    def losses(self, model, index: jax.Array, lane: Lane, key: jax.Array | None = None):
+    def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
         """[units] losses of the sessions with the given indices."""
-        query, documents = self.query[lane.log, index], self.documents[lane.log, index]
-        where = self.where[lane.log, index]
+        query, documents = self.query[lane, index], self.documents[lane, index]
+        where = self.where[lane, index]
         relevance = model.relevance(self.inputs[query], key)
         logits = jnp.take_along_axis(relevance, documents, axis=-1) + model.position_bias
-        clicks = self.clicks[lane.log, index]
-        cells = jnp.where(where, jax.nn.softplus(logits) - clicks * logits, 0.0)
+        clicks = self.clicks[lane, index]
+        cells = jnp.where(where, softplus(logits) - clicks * logits, 0.0)
         return cells.sum(-1) / where.sum(-1)
 
 
@@ -125,7 +118,7 @@ class LabelLoss:
     def units(self) -> int:
         return self.features.shape[0]
 
-    def losses(self, model, index: jax.Array, lane: Lane, key: jax.Array | None = None):
+    def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
         """[units] losses of the queries with the given indices."""
         where = self.where[index]
         error = jnp.where(where, model(self.features[index], key) - self.labels[index], 0.0)

@@ -14,7 +14,7 @@ from flax import nnx
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.fitting import FitSettings, fit
 from twotowers.logs import Pairs
-from twotowers.objectives import LabelLoss, Lane
+from twotowers.objectives import LabelLoss
 from twotowers.rankings import Rankings, mask, pad
 from twotowers.towers import DeepTower, LinearTower
 
@@ -72,14 +72,11 @@ def train_ranker(
         labels=jnp.asarray(pad(relevance, rankings.offsets, length)),
         where=jnp.asarray(mask(rankings.lengths, length)),
     )
-    lane = Lane(log=jnp.zeros(1, jnp.int32), weighted=jnp.zeros(1, bool))
-    model = fit(build[name](), objective, objective, lane, settings, seed=seed).model(0)
+    model = fit(build[name](), objective, objective, settings, lanes=1, seed=seed).model(0)
     return lambda rankings, relevance: np.asarray(model(jnp.asarray(rankings.features)))
 
 
-def policy_scores(
-    scores: np.ndarray, strength: float, *, rng: np.random.Generator
-) -> np.ndarray:
+def policy_scores(scores: np.ndarray, strength: float, *, rng: np.random.Generator) -> np.ndarray:
     """Scores of a policy of the given strength (Eq. 25).
 
     Noise is drawn once per query-document pair: the policy stays deterministic. The sign

@@ -10,19 +10,25 @@ deterministic policy shows each document in one position, always: every propensi
 
 from __future__ import annotations
 
-import jax.numpy as jnp
+import numpy as np
+
+from twotowers.clicks import Counts
 
 
-def inverse_propensity(impressions, clicks):
-    """Impressions and clicks weighted by the inverse propensity of their cell.
+def inverse_propensity(counts: Counts) -> Counts:
+    """The counts with every impression weighted by the inverse propensity of its cell.
 
     Args:
-        impressions: [..., documents, positions] float.
-        clicks: the same shape.
+        counts: arrays [..., documents, positions].
 
     Returns:
-        weighted (impressions, clicks); cells never shown stay 0. Not clipped.
+        float32 counts of the same shape; cells never shown stay 0. Not clipped.
     """
-    sessions = impressions[..., :1].sum(-2, keepdims=True)
-    weight = jnp.where(impressions > 0, sessions / jnp.maximum(impressions, 1), 0)
-    return impressions * weight, clicks * weight
+    shown = counts.impressions > 0
+    sessions = np.broadcast_to(
+        counts.impressions[..., :1].sum(-2, keepdims=True, dtype=np.float32), shown.shape
+    )
+    rate = np.divide(
+        counts.clicks, counts.impressions, out=np.zeros(shown.shape, np.float32), where=shown
+    )
+    return Counts(np.where(shown, sessions, np.float32(0)), sessions * rate)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from twotowers import SPLITS
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.rankings import Rankings
 
-SPLITS = ("train", "validation", "test")
 NAMES = ("mslr30k",)
 
 # Queries are drawn in blocks with a random stream each: a block is small enough to stay in the
@@ -147,8 +147,8 @@ def _documents(rng: np.random.Generator, lengths: np.ndarray) -> tuple[np.ndarra
 
     terms = rng.choice(np.arange(1, TERMS + 1), BLOCK, p=(0.17, 0.34, 0.26, 0.13, 0.06, 0.04))
     used = np.arange(TERMS)[:, None] < terms
-    # Idf and collection frequency of each term; a stop word's idf can be slightly negative.
     idf = (4.1 + 1.9 * np.clip(normal(TERMS, BLOCK), -2.4, 2.4)) * used
+    idf = np.where(idf > 0, idf, 0.1 * idf)  # a stop word's is slightly negative
     query_offset = QUERY_SD * normal(BLOCK)
     query_offset -= HOPELESS_SHIFT * (rng.random(BLOCK) < HOPELESS_SHARE)
 
@@ -283,7 +283,7 @@ def _page_columns(features, normal, topic, authority, popular, depth, low_qualit
 
 
 def _signal(features: np.ndarray) -> np.ndarray:
-    """[rows]: the part of relevance that the columns carry, a smooth function of 12 of them.
+    """[rows]: the part of relevance that the columns carry, a smooth function of 11 of them.
 
     Text match saturates, authority counts only for pages that match, and lengths have an
     optimum: a linear tower can express none of the three.
