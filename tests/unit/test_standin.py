@@ -107,6 +107,7 @@ def test_streams_are_strongly_correlated(rankings):
         (("mslr30", "train", 5, 1), "mslr30k"),
         (("mslr30k", "valid", 5, 1), "validation"),
         (("mslr30k", "train", 0, 1), "queries"),
+        (("mslr30k", "train", 2.5, 1), "queries"),
         (("mslr30k", "train", 5, -1), "seed"),
     ],
 )

@@ -61,11 +61,15 @@ STREAMS = {
     "url": Stream(3.9, 1.95, 0.38, 3, -0.40, 0.28, 0.10, 0.04, 0.40),
 }
 
-# Label k is given to utilities above the k-th threshold; with the constants below these give
-# the label shares of MSLR-WEB30K.
+# Labels count the thresholds that a document's utility exceeds. They are quantiles of the
+# utility over a million documents, so they have to be redone when anything above or below
+# changes; docs/standins.md shows what these numbers achieve.
 THRESHOLDS = (0.001, 1.034, 1.993, 2.484)
 SIGNAL_MEAN, SIGNAL_SD = 1.90, 1.31
+# Share of a utility's variance that features carry: sets how well the best model ranks.
 PREDICTABLE = 0.5
+# Utility's offset per query: sets how well a random order of the top 25 does. A few queries
+# are shifted so far down that nothing is relevant to them.
 QUERY_SD = 0.32
 HOPELESS_SHARE, HOPELESS_SHIFT = 0.032, 4.0
 
@@ -87,7 +91,7 @@ def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
         query ids from 1 (train), 1,000,001 (validation) or 2,000,001 (test).
 
     Raises:
-        InputError: an unknown name or split, or a number out of range.
+        InputError: an unknown name or split, or a number out of range or not whole.
     """
     if name not in NAMES:
         raise InputError(f"{name!r} has no stand-in", field="name", expected=nearest(name, NAMES))
@@ -95,6 +99,9 @@ def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
         raise InputError(f"{split!r} is unknown", field="split", expected=nearest(split, SPLITS))
     check_range(queries, field="queries", low=1, high=QUERIES_PER_SPLIT)
     check_range(seed, field="seed", low=0, high=2**63 - 1)
+    for field, value in (("queries", queries), ("seed", seed)):
+        if not isinstance(value, int):
+            raise InputError(f"{value!r} is not a whole number", field=field)
 
     part = SPLITS.index(split)
     streams = [
