@@ -17,13 +17,22 @@ from twotowers.rankings import Rankings, mask, pad, read_rankings
 from twotowers.relevance import relevance
 from twotowers.users import click_probability, position_bias
 
+DIGITS = 8
 MODELS = {"well-specified": "annotated", "misspecified": "deep"}
 
 
 def run(
     inputs, *, seed: int, queries: int, positions: int, temperatures: list[float]
 ) -> pd.DataFrame:
-    """Residuals per model and temperature: largest and mean cell, largest mean of a position."""
+    """Residuals and position bias per model and temperature.
+
+    Args:
+        inputs: files of rankings; those of `train` are used.
+        seed: draws the non-linear relevance, and the order of documents of equal relevance.
+        queries: how many queries of the training split.
+        positions: positions on the page.
+        temperatures: above 0, where the model with a parameter per pair is identified.
+    """
     lists = read_rankings(inputs.train)
     lists = lists.take(np.arange(lists.offsets[min(queries, len(lists.queries))]))
     frames = []
@@ -61,7 +70,11 @@ def fit(model: str, features: np.ndarray, exposure: np.ndarray, chance: np.ndarr
 
 
 def residuals(exposure: np.ndarray, chance: np.ndarray, fitted: Estimate) -> pd.DataFrame:
-    """Sizes of the policy-weighted residuals (Eqs. 19 to 21), and the fitted position bias."""
+    """Sizes of residuals, as click probabilities, and the fitted position bias.
+
+    Over the cells that the policy shows: the largest residual (Eq. 19), the mean size under the
+    policy, and the largest of the policy's means over the documents of a position (Eq. 21).
+    """
     residual = np.where(exposure > 0, chance - fitted.probability, 0.0)
     weighted = exposure * residual
     shown = exposure.sum(0)
@@ -70,7 +83,8 @@ def residuals(exposure: np.ndarray, chance: np.ndarray, fitted: Estimate) -> pd.
         "mean_cell": np.abs(weighted).sum() / exposure.sum(),
         "largest_position_mean": np.abs(weighted.sum(0) / shown).max(),
     }
-    rows = [(metric, None, value) for metric, value in values.items()]
+    # Newton's method stops somewhere below this precision; further digits mean nothing.
+    rows = [(metric, None, round(value, DIGITS)) for metric, value in values.items()]
     bias = fitted.bias - fitted.bias[0]
     rows += [("position_bias", rank, value) for rank, value in enumerate(bias, start=1)]
     return pd.DataFrame(rows, columns=["metric", "position", "value"])
