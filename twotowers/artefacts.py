@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import errno
-import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,14 +22,11 @@ def atomic(path: str | Path) -> Iterator[Path]:
         InputError: the disk has no room left.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{path.suffix}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.touch(exist_ok=False)
         yield temporary
-        # mkstemp makes files private; an artefact is as readable as any other file.
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -41,9 +37,3 @@ def atomic(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,0 +1,134 @@
+"""Files are written whole or not at all."""
+
+import errno
+import os
+import stat
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from twotowers import artefacts
+from twotowers.artefacts import atomic
+from twotowers.errors import InputError
+from twotowers.results import write_results
+
+FULL = Path("/dev/full")
+"""A device on which every write fails as on a disk without room."""
+
+
+def test_written_on_success_in_new_folders(tmp_path):
+    path = tmp_path / "new" / "folder" / "a.csv"
+    with atomic(path) as temporary:
+        assert temporary.suffix == path.suffix
+        assert temporary.parent == path.parent
+        temporary.write_text("whole")
+        assert not path.exists()
+    assert path.read_text() == "whole"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])
+def test_nothing_left_behind_on_failure(tmp_path, error):
+    path = tmp_path / "a.csv"
+    with pytest.raises(error), atomic(path) as temporary:  # noqa: PT012
+        temporary.write_text("half")
+        raise error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_older_file_survives_a_failure(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), atomic(path) as temporary:  # noqa: PT012
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def no_room(monkeypatch):
+    """Every temporary file of `atomic` now lies on a full device."""
+    monkeypatch.setattr(artefacts.Path, "touch", lambda self, **_: self.symlink_to(FULL))
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full (Linux)")
+@pytest.mark.parametrize("kind", ["text", "parquet"])
+def test_a_disk_without_room(tmp_path, monkeypatch, kind):
+    path = tmp_path / f"a.{kind}"
+    path.write_text("old")
+    no_room(monkeypatch)
+
+    def write():
+        with atomic(path) as temporary:
+            if kind == "text":
+                temporary.write_text("too much")
+            else:
+                pq.write_table(pa.table({"a": np.random.default_rng(0).random(10**5)}), temporary)
+
+    with pytest.raises(InputError, match="no space left on the disk") as caught:
+        write()
+    assert str(path) in str(caught.value)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full (Linux)")
+def test_results_on_a_disk_without_room(tmp_path, monkeypatch):
+    no_room(monkeypatch)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"method": "m", "metric": "nll", "position": [1], "value": 0.0})
+    with pytest.raises(InputError, match="no space left on the disk"):
+        write_results(frame, tmp_path / "a.parquet", paper="p", setting="s", seed=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", ["touch", "mkdir"])
+def test_no_room_even_for_an_empty_file(tmp_path, monkeypatch, call):
+    def full(*args, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(artefacts.Path, call, full)
+    with pytest.raises(InputError, match="no space left on the disk"), atomic(tmp_path / "a"):
+        pytest.fail("the block must not run")
+
+
+def test_other_errors_of_the_system_are_not_renamed(tmp_path):
+    with pytest.raises(PermissionError), atomic(tmp_path / "a"):
+        raise PermissionError(errno.EACCES, "no")
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
+def test_permissions_follow_the_umask(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        with atomic(tmp_path / "a") as temporary:
+            temporary.write_text("x")
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask
+
+
+def test_concurrent_writers_leave_one_whole_file(tmp_path):
+    path, barrier = tmp_path / "a.txt", threading.Barrier(4)
+
+    def write(letter):
+        barrier.wait()
+        for _ in range(20):
+            with atomic(path) as temporary, temporary.open("w") as file:
+                for _ in range(50):
+                    file.write(letter * 100)
+
+    threads = [threading.Thread(target=write, args=(letter,)) for letter in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    content = path.read_text()
+    assert len(content) == 5000
+    assert len(set(content)) == 1
+    assert list(tmp_path.iterdir()) == [path]
