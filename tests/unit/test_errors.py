@@ -1,0 +1,39 @@
+"""Messages of bad input: where, what, and what was expected."""
+
+import math
+
+import pytest
+
+from twotowers.errors import InputError, check_range, nearest
+
+
+def test_message_names_file_line_field_and_expectation():
+    error = InputError("'x' is odd", path="a.txt", line=3, field="label", expected="0 to 4")
+    assert str(error) == "a.txt:3: label: 'x' is odd (expected 0 to 4)"
+    assert (error.path, error.line, error.field) == ("a.txt", 3, "label")
+
+
+def test_message_leaves_out_what_is_not_known():
+    assert str(InputError("odd")) == "odd"
+    assert str(InputError("odd", field="f")) == "f: odd"
+
+
+@pytest.mark.parametrize("value", [-1, 0, 0.5, 1])
+def test_check_range_returns_what_it_accepts(value):
+    assert check_range(value, field="x", low=-1, high=1) == value
+
+
+@pytest.mark.parametrize("value", [-1.001, 1.001, math.nan, math.inf, "0", None, True, [0]])
+def test_check_range_names_field_value_and_range(value):
+    with pytest.raises(InputError) as caught:
+        check_range(value, field="strength", low=-1, high=1)
+    message = str(caught.value)
+    assert "strength" in message
+    assert repr(value) in message
+    assert "[-1, 1]" in message
+
+
+def test_nearest_offers_the_closest_name_and_lists_all():
+    hint = nearest("expret", ["linear", "deep", "expert"])
+    assert hint == "did you mean 'expert'? one of 'deep', 'expert', 'linear'"
+    assert "did you mean" not in nearest("zzz", ["linear", "deep"])

@@ -1,0 +1,114 @@
+"""nDCG and MRR against closed forms and an independent NumPy implementation."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twotowers.metrics import mrr, ndcg
+
+log2 = np.log2
+
+
+def one(metric, scores, labels, where=None, **options) -> float:
+    where = np.ones(len(scores), bool) if where is None else np.asarray(where, bool)
+    labels = np.array([labels], np.float32)
+    return metric(np.array([scores], np.float32), labels, where=where[None], **options).item()
+
+
+def naive_ndcg(scores, labels, topn):
+    """A loop over ranks, in float64."""
+    order = sorted(range(len(scores)), key=lambda d: -scores[d])
+    gain = [2.0 ** labels[d] - 1 for d in order]
+    dcg = sum(g / log2(1 + rank) for rank, g in enumerate(gain[:topn], start=1))
+    best = sum(
+        g / log2(1 + rank) for rank, g in enumerate(sorted(gain, reverse=True)[:topn], start=1)
+    )
+    return dcg / best if best > 0 else 0.0
+
+
+def naive_mrr(scores, labels, topn):
+    order = sorted(range(len(scores)), key=lambda d: -scores[d])
+    for rank, document in enumerate(order[:topn], start=1):
+        if labels[document] >= 1:
+            return 1 / rank
+    return 0.0
+
+
+def test_ndcg_closed_form():
+    # Ranked: labels 0, 3, 1.
+    dcg = 7 / log2(3) + 1 / log2(4)
+    ideal = 7 / log2(2) + 1 / log2(3)
+    assert one(ndcg, [2.0, 3.0, 1.0], [3, 0, 1]) == pytest.approx(dcg / ideal, rel=1e-6)
+
+
+def test_ndcg_counts_the_ideal_of_the_first_topn_only():
+    # Two documents of label 2 and 1, best first place only.
+    assert one(ndcg, [1.0, 2.0], [2, 1], topn=1) == pytest.approx((2 - 1) / (4 - 1), rel=1e-6)
+
+
+def test_ndcg_of_labels_that_are_not_whole():
+    dcg = (2**0.5 - 1) / log2(2) + (2**1.25 - 1) / log2(3)
+    ideal = (2**1.25 - 1) / log2(2) + (2**0.5 - 1) / log2(3)
+    assert one(ndcg, [1.0, 0.0], [0.5, 1.25]) == pytest.approx(dcg / ideal, rel=1e-6)
+
+
+def test_perfect_and_inverse_order():
+    labels = np.array([4, 3, 2, 1, 0])
+    gain, discount = 2.0**labels - 1, 1 / log2(np.arange(2, 7))
+    assert one(ndcg, labels, labels) == pytest.approx(1, rel=1e-6)
+    inverse = gain[::-1] @ discount / (gain @ discount)
+    assert one(ndcg, -labels, labels) == pytest.approx(inverse, rel=1e-6)
+
+
+def test_no_relevant_document_counts_zero_not_one():
+    assert one(ndcg, [1.0, 2.0], [0, 0]) == 0
+    assert one(mrr, [1.0, 2.0], [0, 0.99]) == 0
+
+
+@pytest.mark.parametrize("rank", [1, 2, 10, 11])
+def test_mrr_closed_form(rank):
+    scores = -np.arange(12.0)
+    labels = np.where(np.arange(12) >= rank - 1, 1, 0)
+    assert one(mrr, scores, labels) == pytest.approx(1 / rank if rank <= 10 else 0, rel=1e-6)
+    assert one(mrr, scores, labels, topn=12) == pytest.approx(1 / rank, rel=1e-6)
+
+
+@pytest.mark.parametrize("topn", [1, 3, 10, 50])
+def test_random_lists_against_naive(topn):
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 20, 40)
+    where = np.arange(20) < lengths[:, None]
+    # Permutations: no ties.
+    scores = rng.permuted(np.tile(np.arange(20.0), (40, 1)), axis=1)
+    labels = np.where(where, rng.integers(0, 5, where.shape) * rng.integers(0, 2, where.shape), 0)
+    for metric, naive in [(ndcg, naive_ndcg), (mrr, naive_mrr)]:
+        expected = [
+            naive(s[:n], y[:n], topn) for s, y, n in zip(scores, labels, lengths, strict=True)
+        ]
+        result = metric(scores, labels.astype(np.float32), where=where, topn=topn)
+        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-7)
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=6),
+    st.floats(-1e6, 1e6, width=32),
+    st.integers(0, 4),
+    st.randoms(use_true_random=False),
+)
+def test_padding_changes_nothing(labels, junk_score, junk_label, random):
+    scores = list(range(len(labels)))
+    random.shuffle(scores)
+    extra = 8 - len(labels)
+    where = [True] * len(labels) + [False] * extra
+    for metric, naive in [(ndcg, naive_ndcg), (mrr, naive_mrr)]:
+        padded = one(metric, scores + [junk_score] * extra, labels + [junk_label] * extra, where)
+        assert padded == pytest.approx(naive(scores, labels, 10), rel=1e-5)
+
+
+def test_values_are_per_list():
+    scores, labels = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[1.0, 0.0], [1.0, 0.0]])
+    where = np.ones((2, 2), bool)
+    np.testing.assert_allclose(ndcg(scores, labels, where=where), [1, 1 / log2(3)], rtol=1e-6)
+    np.testing.assert_allclose(mrr(scores, labels, where=where), [1, 1 / 2], rtol=1e-6)

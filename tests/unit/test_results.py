@@ -1,0 +1,60 @@
+"""Results in long form."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from twotowers.errors import InputError
+from twotowers.results import REQUIRED, read_results, write_results
+
+
+def frame(**lanes) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "method": "two-tower",
+            "metric": ["position_bias", "nll"],
+            "position": [2, None],
+            "value": [-np.log(2), 0.5],
+            **lanes,
+        }
+    )
+
+
+def test_round_trip(tmp_path):
+    path = tmp_path / "sub" / "1.parquet"
+    write_results(frame(strength=-0.333), path, paper="p", setting="s", seed=2021)
+    back = read_results([path])
+    assert list(back) == [*REQUIRED[:4], "strength", *REQUIRED[4:]]
+    assert back["position"].dtype == "Int64"
+    assert back["position"].isna().tolist() == [False, True]
+    assert back["value"].tolist() == [-np.log(2), 0.5]
+    assert back[["paper", "setting", "seed"]].drop_duplicates().values.tolist() == [
+        ["p", "s", 2021]
+    ]
+    assert (back["strength"] == -0.333).all()
+
+
+def test_several_jobs_with_other_lanes(tmp_path):
+    paths = [tmp_path / f"{seed}.parquet" for seed in (1, 2)]
+    write_results(frame(strength=1.0), paths[0], paper="p", setting="s", seed=1)
+    write_results(frame(budget=10), paths[1], paper="p", setting="s", seed=2)
+    back = read_results(paths)
+    assert back["seed"].tolist() == [1, 1, 2, 2]
+    assert back["strength"].isna().tolist() == [False, False, True, True]
+    assert back["budget"].isna().tolist() == [True, True, False, False]
+
+
+def test_all_metrics_without_position(tmp_path):
+    results = frame().assign(position=pd.array([pd.NA, pd.NA], "Int64"))
+    paths = [tmp_path / f"{seed}.parquet" for seed in (1, 2)]
+    write_results(results, paths[0], paper="p", setting="s", seed=1)
+    write_results(frame(), paths[1], paper="p", setting="s", seed=2)
+    assert read_results(paths)["position"].isna().tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize("column", ["method", "metric", "position", "value"])
+def test_missing_column_is_named_and_nothing_written(tmp_path, column):
+    path = tmp_path / "1.parquet"
+    with pytest.raises(InputError, match=f"{column}: the column is missing"):
+        write_results(frame().drop(columns=column), path, paper="p", setting="s", seed=1)
+    assert list(tmp_path.iterdir()) == []
