@@ -1,0 +1,169 @@
+"""Logging policies: strength (Eq. 25), order, and the rankers behind them."""
+
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twotowers.errors import InputError
+from twotowers.fitting import FitSettings
+from twotowers.policies import policy_scores, ranking_order, ranks, read_policy, train_ranker
+from twotowers.rankings import Rankings
+
+SCORES = np.random.default_rng(3).uniform(0, 4, 4000)
+QUICK = FitSettings(learning_rate=0.03, batch=16, steps=20, epochs=60, patience=5, min_delta=1e-6)
+
+
+def scores(strength, seed=0):
+    return policy_scores(SCORES, strength, rng=np.random.default_rng(seed))
+
+
+def test_full_strength_is_the_ranker_upright_or_upside_down():
+    np.testing.assert_array_equal(scores(1), SCORES)
+    np.testing.assert_array_equal(scores(-1), -SCORES)
+
+
+@pytest.mark.parametrize("strength", [-0.666, -0.25, 0.333, 0.5])
+def test_equation_25(strength):
+    noise = np.random.default_rng(0).uniform(0, 4, len(SCORES))
+    expected = strength * SCORES + (1 - abs(strength)) * noise
+    np.testing.assert_allclose(scores(strength), expected, rtol=1e-12)
+
+
+def test_strength_zero_is_uniform_noise_independent_of_the_score():
+    values = scores(0)
+    assert values.min() >= 0
+    assert values.max() <= 4
+    # Mean 2 with variance 16 / 12; correlation 0 with standard error 1 / sqrt(n); 5 sigma.
+    assert abs(values.mean() - 2) < 5 * np.sqrt(16 / 12 / len(values))
+    assert abs(np.corrcoef(values, SCORES)[0, 1]) < 5 / np.sqrt(len(values))
+
+
+def test_noise_does_not_depend_on_the_sign():
+    noise = scores(0.5) - 0.5 * SCORES
+    np.testing.assert_allclose(scores(-0.5) + 0.5 * SCORES, noise, atol=1e-12)
+
+
+@pytest.mark.parametrize("strength", [1.001, -1.001, 2, np.nan])
+def test_strength_out_of_range(strength):
+    with pytest.raises(InputError, match=r"strength: .* out of range .*\[-1, 1\]"):
+        scores(strength)
+
+
+def test_ranking_order_breaks_ties_and_puts_padding_last():
+    order = ranking_order(
+        np.array([[1.0, 3.0, 1.0, 3.0, 99.0]]),
+        np.array([[True, True, True, True, False]]),
+        tiebreak=np.array([[2, 1, 0, 0, -5]]),
+    )
+    assert order.tolist() == [[3, 1, 2, 0, 4]]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.integers(0, 3))
+def test_ranking_order_sorts_documents_before_padding(labels, spare):
+    n, length = len(labels), len(labels) + spare
+    padded = np.array([labels + [9] * spare], float)
+    where = np.arange(length)[None] < n
+    order = ranking_order(padded, where, tiebreak=np.arange(length)[None])[0]
+    assert sorted(order) == list(range(length))
+    # Python's sort is stable, as is a tiebreak by list index.
+    assert order[:n].tolist() == sorted(range(n), key=lambda document: -labels[document])
+
+
+def test_ranks_within_queries_ties_in_row_order():
+    values = np.array([1.0, 2.0, 1.0, 5.0, 7.0, 7.0])
+    result = ranks(values, np.array([0, 3, 4, 6]))
+    assert result.tolist() == [2, 1, 3, 1, 1, 2]
+    assert result.dtype == np.int32
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.integers(0, 10**6))
+def test_ranks_invert_the_order(lengths, seed):
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    values = np.random.default_rng(seed).permutation(offsets[-1]).astype(float)
+    result = ranks(values, offsets)
+    for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+        expected = [1 + (values[start:end] > values[row]).sum() for row in range(start, end)]
+        assert result[start:end].tolist() == expected
+
+
+def linear_world(queries=64, width=3):
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 9, queries)
+    features = rng.normal(size=(lengths.sum(), width)).astype(np.float32)
+    labels = (features @ np.array([1.0, -0.5, 0.25]) + 2).astype(np.float32)
+    query = np.repeat(np.arange(queries), lengths)
+    document = np.concatenate([np.arange(n) for n in lengths])
+    return Rankings(query, document, labels, features), labels
+
+
+def test_linear_ranker_learns_a_linear_function_with_intercept():
+    rankings, labels = linear_world()
+    score = train_ranker("linear", rankings, labels, QUICK, seed=1)
+    np.testing.assert_allclose(score(rankings, None), labels, atol=0.02)
+
+
+def test_deep_ranker_learns_and_scores_without_dropout():
+    rankings, labels = linear_world()
+    score = train_ranker("deep", rankings, labels, QUICK, seed=1)
+    first = score(rankings, None)
+    np.testing.assert_array_equal(first, score(rankings, None))
+    assert np.mean((first - labels) ** 2) < 0.2 * labels.var()
+    # Each row is scored by itself: padding and other documents play no part.
+    np.testing.assert_allclose(score(rankings.take(np.arange(5)), None), first[:5], rtol=1e-4)
+
+
+def test_rankers_are_reproducible():
+    rankings, labels = linear_world()
+    one, two = (train_ranker("linear", rankings, labels, QUICK, seed=1) for _ in range(2))
+    np.testing.assert_array_equal(one(rankings, None), two(rankings, None))
+
+
+def test_expert_passes_relevance_through():
+    rankings, labels = linear_world()
+    score = train_ranker("expert", rankings, labels, None, seed=1)
+    other = np.arange(len(labels))
+    np.testing.assert_array_equal(score(rankings, other), other)
+
+
+def test_unknown_ranker():
+    rankings, labels = linear_world()
+    with pytest.raises(InputError, match="ranker: 'depe' is unknown .*did you mean 'deep'"):
+        train_ranker("depe", rankings, labels, QUICK, seed=1)
+
+
+def test_features_that_are_not_finite_are_an_error():
+    rankings, labels = linear_world()
+    rankings.features[3, 0] = np.nan
+    with pytest.raises(InputError, match="finite"):
+        train_ranker("linear", rankings, labels, QUICK, seed=1)
+
+
+def test_read_policy(tmp_path):
+    path = tmp_path / "policy.parquet"
+    columns = {
+        "split": ["train", "train", "train", "test"],
+        "query": [7, 7, 3, 7],
+        "document": pa.array([0, 1, 0, 4], pa.int32()),
+        "relevance": pa.array([4.0, 0.0, 1.0, 2.0], pa.float32()),
+        "score": pa.array([0.5, 0.25, 0.0, 1.0], pa.float32()),
+    }
+    pq.write_table(pa.table(columns), path)
+    policy = read_policy(path, "train")
+    assert policy.pairs.query.tolist() == [7, 7, 3]
+    assert policy.pairs.offsets.tolist() == [0, 2, 3]
+    assert policy.pairs.lengths.tolist() == [2, 1]
+    assert policy.relevance.tolist() == [4, 0, 1]
+    assert policy.score.tolist() == [0.5, 0.25, 0]
+    with pytest.raises(InputError, match="split: has no rows of split 'validation'"):
+        read_policy(path, "validation")
+
+
+def test_scores_are_finite_numbers_of_one_row_each():
+    rankings, labels = linear_world()
+    score = train_ranker("linear", rankings, labels, QUICK, seed=1)(rankings, labels)
+    assert score.shape == labels.shape
+    assert bool(jnp.isfinite(score).all())

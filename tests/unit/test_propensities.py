@@ -1,0 +1,95 @@
+"""Inverse propensity weights (Eq. 22) on counts, against a loop over sessions."""
+
+import numpy as np
+import pytest
+
+from twotowers.clicks import Counts, simulate_sessions
+from twotowers.policies import ranking_order
+from twotowers.propensities import inverse_propensity
+
+LENGTHS = np.array([3, 2, 4])
+WHERE = np.arange(4) < LENGTHS[:, None]
+SCORES = np.array([[1.0, 2.0, 0.5, 0], [1.0, 2.0, 0, 0], [4.0, 3.0, 2.0, 1.0]])
+
+
+def log(temperature, sessions=300):
+    order = ranking_order(SCORES, WHERE, tiebreak=SCORES)
+    probability = np.random.default_rng(1).uniform(0.2, 0.8, (3, 4, 4))
+    return simulate_sessions(
+        order,
+        probability,
+        LENGTHS,
+        sessions=sessions,
+        temperature=temperature,
+        rng=np.random.default_rng(2),
+    )
+
+
+@pytest.mark.parametrize("temperature", [0.333, 1])
+def test_counts_equal_weighting_every_impression_of_a_session_log(temperature):
+    sessions = log(temperature)
+    shows = [
+        (query, document, position, click)
+        for query, documents, clicks, where in zip(
+            sessions.query, sessions.documents, sessions.clicks, sessions.where, strict=True
+        )
+        for position, (document, click, there) in enumerate(
+            zip(documents, clicks, where, strict=True)
+        )
+        if there
+    ]
+    searched = {q: sum(query == q for query in sessions.query) for q in range(3)}
+    shown = {}
+    for query, document, position, _ in shows:
+        cell = query, document, position
+        shown[cell] = shown.get(cell, 0) + 1
+    impressions, clicks = np.zeros((3, 4, 4)), np.zeros((3, 4, 4))
+    for query, document, position, click in shows:
+        propensity = shown[query, document, position] / searched[query]
+        impressions[query, document, position] += 1 / propensity
+        clicks[query, document, position] += click / propensity
+    result = inverse_propensity(sessions.counts(3))
+    np.testing.assert_allclose(result.impressions, impressions, rtol=1e-5)
+    np.testing.assert_allclose(result.clicks, clicks, rtol=1e-5)
+
+
+def test_a_deterministic_policy_is_left_as_it_is():
+    counts = log(0).counts(3)
+    result = inverse_propensity(counts)
+    np.testing.assert_array_equal(result.impressions, counts.impressions)
+    np.testing.assert_allclose(result.clicks, counts.clicks, rtol=1e-6)
+
+
+def test_lanes_are_weighted_by_themselves():
+    logs = [log(temperature).counts(3) for temperature in (0, 0.5, 1)]
+    stacked = Counts(
+        np.stack([each.impressions for each in logs]), np.stack([each.clicks for each in logs])
+    )
+    together = inverse_propensity(stacked)
+    for number, each in enumerate(logs):
+        alone = inverse_propensity(each)
+        np.testing.assert_array_equal(together.impressions[number], alone.impressions)
+        np.testing.assert_array_equal(together.clicks[number], alone.clicks)
+
+
+def test_small_unsigned_counts_do_not_overflow():
+    # 200 + 100 sessions do not fit into the uint8 that holds each cell.
+    impressions = np.array([[[200, 100], [100, 200]]], np.uint8)
+    clicks = np.array([[[100, 25], [10, 50]]], np.uint8)
+    result = inverse_propensity(Counts(impressions, clicks))
+    np.testing.assert_allclose(result.impressions, np.full((1, 2, 2), 300), rtol=1e-6)
+    np.testing.assert_allclose(result.clicks, [[[150, 75], [30, 75]]], rtol=1e-6)
+
+
+def test_expected_counts_below_one():
+    impressions = np.array([[[0.25, 0.5], [0.5, 0.25]]])
+    result = inverse_propensity(Counts(impressions, impressions / 2))
+    np.testing.assert_allclose(result.impressions, np.full((1, 2, 2), 0.75), rtol=1e-6)
+    np.testing.assert_allclose(result.clicks, np.full((1, 2, 2), 0.375), rtol=1e-6)
+
+
+def test_unvisited_queries_stay_empty():
+    empty = np.zeros((2, 3, 3), int)
+    result = inverse_propensity(Counts(empty, empty))
+    assert not result.impressions.any()
+    assert not result.clicks.any()

@@ -1,0 +1,119 @@
+"""What a digest of code sees, and what a version says."""
+
+import re
+import subprocess
+
+import pytest
+
+from twotowers import provenance
+from twotowers.provenance import code_digest, code_version
+
+FILES = {
+    "scripts/job.py": '"""A job."""\nfrom twotowers.a import f\n\nf()\n',
+    "twotowers/__init__.py": "",
+    "twotowers/a.py": '"""Module a."""\n\nfrom twotowers import b\n\n\ndef f():\n'
+    '    """Double."""\n    return 2 * b.VALUE  # why\n',
+    "twotowers/b.py": "VALUE = 1\n",
+    "twotowers/unrelated.py": "VALUE = 1\n",
+    "papers/p/study.py": "import twotowers.b\n",
+}
+
+
+@pytest.fixture
+def digest(tmp_path):
+    """digest(name=text) of scripts/job.py after an edit; modules are read anew."""
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def measure(edits=(), source="scripts/job.py"):
+        for name, text in dict(edits).items():
+            (tmp_path / name).write_text(text)
+        for cached in (provenance._tree, provenance._imports, provenance._digest):
+            cached.cache_clear()
+        return code_digest(source, root=tmp_path)
+
+    return measure
+
+
+def changed(name, old, new):
+    assert old in FILES[name]
+    return {name: FILES[name].replace(old, new)}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        changed("twotowers/a.py", "Double.", "Twice."),
+        changed("twotowers/a.py", "# why", "# because"),
+        changed("twotowers/a.py", "Module a.", "Another\n\nsummary."),
+        changed("twotowers/a.py", "2 * b.VALUE", "2  *  b.VALUE"),
+        changed("twotowers/unrelated.py", "1", "2"),
+        changed("papers/p/study.py", "import twotowers.b", "import twotowers.a"),
+    ],
+    ids=["docstring", "comment", "module docstring", "spaces", "unrelated", "importer"],
+)
+def test_digest_stays(digest, edit):
+    assert digest(edit) == digest(FILES)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        changed("scripts/job.py", "f()", "f(); f()"),
+        changed("twotowers/a.py", "2 *", "3 *"),
+        changed("twotowers/b.py", "1", "2"),
+        changed("twotowers/b.py", "1", "'1'"),
+        changed("twotowers/a.py", "return 2 * b.VALUE", "x = 'text'\n    return 2 * b.VALUE"),
+    ],
+    ids=["itself", "import", "import of an import", "string for a number", "string in code"],
+)
+def test_digest_changes(digest, edit):
+    assert digest(edit) != digest(FILES)
+
+
+def test_digest_of_other_sources(digest, tmp_path):
+    (tmp_path / "page.html").write_text("a")
+    before = digest(source="page.html")
+    (tmp_path / "page.html").write_text("b")
+    assert digest(source="page.html") != before
+    study = digest(source="papers/p/study.py")
+    assert digest(changed("twotowers/b.py", "1", "2"), source="papers/p/study.py") != study
+
+
+def test_digest_depends_on_no_absolute_path(digest, tmp_path):
+    before = digest()
+    moved = tmp_path / "elsewhere"
+    for name, text in FILES.items():
+        (moved / name).parent.mkdir(parents=True, exist_ok=True)
+        (moved / name).write_text(text)
+    assert code_digest("scripts/job.py", root=moved) == before
+
+
+def test_cycles_end(digest):
+    assert digest({"twotowers/b.py": "import twotowers.a\n\nVALUE = 1\n"})
+
+
+def git(folder, *arguments):
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "-C", folder, *identity, *arguments], check=True, capture_output=True)
+
+
+def test_version_clean_and_dirty(tmp_path):
+    git(tmp_path, "init", "-q")
+    (tmp_path / "a").write_text("1")
+    git(tmp_path, "add", "a")
+    git(tmp_path, "commit", "-q", "-m", "one")
+    clean = code_version(tmp_path)
+    assert re.fullmatch("[0-9a-f]{12}", clean)
+    (tmp_path / "a").write_text("2")
+    assert code_version(tmp_path) == f"{clean}-dirty"
+    git(tmp_path, "commit", "-q", "-a", "-m", "two")
+    assert code_version(tmp_path) not in (clean, f"{clean}-dirty")
+
+
+def test_version_outside_git(tmp_path, monkeypatch):
+    assert code_version(tmp_path) == "unknown"
+    monkeypatch.setenv("PATH", str(tmp_path))  # no git at all
+    assert code_version(tmp_path) == "unknown"
