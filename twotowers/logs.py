@@ -124,10 +124,21 @@ def read_logs(
         that holds them.
 
     Raises:
-        InputError: a lane is missing, or a row names a pair or position that is not there.
+        InputError: a lane is missing, a row names a pair or position that is not there, or
+            its numbers cannot be counts.
     """
     with pq.ParquetFile(path) as file:
-        groups = {_lane(file, group): group for group in range(file.num_row_groups)}
+        for column in SCHEMA.names:
+            if column not in file.schema_arrow.names:
+                raise InputError(
+                    "the column is missing",
+                    path=path,
+                    field=column,
+                    expected=", ".join(SCHEMA.names),
+                )
+        groups = {_lane(file, group, path): group for group in range(file.num_row_groups)}
+        if len(groups) < file.num_row_groups:
+            raise InputError("a lane is spread over several row groups", path=path)
         chosen = []
         for lane in lanes:
             if (split, *lane) not in groups:
@@ -144,19 +155,38 @@ def read_logs(
         for number, group in enumerate(chosen):
             table = file.read_row_group(group, SCHEMA.names[3:])
             cell = lookup.cells(*(table[name].to_numpy() for name in SCHEMA.names[3:6]))
-            impressions[number].reshape(-1)[cell] = table["impressions"].to_numpy()
-            clicks[number].reshape(-1)[cell] = table["clicks"].to_numpy()
-    if (clicks > impressions).any():
-        raise InputError("more clicks than impressions", path=path, field="clicks")
+            shown, clicked = table["impressions"].to_numpy(), table["clicks"].to_numpy()
+            _check_counts(shown, clicked, path)
+            impressions[number].reshape(-1)[cell] = shown
+            clicks[number].reshape(-1)[cell] = clicked
+            if impressions[number].sum(dtype=np.int64) != shown.sum():
+                raise InputError(
+                    "a document is listed more than once at a position", path=path, field="position"
+                )
     return Counts(impressions, clicks)
 
 
+def _check_counts(impressions: np.ndarray, clicks: np.ndarray, path: str | Path) -> None:
+    # Before they are narrowed to a type in which they might wrap around.
+    if (clicks < 0).any():
+        raise InputError("negative clicks", path=path, field="clicks")
+    if (clicks > impressions).any():
+        raise InputError("more clicks than impressions", path=path, field="clicks")
+
+
 def _statistics(file: pq.ParquetFile, group: int, column: str):
-    return file.metadata.row_group(group).column(SCHEMA.names.index(column)).statistics
+    return file.metadata.row_group(group).column(file.schema_arrow.names.index(column)).statistics
 
 
-def _lane(file: pq.ParquetFile, group: int) -> tuple[str, float, float]:
-    return tuple(_statistics(file, group, name).max for name in SCHEMA.names[:3])
+def _lane(file: pq.ParquetFile, group: int, path: str | Path) -> tuple[str, float, float]:
+    statistics = [_statistics(file, group, name) for name in SCHEMA.names[:3]]
+    if any(each is None or each.min != each.max for each in statistics):
+        raise InputError(
+            f"row group {group} holds more than one lane",
+            path=path,
+            expected="one row group per split, strength and temperature",
+        )
+    return tuple(each.max for each in statistics)
 
 
 class _Lookup:

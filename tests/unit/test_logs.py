@@ -1,0 +1,177 @@
+"""Click counts on disk: round trips, readable by others, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twotowers.clicks import Counts
+from twotowers.errors import InputError
+from twotowers.logs import SCHEMA, LaneLog, Pairs, read_logs, write_logs
+
+LENGTH = 5
+
+
+def make_pairs(lengths, rng) -> Pairs:
+    """Queries in no order, documents that are not 0..n-1 (lists were truncated)."""
+    ids = rng.permutation(10**6)[: len(lengths)]
+    documents = [rng.permutation(40)[:n].astype(np.int32) for n in lengths]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return Pairs(np.repeat(ids, lengths), np.concatenate(documents), offsets)
+
+
+def make_counts(pairs, rng, highest=5, density=0.5) -> Counts:
+    lengths = pairs.lengths[:, None]
+    there = (np.arange(LENGTH) < lengths)[:, :, None] & (np.arange(LENGTH) < lengths)[:, None]
+    shown = rng.integers(0, highest, there.shape) * (rng.random(there.shape) < density) * there
+    shown[0, 0, 0] = highest
+    return Counts(shown, rng.binomial(shown, 0.5))
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.integers(1, LENGTH), min_size=1, max_size=5),
+    st.lists(st.sampled_from([-1, -0.333, 0, 0.666, 1]), min_size=1, max_size=3, unique=True),
+    st.lists(st.sampled_from([0, 0.333, 1]), min_size=1, max_size=3, unique=True),
+    st.sampled_from([1, 255, 256, 70_000, 2**33]),
+    st.integers(0, 2**32 - 1),
+)
+def test_round_trip(tmp_path_factory, lengths, strengths, temperatures, highest, seed):
+    rng = np.random.default_rng(seed)
+    path = tmp_path_factory.mktemp("log") / "log.parquet"
+    pairs = {"train": make_pairs(lengths, rng), "test": make_pairs(lengths[::-1], rng)}
+    lanes = [(float(s), float(t)) for s in strengths for t in temperatures]
+    counts = {
+        (split, *lane): make_counts(pairs[split], rng, highest) for split in pairs for lane in lanes
+    }
+    write_logs(path, (LaneLog(*lane, each) for lane, each in counts.items()), pairs)
+    order = [lanes[number] for number in rng.permutation(len(lanes))]  # any order may be asked for
+    for split in pairs:
+        back = read_logs(path, order, split=split, pairs=pairs[split], length=LENGTH)
+        assert back.impressions.dtype == back.clicks.dtype == np.min_scalar_type(highest)
+        for number, lane in enumerate(order):
+            expected = counts[split, *lane]
+            np.testing.assert_array_equal(back.impressions[number], expected.impressions)
+            np.testing.assert_array_equal(back.clicks[number], expected.clicks)
+
+
+PAIRS = Pairs(np.array([7, 7, 3]), np.array([4, 0, 0], np.int32), np.array([0, 2, 3]))
+
+
+def write_table(path, rows, **changes):
+    """rows: query, document, position, impressions, clicks of one lane, as a stranger writes it."""
+    columns = dict(zip(SCHEMA.names[3:], map(list, zip(*rows, strict=True)), strict=True))
+    lane = {"split": "train", "strength": 1.0, "temperature": 0.0}
+    table = {name: [value] * len(rows) for name, value in lane.items()} | columns | changes
+    pq.write_table(pa.table(table, schema=SCHEMA), path)
+
+
+def read(path):
+    return read_logs(path, [(1.0, 0.0)], split="train", pairs=PAIRS, length=2)
+
+
+def test_cells_stand_where_the_lists_say(tmp_path):
+    path = tmp_path / "log.parquet"
+    write_table(path, [(3, 0, 1, 9, 1), (7, 0, 2, 5, 2), (7, 4, 1, 5, 0)])
+    counts = read(path)
+    assert counts.impressions.tolist() == [[[[5, 0], [0, 5]], [[9, 0], [0, 0]]]]
+    assert counts.clicks.tolist() == [[[[0, 0], [0, 2]], [[1, 0], [0, 0]]]]
+
+
+def test_a_plain_table_for_readers_that_know_nothing_of_it(tmp_path):
+    path = tmp_path / "log.parquet"
+    shown = np.zeros((2, 2, 2), int)
+    shown[0, 1, 0], shown[0, 0, 1], shown[1, 0, 0] = 3, 3, 2
+    clicked = shown // 2
+    write_logs(path, [LaneLog("train", 1, 0.333, Counts(shown, clicked))], {"train": PAIRS})
+    table = pd.read_parquet(path).sort_values(["query", "position"]).reset_index(drop=True)
+    expected = pd.DataFrame(
+        {
+            "split": "train",
+            "strength": 1.0,
+            "temperature": 0.333,
+            "query": [3, 7, 7],
+            "document": [0, 0, 4],
+            "position": [1, 1, 2],
+            "impressions": [2, 3, 3],
+            "clicks": [1, 1, 1],
+        }
+    )
+    pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+ROW = (7, 4, 1, 5, 2)
+
+
+def test_a_missing_lane_lists_those_there_are(tmp_path):
+    path = tmp_path / "log.parquet"
+    write_table(path, [ROW])
+    for lanes, split in [([(1.0, 0.5)], "train"), ([(1.0, 0.0)], "test")]:
+        with pytest.raises(InputError, match=r"no lane .*expected one of \[\('train', 1.0, 0.0\)"):
+            read_logs(path, lanes, split=split, pairs=PAIRS, length=2)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ((8, 0, 1, 5, 2), "document: query 8, document 0 is not in the rankings"),
+        ((7, 1, 1, 5, 2), "document: query 7, document 1 is not in the rankings"),
+        ((3, 4, 1, 5, 2), "document: query 3, document 4 is not in the rankings"),
+        ((99, 99, 1, 5, 2), "query 99, document 99 is not in the rankings"),
+        ((7, 4, 0, 5, 2), r"position: positions reach from 0 to 1 \(expected 1 to 2\)"),
+        ((7, 4, 3, 5, 2), r"position: positions reach from 1 to 3 \(expected 1 to 2\)"),
+        ((7, 4, 2, 5, 6), "clicks: more clicks than impressions"),
+        # Neither fits into the byte that holds 5 impressions: 300 would wrap to 44, 256 to 0.
+        ((7, 4, 2, 250, 300), "clicks: more clicks than impressions"),
+        ((7, 4, 2, 5, 256), "clicks: more clicks than impressions"),
+        ((7, 4, 2, 5, -1), "clicks: .*negative"),
+    ],
+)
+def test_rows_that_cannot_be(tmp_path, row, message):
+    path = tmp_path / "log.parquet"
+    write_table(path, [(3, 0, 1, 9, 1), row])
+    with pytest.raises(InputError, match=message) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_cell_twice(tmp_path):
+    path = tmp_path / "log.parquet"
+    write_table(path, [ROW, (3, 0, 1, 9, 1), ROW])
+    with pytest.raises(InputError, match="more than once"):
+        read(path)
+
+
+def test_a_row_group_of_several_lanes_is_refused_not_misread(tmp_path):
+    path = tmp_path / "log.parquet"
+    # The largest lane of the group is the one asked for; the other's row must not slip in.
+    write_table(path, [ROW, (3, 0, 1, 9, 1)], strength=[1.0, -1.0])
+    with pytest.raises(InputError, match="row group"):
+        read(path)
+
+
+def test_a_lane_over_several_row_groups_is_refused_not_half_read(tmp_path):
+    path = tmp_path / "log.parquet"
+    write_table(path, [ROW, (3, 0, 1, 9, 1)])
+    pq.write_table(pq.read_table(path), path, row_group_size=1)
+    with pytest.raises(InputError, match="several row groups"):
+        read(path)
+
+
+def test_columns_in_another_order(tmp_path):
+    path = tmp_path / "log.parquet"
+    write_table(path, [ROW])
+    table = pq.read_table(path)
+    pq.write_table(table.select(table.column_names[::-1]), path)
+    assert read(path).impressions.sum() == 5
+
+
+def test_a_missing_column_is_named(tmp_path):
+    path = tmp_path / "log.parquet"
+    write_table(path, [ROW])
+    pq.write_table(pq.read_table(path).drop(["clicks"]), path)
+    with pytest.raises(InputError, match="clicks: the column is missing"):
+        read(path)
