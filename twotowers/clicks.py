@@ -13,6 +13,7 @@ is and makes the logs of one seed comparable (common random numbers).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class Traffic:
         # split once by where u falls, and each temperature adds those since the one before.
         shares = np.diff([*edges, 1.0])
         groups = rng.multinomial(self.visits, shares / shares.sum())
-        for number, (below, temperature) in enumerate(zip(edges, edges[1:], strict=False)):
+        for number, (below, temperature) in enumerate(pairwise(edges)):
             added = shuffled_impressions(groups[:, number], self.lengths, length, rng=rng)
             self.shuffled[temperature] = self.shuffled[below] + added
 
@@ -124,8 +125,9 @@ def shuffled_impressions(
 
 
 def random_rankings(sessions: int, size: int, *, rng: np.random.Generator) -> np.ndarray:
-    """[sessions, size] uint8: independent uniformly random permutations of 0..size-1."""
-    identity = np.broadcast_to(np.arange(size, dtype=np.uint8), (sessions, size))
+    """[sessions, size] small unsigned: independent uniformly random permutations of 0..size-1."""
+    numbers = np.arange(size, dtype=np.min_scalar_type(size - 1))
+    identity = np.broadcast_to(numbers, (sessions, size))
     return rng.permuted(identity, axis=1)
 
 

@@ -1,0 +1,382 @@
+"""Simulated logs: what every session obeys, and counts against sessions in distribution.
+
+A log of n sessions is a sum of n independent sessions, so mean and covariance of all its
+cells follow from one session, which is enumerated here: every query, shuffled or not, and
+every permutation. Simulators are held to these moments over many replications, within
+bounds for all moments together (Bonferroni); deliberately wrong simulators must fail.
+"""
+
+from itertools import permutations
+from math import factorial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2, norm
+
+from twotowers import clicks
+from twotowers.clicks import (
+    Counts,
+    Traffic,
+    random_rankings,
+    shuffled_impressions,
+    simulate_clicks,
+    simulate_sessions,
+)
+from twotowers.errors import InputError
+
+ALPHA = 1e-4
+"""Chance that a test of a right simulator fails, were its seed not fixed."""
+
+LENGTHS = np.array([3, 2])
+LENGTH = 3
+ORDER = np.array([[2, 0, 1], [1, 0, 2]])
+PROBABILITY = np.random.default_rng(11).uniform(0.1, 0.9, (2, LENGTH, LENGTH))
+SESSIONS = 10
+REPLICATIONS = 4000
+
+
+# What every log obeys.
+
+
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=5),
+    st.integers(1, 60),
+    st.integers(0, 2**32 - 1),
+)
+def test_every_session_shows_each_document_once_and_fills_each_position_once(
+    lengths, sessions, seed
+):
+    rng = np.random.default_rng(seed)
+    temperatures = [0.0, 0.25, 1.0]
+    traffic = Traffic(lengths, sessions=sessions, temperatures=temperatures, length=7, rng=rng)
+    assert traffic.visits.sum() == sessions
+    order = np.argsort(rng.random((len(lengths), 7)) + 9 * (np.arange(7) >= np.c_[lengths]))
+    before = np.zeros(1)
+    for temperature in temperatures:
+        impressions = traffic.impressions(order, temperature)
+        for query, size in enumerate(lengths):
+            shown = impressions[query]
+            assert (shown[:size].sum(1) == traffic.visits[query]).all()  # each document
+            assert (shown[:, :size].sum(0) == traffic.visits[query]).all()  # each position
+            assert not shown[size:].any()
+            assert not shown[:, size:].any()
+        np.testing.assert_array_equal(Counts(impressions, 0).sessions, traffic.visits)
+        # Sessions shuffled at one temperature are shuffled at every higher one.
+        assert (traffic.shuffled[temperature] >= before).all()
+        before = traffic.shuffled[temperature]
+
+
+def test_temperature_zero_is_the_policy_exactly():
+    traffic = Traffic(
+        LENGTHS, sessions=50, temperatures=[0, 1], length=LENGTH, rng=np.random.default_rng(0)
+    )
+    expected = np.zeros((2, LENGTH, LENGTH), int)
+    for query, size in enumerate(LENGTHS):
+        for position in range(size):
+            expected[query, ORDER[query, position], position] = traffic.visits[query]
+    np.testing.assert_array_equal(traffic.impressions(ORDER, 0), expected)
+
+
+def test_temperature_one_does_not_depend_on_the_policy():
+    traffic = Traffic(
+        LENGTHS, sessions=50, temperatures=[1], length=LENGTH, rng=np.random.default_rng(0)
+    )
+    other = np.array([[0, 1, 2], [0, 1, 2]])
+    np.testing.assert_array_equal(traffic.impressions(ORDER, 1), traffic.impressions(other, 1))
+
+
+def test_queries_without_sessions_stay_empty():
+    traffic = Traffic(
+        [2] * 9, sessions=1, temperatures=[0.5], length=2, rng=np.random.default_rng(0)
+    )
+    impressions = traffic.impressions(np.tile([0, 1], (9, 1)), 0.5)
+    assert sorted(impressions.sum((1, 2))) == [0] * 8 + [2]
+    result = simulate_clicks(impressions, np.ones((9, 2, 2)), rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(result, impressions)
+
+
+@pytest.mark.parametrize("temperature", [-0.001, 1.001, np.nan])
+def test_temperature_out_of_range(temperature):
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match=r"temperature: .* out of range .*\[0, 1\]"):
+        Traffic(LENGTHS, sessions=1, temperatures=[0, temperature], length=LENGTH, rng=rng)
+    with pytest.raises(InputError, match="temperature"):
+        simulate_sessions(ORDER, PROBABILITY, LENGTHS, sessions=1, temperature=temperature, rng=rng)
+
+
+@pytest.mark.parametrize("size", [1, 2, 255, 256, 257, 300])
+def test_random_rankings_are_permutations_of_any_length(size):
+    rankings = random_rankings(3, size, rng=np.random.default_rng(0))
+    assert (np.sort(rankings, axis=1) == np.arange(size)).all()
+
+
+def test_random_rankings_are_uniform_over_all_permutations():
+    sessions = 48_000
+    rankings = random_rankings(sessions, 4, rng=np.random.default_rng(0))
+    found, counts = np.unique(rankings, axis=0, return_counts=True)
+    assert len(found) == factorial(4)
+    expected = sessions / factorial(4)
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    assert statistic < chi2.isf(ALPHA, factorial(4) - 1)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 10**6])
+def test_shuffled_impressions_are_uniform_whatever_the_chunk(monkeypatch, chunk):
+    monkeypatch.setattr(clicks, "CHUNK", chunk)
+    sessions = np.array([2000, 0, 1000, 3000]) // (10 if chunk == 1 else 1)
+    lengths = np.array([3, 4, 1, 3])
+    impressions = shuffled_impressions(sessions, lengths, 4, rng=np.random.default_rng(0))
+    for query, (count, size) in enumerate(zip(sessions, lengths, strict=True)):
+        shown = impressions[query, :size, :size]
+        assert impressions[query].sum() == shown.sum() == count * size
+        assert (shown.sum(0) == count).all()
+        assert (shown.sum(1) == count).all()
+        if count and size > 1:
+            # Each position's documents are a multinomial of equal chances.
+            statistic = ((shown - count / size) ** 2 / (count / size)).sum(0)
+            assert (statistic < chi2.isf(ALPHA / 6, size - 1)).all()
+
+
+def test_clicks_of_certain_and_impossible_cells():
+    impressions = np.array([[[5, 0], [3, 2]]])
+    chance = np.array([[[1.0, 1.0], [0.0, 1.0]]])
+    result = simulate_clicks(impressions, chance, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(result, [[[5, 0], [0, 2]]])
+
+
+# Sessions.
+
+
+def test_sessions_show_permutations_and_click_only_what_is_there():
+    sessions = simulate_sessions(
+        ORDER,
+        PROBABILITY,
+        LENGTHS,
+        sessions=400,
+        temperature=0.5,
+        rng=np.random.default_rng(0),
+    )
+    size = LENGTHS[sessions.query]
+    np.testing.assert_array_equal(sessions.where, np.arange(LENGTH) < size[:, None])
+    for documents, n in zip(sessions.documents, size, strict=True):
+        assert sorted(documents[:n]) == list(range(n))
+    assert not (sessions.clicks & ~sessions.where).any()
+
+
+def test_counts_of_sessions_by_a_loop():
+    sessions = simulate_sessions(
+        ORDER, PROBABILITY, LENGTHS, sessions=40, temperature=0.5, rng=np.random.default_rng(0)
+    )
+    impressions, clicked = np.zeros((2, 2, LENGTH, LENGTH), int)
+    for row, query in enumerate(sessions.query):
+        for position in range(LENGTHS[query]):
+            document = sessions.documents[row, position]
+            impressions[query, document, position] += 1
+            clicked[query, document, position] += sessions.clicks[row, position]
+    counts = sessions.counts(2)
+    np.testing.assert_array_equal(counts.impressions, impressions)
+    np.testing.assert_array_equal(counts.clicks, clicked)
+    np.testing.assert_array_equal(counts.sessions, np.bincount(sessions.query, minlength=2))
+
+
+def test_sessions_at_temperature_zero_follow_the_policy():
+    sessions = simulate_sessions(
+        ORDER, PROBABILITY, LENGTHS, sessions=40, temperature=0, rng=np.random.default_rng(0)
+    )
+    np.testing.assert_array_equal(sessions.documents, ORDER[sessions.query])
+
+
+# Counts and sessions have the same distribution.
+
+
+def session_moments(temperature) -> tuple[np.ndarray, np.ndarray]:
+    """E[x] and E[x x'] of one session's cells: impressions, then clicks."""
+    cells = PROBABILITY.size
+    first, second = np.zeros(2 * cells), np.zeros((2 * cells, 2 * cells))
+    for query, size in enumerate(LENGTHS):
+        rankings = [(tuple(ORDER[query, :size]), 1 - temperature)]
+        rankings += [
+            (ranking, temperature / factorial(size)) for ranking in permutations(range(size))
+        ]
+        for ranking, share in rankings:
+            share = share / len(LENGTHS)
+            cell = np.ravel_multi_index(([query] * size, ranking, range(size)), PROBABILITY.shape)
+            shown, clicked = np.zeros(cells), np.zeros(cells)
+            shown[cell] = 1
+            clicked[cell] = PROBABILITY.ravel()[cell]
+            mean = np.concatenate([shown, clicked])
+            product = np.outer(mean, mean)
+            # A click times itself is itself; other pairs are independent given the ranking.
+            product[cells + cell, cells + cell] = clicked[cell]
+            first += share * mean
+            second += share * product
+    return first, second
+
+
+def largest_deviation(logs: np.ndarray, temperature: float) -> float:
+    """The largest standardised deviation of any mean or covariance, over its bound.
+
+    Args:
+        logs: [replications, 2 x cells] impressions and clicks.
+    """
+    first, second = session_moments(temperature)
+    mean = SESSIONS * first
+    covariance = SESSIONS * (second - np.outer(first, first))
+    centred = logs - mean
+    products = centred[:, :, None] * centred[:, None, :]
+    rows, columns = np.triu_indices(len(mean))
+    found = np.concatenate([centred, products[:, rows, columns]], axis=1)
+    expected = np.concatenate([0 * mean, covariance[rows, columns]])
+    error = found.std(0) / np.sqrt(len(logs))
+    certain = error == 0
+    assert np.abs(found.mean(0) - expected)[certain].max(initial=0) < 1e-12
+    deviation = np.abs(found.mean(0) - expected)[~certain] / error[~certain]
+    return deviation.max() / norm.isf(ALPHA / 2 / len(deviation))
+
+
+def as_rows(logs) -> np.ndarray:
+    return np.array([np.concatenate([c.impressions.ravel(), c.clicks.ravel()]) for c in logs])
+
+
+def from_counts(temperatures, replications=REPLICATIONS, seed=5) -> dict[float, np.ndarray]:
+    """Logs of each temperature; the random rankings are shared, as in the pipeline."""
+    rng = np.random.default_rng(seed)
+    logs = {temperature: [] for temperature in temperatures}
+    for _ in range(replications):
+        traffic = Traffic(
+            LENGTHS, sessions=SESSIONS, temperatures=temperatures, length=LENGTH, rng=rng
+        )
+        for temperature in temperatures:
+            shown = traffic.impressions(ORDER, temperature)
+            logs[temperature].append(Counts(shown, simulate_clicks(shown, PROBABILITY, rng=rng)))
+    return {temperature: as_rows(each) for temperature, each in logs.items()}
+
+
+def from_sessions(temperature, replications=REPLICATIONS, seed=6) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return as_rows(
+        simulate_sessions(
+            ORDER, PROBABILITY, LENGTHS, sessions=SESSIONS, temperature=temperature, rng=rng
+        ).counts(2)
+        for _ in range(replications)
+    )
+
+
+def test_moments_of_counts_at_every_temperature_of_one_traffic():
+    for temperature, logs in from_counts([0, 0.333, 0.666, 1]).items():
+        assert largest_deviation(logs, temperature) < 1, temperature
+
+
+@pytest.mark.parametrize("temperature", [0.333, 1])
+def test_moments_of_sessions(temperature):
+    assert largest_deviation(from_sessions(temperature), temperature) < 1
+
+
+def marginals_only(rng):
+    """Wrong: every position draws its document by itself; a page may show one twice."""
+    visits = rng.multinomial(SESSIONS, [0.5, 0.5])
+    shown = np.zeros(PROBABILITY.shape, int)
+    for query, size in enumerate(LENGTHS):
+        shuffled = rng.binomial(visits[query], 0.5)
+        for position in range(size):
+            shown[query, :size, position] = rng.multinomial(shuffled, np.full(size, 1 / size))
+            shown[query, ORDER[query, position], position] += visits[query] - shuffled
+    return Counts(shown, simulate_clicks(shown, PROBABILITY, rng=rng))
+
+
+def one_ranking_per_query(rng):
+    """Wrong: all shuffled sessions of a query show the same random ranking."""
+    visits = rng.multinomial(SESSIONS, [0.5, 0.5])
+    shown = np.zeros(PROBABILITY.shape, int)
+    for query, size in enumerate(LENGTHS):
+        shuffled = rng.binomial(visits[query], 0.5)
+        np.add.at(shown[query], (rng.permutation(size), np.arange(size)), shuffled)
+        np.add.at(shown[query], (ORDER[query, :size], np.arange(size)), visits[query] - shuffled)
+    return Counts(shown, simulate_clicks(shown, PROBABILITY, rng=rng))
+
+
+def expected_impressions(rng):
+    """Wrong: as many sessions of each query, and of them shuffled, as expected."""
+    shown = np.zeros(PROBABILITY.shape, int)
+    for query, size in enumerate(LENGTHS):
+        for shuffle in [True] * 2 + [False] * 3:
+            ranking = rng.permutation(size) if shuffle else ORDER[query, :size]
+            shown[query, ranking, np.arange(size)] += 1
+    return Counts(shown, simulate_clicks(shown, PROBABILITY, rng=rng))
+
+
+def poisson_clicks(rng):
+    """Wrong: clicks have the binomial's mean but not its variance."""
+    traffic = Traffic(LENGTHS, sessions=SESSIONS, temperatures=[0.5], length=LENGTH, rng=rng)
+    shown = traffic.impressions(ORDER, 0.5)
+    return Counts(shown, rng.poisson(shown * PROBABILITY))
+
+
+def clicks_of_another_draw(rng):
+    """Wrong: clicks belong to another log's impressions; all means are right."""
+    shown, other = (
+        Traffic(LENGTHS, sessions=SESSIONS, temperatures=[0.5], length=LENGTH, rng=rng).impressions(
+            ORDER, 0.5
+        )
+        for _ in range(2)
+    )
+    return Counts(shown, simulate_clicks(other, PROBABILITY, rng=rng))
+
+
+def right(rng):
+    traffic = Traffic(LENGTHS, sessions=SESSIONS, temperatures=[0.5], length=LENGTH, rng=rng)
+    shown = traffic.impressions(ORDER, 0.5)
+    return Counts(shown, simulate_clicks(shown, PROBABILITY, rng=rng))
+
+
+@pytest.mark.parametrize(
+    ("simulator", "passes"),
+    [
+        (right, True),
+        (marginals_only, False),
+        (one_ranking_per_query, False),
+        (expected_impressions, False),
+        (poisson_clicks, False),
+        (clicks_of_another_draw, False),
+    ],
+)
+def test_moments_tell_wrong_simulators_from_right_ones(simulator, passes):
+    rng = np.random.default_rng(7)
+    logs = as_rows(simulator(rng) for _ in range(1500))
+    assert (largest_deviation(logs, 0.5) < 1) == passes
+
+
+def two_sample_statistic(left, right, smallest=20) -> tuple[float, int]:
+    """Chi-square statistic and degrees of freedom of whole logs as categories, rare ones pooled."""
+    states = np.unique(np.concatenate([left, right]), axis=0, return_inverse=True)[1].ravel()
+    counts = np.stack(
+        [np.bincount(part, minlength=states.max() + 1) for part in np.split(states, [len(left)])]
+    )
+    rare = counts.sum(0) < smallest
+    counts = np.column_stack([counts[:, ~rare], counts[:, rare].sum(1)])
+    expected = counts.sum(1, keepdims=True) * counts.sum(0) / counts.sum()
+    counts, expected = counts[:, expected[0] > 0], expected[:, expected[0] > 0]
+    return ((counts - expected) ** 2 / expected).sum(), counts.shape[1] - 1
+
+
+def test_whole_logs_of_counts_and_sessions_are_equally_frequent():
+    """Not moments but the joint distribution of all cells, on a world small enough for it."""
+    lengths, order = np.array([2]), np.array([[1, 0]])
+    chance = np.array([[[0.3, 0.6], [0.8, 0.5]]])
+    rng = np.random.default_rng(8)
+    counted, replayed, wrong = [], [], []
+    for _ in range(6000):
+        traffic = Traffic(lengths, sessions=2, temperatures=[0.7], length=2, rng=rng)
+        shown = traffic.impressions(order, 0.7)
+        counted.append(Counts(shown, simulate_clicks(shown, chance, rng=rng)))
+        sessions = simulate_sessions(order, chance, lengths, sessions=2, temperature=0.7, rng=rng)
+        replayed.append(sessions.counts(1))
+        swapped = simulate_clicks(shown, chance[:, ::-1], rng=rng)
+        wrong.append(Counts(shown, swapped))
+    statistic, freedom = two_sample_statistic(as_rows(counted), as_rows(replayed))
+    assert freedom > 20
+    assert statistic < chi2.isf(ALPHA, freedom)
+    statistic, freedom = two_sample_statistic(as_rows(wrong), as_rows(replayed))
+    assert statistic > chi2.isf(ALPHA, freedom)
