@@ -1,5 +1,7 @@
 """Logging policies: strength (Eq. 25), order, and the rankers behind them."""
 
+from itertools import pairwise
+
 import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
@@ -85,7 +87,7 @@ def test_ranks_invert_the_order(lengths, seed):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     values = np.random.default_rng(seed).permutation(offsets[-1]).astype(float)
     result = ranks(values, offsets)
-    for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, end in pairwise(offsets):
         expected = [1 + (values[start:end] > values[row]).sum() for row in range(start, end)]
         assert result[start:end].tolist() == expected
 
@@ -131,7 +133,7 @@ def test_expert_passes_relevance_through():
 
 def test_unknown_ranker():
     rankings, labels = linear_world()
-    with pytest.raises(InputError, match="ranker: 'depe' is unknown .*did you mean 'deep'"):
+    with pytest.raises(InputError, match=r"ranker: 'depe' is unknown .*did you mean 'deep'"):
         train_ranker("depe", rankings, labels, QUICK, seed=1)
 
 
