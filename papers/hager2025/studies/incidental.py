@@ -87,7 +87,7 @@ def run(
     trained_on = world.loss([_every_other(log) for log in logs])
     for method, (start, stops) in FITS.items():
         result = fit(
-            world.model(start, seed), train, validation if stops else train,
+            world.model(start, seed), train, validation if stops else trained_on,
             FitSettings(**training), lanes=len(lanes), seed=seed,
         )  # fmt: skip
         for number, (lane, log) in enumerate(zip(lanes, counts, strict=True)):
