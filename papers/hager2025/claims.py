@@ -352,8 +352,13 @@ def stopping_is_the_cause(results: pd.DataFrame) -> Judgement:
     )[10].droplevel("sessions_factor").unstack("method")  # fmt: skip
     stopped, from_truth, trained_on = (fits[method] for method in STOPPED)
     exact, more = optimum[1], optimum[optimum.columns.max()]
+    arrived = seed_means(
+        results, {"strength": (-1, 0)}, method=STOPPED[0], position=10, sessions_factor=1,
+        metric="position_bias_given_relevance", **where,
+    ) + np.log(10)  # fmt: skip
     return decide(
-        f"err@10 at alpha -1 and 0: stopped early {_listed(stopped, 3)}, from the truth "
+        f"err@10 at alpha -1 and 0: stopped early {_listed(stopped, 3)} (bias optimal given its "
+        f"relevance: {_listed(arrived, 3)}), from the truth "
         f"{_listed(from_truth, 3)}; not stopped early {_listed(trained_on, 3)}; exact optimum "
         f"{_listed(exact, 3)}, on {short(optimum.columns.max())} times the sessions "
         f"{_listed(more, 3)}",

@@ -1,0 +1,351 @@
+"""Hager et al. (2025): the studies at small sizes, claims 11 to 13 on them, and their items."""
+
+import importlib
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from papers.hager2025 import published
+from papers.hager2025.claims import CLAIMS, ISOLATED
+from papers.hager2025.studies import appendix_a, incidental, lemmas
+from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
+from twotowers.experiments import ROOT, load_experiment
+from twotowers.figures import save
+from twotowers.rankings import Rankings, write_rankings
+from twotowers.results import read_results, write_results
+from twotowers.statistics import BAND, select
+
+JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip("abc")) > 10}
+BANDS = published.bands()
+ITEMS = {"appendixA": "appendix_a", "lemmas": "lemmas", "embedding": "incidental"}
+POSITIONS = 10
+TRAINING = {"learning_rate": 0.01, "batch": 32, "steps": 40, "epochs": 2, "patience": 1,
+            "min_delta": 1e-5}  # fmt: skip
+PARAMETERS = {
+    "lemmas": {"queries": 40, "positions": POSITIONS, "temperatures": [0.333, 0.666, 1]},
+    "appendix_a": {"documents": 300, "views": 10, "impressions": 5000},
+    "incidental": {
+        "queries": 40,
+        "sessions_per_query": 30,
+        "factors": [4, 16],
+        "lanes": [{"strength": strength, "temperature": 0.333} for strength in (-1, 0)],
+        "positions": POSITIONS,
+        "training": TRAINING,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """40 queries of 8 to 10 documents; labels that features predict in part."""
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(8, POSITIONS + 1, 40)
+    rows = lengths.sum()
+    features = rng.normal(size=(rows, 6)).astype(np.float32)
+    label = np.clip(np.round(1.5 + features[:, 0] + rng.normal(size=rows)), 0, 4)
+    path = tmp_path_factory.mktemp("rankings") / "train.parquet"
+    lists = Rankings(
+        np.repeat(np.arange(40), lengths),
+        np.concatenate([np.arange(n) for n in lengths]).astype(np.int32),
+        label.astype(np.float32),
+        features,
+    )
+    write_rankings(lists, path)
+    return SimpleNamespace(train=path)
+
+
+@pytest.fixture(scope="module")
+def small(inputs, tmp_path_factory) -> pd.DataFrame:
+    """All studies, two seeds, through the file that a job writes."""
+    folder = tmp_path_factory.mktemp("fits")
+    paths = []
+    for name, parameters in PARAMETERS.items():
+        study = importlib.import_module(f"papers.hager2025.studies.{name}")
+        for seed in (1, 2):
+            results = study.run(inputs, seed=seed, **parameters)
+            paths.append(folder / f"{name}-{seed}.parquet")
+            write_results(results, paths[-1], paper="hager2025", setting=name, seed=seed)
+    return read_results(paths)
+
+
+def as_found() -> pd.DataFrame:
+    """The incidental study's results as they are at full size: errors that grow with ln k."""
+    errors = {
+        ("early stopping, start default", 1): 0.2,
+        ("early stopping, start zero", 1): 0.3,
+        ("early stopping, start truth", 1): 0.03,
+        ("no early stopping, start default", 1): 0.02,
+        ("optimum", 1): -0.09,
+        ("optimum", 4): -0.02,
+        ("optimum", 16): 0.0,
+    }
+    position = np.arange(1, 26)
+    frames = [
+        pd.DataFrame({"position": position, "value": -np.log(position) * (1 - error / np.log(10))})
+        .assign(method=method, sessions_factor=factor, strength=strength)
+        for (method, factor), error in errors.items()
+        for strength in (-1.0, 0.0)
+    ]  # fmt: skip
+    bias = pd.concat(frames, ignore_index=True).assign(metric="position_bias")
+    given = bias.assign(metric="position_bias_given_relevance")
+    return pd.concat([bias, given], ignore_index=True).assign(
+        setting="incidental", temperature=0.333, seed=2021
+    )
+
+
+@pytest.fixture(scope="module")
+def judged(small) -> pd.DataFrame:
+    """Results on which every claim holds."""
+    return pd.concat([small[small["setting"] != "incidental"], as_found()], ignore_index=True)
+
+
+def raised(rows: pd.DataFrame, amount: float) -> pd.Series:
+    return rows["value"] + amount * (rows["position"] > 1).astype(float)
+
+
+def to(rows: pd.DataFrame, amount: float) -> float:
+    return amount
+
+
+AT_RANDOM = {"method": "well-specified", "metric": "position_bias", "temperature": 1}
+LEMMAS, APPENDIX = {"setting": "lemmas"}, {"setting": "appendix_a"}
+FITS = {"setting": "incidental", "metric": "position_bias", "strength": 0, "sessions_factor": 1}
+STOPPED = {**FITS, "method": "early stopping, start default"}
+
+MUTATIONS = [
+    ("11a", to, 1e-4, {**LEMMAS, "method": "well-specified", "metric": "largest_cell"}),
+    ("11b", to, 1e-4, {**LEMMAS, "method": "misspecified", "metric": "largest_position_mean"}),
+    ("11b", to, 1e-4, {**LEMMAS, "method": "misspecified", "metric": "mean_cell"}),
+    ("11c", raised, 0.01, {**LEMMAS, **AT_RANDOM}),
+    ("11c", to, -2.0, {**LEMMAS, "method": "misspecified", "metric": "position_bias"}),
+    ("12a", to, 2, {**APPENDIX, "method": "connected", "metric": "components"}),
+    ("12a", to, 0.1, {**APPENDIX, "method": "connected", "metric": "largest_error"}),
+    ("12b", to, 1, {**APPENDIX, "method": ISOLATED, "metric": "components"}),
+    ("12b", to, 0.1, {**APPENDIX, "method": "content isolated", "metric": "largest_error"}),
+    ("12b", to, 0.1, {**APPENDIX, "method": ISOLATED, "metric": "largest_error_within_component"}),
+    ("12c", to, 0.1, {**APPENDIX, "method": "connected", "metric": "largest_effect_of_start"}),
+    ("12c", to, 0, {**APPENDIX, "method": ISOLATED, "metric": "largest_effect_of_start"}),
+    ("12c", to, 1, {**APPENDIX, "metric": "components"}),
+    ("13", raised, -0.15, STOPPED),
+    ("13", raised, 0.25, {**FITS, "method": "optimum"}),
+    ("13", raised, 0.12, {**FITS, "method": "early stopping, start truth"}),
+    ("13", raised, 0.12, {**FITS, "method": "no early stopping, start default"}),
+    ("13", raised, -0.2, {**FITS, "method": "optimum", "sessions_factor": 16}),
+]
+
+
+def altered(results: pd.DataFrame, change, **where) -> pd.DataFrame:
+    rows = select(results, **where)
+    assert len(rows), where
+    results = results.copy()
+    results.loc[rows.index, "value"] = change(rows)
+    return results
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_claims_hold(name, judged):
+    judgement = judge(JUDGED[name], judged)
+    assert judgement.verdict == REPRODUCED, judgement
+    assert judgement.measured
+
+
+@pytest.mark.parametrize(("name", "change", "value", "where"), MUTATIONS)
+def test_every_judge_can_fail(name, change, value, where, judged):
+    judgement = judge(JUDGED[name], altered(judged, partial(change, amount=value), **where))
+    assert judgement.verdict == NOT_REPRODUCED
+    assert judgement.reason.startswith("fails: ")
+
+
+def test_every_claim_has_a_mutation():
+    assert {name for name, *_ in MUTATIONS} == set(JUDGED)
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_a_judge_without_its_data_says_so(name):
+    assert judge(JUDGED[name], published.results()).verdict == NOT_TESTABLE
+
+
+# Lemmas.
+
+
+def test_the_policy_is_a_distribution_over_ranks_and_documents(inputs):
+    lists = lemmas.read_rankings(inputs.train)
+    exposure, chance = lemmas.population(lists, "annotated", 0.333, POSITIONS, seed=1)
+    np.testing.assert_allclose(exposure.sum(1), 1)
+    by_query = np.add.reduceat(exposure, lists.offsets[:-1])
+    shown = np.arange(POSITIONS) < lists.lengths[:, None]
+    np.testing.assert_allclose(by_query, shown)
+    # A document at its greedy rank: (1 - tau) + tau / n.
+    query = np.repeat(np.arange(len(lists.lengths)), lists.lengths)
+    np.testing.assert_allclose(exposure.max(1), 0.667 + 0.333 / lists.lengths[query])
+    best = lists.label == np.maximum.reduceat(lists.label, lists.offsets[:-1])[query]
+    assert best[exposure[:, 0] > 0.5].all()
+    np.testing.assert_allclose(chance[:, 0], 1 / (1 + np.exp(2 - lists.label)), rtol=1e-6)
+
+
+def test_a_well_specified_optimum_is_the_truth(small):
+    bias = select(small, setting="lemmas", method="well-specified", metric="position_bias")
+    np.testing.assert_allclose(bias["value"], -np.log(bias["position"].astype(float)), atol=1e-6)
+
+
+# Appendix A.
+
+
+def test_regimes_connect_what_they_say():
+    count = {"connected": 1, "content isolated": 3, appendix_a.ISOLATED: 6, appendix_a.BRIDGED: 1}
+    assert set(count) == set(appendix_a.REGIMES)
+    for name, expected in count.items():
+        result = appendix_a.regime(name, seed=0, documents=300, views=10, impressions=1000)
+        assert select(result, metric="components")["value"].item() == expected
+        component = select(result, metric="component")
+        assert component["value"].nunique() == expected
+        assert list(component["position"]) == list(range(1, 31))
+
+
+def test_components_are_the_shared_content_and_device():
+    result = appendix_a.regime(appendix_a.ISOLATED, seed=0, documents=300, views=10, impressions=10)
+    component = select(result, metric="component")["value"].to_numpy()
+    kinds = [kind for _, *kind in appendix_a.CONFIGURATIONS]
+    for a, b in ((0, 6), (0, 1), (5, 29), (2, 4)):
+        assert (component[a] == component[b]) == (kinds[a] == kinds[b])
+
+
+def test_a_constant_per_component_is_no_error_within():
+    component = np.array([0, 0, 1, 1])
+    assert appendix_a.within(np.array([1.0, 1.0, -2.0, -2.0]), component) == 0
+    assert appendix_a.within(np.array([1.0, 1.2, -2.0, -2.0]), component) == pytest.approx(0.1)
+
+
+def test_two_fits_of_isolated_configurations_differ_between_components_only():
+    rng = np.random.default_rng(0)
+    exposure = np.kron(np.eye(2), np.full((20, 2), 1000.0))
+    clicks = rng.binomial(1000, 0.4, exposure.shape) * (exposure > 0)
+    one, two = (
+        appendix_a.fit_embedding(exposure, clicks, start=start).bias
+        for start in (np.zeros(4), np.array([0.0, 0.0, 1.0, 1.0]))
+    )
+    np.testing.assert_allclose(np.diff(one)[[0, 2]], np.diff(two)[[0, 2]], atol=1e-6)
+    assert abs((two - one)[2] - (two - one)[0]) > 0.5
+
+
+# Incidental parameters, early stopping, initialisation.
+
+
+def world(inputs) -> incidental.World:
+    return incidental.World(incidental.read_rankings(inputs.train), 20, POSITIONS)
+
+
+def test_gradient_fits_and_the_first_optimum_share_a_log(inputs):
+    one, two = (world(inputs).sessions((0.0, 0.333), 500, seed=[1, 0]) for _ in range(2))
+    assert (one.documents == two.documents).all()
+    assert (one.clicks == two.clicks).all()
+    held_out = world(inputs).sessions((0.0, 0.333), 500, seed=[1, 1])
+    assert (held_out.clicks != one.clicks).any()
+
+
+def test_the_policy_of_a_seed_is_one_and_the_same(inputs):
+    """Held-out sessions and larger logs put the same document first."""
+    some = world(inputs)
+    train, held_out = (some.sessions((0.0, 0.0), 2000, seed=[1, n]) for n in (0, 1))
+    (more,) = some.counts([(0.0, 0.0)], 2000, seed=[1, 4])
+    shown = [log.counts(some.queries).impressions > 0 for log in (train, held_out)]
+    assert (shown[0] == shown[1]).all()
+    assert (shown[0] == (more.impressions > 0)).all()
+
+
+@pytest.mark.parametrize("start", ["zero", "truth"])
+def test_starts(start, inputs):
+    some = world(inputs)
+    model = some.model(start, seed=1)
+    pairs = np.arange(some.where.size).reshape(some.where.shape)
+    logits = model.relevance(pairs)
+    if start == "zero":
+        assert not np.any(logits)
+        assert not np.any(model.position_bias)
+    else:
+        np.testing.assert_allclose(logits, some.relevance - 2)
+        np.testing.assert_allclose(
+            model.position_bias, -np.log(np.arange(1, POSITIONS + 1)), rtol=1e-6
+        )
+
+
+def test_bias_given_the_true_relevance_is_consistent(inputs):
+    some = world(inputs)
+    (log,) = some.counts([(0.0, 1.0)], 200_000, seed=[1, 4])
+    model = some.model("truth", seed=1)
+    bias = some.bias_given(model, log)
+    np.testing.assert_allclose(bias, -np.log(np.arange(1, POSITIONS + 1)), atol=0.05)
+    residual = log.clicks[some.where].sum(0) - (
+        log.impressions[some.where] / (1 + np.exp(2 - some.label[: some.where.sum(), None] - bias))
+    ).sum(0)
+    np.testing.assert_allclose(residual, 0, atol=1e-3)
+
+
+def test_fits_are_told_per_lane(small):
+    fits = select(small, setting="incidental", method=list(incidental.FITS))
+    assert set(fits["metric"]) == {"position_bias", "position_bias_given_relevance", "epochs"}
+    lanes = fits.groupby(["method", "strength", "temperature", "seed"]).size()
+    assert len(lanes) == 4 * 2 * 2
+    assert lanes.eq(2 * POSITIONS + 1).all()
+    optima = select(small, setting="incidental", method="optimum")
+    assert sorted(optima["sessions_factor"].unique()) == [1, 4, 16]
+
+
+# Items.
+
+
+def item(name: str):
+    return importlib.import_module(f"papers.hager2025.items.{name}")
+
+
+@pytest.mark.parametrize("name", ITEMS)
+@pytest.mark.parametrize("seeds", [(1, 2), (1,)])
+def test_items_are_drawn_from_studies(name, seeds, small, tmp_path):
+    results = small[(small["setting"] == ITEMS[name]) & small["seed"].isin(seeds)]
+    table = item(name).table(results, BANDS)
+    assert list(table.columns)[-5:] == [*BAND, "source"]
+    assert not table.duplicated([*table.columns[:-5], "source"]).any()
+    figure = item(name).draw(table)
+    assert all(panel.get_lines() for panel in figure.axes)
+    save(figure, [tmp_path / "figure.svg"])
+    assert (tmp_path / "figure.svg").stat().st_size > 1000
+
+
+def test_appendix_a_shows_one_seed_and_sums_up_all(small):
+    table = item("appendixA").table(small, BANDS)
+    points = select(table, metric=["truth", "estimate", "component"])
+    assert points["n"].eq(1).all()
+    assert len(points) == len(appendix_a.REGIMES) * 30 * 3
+    sums = table.drop(points.index)
+    assert sums["n"].eq(2).all()
+    assert len(sums) == len(appendix_a.REGIMES) * 4
+
+
+def test_the_embedding_item_compares_errors_with_the_published(small):
+    table = item("embedding").table(small, BANDS)
+    theirs = select(table, source="published")
+    assert set(theirs["method"]) == {"early stopping, start default"}
+    at_10 = select(theirs, position=10).set_index("strength")["value"]
+    assert at_10[-1] == pytest.approx(-2.0484 + np.log(10), abs=1e-4)
+    assert at_10[0] == pytest.approx(-2.0717 + np.log(10), abs=1e-4)
+    assert select(table, position=1)["value"].eq(0).all()
+
+
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "paper"])
+def test_every_item_and_study_is_declared_and_there(scale):
+    config = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"scale": scale}
+    experiment = load_experiment("hager2025", config)
+    folder = Path(ROOT, "papers/hager2025")
+    assert {path.stem for path in (folder / "items").glob("*.py")} == set(experiment.items)
+    assert {path.stem for path in (folder / "studies").glob("*.py")} == set(experiment.studies)
+    assert set(PARAMETERS) == set(experiment.studies)
+    for name, parameters in experiment.studies.items():
+        assert parameters.keys() == PARAMETERS[name].keys()
+    assert {claim.item for claim in CLAIMS} <= set(experiment.items)
+    for entry in experiment.items.values():
+        assert "TODO" not in entry["caption"] + entry["expected"]
