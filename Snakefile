@@ -46,9 +46,9 @@ wildcard_constraints:
 
 
 rule all:
+    default_target: True
     input:
         f"{FIGURES}/index.html",
-    default_target: True
 
 
 include: "rules/datasets.smk"

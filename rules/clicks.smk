@@ -6,6 +6,8 @@ rule clicks:
         policy=lambda wildcards: policy_file(wildcards.paper, wildcards.log, wildcards.seed),
     output:
         ensure(f"{RESULTS}/clicks/{{paper}}/{{dataset}}/{{log}}/{{seed}}.parquet", non_empty=True),
+    log:
+        f"{RESULTS}/logs/clicks/{{paper}}/{{dataset}}/{{log}}/{{seed}}.log",
     params:
         code=code("scripts/simulate_clicks.py"),
         strengths=lambda wildcards: experiment(wildcards).logs[wildcards.log]["strengths"],
@@ -14,7 +16,5 @@ rule clicks:
         sessions=lambda wildcards: experiment(wildcards).sessions,
         positions=lambda wildcards: experiment(wildcards).positions,
         seed=lambda wildcards: int(wildcards.seed),
-    log:
-        f"{RESULTS}/logs/clicks/{{paper}}/{{dataset}}/{{log}}/{{seed}}.log",
     script:
         "../scripts/simulate_clicks.py"

@@ -10,6 +10,10 @@ def source(dataset):
 rule generate_standin:
     output:
         ensure(f"{RESULTS}/raw/{{dataset}}/{{split}}.parquet", non_empty=True),
+    log:
+        f"{RESULTS}/logs/raw/{{dataset}}/{{split}}.log",
+    wildcard_constraints:
+        dataset=datasets(standin=True),
     params:
         code=code("scripts/generate_standin.py"),
         name=lambda wildcards: wildcards.dataset,
@@ -18,10 +22,6 @@ rule generate_standin:
             config["scale"]
         ][wildcards.split],
         seed=0,
-    wildcard_constraints:
-        dataset=datasets(standin=True),
-    log:
-        f"{RESULTS}/logs/raw/{{dataset}}/{{split}}.log",
     script:
         "../scripts/generate_standin.py"
 
@@ -29,15 +29,15 @@ rule generate_standin:
 rule fetch:
     output:
         f"{RESULTS}/raw/{{dataset}}/manifest.json",
+    log:
+        f"{RESULTS}/logs/raw/{{dataset}}/manifest.log",
+    wildcard_constraints:
+        dataset=datasets(standin=False),
+    retries: 2
     params:
         code=code("scripts/fetch_dataset.py"),
         source=lambda wildcards: config["datasets"][wildcards.dataset]["source"],
         folder=lambda wildcards: config["datasets"][wildcards.dataset]["folder"],
-    wildcard_constraints:
-        dataset=datasets(standin=False),
-    log:
-        f"{RESULTS}/logs/raw/{{dataset}}/manifest.log",
-    retries: 2
     script:
         "../scripts/fetch_dataset.py"
 
@@ -47,15 +47,15 @@ rule parse:
         f"{RESULTS}/raw/{{dataset}}/manifest.json",
     output:
         ensure(f"{RESULTS}/raw/{{dataset}}/{{split}}.parquet", non_empty=True),
+    log:
+        f"{RESULTS}/logs/raw/{{dataset}}/{{split}}.log",
+    wildcard_constraints:
+        dataset=datasets(standin=False),
     params:
         code=code("scripts/parse_letor.py"),
         split=lambda wildcards: wildcards.split,
         label_max=lambda wildcards: source(wildcards.dataset).label_max,
         width=lambda wildcards: source(wildcards.dataset).width,
-    wildcard_constraints:
-        dataset=datasets(standin=False),
-    log:
-        f"{RESULTS}/logs/raw/{{dataset}}/{{split}}.log",
     script:
         "../scripts/parse_letor.py"
 
@@ -65,11 +65,11 @@ rule preprocess:
         f"{RESULTS}/raw/{{dataset}}/{{split}}.parquet",
     output:
         ensure(f"{RESULTS}/rankings/{{dataset}}/{{split}}.parquet", non_empty=True),
+    log:
+        f"{RESULTS}/logs/rankings/{{dataset}}/{{split}}.log",
     params:
         code=code("scripts/preprocess.py"),
         top=25,
         label_max=lambda wildcards: source(wildcards.dataset).label_max,
-    log:
-        f"{RESULTS}/logs/rankings/{{dataset}}/{{split}}.log",
     script:
         "../scripts/preprocess.py"

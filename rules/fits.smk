@@ -29,22 +29,20 @@ rule fit:
         unpack(fit_inputs),
     output:
         ensure(f"{RESULTS}/fits/{{paper}}/{{setting}}/{{seed}}.parquet", non_empty=True),
+    log:
+        f"{RESULTS}/logs/fits/{{paper}}/{{setting}}/{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/fits/{{paper}}/{{setting}}/{{seed}}.tsv"
+    wildcard_constraints:
+        setting="|".join(name for paper in EXPERIMENTS.values() for name in paper.settings),
+    resources:
+        gpu=1,
     params:
         code=code("scripts/fit_towers.py"),
         paper=lambda wildcards: wildcards.paper,
         name=lambda wildcards: wildcards.setting,
         setting=setting,
         seed=lambda wildcards: int(wildcards.seed),
-    wildcard_constraints:
-        setting="|".join(
-            name for paper in EXPERIMENTS.values() for name in paper.settings
-        ),
-    log:
-        f"{RESULTS}/logs/fits/{{paper}}/{{setting}}/{{seed}}.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/fits/{{paper}}/{{setting}}/{{seed}}.tsv"
-    resources:
-        gpu=1,
     script:
         "../scripts/fit_towers.py"
 
@@ -54,6 +52,12 @@ rule study:
         unpack(lambda wildcards: rankings(experiment(wildcards).dataset)),
     output:
         ensure(f"{RESULTS}/fits/{{paper}}/{{study}}/{{seed}}.parquet", non_empty=True),
+    log:
+        f"{RESULTS}/logs/fits/{{paper}}/{{study}}/{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/fits/{{paper}}/{{study}}/{{seed}}.tsv"
+    wildcard_constraints:
+        study="|".join(name for paper in EXPERIMENTS.values() for name in paper.studies) or "(?!)",
     params:
         code=lambda wildcards: code(
             "scripts/run_study.py", f"papers/{wildcards.paper}/studies/{wildcards.study}.py"
@@ -62,11 +66,5 @@ rule study:
         name=lambda wildcards: wildcards.study,
         parameters=lambda wildcards: experiment(wildcards).studies[wildcards.study],
         seed=lambda wildcards: int(wildcards.seed),
-    wildcard_constraints:
-        study="|".join(name for paper in EXPERIMENTS.values() for name in paper.studies) or "(?!)",
-    log:
-        f"{RESULTS}/logs/fits/{{paper}}/{{study}}/{{seed}}.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/fits/{{paper}}/{{study}}/{{seed}}.tsv"
     script:
         "../scripts/run_study.py"

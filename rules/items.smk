@@ -9,14 +9,17 @@ def item_code(paper, item):
 
 def items(kind):
     """Regular expression of the items of one kind, over all papers."""
-    return "|".join(
-        {
-            name
-            for paper in EXPERIMENTS.values()
-            for name, item in paper.items.items()
-            if item["kind"] == kind
-        }
-    ) or "(?!)"
+    return (
+        "|".join(
+            {
+                name
+                for paper in EXPERIMENTS.values()
+                for name, item in paper.items.items()
+                if item["kind"] == kind
+            }
+        )
+        or "(?!)"
+    )
 
 
 def source_note(paper):
@@ -55,16 +58,16 @@ rule figure:
         pdf=shown(f"{FIGURES}/{{paper}}/{{item}}.pdf"),
         svg=shown(f"{FIGURES}/{{paper}}/{{item}}.svg"),
         csv=shown(f"{FIGURES}/{{paper}}/{{item}}.csv"),
+    log:
+        f"{RESULTS}/logs/items/{{paper}}/{{item}}.log",
+    wildcard_constraints:
+        item=items("figure"),
     params:
         code=lambda wildcards: item_code(wildcards.paper, wildcards.item),
         paper=lambda wildcards: wildcards.paper,
         item=lambda wildcards: wildcards.item,
         note=lambda wildcards: source_note(wildcards.paper),
         caption=lambda wildcards: item(wildcards)["caption"],
-    wildcard_constraints:
-        item=items("figure"),
-    log:
-        f"{RESULTS}/logs/items/{{paper}}/{{item}}.log",
     script:
         "../scripts/draw_item.py"
 
@@ -75,16 +78,16 @@ rule table:
     output:
         tex=shown(f"{FIGURES}/{{paper}}/{{item}}.tex"),
         csv=shown(f"{FIGURES}/{{paper}}/{{item}}.csv"),
+    log:
+        f"{RESULTS}/logs/items/{{paper}}/{{item}}.log",
+    wildcard_constraints:
+        item=items("table"),
     params:
         code=lambda wildcards: item_code(wildcards.paper, wildcards.item),
         paper=lambda wildcards: wildcards.paper,
         item=lambda wildcards: wildcards.item,
         note=lambda wildcards: source_note(wildcards.paper),
         caption=lambda wildcards: item(wildcards)["caption"],
-    wildcard_constraints:
-        item=items("table"),
-    log:
-        f"{RESULTS}/logs/items/{{paper}}/{{item}}.log",
     script:
         "../scripts/draw_item.py"
 
@@ -94,6 +97,8 @@ rule claims:
         lambda wildcards: fit_files(wildcards.paper),
     output:
         f"{RESULTS}/claims/{{paper}}.csv",
+    log:
+        f"{RESULTS}/logs/claims/{{paper}}.log",
     params:
         code=lambda wildcards: code(
             "scripts/judge_claims.py",
@@ -102,7 +107,5 @@ rule claims:
             *sorted(Path(workflow.basedir).glob(f"papers/{wildcards.paper}/published/*.csv")),
         ),
         paper=lambda wildcards: wildcards.paper,
-    log:
-        f"{RESULTS}/logs/claims/{{paper}}.log",
     script:
         "../scripts/judge_claims.py"

@@ -9,15 +9,15 @@ rule policy:
             f"{RESULTS}/policies/{{paper}}/{{dataset}}/{{relevance}}-{{ranker}}/{{seed}}.parquet",
             non_empty=True,
         ),
+    log:
+        f"{RESULTS}/logs/policies/{{paper}}/{{dataset}}/{{relevance}}-{{ranker}}/{{seed}}.log",
+    resources:
+        gpu=1,
     params:
         code=code("scripts/train_policy.py"),
         relevance=lambda wildcards: wildcards.relevance,
         ranker=lambda wildcards: wildcards.ranker,
         settings=lambda wildcards: experiment(wildcards).rankers.get(wildcards.ranker),
         seed=lambda wildcards: int(wildcards.seed),
-    log:
-        f"{RESULTS}/logs/policies/{{paper}}/{{dataset}}/{{relevance}}-{{ranker}}/{{seed}}.log",
-    resources:
-        gpu=1,
     script:
         "../scripts/train_policy.py"

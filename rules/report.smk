@@ -54,12 +54,12 @@ rule page:
     output:
         page=report(f"{FIGURES}/index.html", category="overview", caption="page.rst"),
         claims=report(f"{FIGURES}/claims.csv", category="overview", caption="claims.rst"),
+    log:
+        f"{RESULTS}/logs/page.log",
     params:
         code=code("scripts/build_page.py", "twotowers/templates/page.html.j2"),
         papers=page_papers(),
         scale=config["scale"],
         version=code_version(Path(workflow.basedir)),
-    log:
-        f"{RESULTS}/logs/page.log",
     script:
         "../scripts/build_page.py"

@@ -1,7 +1,12 @@
-"""Settings for all tests."""
+"""Every test runs the way jobs do: one thread, and compiled programs shared between processes."""
 
-from hypothesis import settings
+import os
+from pathlib import Path
 
-# The same examples every time, and no deadline: first calls compile.
-settings.register_profile("two-towers", deadline=None, derandomize=True)
-settings.load_profile("two-towers")
+ROOT = Path(__file__).resolve().parents[1]
+
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+)
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")

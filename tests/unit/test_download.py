@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from twotowers.datasets.download import RETRIES, fetch, locate, manifest, obtain
 from twotowers import SPLITS
+from twotowers.datasets.download import RETRIES, fetch, locate, manifest, obtain
 from twotowers.datasets.sources import source, source_from_config
 from twotowers.errors import InputError
 

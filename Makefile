@@ -1,0 +1,42 @@
+# Two doors: `make figures` regenerates everything, `make test` checks everything.
+# Each sets up what it needs by itself. SCALE=smoke|laptop|paper, CONFIG=<a config file>.
+
+SCALE ?= laptop
+CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+CONFIG ?=
+PYTHON ?= $(firstword $(foreach version,3.13 3.12 3.11,$(shell command -v python$(version) >/dev/null && python$(version) --version >/dev/null 2>&1 && echo python$(version))) python3)
+
+BIN := .venv/bin
+SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) \
+	$(if $(CONFIG),--configfile config.yaml $(CONFIG)) --config scale=$(SCALE)
+
+.PHONY: figures test lint clean lock
+
+figures: .venv/installed
+	$(SNAKEMAKE)
+
+test: lint
+	$(BIN)/pytest -n 2
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile rules
+
+.venv/installed: requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+		{ echo "Python 3.11, 3.12 or 3.13 is needed; name it with make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@touch $@
+
+# Everything that can be made again; the environment and downloads stay.
+clean:
+	rm -rf results results-* figures figures-* .snakemake .cache
+
+# Resolve pyproject.toml anew, one version of each that works on all supported Pythons.
+lock:
+	$(PYTHON) -m venv --clear .cache/lock
+	.cache/lock/bin/pip install --quiet uv
+	.cache/lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --extra checks \
+		--generate-hashes --no-header --no-annotate --no-emit-index-url pyproject.toml -o requirements.txt
