@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral, Real
 from pathlib import Path
 
 
@@ -41,14 +42,19 @@ def check_range(
     low: float,
     high: float,
     path: str | Path | None = None,
+    whole: bool = False,
 ) -> float:
-    """Return `value` if it is a number in [low, high], else raise InputError naming all three."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+    """Return `value` if it is a number in [low, high], else raise InputError naming all three.
+
+    NumPy's numbers are numbers; with `whole` only integers are.
+    """
+    kind = Integral if whole else Real
+    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
         raise InputError(
             f"{value!r} is out of range",
             field=field,
             path=path,
-            expected=f"a number in [{low:g}, {high:g}]",
+            expected=f"{'an integer' if whole else 'a number'} in [{low:g}, {high:g}]",
         )
     return value
 

@@ -46,7 +46,7 @@ class FitSettings:
 
     def __post_init__(self):
         for name in ("batch", "steps", "epochs", "patience"):
-            check_range(getattr(self, name), field=name, low=1, high=10**9)
+            check_range(getattr(self, name), field=name, low=1, high=10**9, whole=True)
         check_range(self.learning_rate, field="learning_rate", low=1e-9, high=10)
         check_range(self.weight_decay, field="weight_decay", low=0, high=10)
         check_range(self.min_delta, field="min_delta", low=0, high=10)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from twotowers.errors import InputError, check_range, nearest
@@ -18,7 +19,7 @@ def test_message_leaves_out_what_is_not_known():
     assert str(InputError("odd", field="f")) == "f: odd"
 
 
-@pytest.mark.parametrize("value", [-1, 0, 0.5, 1])
+@pytest.mark.parametrize("value", [-1, 0, 0.5, 1, np.int64(1), np.float32(0.5)])
 def test_check_range_returns_what_it_accepts(value):
     assert check_range(value, field="x", low=-1, high=1) == value
 
@@ -31,6 +32,17 @@ def test_check_range_names_field_value_and_range(value):
     assert "strength" in message
     assert repr(value) in message
     assert "[-1, 1]" in message
+
+
+@pytest.mark.parametrize("value", [1, np.int32(7)])
+def test_whole_numbers(value):
+    assert check_range(value, field="batch", low=1, high=9, whole=True) == value
+
+
+@pytest.mark.parametrize("value", [2.0, 2.5, 0, 10, True, "2"])
+def test_not_whole_numbers(value):
+    with pytest.raises(InputError, match=r"batch: .* \(expected an integer in \[1, 9\]\)"):
+        check_range(value, field="batch", low=1, high=9, whole=True)
 
 
 def test_nearest_offers_the_closest_name_and_lists_all():
