@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -129,12 +130,12 @@ def load_split(
         where=where,
         counts=counts,
         objective=count_loss(
-            tower_inputs(lists, where, embedded, features), weighted(counts, weightings), where
+            tower_inputs(lists, where, embedded, features), counts, where, weightings
         ),
     )
 
 
-def weighted(counts: Counts, weightings: list[str]) -> Counts:
+def weighted(counts: Counts, weightings: Sequence[str]) -> Counts:
     """The counts of every log under the first weighting, then under the next."""
     parts = [{"none": lambda c: c, "ips": inverse_propensity}[name](counts) for name in weightings]
     return Counts(
@@ -151,22 +152,29 @@ def tower_inputs(lists: Rankings, where: np.ndarray, embedded: bool, features: f
     return pad(lists.features[:, :width], lists.offsets, where.shape[1])
 
 
-def count_loss(inputs: np.ndarray, counts: Counts, where: np.ndarray) -> CountLoss:
+def count_loss(
+    inputs: np.ndarray,
+    counts: Counts,
+    where: np.ndarray,
+    weightings: Sequence[str] = ("none",),
+) -> CountLoss:
     """The objective of a log: mean over a session's documents, then over sessions.
 
     Args:
         inputs: [queries, documents, ...].
-        counts: arrays [lanes, queries, documents, positions]; the first lane is unweighted,
-            and all logs have as many sessions.
+        counts: arrays [logs, queries, documents, positions], unweighted; all logs have as
+            many sessions.
         where: [queries, documents] bool, False on padding.
+        weightings: the lanes are the logs under the first of these, then under the next.
     """
+    lanes = weighted(counts, weightings)
     queries = len(where)
     sessions = counts.impressions[0, :, :, 0].sum()
     weight = queries / (where.sum(-1) * sessions)
     return CountLoss(
         inputs=jnp.asarray(inputs),
-        impressions=jnp.asarray(counts.impressions),
-        clicks=jnp.asarray(counts.clicks),
+        impressions=jnp.asarray(lanes.impressions),
+        clicks=jnp.asarray(lanes.clicks),
         weight=jnp.asarray(weight, jnp.float32),
     )
 
@@ -223,6 +231,7 @@ def shown_ndcg(
     discount = 1 / np.log2(2 + np.arange(topn))
     ideal = -np.sort(-gain, axis=-1)[:, :topn] @ discount[: gain.shape[1]]
     sessions = impressions[:, :, 0].sum(-1)
-    shown = np.einsum("qdk,qd,k->q", impressions[:, :, :topn].astype(float), gain, discount)
+    seen = impressions[:, :, :topn].astype(float)
+    shown = np.einsum("qdk,qd,k->q", seen, gain, discount[: seen.shape[-1]])
     possible = ideal * sessions
     return np.divide(shown, possible, out=np.zeros(len(gain)), where=possible > 0)

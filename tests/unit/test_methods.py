@@ -1,0 +1,209 @@
+"""A setting from files to results, and the nDCG of what a log showed."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from twotowers import SPLITS
+from twotowers.clicks import Counts, Traffic, simulate_clicks, simulate_sessions
+from twotowers.errors import InputError
+from twotowers.logs import LaneLog, write_logs
+from twotowers.methods import fit_setting, shown_ndcg, tower_inputs
+from twotowers.policies import ranking_order, read_policy
+from twotowers.rankings import Rankings, mask, pad, write_rankings
+from twotowers.users import click_probability, position_bias
+
+POSITIONS, WIDTH, QUERIES = 4, 5, 12
+STRENGTHS, TEMPERATURES = [-1, 1], [0, 1]
+TRAINING = {
+    "learning_rate": 0.05,
+    "batch": 4,
+    "steps": 6,
+    "epochs": 3,
+    "patience": 2,
+    "min_delta": 1e-5,
+}
+
+
+# nDCG of a log.
+
+
+@pytest.mark.parametrize("topn", [1, 3, 10])
+def test_shown_ndcg_is_the_mean_over_sessions(topn):
+    lengths = np.array([6, 2, 1, 4, 3])
+    where = mask(lengths, 6)
+    rng = np.random.default_rng(0)
+    relevance = np.where(where, rng.uniform(0, 4, where.shape), 0)
+    relevance[3] = 0  # nothing relevant
+    order = ranking_order(rng.random(where.shape), where, tiebreak=relevance)
+    sessions = simulate_sessions(
+        order, np.full((5, 6, 6), 0.5), lengths, sessions=60, temperature=0.6, rng=rng
+    )
+
+    def session_ndcg(query, documents):
+        gain = 2.0 ** relevance[query, documents[: lengths[query]]] - 1
+        discount = 1 / np.log2(1 + np.arange(1, len(gain) + 1))
+        best = (np.sort(gain)[::-1] * discount)[:topn].sum()
+        return (gain * discount)[:topn].sum() / best if best else 0.0
+
+    values = [[] for _ in lengths]
+    for query, documents in zip(sessions.query, sessions.documents, strict=True):
+        values[query].append(session_ndcg(query, documents))
+    result = shown_ndcg(sessions.counts(5).impressions, relevance, where=where, topn=topn)
+    np.testing.assert_allclose(result, [np.mean(each) for each in values], rtol=1e-12)
+
+
+def test_shown_ndcg_of_a_query_without_sessions_is_zero():
+    impressions = np.zeros((2, 3, 3), np.uint8)
+    impressions[0, [0, 1, 2], [0, 1, 2]] = 200
+    relevance = np.array([[3.0, 2, 1], [3, 2, 1]])
+    result = shown_ndcg(impressions, relevance, where=np.ones((2, 3), bool))
+    np.testing.assert_allclose(result, [1, 0])
+
+
+def test_tower_inputs():
+    lists = Rankings(np.array([4, 4, 9]), np.zeros(3), np.zeros(3), np.arange(12.0).reshape(3, 4))
+    where = mask(lists.lengths, 3)
+    assert tower_inputs(lists, where, True, 1.0).tolist() == [[0, 1, 2], [3, 4, 5]]
+    half = tower_inputs(lists, where, False, 0.5)
+    assert half.tolist() == [[[0, 1], [4, 5], [0, 0]], [[8, 9], [0, 0], [0, 0]]]
+
+
+# A world on disk: three splits, a policy of scores, and its clicks.
+
+
+def write_world(folder, *, queries=None):
+    """Expert ranking by relevance: at strength 1 and temperature 0 its nDCG is 1."""
+    lists, tables = {}, []
+    for number, split in enumerate(SPLITS):
+        rng = np.random.default_rng(number)
+        lengths = rng.integers(2, POSITIONS + 1, QUERIES)
+        query = np.repeat(100 * number + np.arange(QUERIES), lengths)
+        document = np.concatenate([np.arange(n, dtype=np.int32) for n in lengths])
+        features = rng.normal(size=(len(query), WIDTH)).astype(np.float32)
+        relevance = (features[:, 0] * 0.5 + 2).clip(0.1, 4).astype(np.float32)
+        lists[split] = Rankings(query, document, relevance, features)
+        write_rankings(lists[split], folder / f"{split}.parquet")
+        columns = {"query": query, "document": document, "relevance": relevance}
+        tables.append(
+            pa.table({"split": pa.repeat(split, len(query)), **columns, "score": relevance})
+        )
+    pq.write_table(pa.concat_tables(tables), folder / "policy.parquet")
+    policies = {split: read_policy(folder / "policy.parquet", queries or split) for split in SPLITS}
+    logs = []
+    for number, (split, policy) in enumerate(policies.items()):
+        rng = np.random.default_rng(10 + number)
+        pairs = policy.pairs
+        where = mask(pairs.lengths, POSITIONS)
+        relevance = pad(policy.relevance, pairs.offsets, POSITIONS)
+        chance = click_probability(relevance[..., None], position_bias(POSITIONS))
+        traffic = Traffic(
+            pairs.lengths, sessions=600, temperatures=TEMPERATURES, length=POSITIONS, rng=rng
+        )
+        for strength in STRENGTHS:
+            order = ranking_order(strength * relevance, where, tiebreak=relevance)
+            for temperature in TEMPERATURES:
+                shown = traffic.impressions(order, temperature)
+                counts = Counts(shown, simulate_clicks(shown, chance, rng=rng))
+                logs.append(LaneLog(split, strength, temperature, counts))
+    write_logs(
+        folder / "clicks.parquet", logs, {split: policy.pairs for split, policy in policies.items()}
+    )
+
+
+def run(folder, **changes):
+    options = {
+        "tower": "linear",
+        "strengths": STRENGTHS,
+        "temperatures": TEMPERATURES,
+        "weightings": ["none", "ips"],
+        "training": TRAINING,
+        "positions": POSITIONS,
+        "seed": 3,
+    }
+    rankings = {split: folder / f"{split}.parquet" for split in SPLITS}
+    return fit_setting(
+        rankings, folder / "policy.parquet", folder / "clicks.parquet", **options | changes
+    )
+
+
+METRICS = {"ndcg@10", "mrr@10", "nll", "policy_ndcg@10", "epochs"}
+LANES = ["strength", "temperature", "weighting"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("world")
+    write_world(folder)
+    return folder, run(folder)
+
+
+def test_results_have_the_documented_columns_and_all_lanes(world):
+    _, results = world
+    assert set(results) == {*LANES, "metric", "position", "value"}
+    assert results["position"].dtype == "Int64"
+    assert np.isfinite(results["value"]).all()
+    lanes = results.groupby(LANES)
+    assert sorted(lanes.groups) == sorted(
+        (s, t, w) for s in STRENGTHS for t in TEMPERATURES for w in ("none", "ips")
+    )
+    for _, lane in lanes:
+        bias = lane[lane["metric"] == "position_bias"]
+        assert bias["position"].tolist() == list(range(1, POSITIONS + 1))
+        assert bias["value"].iloc[0] == 0  # relative to the first position
+        rest = lane[lane["metric"] != "position_bias"]
+        assert set(rest["metric"]) == METRICS
+        assert len(rest) == len(METRICS)
+        assert rest["position"].isna().all()
+
+
+def test_lanes_are_labelled_with_their_own_log(world):
+    _, results = world
+    wide = results[results["metric"] != "position_bias"].pivot(
+        index=LANES, columns="metric", values="value"
+    )
+    policy = wide["policy_ndcg@10"]
+    for weighting in ("none", "ips"):
+        assert policy[1, 0, weighting] == pytest.approx(1)
+        assert policy[-1, 0, weighting] < policy[1, 1, weighting] < 1
+        # Fully random: one log whatever the strength.
+        assert policy[-1, 1, weighting] == pytest.approx(policy[1, 1, weighting])
+    # Without randomisation weighting changes nothing; with it, it does.
+    bias = results[results["metric"] == "position_bias"]
+    bias = bias.pivot(index=["strength", "temperature", "position"], columns="weighting")["value"]
+    gap = (bias["ips"] - bias["none"]).abs().groupby(["strength", "temperature"]).max()
+    assert gap[1, 0] < 1e-4
+    assert gap[1, 1] > 1e-3
+
+
+def test_queries_that_are_not_those_of_the_policy(world, tmp_path):
+    folder, _ = world
+    other = {split: folder / f"{split}.parquet" for split in ("validation", "test")}
+    with pytest.raises(InputError, match=r"test\.parquet: query: its queries are not those"):
+        fit_setting(
+            {**other, "train": folder / "test.parquet"},
+            folder / "policy.parquet",
+            folder / "clicks.parquet",
+            tower="linear",
+            strengths=[1],
+            temperatures=[0],
+            weightings=["none"],
+            training=TRAINING,
+            positions=POSITIONS,
+            seed=3,
+        )
+
+
+def test_a_log_of_training_queries_for_the_embedding_tower(tmp_path):
+    write_world(tmp_path, queries="train")
+    results = run(
+        tmp_path,
+        tower="embedding",
+        queries="train",
+        strengths=[1],
+        temperatures=[1],
+        weightings=["none"],
+    )
+    assert len(results) == POSITIONS + len(METRICS)
+    assert np.isfinite(results["value"]).all()

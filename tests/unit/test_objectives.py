@@ -1,0 +1,333 @@
+"""Losses against each other, rax, and a naive formula in double precision."""
+
+from functools import partial
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import rax
+from flax import nnx
+from jax.test_util import check_grads
+
+from twotowers.clicks import Counts, simulate_sessions
+from twotowers.methods import count_loss
+from twotowers.objectives import CountLoss, LabelLoss, SessionLoss, softplus
+from twotowers.policies import ranking_order
+from twotowers.propensities import inverse_propensity
+from twotowers.rankings import mask
+from twotowers.towers import two_towers
+
+LENGTHS = np.array([3, 2, 4, 1])
+POSITIONS, WIDTH = 4, 5
+WHERE = mask(LENGTHS, POSITIONS)
+RNG = np.random.default_rng(0)
+FEATURES = (RNG.normal(size=(4, POSITIONS, WIDTH)) * WHERE[..., None]).astype(np.float32)
+PROBABILITY = RNG.uniform(0.1, 0.9, (4, POSITIONS, POSITIONS))
+ORDER = ranking_order(RNG.random(WHERE.shape), WHERE, tiebreak=RNG.random(WHERE.shape))
+
+
+def make_log(temperature, seed):
+    return simulate_sessions(
+        ORDER,
+        PROBABILITY,
+        LENGTHS,
+        sessions=160,
+        temperature=temperature,
+        rng=np.random.default_rng(seed),
+    )
+
+
+LOGS = [make_log(0, 1), make_log(0.5, 2), make_log(1, 3)]
+
+
+def stack(parts, name):
+    return np.stack([getattr(part, name) for part in parts])
+
+
+def sessions_objective(inputs=FEATURES) -> SessionLoss:
+    names = ("query", "documents", "clicks", "where")
+    return SessionLoss(jnp.asarray(inputs), *(jnp.asarray(stack(LOGS, name)) for name in names))
+
+
+COUNTS = SimpleNamespace(
+    impressions=stack([log.counts(4) for log in LOGS], "impressions"),
+    clicks=stack([log.counts(4) for log in LOGS], "clicks"),
+)
+
+
+def counts_objective(inputs=FEATURES) -> CountLoss:
+    return count_loss(inputs, COUNTS, WHERE)
+
+
+def model_of(tower="linear", seed=1):
+    return two_towers(tower, width=WIDTH, pairs=WHERE.size, positions=POSITIONS, seed=seed)
+
+
+def inputs_of(tower):
+    return np.arange(WHERE.size).reshape(WHERE.shape) if tower == "embedding" else FEATURES
+
+
+@partial(jax.jit, static_argnums=0)
+def _losses(graph, state, objective, lane):
+    return objective.losses(nnx.merge(graph, state), jnp.arange(objective.units), lane)
+
+
+@partial(jax.jit, static_argnums=0)
+def _mean_and_gradient(graph, state, objective, lane):
+    return jax.value_and_grad(lambda state: _losses(graph, state, objective, lane).mean())(state)
+
+
+def losses(model, objective, lane):
+    return np.asarray(_losses(*nnx.split(model), objective, lane))
+
+
+def mean_and_gradient(model, objective, lane):
+    return _mean_and_gradient(*nnx.split(model), objective, lane)
+
+
+def assert_trees_close(left, right, **tolerance):
+    left, right = jax.tree.leaves(left), jax.tree.leaves(right)
+    assert len(left) == len(right) > 0
+    for a, b in zip(left, right, strict=True):
+        np.testing.assert_allclose(a, b, **tolerance)
+
+
+@pytest.mark.parametrize("tower", ["linear", "deep", "embedding"])
+def test_counts_and_sessions_are_one_objective(tower):
+    model, inputs = model_of(tower), inputs_of(tower)
+    values = []
+    for lane in range(len(LOGS)):
+        value, gradient = mean_and_gradient(model, counts_objective(inputs), lane)
+        replayed, expected = mean_and_gradient(model, sessions_objective(inputs), lane)
+        np.testing.assert_allclose(value, replayed, rtol=1e-5)
+        assert_trees_close(gradient, expected, rtol=1e-4, atol=1e-6)
+        values.append(float(value))
+    assert len(set(values)) == len(LOGS)  # lanes are different logs
+
+
+def test_counts_and_sessions_query_by_query():
+    model, lane = model_of(), 1
+    by_query = losses(model, counts_objective(), lane)
+    by_session = losses(model, sessions_objective(), lane)
+    sums = np.bincount(LOGS[lane].query, np.asarray(by_session, float), minlength=4)
+    # The mean over 4 queries of the one is the mean over 160 sessions of the other.
+    np.testing.assert_allclose(by_query / 4, sums / 160, rtol=1e-5)
+
+
+def published_loss(model, log, weights=None) -> float:
+    """Mean over sessions of rax's loss, a mean over the documents of the page."""
+    logits = np.take_along_axis(
+        np.asarray(model.relevance(FEATURES))[log.query], log.documents, axis=1
+    ) + np.asarray(model.position_bias)
+    losses = [
+        rax.pointwise_sigmoid_loss(
+            logits[row],
+            log.clicks[row].astype(np.float32),
+            where=log.where[row],
+            weights=None if weights is None else weights[row],
+        )
+        for row in range(len(log.query))
+    ]
+    return np.mean(losses)
+
+
+@pytest.mark.parametrize("lane", [0, 2])
+def test_sessions_against_rax(lane):
+    model = model_of()
+    value = losses(model, sessions_objective(), lane).mean()
+    np.testing.assert_allclose(value, published_loss(model, LOGS[lane]), rtol=1e-5)
+
+
+def test_weighted_counts_against_rax_with_weights():
+    model, log = model_of(), LOGS[1]
+    counts = log.counts(4)
+    shown = counts.impressions[log.query[:, None], log.documents, np.arange(POSITIONS)]
+    searched = np.bincount(log.query, minlength=4)[log.query]
+    inverse = searched[:, None] / np.maximum(shown, 1)
+    plain = counts_objective()
+    weighted_counts = inverse_propensity(counts)
+    objective = CountLoss(
+        plain.inputs,
+        jnp.asarray(weighted_counts.impressions)[None],
+        jnp.asarray(weighted_counts.clicks)[None],
+        plain.weight,
+    )
+    value = losses(model, objective, 0).mean()
+    np.testing.assert_allclose(value, published_loss(model, log, inverse), rtol=1e-5)
+
+
+@pytest.mark.parametrize("weightings", [["none", "ips"], ["ips", "none"], ["ips"]])
+def test_lanes_of_every_weighting_keep_their_scale(weightings):
+    """The share of a query in the loss does not depend on which weightings come along."""
+    model = model_of()
+    # Not the deterministic log, which weighting leaves as it is.
+    counts = Counts(COUNTS.impressions[1:], COUNTS.clicks[1:])
+    objective = count_loss(FEATURES, counts, WHERE, weightings)
+    ips = inverse_propensity(counts)
+    alone = CountLoss(
+        jnp.asarray(FEATURES),
+        jnp.asarray(ips.impressions),
+        jnp.asarray(ips.clicks),
+        counts_objective().weight,
+    )
+    first = weightings.index("ips") * len(counts.clicks)
+    for lane in range(len(counts.clicks)):
+        np.testing.assert_allclose(
+            losses(model, objective, first + lane),
+            losses(model, alone, lane),
+            rtol=1e-5,
+        )
+
+
+# Extreme logits: a model that returns its inputs.
+
+
+def as_is(inputs, key=None):
+    return inputs
+
+
+EXTREME = np.array([-80, -30, -1, 0, 1e-3, 2, 30, 80.0])
+
+
+def extreme_objective(logits, clicked=3) -> CountLoss:
+    """Cells of 5 impressions at these logits."""
+    shape = (1, 1, 1, len(logits))
+    return CountLoss(
+        jnp.asarray(logits, jnp.float32).reshape(shape[1:]),
+        jnp.full(shape, 5),
+        jnp.full(shape, clicked),
+        jnp.ones(1),
+    )
+
+
+@pytest.mark.parametrize("clicked", [0, 3, 5])
+def test_extreme_logits_against_double_precision(clicked):
+    for logit in EXTREME:
+        objective = extreme_objective([logit], clicked)
+        value = objective.losses(as_is, jnp.arange(1), 0)[0]
+        expected = 5 * np.logaddexp(0, logit) - clicked * logit
+        # n softplus(z) and c z cancel: the error is a rounding error of either.
+        np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6 * 5 * abs(logit))
+
+
+@pytest.mark.parametrize("scale", [1, 1e3, 1e30])
+def test_gradient_is_the_residual_and_always_finite(scale):
+    def loss(logits):
+        objective = CountLoss(logits, *(getattr(base, n) for n in ("impressions", "clicks")), one)
+        return objective.losses(as_is, jnp.arange(1), 0).sum()
+
+    base, one = extreme_objective(EXTREME), jnp.ones(1)
+    logits = base.inputs * scale
+    gradient = np.asarray(jax.grad(loss)(logits))[0, 0]
+    z = np.clip(EXTREME * scale, -700, 700)
+    np.testing.assert_allclose(gradient, 5 / (1 + np.exp(-z)) - 3, rtol=1e-5, atol=1e-6)
+
+
+def test_softplus_and_its_derivatives():
+    z = jnp.asarray(EXTREME, jnp.float32)
+    np.testing.assert_allclose(softplus(z), np.logaddexp(0, EXTREME), rtol=1e-5)
+    sigmoid = 1 / (1 + np.exp(-EXTREME))
+    np.testing.assert_allclose(jax.vmap(jax.grad(softplus))(z), sigmoid, rtol=1e-5)
+    second = jax.vmap(jax.grad(jax.grad(softplus)))(z)
+    np.testing.assert_allclose(second, sigmoid * (1 - sigmoid), rtol=1e-4, atol=1e-7)
+    check_grads(softplus, (jnp.linspace(-3.0, 3.0, 7),), order=2, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("tower", "make"),
+    [
+        ("deep", counts_objective),
+        ("embedding", counts_objective),
+        ("linear", sessions_objective),
+    ],
+)
+def test_gradients_numerically(tower, make):
+    objective = make(inputs_of(tower))
+    graph, state = nnx.split(model_of(tower))
+
+    @jax.jit
+    def mean(state):
+        index = jnp.arange(objective.units)
+        return objective.losses(nnx.merge(graph, state), index, 1).mean()
+
+    check_grads(mean, (state,), order=1, modes=["rev"], eps=1e-2, rtol=2e-2, atol=2e-3)
+
+
+# Padding.
+
+
+def test_counts_ignore_padded_documents_and_positions():
+    logits = RNG.normal(size=(4, POSITIONS, POSITIONS)).astype(np.float32)
+    plain = counts_objective(logits)
+    grow = ((0, 0), (0, 0), (0, 3), (0, 2))
+    padded = CountLoss(
+        jnp.asarray(np.pad(logits, grow[1:], constant_values=50)),
+        jnp.asarray(np.pad(COUNTS.impressions, grow)),
+        jnp.asarray(np.pad(COUNTS.clicks, grow)),
+        plain.weight,
+    )
+    index = jnp.arange(4)
+    for lane in range(len(LOGS)):
+        np.testing.assert_allclose(
+            padded.losses(as_is, index, lane), plain.losses(as_is, index, lane), rtol=1e-5
+        )
+
+
+def test_sessions_ignore_what_stands_behind_the_list():
+    log = LOGS[2]
+    model = SimpleNamespace(relevance=as_is, position_bias=jnp.arange(POSITIONS + 2.0))
+    relevance = RNG.normal(size=WHERE.shape).astype(np.float32)
+
+    def objective(extra, documents, clicks):
+        def grow(values, fill):
+            values = np.where(log.where, values, fill)
+            return jnp.asarray(np.pad(values, ((0, 0), (0, extra)), constant_values=fill))[None]
+
+        return SessionLoss(
+            jnp.asarray(relevance),
+            jnp.asarray(log.query)[None],
+            grow(log.documents, documents),
+            grow(log.clicks, clicks),
+            jnp.asarray(np.pad(log.where, ((0, 0), (0, extra))))[None],
+        )
+
+    index = jnp.arange(len(log.query))
+    long = objective(2, 3, True).losses(model, index, 0)
+    model.position_bias = model.position_bias[:POSITIONS]
+    short = objective(0, 0, False).losses(model, index, 0)
+    np.testing.assert_allclose(long, short, rtol=1e-6)
+
+
+def test_label_loss_is_the_mean_squared_error_of_documents():
+    labels = np.where(WHERE, RNG.uniform(0, 4, WHERE.shape), 0).astype(np.float32)
+    model = model_of().relevance
+    scores = np.asarray(model(FEATURES))
+    expected = [
+        np.mean((scores[query, :size] - labels[query, :size]) ** 2)
+        for query, size in enumerate(LENGTHS)
+    ]
+    plain = LabelLoss(jnp.asarray(FEATURES), jnp.asarray(labels), jnp.asarray(WHERE))
+    assert plain.units == 4
+    np.testing.assert_allclose(plain.losses(model, jnp.arange(4), 0), expected, rtol=1e-5)
+    order = jnp.array([2, 0])
+    np.testing.assert_allclose(plain.losses(model, order, 0), np.array(expected)[[2, 0]], rtol=1e-5)
+    junk = LabelLoss(
+        jnp.asarray(np.pad(FEATURES, ((0, 0), (0, 2), (0, 0)), constant_values=9)),
+        jnp.asarray(np.pad(labels, ((0, 0), (0, 2)), constant_values=-9)),
+        jnp.asarray(np.pad(WHERE, ((0, 0), (0, 2)))),
+    )
+    np.testing.assert_allclose(junk.losses(model, jnp.arange(4), 0), expected, rtol=1e-5)
+
+
+def test_label_loss_gradient_numerically():
+    labels = np.where(WHERE, RNG.uniform(0, 4, WHERE.shape), 0).astype(np.float32)
+    objective = LabelLoss(jnp.asarray(FEATURES), jnp.asarray(labels), jnp.asarray(WHERE))
+    graph, state = nnx.split(model_of("deep").relevance)
+
+    @jax.jit
+    def mean(state):
+        return objective.losses(nnx.merge(graph, state), jnp.arange(4), 0).mean()
+
+    check_grads(mean, (state,), order=1, modes=["rev"], eps=1e-2, rtol=2e-2, atol=2e-2)
