@@ -1,0 +1,80 @@
+"""Relevance and bias towers in closed form."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from twotowers.errors import InputError
+from twotowers.towers import DeepTower, LinearTower, two_towers
+
+FEATURES = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+
+
+def test_linear_tower_has_weights_and_no_intercept():
+    tower = LinearTower(4, rngs=nnx.Rngs(0))
+    weights = np.asarray(tower.layer.kernel[...])[:, 0]
+    np.testing.assert_allclose(tower(FEATURES), FEATURES @ weights, rtol=1e-5, atol=1e-6)
+    assert len(jax.tree.leaves(nnx.state(tower))) == 1
+
+
+def elu(x):
+    return np.where(x > 0, x, np.expm1(x))
+
+
+def test_deep_tower_is_two_hidden_layers_of_elu():
+    tower = DeepTower(4, rngs=nnx.Rngs(1))
+    hidden = FEATURES
+    for layer in (tower.first, tower.second):
+        hidden = elu(hidden @ np.asarray(layer.kernel[...]) + np.asarray(layer.bias[...]))
+        assert hidden.shape[-1] == 32
+    expected = hidden @ np.asarray(tower.last.kernel[...]) + np.asarray(tower.last.bias[...])
+    np.testing.assert_allclose(tower(FEATURES), expected[..., 0], rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_only_with_a_key_and_unbiased():
+    plain = DeepTower(4, rngs=nnx.Rngs(1))
+    dropping = DeepTower(4, dropout=0.5, rngs=nnx.Rngs(1))
+    np.testing.assert_array_equal(dropping(FEATURES), plain(FEATURES))
+    key = jax.random.key(0)
+    np.testing.assert_array_equal(plain(FEATURES, key), plain(FEATURES))
+    assert not np.allclose(dropping(FEATURES, key), plain(FEATURES))
+    # What is kept is scaled up, so that the mean stays: 5 standard errors.
+    ones = jnp.ones((200, 100))
+    dropped = np.asarray(dropping._drop(ones, key))
+    assert set(np.unique(dropped)) == {0, 2}
+    assert abs(dropped.mean() - 1) < 5 / np.sqrt(dropped.size)
+
+
+def test_logits_add_bias_of_the_position_to_relevance_of_the_document():
+    for tower, inputs in [
+        ("linear", FEATURES),
+        ("deep", FEATURES),
+        ("embedding", np.array([[0, 1, 2], [5, 4, 3]])),
+    ]:
+        model = two_towers(tower, width=4, pairs=6, positions=5, seed=3)
+        relevance, bias = np.asarray(model.relevance(inputs)), np.asarray(model.position_bias)
+        assert relevance.shape == (2, 3)
+        assert bias.shape == (5,)
+        expected = relevance[:, :, None] + bias
+        np.testing.assert_allclose(model(inputs), expected, rtol=1e-6)
+
+
+def test_embedding_looks_pairs_up():
+    model = two_towers("embedding", width=0, pairs=6, positions=2, seed=3)
+    table = np.asarray(model.relevance.logits.embedding[...])[:, 0]
+    np.testing.assert_array_equal(model.relevance(np.array([[5, 0]])), [[table[5], table[0]]])
+
+
+def test_seeds():
+    def bias(seed):
+        return np.asarray(two_towers("linear", width=4, pairs=1, positions=5, seed=seed)(FEATURES))
+
+    np.testing.assert_array_equal(bias(1), bias(1))
+    assert not np.array_equal(bias(1), bias(2))
+
+
+def test_unknown_tower():
+    with pytest.raises(InputError, match=r"tower: 'liner' is unknown .*did you mean 'linear'"):
+        two_towers("liner", width=1, pairs=1, positions=1, seed=0)
