@@ -78,13 +78,19 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     raw = read_yaml(path)
     _validate(raw, ROOT / "config" / "experiment.schema.yaml", path)
     raw = copy.deepcopy(raw)
-    scale = raw.pop("scales")[config["scale"]]
+    scale = raw["scales"][config["scale"]]
     for section in ("training", "studies"):
         for name, changes in scale.get(section, {}).items():
             _reference(name, raw[section], path, f"scales.{config['scale']}.{section}")
             raw[section][name] |= changes
+    # Once more: what a scale overrides must be valid too.
+    _validate(raw, ROOT / "config" / "experiment.schema.yaml", path)
+    del raw["scales"]
     dataset = config["replace"].get(raw["dataset"], raw["dataset"])
     _reference(dataset, config["datasets"], path, "dataset")
+    for name, log in raw["logs"].items():
+        if log["ranker"] != "expert":  # which needs no training
+            _reference(log["ranker"], raw["rankers"], path, f"logs.{name}.ranker")
     for name, setting in raw["settings"].items():
         _reference(setting["log"], raw["logs"], path, f"settings.{name}.log")
         _reference(setting["tower"], raw["training"], path, f"settings.{name}.tower")

@@ -1,0 +1,263 @@
+"""Configuration and experiments: what is refused, and with which hint."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from twotowers.errors import InputError
+from twotowers.experiments import ROOT, check_config, load_experiment, read_yaml
+
+CONFIG = read_yaml(ROOT / "config.yaml")
+SCALES = ("smoke", "laptop", "paper")
+PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
+
+EXPERIMENT = {
+    "title": "T",
+    "citation": "C",
+    "dataset": "mslr30k",
+    "positions": 25,
+    "top": 25,
+    "scales": {
+        scale: {"seeds": [1], "sessions": {"train": 3, "validation": 2, "test": 1}}
+        for scale in SCALES
+    },
+    "rankers": {},
+    "training": {
+        "deep": {
+            "learning_rate": 0.1,
+            "batch": 1,
+            "steps": 1,
+            "epochs": 1,
+            "patience": 1,
+            "min_delta": 0,
+        }
+    },
+    "logs": {
+        "main": {
+            "relevance": "annotated",
+            "ranker": "expert",
+            "strengths": [-1, 0.5],
+            "temperatures": [0, 1],
+        }
+    },
+    "settings": {"fit": {"log": "main", "tower": "deep"}},
+    "studies": {"lemma": {"views": 2}},
+    "items": {
+        "fig1": {
+            "title": "T",
+            "kind": "figure",
+            "needs": ["fit", "lemma"],
+            "caption": "c",
+            "expected": "e",
+        }
+    },
+}
+
+
+def put(content, keys, value):
+    """A copy with one value changed, or removed if it is None."""
+    content = copy.deepcopy(content)
+    inner = content
+    for key in keys[:-1]:
+        inner = inner[key]
+    if value is None:
+        del inner[keys[-1]]
+    else:
+        inner[keys[-1]] = value
+    return content
+
+
+# config.yaml
+
+
+def test_the_config_that_is_shipped_is_valid():
+    assert check_config(copy.deepcopy(CONFIG)) == CONFIG
+
+
+def test_every_key_of_the_schemas_has_a_description():
+    def undescribed(schema, where):
+        for name, part in schema.get("properties", {}).items():
+            part = schema["$defs_of_root"].get(part.get("$ref", "").split("/")[-1], part)
+            if not part.get("description"):
+                yield f"{where}.{name}"
+            yield from undescribed(part | {"$defs_of_root": schema["$defs_of_root"]}, name)
+        extra = schema.get("additionalProperties")
+        if isinstance(extra, dict):
+            yield from undescribed(extra | {"$defs_of_root": schema["$defs_of_root"]}, where)
+
+    for path in (ROOT / "config").glob("*schema.yaml"):
+        schema = read_yaml(path)
+        assert list(undescribed(schema | {"$defs_of_root": schema.get("$defs", {})}, "")) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "parts"),
+    [
+        (["scal"], "smoke", ["config.yaml", "'scal'", "did you mean 'scale'"]),
+        (["result"], "x", ["config.yaml", "'result'", "did you mean 'results'"]),
+        (["scale"], "huge", ["scale", "'huge'", "one of 'smoke', 'laptop', 'paper'"]),
+        (["scale"], None, ["config.yaml", "'scale' is a required property"]),
+        (["papers"], "hager2025", ["papers", "type array"]),
+        (["papers"], [], ["papers"]),
+        (
+            ["datasets", "mslr30k", "foldr"],
+            "x",
+            ["datasets.mslr30k", "'foldr'", "did you mean 'folder'"],
+        ),
+        (
+            ["datasets", "mslr30k", "standin", "smoke", "train"],
+            0,
+            ["datasets.mslr30k.standin.smoke.train", "at least 1"],
+        ),
+        (["replace"], {"mslr30": "mslr30k"}, ["replace", "'mslr30'", "did you mean 'mslr30k'"]),
+        (["replace"], {"mslr30k": "mq2008"}, ["replace", "'mq2008'"]),
+    ],
+)
+def test_config_errors_name_file_field_and_the_nearest(keys, value, parts):
+    with pytest.raises(InputError) as caught:
+        check_config(put(CONFIG, keys, value))
+    for part in ["config.yaml", *parts]:
+        assert part in str(caught.value)
+
+
+# experiment.yaml
+
+
+@pytest.fixture
+def load(tmp_path):
+    """load(experiment, **config) of a paper 'p' in a project of its own."""
+
+    def load(experiment=EXPERIMENT, **config):
+        path = tmp_path / "papers" / "p" / "experiment.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(experiment))
+        return load_experiment("p", CONFIG | config, root=tmp_path)
+
+    return load
+
+
+def test_an_experiment_is_filled_in(load):
+    experiment = load()
+    assert experiment.settings["fit"]["strengths"] == [-1, 0.5]
+    assert experiment.settings["fit"]["weightings"] == ["none"]
+    assert (experiment.key, experiment.dataset, experiment.seeds) == ("p", "mslr30k", [1])
+
+
+def test_overrides_of_a_scale_apply_to_that_scale_only(load):
+    overrides = {"training": {"deep": {"steps": 7}}, "studies": {"lemma": {"views": 9}}}
+    changed = put(
+        EXPERIMENT, ["scales", "smoke"], EXPERIMENT["scales"]["smoke"] | {"seeds": [5]} | overrides
+    )
+    smoke, laptop = load(changed, scale="smoke"), load(changed, scale="laptop")
+    assert (smoke.seeds, smoke.training["deep"]["steps"]) == ([5], 7)
+    assert smoke.studies["lemma"]["views"] == 9
+    assert (laptop.seeds, laptop.training["deep"]["steps"]) == ([1], 1)
+    assert laptop.studies["lemma"]["views"] == 2
+    assert smoke.training["deep"]["epochs"] == 1
+
+
+def test_the_data_set_can_be_replaced(load):
+    datasets = CONFIG["datasets"] | {"mine": {"source": "mq2008"}}
+    assert load(datasets=datasets, replace={"mslr30k": "mine"}).dataset == "mine"
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "parts"),
+    [
+        (["titel"], "x", ["'titel'", "did you mean 'title'"]),
+        (["logs", "main", "strengths"], [0, 1.5], ["logs.main.strengths.1", "1.5", "at most 1"]),
+        (["logs", "main", "strengths"], [-1.5], ["logs.main.strengths.0", "at least -1"]),
+        (
+            ["logs", "main", "temperatures"],
+            [0, 1.01],
+            ["logs.main.temperatures.1", "1.01", "at most 1"],
+        ),
+        (["logs", "main", "temperatures"], [-0.1], ["logs.main.temperatures.0", "at least 0"]),
+        (["logs", "main", "ranker"], "expret", ["logs.main.ranker", "'expret'"]),
+        (["logs", "main", "ranker"], "deep", ["logs.main.ranker", "'deep' is not declared"]),
+        (["logs", "main", "temprature"], [0], ["did you mean 'temperatures'"]),
+        (["settings", "fit", "log"], "mian", ["settings.fit.log", "did you mean 'main'"]),
+        (
+            ["settings", "fit", "tower"],
+            "linear",
+            ["settings.fit.tower", "'linear' is not declared"],
+        ),
+        (
+            ["settings", "fit", "strengths"],
+            [0.25],
+            ["settings.fit.strengths", "0.25", "[-1, 0.5]"],
+        ),
+        (["settings", "fit", "weightings"], ["ipw"], ["settings.fit.weightings.0", "'ips'"]),
+        (["items", "fig1", "needs"], ["fti"], ["items.fig1.needs", "did you mean 'fit'"]),
+        (["dataset"], "mslr30", ["dataset", "did you mean 'mslr30k'"]),
+        (["training", "deep", "steps"], 0, ["training.deep.steps", "at least 1"]),
+        (
+            ["scales", "laptop", "training"],
+            {"depe": {}},
+            ["scales.laptop.training", "did you mean 'deep'"],
+        ),
+        (
+            ["scales", "laptop", "training"],
+            {"deep": {"stesp": 3}},
+            ["training.deep", "'stesp'", "did you mean 'steps'"],
+        ),
+        (
+            ["scales", "laptop", "training"],
+            {"deep": {"steps": 0}},
+            ["training.deep.steps", "at least 1"],
+        ),
+    ],
+)
+def test_experiment_errors_name_file_field_and_the_nearest(load, keys, value, parts):
+    with pytest.raises(InputError) as caught:
+        load(put(EXPERIMENT, keys, value), scale="laptop")
+    for part in [str(Path("papers", "p", "experiment.yaml")), *parts]:
+        assert part in str(caught.value)
+
+
+def test_unknown_paper():
+    with pytest.raises(InputError, match=r"papers: 'hager2052' .*did you mean 'hager2025'"):
+        load_experiment("hager2052", CONFIG)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_scale_of_every_paper_loads(paper, scale):
+    experiment = load_experiment(paper, CONFIG | {"scale": scale})
+    assert experiment.seeds
+    assert set(experiment.sessions) == {"train", "validation", "test"}
+    for name, setting in experiment.settings.items():
+        assert setting["log"] in experiment.logs, name
+
+
+# YAML
+
+
+def test_a_syntax_error_gives_the_line(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("scale: smoke\npapers: [a\nresults: x\n")
+    with pytest.raises(InputError, match=r"config\.yaml:3: not YAML"):
+        read_yaml(path)
+
+
+def test_tags_that_build_objects_are_refused(tmp_path):
+    path, victim = tmp_path / "config.yaml", tmp_path / "made"
+    for tag in (
+        f"!!python/object/apply:os.mkdir ['{victim}']",
+        "!!python/name:os.system",
+        "!!python/object:twotowers.errors.InputError {}",
+    ):
+        path.write_text(f"scale: {tag}\n")
+        with pytest.raises(InputError, match=r"config\.yaml:1: not YAML: could not determine"):
+            read_yaml(path)
+    assert not victim.exists()
+
+
+@pytest.mark.parametrize(("text", "kind"), [("", "NoneType"), ("- a\n", "list"), ("a\n", "str")])
+def test_what_is_no_mapping(tmp_path, text, kind):
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=rf"holds a {kind} \(expected a mapping\)"):
+        read_yaml(path)
