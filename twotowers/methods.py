@@ -74,7 +74,17 @@ def fit_setting(
 
     Returns:
         long form: strength, temperature, weighting, metric, position, value.
+
+    Raises:
+        InputError: files that do not belong together, a setting out of range, or an embedding
+            tower on a log whose splits have queries of their own.
     """
+    if tower == "embedding" and queries is None:
+        raise InputError(
+            "an embedding per pair can be measured only on the pairs that it was trained on",
+            field="queries",
+            expected="'train': a log whose sessions are all about the training queries",
+        )
     logs = list(product(map(float, strengths), map(float, temperatures)))
     splits = {
         split: load_split(

@@ -207,3 +207,8 @@ def test_a_log_of_training_queries_for_the_embedding_tower(tmp_path):
     )
     assert len(results) == POSITIONS + len(METRICS)
     assert np.isfinite(results["value"]).all()
+
+
+def test_an_embedding_tower_needs_the_queries_it_was_trained_on(world):
+    with pytest.raises(InputError, match="queries: an embedding per pair"):
+        run(world[0], tower="embedding")
