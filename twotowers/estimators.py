@@ -87,9 +87,7 @@ def fit_embedding(
     return Estimate(everyone, bias, expit(everyone[:, None] + bias))
 
 
-def fit_linear(
-    features: np.ndarray, impressions: np.ndarray, clicks: np.ndarray
-) -> Estimate:
+def fit_linear(features: np.ndarray, impressions: np.ndarray, clicks: np.ndarray) -> Estimate:
     """Relevance linear in the features without intercept, one bias logit per factor.
 
     Args:
