@@ -38,7 +38,9 @@ SETTINGS = FitSettings(
     ("units", "batch", "steps"), [(10, 3, 7), (7, 7, 3), (5, 12, 2), (100, 8, 3), (1, 4, 2)]
 )
 def test_batches_use_all_units_equally(units, batch, steps):
-    order = np.asarray(batch_order(jax.random.key(0), units, batch, steps))
+    order = np.asarray(
+        jax.jit(batch_order, static_argnums=(1, 2, 3))(jax.random.key(0), units, batch, steps)
+    )
     assert order.shape == (steps, batch)
     used = np.bincount(order.ravel(), minlength=units)
     assert len(used) == units
