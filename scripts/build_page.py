@@ -17,7 +17,9 @@ def main(inputs, outputs, *, papers: list[dict], scale: str, version: str):
     with atomic(outputs.claims) as path:
         pd.concat(verdicts).to_csv(path, index=False, lineterminator="\n")
     total = sum(page.provenance["seconds"] for page in pages)
-    build_page(pages, outputs.page, provenance={"scale": scale, "version": version, "seconds": total})
+    build_page(
+        pages, outputs.page, provenance={"scale": scale, "version": version, "seconds": total}
+    )
 
 
 def paper_page(paper: dict, claims: pd.DataFrame, folder: str, scale: str, version: str):

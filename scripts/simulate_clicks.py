@@ -1,11 +1,10 @@
 """A policy's scores -> click counts of every strength, temperature and split."""
 
-import numpy as np
-
-from twotowers.clicks import Counts, Traffic, simulate_clicks
 from twotowers import SPLITS
+from twotowers.clicks import Counts, Traffic, simulate_clicks
 from twotowers.logs import LaneLog, write_logs
 from twotowers.policies import policy_scores, ranking_order, read_policy
+from twotowers.randomness import stream
 from twotowers.rankings import mask, pad
 from twotowers.users import click_probability, position_bias
 
@@ -39,29 +38,27 @@ def main(
 
 
 def simulate(split, policy, *, strengths, temperatures, sessions, positions, seed):
-    """Yield the log of each lane; a lane's clicks do not depend on which others there are."""
+    """Yield the log of each lane; lanes share their sessions, each has clicks of its own."""
     pairs = policy.pairs
     where = mask(pairs.lengths, positions)
     relevance = pad(policy.relevance, pairs.offsets, positions)
     chance = click_probability(relevance[..., None], position_bias(positions))
-    stream = [seed, *split.encode()]
     traffic = Traffic(
         pairs.lengths,
         sessions=sessions,
         temperatures=temperatures,
         length=positions,
-        rng=np.random.default_rng(stream),
+        rng=stream("traffic", seed, split),
     )
     for strength in strengths:
-        rng = np.random.default_rng([*stream, 1])
+        # Every strength draws the same noise and ties, so that strengths differ in nothing else.
+        rng = stream("policy noise", seed, split)
         scores = pad(policy_scores(policy.score, strength, rng=rng), pairs.offsets, positions)
         order = ranking_order(scores, where, tiebreak=rng.random(scores.shape))
         for temperature in temperatures:
             impressions = traffic.impressions(order, temperature)
-            lane = [round(1000 * (strength + 1)), round(1000 * temperature)]
-            clicks = simulate_clicks(
-                impressions, chance, rng=np.random.default_rng([*stream, 2, *lane])
-            )
+            rng = stream("clicks", seed, split, strength, temperature)
+            clicks = simulate_clicks(impressions, chance, rng=rng)
             yield LaneLog(split, strength, temperature, Counts(impressions, clicks))
 
 

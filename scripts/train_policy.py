@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.artefacts import atomic
 from twotowers import SPLITS
+from twotowers.artefacts import atomic
 from twotowers.fitting import FitSettings
 from twotowers.policies import ranks, train_ranker
 from twotowers.rankings import read_rankings

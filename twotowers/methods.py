@@ -148,9 +148,13 @@ def load_split(
 def weighted(counts: Counts, weightings: Sequence[str]) -> Counts:
     """The counts of every log under the first weighting, then under the next."""
     parts = [{"none": lambda c: c, "ips": inverse_propensity}[name](counts) for name in weightings]
+    kind = None if list(weightings) == ["none"] else np.float32
     return Counts(
-        np.concatenate([part.impressions for part in parts]),
-        np.concatenate([part.clicks for part in parts]),
+        *(
+            # Weighted counts are fractions; plain ones alone keep their narrow type.
+            np.concatenate([getattr(part, name) for part in parts], dtype=kind)
+            for name in ("impressions", "clicks")
+        )
     )
 
 
@@ -199,9 +203,7 @@ def measure(result: Fit, lane: int, test: Split, log: int) -> pd.DataFrame:
         "ndcg@10": ndcg(scores, test.relevance, where=test.where).mean(),
         "mrr@10": mrr(scores, test.relevance, where=test.where).mean(),
         "nll": _loss(result.graph, state, log, test.objective),
-        "policy_ndcg@10": shown_ndcg(
-            test.counts.impressions[log], test.relevance, where=test.where
-        ).mean(),
+        "policy_ndcg@10": _policy_ndcg(test, log),
         "epochs": result.epochs[lane],
     }
     rows = [("position_bias", rank, value) for rank, value in enumerate(bias - bias[0], start=1)]
@@ -219,6 +221,12 @@ _loss = jax.jit(
     lambda graph, state, lane, objective: mean_loss(graph, state, lane, objective=objective),
     static_argnums=0,
 )
+
+
+def _policy_ndcg(test: Split, log: int) -> float:
+    impressions = test.counts.impressions[log]
+    visited = impressions.any((1, 2))
+    return shown_ndcg(impressions, test.relevance, where=test.where)[visited].mean()
 
 
 def shown_ndcg(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from twotowers.errors import InputError, nearest
+from twotowers.randomness import stream
 
 HIGHEST = 4.0
 NOISE = 0.2
@@ -45,7 +46,7 @@ def relevance(
             expected=nearest(name, ["annotated", *SYNTHETIC]),
         )
     scores = SYNTHETIC[name](features, np.random.default_rng(seed))
-    noise = np.random.default_rng([seed, *split.encode()]).normal(0, NOISE, len(scores))
+    noise = stream("relevance noise", seed, split).normal(0, NOISE, len(scores))
     return rescale(scores + noise)
 
 
