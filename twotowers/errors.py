@@ -60,8 +60,8 @@ def check_range(
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """A hint that offers the valid name nearest to a mistyped one, and lists them all."""
+    """What was expected instead of a mistyped name: all valid ones, and the nearest."""
     valid = sorted(valid)
     close = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}one of {', '.join(map(repr, valid))}"
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"one of {', '.join(map(repr, valid))}{hint}"

@@ -47,5 +47,5 @@ def test_not_whole_numbers(value):
 
 def test_nearest_offers_the_closest_name_and_lists_all():
     hint = nearest("expret", ["linear", "deep", "expert"])
-    assert hint == "did you mean 'expert'? one of 'deep', 'expert', 'linear'"
+    assert hint == "one of 'deep', 'expert', 'linear'; did you mean 'expert'?"
     assert "did you mean" not in nearest("zzz", ["linear", "deep"])
