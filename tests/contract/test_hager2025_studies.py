@@ -1,6 +1,7 @@
-"""Hager et al. (2025): the studies at small sizes, claims 11 to 13 on them, and their items."""
+"""Hager et al. (2025): the studies at small sizes, claims 11 to 14 on them, and their items."""
 
 import importlib
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,17 +13,24 @@ import yaml
 
 from papers.hager2025 import published
 from papers.hager2025.claims import CLAIMS, ISOLATED
-from papers.hager2025.studies import appendix_a, incidental, lemmas
+from papers.hager2025.population import first_queries
+from papers.hager2025.studies import appendix_a, clipping, incidental, lemmas
 from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.experiments import ROOT, load_experiment
 from twotowers.figures import save
 from twotowers.rankings import Rankings, write_rankings
+from twotowers.relevance import relevance
 from twotowers.results import read_results, write_results
 from twotowers.statistics import BAND, select
 
 JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip("abc")) > 10}
 BANDS = published.bands()
-ITEMS = {"appendixA": "appendix_a", "lemmas": "lemmas", "embedding": "incidental"}
+ITEMS = {
+    "appendixA": "appendix_a",
+    "lemmas": "lemmas",
+    "embedding": "incidental",
+    "clipping": "clipping",
+}
 POSITIONS = 10
 TRAINING = {"learning_rate": 0.01, "batch": 32, "steps": 40, "epochs": 2, "patience": 1,
             "min_delta": 1e-5}  # fmt: skip
@@ -36,6 +44,12 @@ PARAMETERS = {
         "lanes": [{"strength": strength, "temperature": 0.333} for strength in (-1, 0)],
         "positions": POSITIONS,
         "training": TRAINING,
+    },
+    "clipping": {
+        "queries": 40,
+        "positions": POSITIONS,
+        "strengths": [-1, 1],
+        "temperatures": [0, 0.333, 0.666, 1],
     },
 }
 
@@ -60,14 +74,24 @@ def inputs(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def small(inputs, tmp_path_factory) -> pd.DataFrame:
+def loud(inputs, tmp_path_factory):
+    """The same with larger features, so that noise is as small in their sum as in the real set."""
+    lists = first_queries(inputs.train, 40)
+    path = tmp_path_factory.mktemp("rankings") / "train.parquet"
+    write_rankings(replace(lists, features=lists.features * 10), path)
+    return SimpleNamespace(train=path)
+
+
+@pytest.fixture(scope="module")
+def small(inputs, loud, tmp_path_factory) -> pd.DataFrame:
     """All studies, two seeds, through the file that a job writes."""
     folder = tmp_path_factory.mktemp("fits")
     paths = []
     for name, parameters in PARAMETERS.items():
         study = importlib.import_module(f"papers.hager2025.studies.{name}")
         for seed in (1, 2):
-            results = study.run(inputs, seed=seed, **parameters)
+            lists = loud if name == "clipping" else inputs
+            results = study.run(lists, seed=seed, **parameters)
             paths.append(folder / f"{name}-{seed}.parquet")
             write_results(results, paths[-1], paper="hager2025", setting=name, seed=seed)
     return read_results(paths)
@@ -114,6 +138,7 @@ def to(rows: pd.DataFrame, amount: float) -> float:
 
 AT_RANDOM = {"method": "well-specified", "metric": "position_bias", "temperature": 1}
 LEMMAS, APPENDIX = {"setting": "lemmas"}, {"setting": "appendix_a"}
+CLIPPING = {"setting": "clipping"}
 FITS = {"setting": "incidental", "metric": "position_bias", "strength": 0, "sessions_factor": 1}
 STOPPED = {**FITS, "method": "early stopping, start default"}
 
@@ -136,6 +161,10 @@ MUTATIONS = [
     ("13", raised, 0.12, {**FITS, "method": "early stopping, start truth"}),
     ("13", raised, 0.12, {**FITS, "method": "no early stopping, start default"}),
     ("13", raised, -0.2, {**FITS, "method": "optimum", "sessions_factor": 16}),
+    ("14", to, -2.0, {**CLIPPING, "method": "as published"}),
+    ("14", to, -2.0, {**CLIPPING, "method": "without noise"}),
+    ("14", raised, 0.02, {**CLIPPING, "method": "without clipping", "temperature": 0}),
+    ("14", raised, 0.02, {**CLIPPING, "method": "without either", "strength": -1}),
 ]
 
 
@@ -174,7 +203,7 @@ def test_a_judge_without_its_data_says_so(name):
 
 
 def test_the_policy_is_a_distribution_over_ranks_and_documents(inputs):
-    lists = lemmas.read_rankings(inputs.train)
+    lists = first_queries(inputs.train, 40)
     exposure, chance = lemmas.population(lists, "annotated", 0.333, POSITIONS, seed=1)
     np.testing.assert_allclose(exposure.sum(1), 1)
     by_query = np.add.reduceat(exposure, lists.offsets[:-1])
@@ -191,6 +220,51 @@ def test_the_policy_is_a_distribution_over_ranks_and_documents(inputs):
 def test_a_well_specified_optimum_is_the_truth(small):
     bias = select(small, setting="lemmas", method="well-specified", metric="position_bias")
     np.testing.assert_allclose(bias["value"], -np.log(bias["position"].astype(float)), atol=1e-6)
+
+
+# Clipping.
+
+
+def test_the_published_variant_is_the_published_relevance(inputs):
+    features = first_queries(inputs.train, 40).features
+    ours = clipping.simulated(features, seed=3, clipped=True, noisy=True)
+    theirs = relevance("linear", np.zeros(len(features)), features, seed=3, split="train")
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("noisy", [True, False])
+def test_clipping_changes_the_extremes_only(noisy, inputs):
+    features = first_queries(inputs.train, 40).features
+    clipped, free = (
+        clipping.simulated(features, seed=3, clipped=clipped, noisy=noisy)
+        for clipped in (True, False)
+    )
+    np.testing.assert_allclose(clipped, np.clip(free, 0, 4), atol=1e-5)
+    assert (free < 0).mean() == pytest.approx(0.05, abs=0.01)
+    assert (free > 4).mean() == pytest.approx(0.05, abs=0.01)
+
+
+def test_a_linear_truth_is_recovered_under_every_policy(small):
+    bias = select(small, setting="clipping", method="without either")
+    assert len(bias) == 2 * 2 * 4 * POSITIONS
+    np.testing.assert_allclose(bias["value"], -np.log(bias["position"].astype(float)), atol=1e-5)
+
+
+def test_strengths_turn_the_ranking_upside_down(inputs):
+    lists = first_queries(inputs.train, 40)
+    score = clipping.simulated(lists.features, seed=3, clipped=False, noisy=False)
+    best, worst = (clipping.policy(lists, score, s, 0, POSITIONS, seed=3) for s in (1, -1))
+    for start, stop in zip(lists.offsets, lists.offsets[1:], strict=False):
+        assert best[start:stop, 0].argmax() == score[start:stop].argmax()
+        np.testing.assert_array_equal(
+            best[start:stop, : stop - start], worst[start:stop, : stop - start][:, ::-1]
+        )
+
+
+def test_at_temperature_1_strength_does_not_matter(small):
+    rows = select(small, setting="clipping", temperature=1)
+    one, other = (select(rows, strength=s).reset_index(drop=True) for s in (-1, 1))
+    np.testing.assert_allclose(one["value"], other["value"], atol=1e-9)
 
 
 # Appendix A.

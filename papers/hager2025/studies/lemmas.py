@@ -11,11 +11,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from papers.hager2025.population import click_chance, exposure, first_queries
 from twotowers.estimators import Estimate, fit_embedding, fit_linear
-from twotowers.policies import ranking_order
-from twotowers.rankings import Rankings, mask, pad, read_rankings
+from twotowers.rankings import Rankings
 from twotowers.relevance import relevance
-from twotowers.users import click_probability, position_bias
 
 DIGITS = 8
 MODELS = {"well-specified": "annotated", "misspecified": "deep"}
@@ -33,15 +32,14 @@ def run(
         positions: positions on the page.
         temperatures: above 0, where the model with a parameter per pair is identified.
     """
-    lists = read_rankings(inputs.train)
-    lists = lists.take(np.arange(lists.offsets[min(queries, len(lists.queries))]))
+    lists = first_queries(inputs.train, queries)
     frames = []
     for model, truth in MODELS.items():
         for temperature in temperatures:
-            exposure, chance = population(lists, truth, temperature, positions, seed)
-            fitted = fit(model, lists.features, exposure, chance)
+            shown, chance = population(lists, truth, temperature, positions, seed)
+            fitted = fit(model, lists.features, shown, chance)
             frames.append(
-                residuals(exposure, chance, fitted).assign(method=model, temperature=temperature)
+                residuals(shown, chance, fitted).assign(method=model, temperature=temperature)
             )
     return pd.concat(frames, ignore_index=True).assign(strength=1.0, weighting="none")
 
@@ -49,16 +47,10 @@ def run(
 def population(
     lists: Rankings, truth: str, temperature: float, positions: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The policy pi(d, k | q) and the true click probability, both [documents, positions]."""
+    """The policy at full strength and the true click probability, both [documents, positions]."""
     gamma = relevance(truth, lists.label, lists.features, seed=seed, split="train")
-    where = mask(lists.lengths, positions)
-    scores = pad(gamma, lists.offsets, positions)
-    ties = np.random.default_rng(seed).random(scores.shape)
-    order = ranking_order(scores, where, tiebreak=ties)
-    exposure = (where[:, :, None] & where[:, None, :]) * temperature / where.sum(-1)[:, None, None]
-    query, position = np.nonzero(where)
-    exposure[query, order[query, position], position] += 1 - temperature
-    return exposure[where], click_probability(gamma[:, None], position_bias(positions))
+    shown = exposure(lists, gamma, temperature, positions, rng=np.random.default_rng(seed))
+    return shown, click_chance(gamma, positions)
 
 
 def fit(model: str, features: np.ndarray, exposure: np.ndarray, chance: np.ndarray) -> Estimate:

@@ -1,0 +1,51 @@
+"""What studies at population level share: a policy's expectations instead of a log.
+
+Fits of expected clicks have no sampling noise, so a few hundred queries tell as much as all.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from twotowers.policies import ranking_order
+from twotowers.rankings import Rankings, mask, pad, read_rankings
+from twotowers.users import click_probability, position_bias
+
+
+def first_queries(path: str | Path, queries: int) -> Rankings:
+    """The first queries of a file of rankings, or all if there are fewer."""
+    lists = read_rankings(path)
+    return lists.take(np.arange(lists.offsets[min(queries, len(lists.queries))]))
+
+
+def exposure(
+    lists: Rankings,
+    scores: np.ndarray,
+    temperature: float,
+    positions: int,
+    *,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """The epsilon-greedy policy pi(d, k | q): [documents, positions].
+
+    Args:
+        lists: the documents.
+        scores: [documents] what the greedy policy sorts by, highest first.
+        temperature: the share of sessions that are shuffled.
+        positions: positions on the page.
+        rng: breaks ties.
+    """
+    where = mask(lists.lengths, positions)
+    ties = rng.random(where.shape)
+    order = ranking_order(pad(scores, lists.offsets, positions), where, tiebreak=ties)
+    policy = (where[:, :, None] & where[:, None, :]) * temperature / where.sum(-1)[:, None, None]
+    query, position = np.nonzero(where)
+    policy[query, order[query, position], position] += 1 - temperature
+    return policy[where]
+
+
+def click_chance(relevance: np.ndarray, positions: int) -> np.ndarray:
+    """The true click probability: [documents, positions]."""
+    return click_probability(relevance[:, None], position_bias(positions))
