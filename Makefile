@@ -10,7 +10,7 @@ BIN := .venv/bin
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) \
 	$(if $(CONFIG),--configfile config.yaml $(CONFIG)) --config scale=$(SCALE)
 
-.PHONY: figures test lint clean lock
+.PHONY: figures test lint standins clean lock
 
 figures: .venv/installed
 	$(SNAKEMAKE)
@@ -22,6 +22,10 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
+
+# Measure the stand-ins against the real data sets: docs/standins.md.
+standins: .venv/installed
+	$(BIN)/python scripts/describe_standins.py
 
 .venv/installed: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \

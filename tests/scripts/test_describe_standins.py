@@ -1,0 +1,67 @@
+"""The table of stand-ins: its script runs, and the committed page is whole."""
+
+import importlib
+import re
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+
+from twotowers.experiments import ROOT
+from twotowers.rankings import Rankings
+
+BRIEF = {"batch": 8, "steps": 2, "epochs": 1}
+
+
+@pytest.fixture
+def script(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(ROOT / "scripts"), *sys.path])
+    return importlib.import_module("describe_standins")
+
+
+def quantities(page: str) -> list[str]:
+    return re.findall(r"^\| ([^|]+) \|", page, flags=re.MULTILINE)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in divide")  # constant columns
+def test_the_page_is_written_from_tiny_sizes(script, monkeypatch, tmp_path):
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config["datasets"]["mslr30k"]["standin"]["laptop"] = {"train": 20, "validation": 10, "test": 10}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    load = script.load_experiment
+
+    def briefly(*arguments):
+        experiment = load(*arguments)
+        return replace(
+            experiment,
+            seeds=experiment.seeds[:1],
+            sessions=dict.fromkeys(experiment.sessions, 500),
+            rankers={"deep": experiment.rankers["deep"] | BRIEF},
+            training={"deep": experiment.training["deep"] | BRIEF},
+        )
+
+    monkeypatch.setattr(script, "load_experiment", briefly)
+    met = script.main([tmp_path / "standins.md"], config=tmp_path / "config.yaml")
+    page = (tmp_path / "standins.md").read_text()
+    assert not met
+    assert "| **no** |" in page
+    assert "nan" not in page
+    committed = (ROOT / "docs" / "standins.md").read_text()
+    assert quantities(page) == quantities(committed)
+
+
+def test_the_committed_page_misses_no_target():
+    page = (ROOT / "docs" / "standins.md").read_text()
+    assert page.count("| yes |") == 13
+    assert "**no**" not in page
+
+
+@pytest.mark.parametrize(("shift", "share"), [(0.0, 0.0), (1e3, 1.0)])
+def test_variance_between_queries(shift, share, script):
+    rng = np.random.default_rng(0)
+    query = np.repeat(np.arange(4), 500)
+    features = rng.normal(size=(2000, 3)) + shift * query[:, None]
+    lists = Rankings(query, np.tile(np.arange(500), 4), np.zeros(2000), features)
+    assert script.likeness_row({"train": lists}).measured == pytest.approx(share, abs=0.01)
