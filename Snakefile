@@ -36,6 +36,9 @@ os.environ.setdefault(
 )
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+# The size of XLA's pool of threads. Unlike the flags above it also decides how programs are cut
+# into parallel parts, so without it the last digits of a fit tell how many cores a job saw.
+os.environ["NPROC"] = "1"
 
 
 wildcard_constraints:
