@@ -28,7 +28,8 @@ FIGURES = config["figures"]
 os.environ["PYTHONPATH"] = workflow.basedir
 os.environ.setdefault("PYTHONHASHSEED", "0")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.abspath(".cache/jax"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+# Small programs too: a fit has dozens, and compiling them anew takes a third of a short one.
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 # One thread a job: jobs run side by side, and sums do not depend on the number of cores.
 os.environ.setdefault(
