@@ -2,7 +2,8 @@
 
 Lanes share the batches (so that features are read once for all of them) and differ in
 parameters and click log. Each has its own early stopping: a lane that has stopped keeps
-its best parameters while the others go on.
+its best parameters while the others go on, and once most have stopped the rest go on
+without them in a smaller program.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
+from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError, check_range
 
 EVALUATION_BATCH = 256
 """Units evaluated at a time, which bounds the memory of a validation pass."""
+
+SHRINK = 4
+"""Stopped lanes are dropped once at most one in so many runs: each size compiles anew."""
 
 
 @dataclass(frozen=True)
@@ -90,76 +95,111 @@ def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: in
         InputError: the loss of a lane is not finite.
     """
     graph, state = nnx.split(model)
-    outcome = _train(graph, state, train, validation, jax.random.key(seed), settings, lanes)
-    state, loss, epochs, history = outcome
-    if not np.isfinite(loss).all():
+    optimizer = optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay)
+    running, epoch = _start(state, optimizer, settings, lanes), jnp.int32(0)
+    stopped = []
+    while len(running.lane):
+        epoch, reached = _train(
+            graph, running, epoch, train, validation, jax.random.key(seed), settings
+        )
+        goes_on = np.asarray(reached.running) & (epoch < settings.epochs)
+        stopped.append(_take(reached, ~goes_on))
+        running = _take(reached, goes_on)
+    done = jax.tree.map(lambda *parts: np.concatenate(parts), *stopped)
+    done = _take(done, np.argsort(done.lane))
+    if not np.isfinite(done.best_loss).all():
         raise InputError(
-            f"lanes {np.flatnonzero(~np.isfinite(loss)).tolist()} did not reach a finite "
-            "validation loss",
+            f"lanes {np.flatnonzero(~np.isfinite(done.best_loss)).tolist()} did not reach a "
+            "finite validation loss",
             field="fit",
             expected="finite features and counts, and a learning rate that is not too large",
         )
-    return Fit(graph, state, np.asarray(loss), np.asarray(epochs), np.asarray(history))
+    return Fit(graph, done.best, done.best_loss, done.epochs, done.history.T)
 
 
-@partial(jax.jit, static_argnames=("graph", "settings", "count"))
-def _train(graph, state, train, validation, key, settings, count):
-    optimizer = optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay)
-    lanes = jnp.arange(count)
+@register_dataclass
+@dataclass(frozen=True)
+class _Lanes:
+    """Where training stands; all leaves are [lanes, ...]."""
+
+    lane: jax.Array
+    params: nnx.State
+    optimizer: optax.OptState
+    best: nnx.State
+    best_loss: jax.Array
+    bad_epochs: jax.Array
+    running: jax.Array
+    epochs: jax.Array
+    history: jax.Array
+
+
+def _start(state, optimizer, settings: FitSettings, count: int) -> _Lanes:
     params = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), state)
+    return _Lanes(
+        lane=jnp.arange(count),
+        params=params,
+        optimizer=jax.vmap(optimizer.init)(params),
+        best=params,
+        best_loss=jnp.full(count, jnp.inf),
+        bad_epochs=jnp.zeros(count, jnp.int32),
+        running=jnp.ones(count, bool),
+        epochs=jnp.zeros(count, jnp.int32),
+        history=jnp.full((count, settings.epochs), jnp.nan),
+    )
+
+
+def _take(lanes: _Lanes, chosen: np.ndarray) -> _Lanes:
+    return jax.tree.map(lambda leaf: leaf[chosen], lanes)
+
+
+@partial(jax.jit, static_argnames=("graph", "settings"))
+def _train(graph, lanes: _Lanes, number, train, validation, key, settings):
+    """Train until at most one lane in SHRINK is running; the epoch reached, and the lanes."""
+    optimizer = optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay)
+    enough = lanes.lane.shape[0] // SHRINK
 
     def batch_loss(params, index, lane, key):
         return train.losses(nnx.merge(graph, params), index, lane, key).mean()
 
-    def lane_step(params, optimizer_state, index, lane, key):
+    def lane_step(params, state, index, lane, key):
         gradient = jax.grad(batch_loss)(params, index, lane, key)
-        updates, optimizer_state = optimizer.update(gradient, optimizer_state, params)
-        return optax.apply_updates(params, updates), optimizer_state
+        updates, state = optimizer.update(gradient, state, params)
+        return optax.apply_updates(params, updates), state
 
     all_lanes_step = jax.vmap(lane_step, in_axes=(0, 0, None, 0, None))
 
     def step(carry, batch):
         index, key = batch
-        return all_lanes_step(*carry, index, lanes, key), None
-
-    def validate(params):
-        return jax.vmap(partial(mean_loss, graph, objective=validation))(params, lane=lanes)
+        return all_lanes_step(*carry, index, lanes.lane, key), None
 
     def epoch(carry):
-        number, params, optimizer_state, best, best_loss, bad, running, epochs, history = carry
+        number, now = carry
         order, dropout = jax.random.split(jax.random.fold_in(key, number))
         batches = batch_order(order, train.units, settings.batch, settings.steps)
         keys = jax.random.split(dropout, settings.steps)
-        (params, optimizer_state), _ = jax.lax.scan(
-            step, (params, optimizer_state), (batches, keys)
+        (params, state), _ = jax.lax.scan(step, (now.params, now.optimizer), (batches, keys))
+        loss = jax.vmap(partial(mean_loss, graph, objective=validation))(params, lane=now.lane)
+        better = now.running & (loss < now.best_loss - settings.min_delta)
+        bad_epochs = jnp.where(better, 0, now.bad_epochs + 1)
+        return number + 1, _Lanes(
+            lane=now.lane,
+            params=params,
+            optimizer=state,
+            best=jax.tree.map(
+                lambda new, old: jnp.where(_like(better, new), new, old), params, now.best
+            ),
+            best_loss=jnp.where(better, loss, now.best_loss),
+            bad_epochs=bad_epochs,
+            running=now.running & (bad_epochs < settings.patience),
+            epochs=now.epochs + now.running,
+            history=now.history.at[:, number].set(jnp.where(now.running, loss, jnp.nan)),
         )
-        loss = validate(params)
-        better = running & (loss < best_loss - settings.min_delta)
-        keep = partial(jax.tree.map, lambda new, old: jnp.where(_like(better, new), new, old))
-        best, best_loss = keep(params, best), jnp.where(better, loss, best_loss)
-        bad = jnp.where(better, 0, bad + 1)
-        history = history.at[number].set(jnp.where(running, loss, jnp.nan))
-        epochs = epochs + running
-        running = running & (bad < settings.patience)
-        return number + 1, params, optimizer_state, best, best_loss, bad, running, epochs, history
 
     def unfinished(carry):
-        return (carry[0] < settings.epochs) & carry[-3].any()
+        number, now = carry
+        return (number < settings.epochs) & (now.running.sum() > enough)
 
-    zeros = jnp.zeros(count, jnp.int32)
-    start = (
-        jnp.int32(0),
-        params,
-        jax.vmap(optimizer.init)(params),
-        params,
-        jnp.full(count, jnp.inf),
-        zeros,
-        jnp.ones(count, bool),
-        zeros,
-        jnp.full((settings.epochs, count), jnp.nan),
-    )
-    _, _, _, best, best_loss, _, _, epochs, history = jax.lax.while_loop(unfinished, epoch, start)
-    return best, best_loss, epochs, history
+    return jax.lax.while_loop(unfinished, epoch, (number, lanes))
 
 
 def batch_order(key: jax.Array, units: int, batch: int, steps: int) -> jax.Array:
