@@ -14,7 +14,7 @@ def page_files(wildcards=None):
 def timings(paper, needs=None):
     """Seconds and memory of the jobs behind the given settings and studies."""
     return [
-        path.replace("/fits/", "/benchmarks/fits/").replace(".parquet", ".tsv")
+        f"{RESULTS}/benchmarks/{os.path.relpath(path, RESULTS)}".replace(".parquet", ".tsv")
         for path in fit_files(paper, needs)
     ]
 
