@@ -1,0 +1,130 @@
+"""A copy of the project, in which the pipeline runs as a user would run it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PAPER = "hager2025"
+SNAKEMAKE = [sys.executable, "-m", "snakemake"]
+SMOKE = ["--config", "scale=smoke"]
+
+_JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
+_OUTPUT = re.compile(r"^    output: ([^,\n]+)", re.MULTILINE)
+
+
+def jobs(text: str) -> dict[str, set[str]]:
+    """First output of every job that Snakemake's messages announce, by rule; `all` has none."""
+    found = {}
+    for rule, body in _JOB.findall(text):
+        output = _OUTPUT.search(body)
+        found.setdefault(rule, set()).update(output.groups() if output else ())
+    return found
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one call of Snakemake said."""
+
+    code: int
+    text: str
+
+    @property
+    def jobs(self) -> dict[str, set[str]]:
+        return jobs(self.text)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A copy of the project.
+
+    Attributes:
+        folder: where it is.
+        environment: the environment variables of all that runs in it.
+    """
+
+    folder: Path
+    environment: dict[str, str]
+
+    def start(self, *arguments: str, launcher: tuple[str, ...] = (), **environment):
+        """Snakemake at scale smoke as a process of its own group, its messages piped."""
+        return subprocess.Popen(
+            [*launcher, *SNAKEMAKE, *arguments, *([] if "--config" in arguments else SMOKE)],
+            cwd=self.folder,
+            env=self.environment | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def snakemake(self, *arguments: str, **options) -> Run:
+        """Run Snakemake to its end; at scale smoke, unless `arguments` have a --config."""
+        process = self.start(*arguments, **options)
+        text, _ = process.communicate()
+        return Run(process.returncode, text)
+
+    def plan(self, *arguments: str) -> dict[str, set[str]]:
+        """The jobs that a run would have, as `jobs` returns them."""
+        run = self.snakemake("--dry-run", *arguments)
+        assert run.code == 0, run.text
+        assert bool(run.jobs) != ("Nothing to be done" in run.text), run.text
+        return run.jobs
+
+    @contextmanager
+    def edited(self, path: str, change: Callable[[str], str]) -> Iterator[None]:
+        """The project with another text in one file."""
+        file = self.folder / path
+        before = file.read_text()
+        after = change(before)
+        assert after != before, f"{path} is as it was"
+        file.write_text(after)
+        try:
+            yield
+        finally:
+            file.write_text(before)
+
+    def git(self, *arguments: str) -> str:
+        """Run git in the copy, untouched by the settings of whoever runs the tests."""
+        author = ["-c", "user.name=tests", "-c", "user.email=tests@example.org"]
+        command = ["git", *author, *arguments]
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    @property
+    def experiment(self) -> dict:
+        """The paper's experiment as its file has it."""
+        return yaml.safe_load((self.folder / "papers" / PAPER / "experiment.yaml").read_text())
+
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of every csv and svg below figures/."""
+        figures = self.folder / "figures"
+        return {
+            str(path.relative_to(figures)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(figures.rglob("*"))
+            if path.suffix in (".csv", ".svg")
+        }
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A project whose pipeline has run, its messages, and the digests of what it drew."""
+
+    project: Project
+    run: Run
+    digests: dict[str, str]

@@ -1,0 +1,407 @@
+"""The pipeline as a user runs it: from nothing to the page, again, after edits, and after a kill.
+
+One smoke run is shared by most tests, a second one (killed on its way, on one core) shows that
+neither the number of cores nor an interruption changes a byte.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from papers.hager2025.claims import CLAIMS
+from tests.browser import check_page, find_chromium
+from tests.workflow.project import PAPER, SMOKE, Finished, Project, jobs
+from twotowers import SPLITS
+from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+
+# One group, so that pytest-xdist gives the shared runs to one worker (--dist loadgroup).
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
+
+PAGE = {"page": {"figures/index.html"}, "all": set()}
+ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
+
+
+def item_files(experiment: dict) -> list[str]:
+    """All files that the items are declared to have."""
+    return [
+        f"figures/{PAPER}/{name}.{ending}"
+        for name, item in experiment["items"].items()
+        for ending in ENDINGS[item["kind"]]
+    ]
+
+
+def drawings(experiment: dict, needs: set[str]) -> dict[str, set[str]]:
+    """The jobs that draw the items which need any of the given settings and studies."""
+    found = {}
+    for name, item in experiment["items"].items():
+        if needs & set(item["needs"]):
+            first = f"figures/{PAPER}/{name}.{ENDINGS[item['kind']][0]}"
+            found.setdefault(item["kind"], set()).add(first)
+    return found
+
+
+def with_statement(function: str):
+    """An edit that adds a harmless statement before the last one of a function's body."""
+
+    def change(text: str) -> str:
+        bodies = (n.body for n in ast.walk(ast.parse(text)) if getattr(n, "name", "") == function)
+        last = next(bodies)[-1]
+        lines = text.splitlines(keepends=True)
+        lines.insert(last.lineno - 1, " " * last.col_offset + "assert True\n")
+        return "".join(lines)
+
+    return change
+
+
+# The first run
+
+
+def test_every_item_is_there(finished):
+    files = item_files(finished.project.experiment)
+    for name in files:
+        path = finished.project.folder / name
+        if path.suffix == ".svg":
+            assert ElementTree.parse(path).getroot().tag.endswith("svg")
+        elif path.suffix == ".pdf":
+            assert path.read_bytes().startswith(b"%PDF")
+        elif path.suffix == ".csv":
+            assert len(path.read_text().splitlines()) > 1, name
+        else:
+            assert r"\begin{" in path.read_text(), name
+    there = {str(p.relative_to(finished.project.folder)) for p in figures(finished, PAPER)}
+    assert there == set(files)
+
+
+def figures(finished: Finished, folder: str = "") -> list:
+    """Files below figures/."""
+    paths = (finished.project.folder / "figures" / folder).rglob("*")
+    return [path for path in paths if path.is_file()]
+
+
+def test_every_claim_has_a_verdict(finished):
+    with (finished.project.folder / "figures" / "claims.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["paper"], row["claim"]) for row in rows] == [(PAPER, c.id) for c in CLAIMS]
+    assert {row["verdict"] for row in rows} <= {REPRODUCED, NOT_REPRODUCED, NOT_TESTABLE}
+    judged = [row for row in rows if row["verdict"] != NOT_TESTABLE]
+    assert all(row["measured"] for row in judged)
+    assert all(row["reason"] for row in rows if row["verdict"] != REPRODUCED)
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_is_sound(finished, width):
+    assert check_page(finished.project.folder / "figures" / "index.html", width) == []
+
+
+def test_the_page_tells_where_it_came_from(finished):
+    page = (finished.project.folder / "figures" / "index.html").read_text()
+    version = finished.project.git("describe", "--always", "--abbrev=12").strip()
+    for fact in (version, "smoke", "mslr30k", "stand-in", "2021"):
+        assert fact in page
+    for name in finished.project.experiment["items"]:
+        assert f'id="{name}"' in page or f"{PAPER}-{name}" in page
+
+
+def test_snakemakes_own_report_has_categories_labels_and_captions(finished, tmp_path):
+    path = tmp_path / "report.html"
+    run = finished.project.snakemake("--report", str(path))
+    assert run.code == 0, run.text
+    text = path.read_text()
+    categories, results = (variable(text, name) for name in ("categories", "results"))
+    files = item_files(finished.project.experiment)
+    assert categories.keys() == {"overview", PAPER}
+    assert {name for part in categories[PAPER].values() for name in part} == set(files)
+    for name in files:
+        item, ending = name.rsplit("/", 1)[1].split(".")
+        assert results[name]["labels"] == {"item": item, "format": ending}
+        words = finished.project.experiment["items"][item]["caption"].split()[:4]
+        assert " ".join(words) in results[name]["caption"]
+        assert "stand-in" in results[name]["caption"]
+    assert "verdict" in results["figures/claims.csv"]["caption"]
+
+
+def variable(html: str, name: str):
+    """The value of a JavaScript variable of Snakemake's report."""
+    start = re.search(rf'<script id="{name}">\s*var {name} = ', html).end()
+    return json.JSONDecoder().raw_decode(html, start)[0]
+
+
+# The second run
+
+
+def test_a_second_run_does_nothing(finished):
+    dates = {path: path.stat().st_mtime_ns for path in figures(finished)}
+    again = finished.project.snakemake("--cores", "2")
+    assert again.code == 0
+    assert "Nothing to be done" in again.text
+    assert not again.jobs
+    assert {path: path.stat().st_mtime_ns for path in figures(finished)} == dates
+
+
+def test_new_dates_of_all_files_rerun_nothing(finished):
+    """Dates are what a git checkout changes."""
+    now = time.time()
+    for name in finished.project.git("ls-files", "-z").split("\0")[:-1]:
+        os.utime(finished.project.folder / name, (now, now))
+    assert finished.project.plan() == {}
+
+
+def test_another_commit_of_the_same_content_rebuilds_the_page_only(finished):
+    """The page prints the version."""
+    finished.project.git("commit", "--quiet", "--allow-empty", "--message", "Nothing")
+    try:
+        assert finished.project.plan() == PAGE
+    finally:
+        finished.project.git("reset", "--quiet", "--soft", "HEAD~1")
+
+
+# After edits
+
+
+def test_editing_a_figures_drawing_redraws_it_and_the_page(finished, tmp_path):
+    folder = tmp_path / "edited"
+    shutil.copytree(finished.project.folder, folder)
+    project = replace(finished.project, folder=folder)
+    dates = {path: path.stat().st_mtime_ns for path in folder.glob("figures/**/*.*")}
+    redrawn = {f"figures/{PAPER}/fig3.{ending}" for ending in ENDINGS["figure"]}
+    with project.edited(f"papers/{PAPER}/items/fig3.py", with_statement("draw")):
+        assert project.plan() == {"figure": {f"figures/{PAPER}/fig3.pdf"}, **PAGE}
+        run = project.snakemake("--cores", "2")
+        assert run.code == 0, run.text[-5000:]
+        assert run.jobs == {"figure": {f"figures/{PAPER}/fig3.pdf"}, **PAGE}
+        assert project.plan() == {}
+    changed = {p for p, date in dates.items() if p.stat().st_mtime_ns != date}
+    assert {str(path.relative_to(folder)) for path in changed} == redrawn | {
+        "figures/index.html",
+        "figures/claims.csv",
+    }
+    assert project.digests() == finished.digests
+
+
+def test_editing_what_only_fits_use_reruns_fits_and_what_follows(finished):
+    settings = set(finished.project.experiment["settings"])
+    with finished.project.edited("twotowers/methods.py", with_statement("fit_setting")):
+        plan = finished.project.plan()
+    assert plan == {
+        "fit": finished.run.jobs["fit"],
+        **drawings(finished.project.experiment, settings),
+        "claims": finished.run.jobs["claims"],
+        **PAGE,
+    }
+
+
+def test_editing_what_all_training_uses_reruns_policies_but_no_data_set(finished):
+    with finished.project.edited("twotowers/fitting.py", with_statement("fit")):
+        plan = finished.project.plan()
+    for rule in ("policy", "clicks", "fit", "claims"):
+        assert plan[rule] == finished.run.jobs[rule]
+    assert not plan.keys() & {"generate_standin", "preprocess"}
+
+
+def test_rewording_a_docstring_or_comment_reruns_nothing(finished):
+    """Nothing but the page, which says that files differ from the commit."""
+    with (
+        finished.project.edited("twotowers/fitting.py", lambda text: f"# A comment.\n{text}"),
+        finished.project.edited(
+            "twotowers/rankings.py", lambda text: text.replace('"""', '"""Reworded. ', 1)
+        ),
+    ):
+        assert finished.project.plan() == PAGE
+
+
+def test_another_seed_adds_its_own_jobs_only(finished):
+    def another_seed(text: str) -> str:
+        return text.replace("seeds: [2021]\n", "seeds: [2021, 2022]\n", 1)
+
+    with finished.project.edited(f"papers/{PAPER}/experiment.yaml", another_seed):
+        experiment = finished.project.experiment
+        plan = finished.project.plan()
+    assert experiment["scales"]["smoke"]["seeds"] == [2021, 2022]
+    per_seed = {
+        rule: {path.replace("/2021.", "/2022.") for path in finished.run.jobs[rule]}
+        for rule in ("policy", "clicks", "fit", "study")
+    }
+    everything = {*experiment["settings"], *experiment["studies"]}
+    assert plan == {
+        **per_seed,
+        **drawings(experiment, everything),
+        "claims": finished.run.jobs["claims"],
+        **PAGE,
+    }
+
+
+# Killed in the middle of a fit, on one core, with another order of hashes
+
+
+@pytest.fixture(scope="module")
+def recovered(clean_copy, finished) -> tuple[str, Finished]:
+    """What a killed run had said, and the run after it."""
+    project = clean_copy("recovered")
+    launcher = ()
+    if taskset := shutil.which("taskset"):
+        launcher = (taskset, "--cpu-list", str(min(os.sched_getaffinity(0))))
+    options = {"launcher": launcher, "PYTHONHASHSEED": "77"}
+    process = project.start("--cores", "1", **options)
+    await_a_fit(project, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    killed, _ = process.communicate()
+    # As Snakemake asks for: a lock has no owner that could be seen to be dead.
+    assert project.snakemake("--unlock").code == 0
+    run = project.snakemake("--cores", "1", **options)
+    assert run.code == 0, run.text[-5000:]
+    return killed, Finished(project, run, project.digests())
+
+
+def await_a_fit(project: Project, process: subprocess.Popen) -> None:
+    """Return some seconds after a job of rule fit has started."""
+    logs = project.folder / "results" / "smoke" / "logs" / "fits" / PAPER
+    settings = project.experiment["settings"]
+    deadline = time.monotonic() + 900
+    while not any((logs / setting).exists() for setting in settings):
+        assert process.poll() is None
+        assert time.monotonic() < deadline, "no fit started"
+        time.sleep(0.2)
+    time.sleep(3)
+
+
+def test_a_killed_run_goes_on_where_it_was(recovered, finished):
+    killed, after = recovered
+    begun = jobs(killed)
+    steps = int(re.findall(r"^(\d+) of \d+ steps", killed, re.MULTILINE)[-1])
+    assert sum(map(len, begun.values())) == steps + 1, "one job was running"
+    both = {
+        rule: begun.get(rule, set()) & after.run.jobs.get(rule, set()) for rule in finished.run.jobs
+    }
+    (rule,) = (rule for rule, outputs in both.items() if outputs)
+    assert (rule, len(both[rule])) == ("fit", 1), "only the job that was killed runs again"
+    hidden = (after.project.folder / "results").rglob(".*")
+    assert [path for path in hidden if path.stat().st_size] == []
+
+
+def test_cores_hashes_and_a_kill_change_no_byte(recovered, finished):
+    _, after = recovered
+    assert after.digests == finished.digests
+
+
+# Plans, of which nothing is run
+
+
+CONFIGS = [None, "config/mq2008.yaml", "config/mslr_sample.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("config", "scale"),
+    [
+        (None, "smoke"),
+        (None, "laptop"),
+        (None, "paper"),
+        *((path, "smoke") for path in CONFIGS[1:]),
+    ],
+)
+def test_the_plan_has_every_job_that_the_experiment_declares(unbuilt, config, scale):
+    experiment = unbuilt.experiment
+    seeds = len(experiment["scales"][scale]["seeds"])
+    logs = {setting["log"] for setting in experiment["settings"].values()}
+    rankers = {
+        (experiment["logs"][log]["relevance"], experiment["logs"][log]["ranker"]) for log in logs
+    }
+    data = {"fetch": 1, "parse": len(SPLITS)} if config else {"generate_standin": len(SPLITS)}
+    over = ["--configfile", "config.yaml", config] if config else []
+    plan = unbuilt.plan(*over, "--config", f"scale={scale}")
+    assert {rule: len(outputs) for rule, outputs in plan.items()} == {
+        **data,
+        "preprocess": len(SPLITS),
+        "policy": len(rankers) * seeds,
+        "clicks": len(logs) * seeds,
+        "fit": len(experiment["settings"]) * seeds,
+        "study": len(experiment["studies"]) * seeds,
+        **Counter(item["kind"] for item in experiment["items"].values()),
+        "claims": 1,
+        "page": 1,
+        "all": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("setting", "found", "nearest"),
+    [
+        ("sclae=smoke", "unknown setting 'sclae'", "'scale'"),
+        ("scale=smok", "scale: 'smok' is not one of", "'smoke'"),
+        ("papers=[hagr2025]", "papers: 'hagr2025' is unknown", "did you mean 'hager2025'?"),
+        ("replace={mslr30k: mslr}", "replace: 'mslr' is unknown", "did you mean 'mslr30k'?"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_the_nearest_valid_one(unbuilt, setting, found, nearest):
+    run = unbuilt.snakemake("--dry-run", *SMOKE, setting)
+    assert run.code == 1
+    (line,) = (line for line in run.text.splitlines() if found in line)
+    assert nearest in line.split(found)[1]
+    assert "Traceback" not in run.text
+    assert len(run.text.splitlines()) < 10
+
+
+def test_a_broken_file_stops_the_run_with_its_line_and_token(unbuilt, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    for split in SPLITS:
+        (data / f"{split}.txt").write_text("2 qid:1 1:0.5 2:1\n0 qid:1 1:x 2:0\n")
+    broken = {
+        "source": {
+            "name": "broken",
+            "width": 2,
+            "label_max": 4,
+            "splits": {split: f"{split}.txt" for split in SPLITS},
+        },
+        "folder": str(data),
+    }
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        yaml.safe_dump(
+            {
+                "results": str(tmp_path / "results"),
+                "datasets": {"broken": broken},
+                "replace": {"mslr30k": "broken"},
+            }
+        )
+    )
+    target = f"{tmp_path}/results/smoke/raw/broken/train.parquet"
+    over = ["--configfile", "config.yaml", str(config)]
+    run = unbuilt.snakemake(target, "--cores", "1", *over, *SMOKE)
+    assert run.code == 1
+    (line,) = re.findall(r"^parse failed: .*", run.text, re.MULTILINE)
+    assert f"{data}/train.txt:2" in line
+    assert "1:x" in line
+    assert list((tmp_path / "results").rglob("*.parquet")) == []
+
+
+# Snakemake's linter advises; these pieces of advice were considered.
+DECLINED = {
+    # Everything runs in the one environment that `make` sets up from hashed requirements.
+    "Specify a conda environment or container for each rule.",
+    # A rule's helpers stand beside it; what several files use is in rules/common.smk.
+    "Mixed rules and functions in same snakefile.",
+    # The Snakefile reads none, it sets them.
+    "Environment variable ",
+}
+
+
+def test_snakemakes_linter_has_nothing_new_to_say(unbuilt):
+    run = unbuilt.snakemake("--lint")
+    advice = re.findall(r"^    \* (.*):$", run.text, re.MULTILINE)
+    assert advice, run.text
+    assert [line for line in advice if not line.startswith(tuple(DECLINED))] == []
