@@ -16,7 +16,7 @@ figures: .venv/installed
 	$(SNAKEMAKE)
 
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 lint: .venv/installed
 	$(BIN)/ruff check .
