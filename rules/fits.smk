@@ -19,7 +19,7 @@ def setting(wildcards):
         **setting,
         "temperatures": log["temperatures"],
         "queries": log.get("queries"),
-        "training": paper.training[setting["tower"]],
+        "training": paper.training[setting["training"]],
         "positions": paper.positions,
     }
 

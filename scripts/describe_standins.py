@@ -177,7 +177,7 @@ def tower_ndcg(ready: dict[str, Rankings], experiment: Experiment, seed: int) ->
     width = test.features.shape[1]
     length = experiment.positions
     model = two_towers("deep", width=width, pairs=0, positions=length, seed=seed)
-    settings = FitSettings(**experiment.training["deep"])
+    settings = FitSettings(**experiment.training["deep-quiet"])
     fitted = fit(model, losses["train"], losses["validation"], settings, lanes=1, seed=seed)
     tower = fitted.model(0).relevance
     return test_ndcg(test, np.asarray(tower(jnp.asarray(test.features))))

@@ -93,7 +93,9 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
             _reference(log["ranker"], raw["rankers"], path, f"logs.{name}.ranker")
     for name, setting in raw["settings"].items():
         _reference(setting["log"], raw["logs"], path, f"settings.{name}.log")
-        _reference(setting["tower"], raw["training"], path, f"settings.{name}.tower")
+        own = "training" if "training" in setting else "tower"
+        training = setting.setdefault("training", setting["tower"])
+        _reference(training, raw["training"], path, f"settings.{name}.{own}")
         log = raw["logs"][setting["log"]]
         setting.setdefault("strengths", log["strengths"])
         setting.setdefault("weightings", ["none"])
