@@ -39,7 +39,7 @@ def test_the_page_is_written_from_tiny_sizes(script, monkeypatch, tmp_path):
             seeds=experiment.seeds[:1],
             sessions=dict.fromkeys(experiment.sessions, 500),
             rankers={"deep": experiment.rankers["deep"] | BRIEF},
-            training={"deep": experiment.training["deep"] | BRIEF},
+            training={"deep-quiet": experiment.training["deep-quiet"] | BRIEF},
         )
 
     monkeypatch.setattr(script, "load_experiment", briefly)
