@@ -25,6 +25,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox
 
 from twotowers.artefacts import atomic
 from twotowers.errors import InputError, nearest
@@ -353,6 +354,7 @@ def save(figure: Figure, paths: Iterable[str | Path]) -> None:
     Raises:
         InputError: a suffix other than .pdf, .svg or .png.
     """
+    _settle(figure)
     for path in map(Path, paths):
         if path.suffix not in _METADATA:
             raise InputError(
@@ -362,6 +364,20 @@ def save(figure: Figure, paths: Iterable[str | Path]) -> None:
             )
         with style(), atomic(path) as temporary:
             figure.savefig(temporary, format=path.suffix[1:], metadata=_METADATA[path.suffix])
+
+
+def _settle(figure: Figure) -> None:
+    """Lay the panels out once, and round where they stand.
+
+    Constrained layout solves for their places with a solver whose order of operations depends
+    on memory addresses, so that the last digit, and with it every clip path's name, may differ
+    from run to run.
+    """
+    with style():
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position(Bbox(axes.get_position().get_points().round(6)))
 
 
 def _require(table: pd.DataFrame, columns: Iterable[str]) -> None:
