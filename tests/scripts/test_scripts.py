@@ -1,0 +1,476 @@
+"""Each rule's script on tiny inputs, called as the runner calls it; and the runner itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from papers.hager2025.claims import CLAIMS
+from scripts import (
+    build_page,
+    draw_item,
+    fetch_dataset,
+    fit_towers,
+    generate_standin,
+    judge_claims,
+    parse_letor,
+    preprocess,
+    run_study,
+    runner,
+    simulate_clicks,
+    train_policy,
+)
+from twotowers import SPLITS
+from twotowers.claims import NOT_TESTABLE
+from twotowers.errors import InputError
+from twotowers.experiments import ROOT
+from twotowers.rankings import read_rankings
+
+DATA = ROOT.parent / "shared" / "data"
+PAPER = "hager2025"
+QUERIES = {"train": 12, "validation": 6, "test": 6}
+SESSIONS = {"train": 400, "validation": 200, "test": 300}
+STRENGTHS, TEMPERATURES = [-1, 1], [0, 0.333, 1]
+BRIEF = {
+    "learning_rate": 0.01,
+    "weight_decay": 1e-4,
+    "batch": 4,
+    "steps": 3,
+    "epochs": 2,
+    "patience": 2,
+    "min_delta": 1e-5,
+}
+SETTING = {
+    "log": "tiny",
+    "tower": "linear",
+    "strengths": STRENGTHS,
+    "temperatures": TEMPERATURES,
+    "weightings": ["none", "ips"],
+    "queries": None,
+    "training": BRIEF,
+    "positions": 25,
+}
+NOTE = "Data: generated stand-in for mslr30k. Scale: tiny. Seeds: 7."
+
+
+# The road on a stand-in of two dozen queries; each stage reads what the one before wrote.
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("road")
+
+
+@pytest.fixture(scope="module")
+def raw(folder) -> dict[str, Path]:
+    paths = {split: folder / "raw" / f"{split}.parquet" for split in SPLITS}
+    for split, path in paths.items():
+        generate_standin.main(
+            [], [path], name="mslr30k", split=split, queries=QUERIES[split], seed=0
+        )
+    return paths
+
+
+@pytest.fixture(scope="module")
+def rankings(folder, raw) -> SimpleNamespace:
+    paths = {split: folder / "rankings" / f"{split}.parquet" for split in SPLITS}
+    for split, path in paths.items():
+        preprocess.main([raw[split]], [path], top=25, label_max=4)
+    return SimpleNamespace(**paths)
+
+
+@pytest.fixture(scope="module")
+def policy(folder, rankings) -> Path:
+    path = folder / "policy.parquet"
+    train_policy.main(rankings, [path], relevance="linear", ranker="linear", settings=BRIEF, seed=7)
+    return path
+
+
+def simulate(policy: Path, path: Path, strengths=STRENGTHS) -> Path:
+    simulate_clicks.main(
+        SimpleNamespace(policy=policy),
+        [path],
+        strengths=strengths,
+        temperatures=TEMPERATURES,
+        queries=None,
+        sessions=SESSIONS,
+        positions=25,
+        seed=7,
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def clicks(folder, policy) -> Path:
+    return simulate(policy, folder / "clicks.parquet")
+
+
+@pytest.fixture(scope="module")
+def fit(folder, rankings, policy, clicks) -> Path:
+    path = folder / "fit.parquet"
+    inputs = SimpleNamespace(**vars(rankings), policy=policy, clicks=clicks)
+    fit_towers.main(inputs, [path], paper=PAPER, name="misfit-linear", setting=SETTING, seed=7)
+    return path
+
+
+@pytest.fixture(scope="module")
+def study(folder, rankings) -> Path:
+    path = folder / "study.parquet"
+    parameters = {"documents": 120, "views": 10, "impressions": 2000}
+    run_study.main(rankings, [path], paper=PAPER, name="appendix_a", parameters=parameters, seed=7)
+    return path
+
+
+def drawn(folder: Path, item: str, inputs: list[Path], *kinds: str) -> SimpleNamespace:
+    outputs = {kind: folder / "figures" / PAPER / f"{item}.{kind}" for kind in kinds}
+    draw_item.main(
+        inputs, SimpleNamespace(**outputs), paper=PAPER, item=item, note=NOTE, caption="Unused"
+    )
+    return SimpleNamespace(**outputs)
+
+
+@pytest.fixture(scope="module")
+def figure(folder, study) -> SimpleNamespace:
+    return drawn(folder, "appendixA", [study], "pdf", "svg", "csv")
+
+
+@pytest.fixture(scope="module")
+def table(folder, fit) -> SimpleNamespace:
+    return drawn(folder, "grid", [fit], "tex", "csv")
+
+
+@pytest.fixture(scope="module")
+def claims(folder, fit, study) -> Path:
+    path = folder / "claims" / f"{PAPER}.csv"
+    judge_claims.main([fit, study], [path], paper=PAPER)
+    return path
+
+
+def test_the_stand_in_is_as_raw_as_the_real_set(raw):
+    for split, path in raw.items():
+        lists = read_rankings(path)
+        assert len(lists.queries) == QUERIES[split]
+        assert lists.features.shape[1] == 136
+        assert set(lists.label) <= {0, 1, 2, 3, 4}
+    assert read_rankings(raw["train"]).lengths.max() > 25, "there is something to truncate"
+
+
+def test_preprocessing_keeps_short_lists_of_relevant_queries(rankings):
+    for split in SPLITS:
+        lists = read_rankings(getattr(rankings, split))
+        assert lists.lengths.max() <= 25
+        assert np.maximum.reduceat(lists.label, lists.offsets[:-1]).min() > 0
+        assert np.abs(lists.features).max() < 25, "logarithms of at most 1e8"
+
+
+def test_a_policy_scores_and_ranks_every_document_of_every_split(policy, rankings):
+    table = pd.read_parquet(policy)
+    assert table.columns.tolist() == ["split", "query", "document", "relevance", "score", "rank"]
+    for split, rows in table.groupby("split"):
+        lists = read_rankings(getattr(rankings, split))
+        assert rows["query"].tolist() == lists.query.tolist()
+        assert rows["document"].tolist() == lists.document.tolist()
+    assert table["relevance"].between(0, 4).all()
+    assert np.isfinite(table["score"]).all()
+    for _, rows in table.sort_values("rank").groupby(["split", "query"]):
+        assert rows["rank"].tolist() == list(range(1, len(rows) + 1))
+        assert rows["score"].is_monotonic_decreasing
+
+
+def test_an_expert_needs_no_training(rankings, tmp_path):
+    path = tmp_path / "expert.parquet"
+    train_policy.main(
+        rankings, [path], relevance="annotated", ranker="expert", settings=None, seed=7
+    )
+    table = pd.read_parquet(path)
+    assert (table["score"] == table["relevance"]).all()
+    labels = [read_rankings(getattr(rankings, split)).label for split in SPLITS]
+    np.testing.assert_array_equal(table["relevance"], np.concatenate(labels))
+
+
+def test_every_lane_has_all_its_sessions(clicks):
+    table = pd.read_parquet(clicks)
+    assert (table["clicks"] <= table["impressions"]).all()
+    assert table["clicks"].sum() > 0
+    first = table[table["position"] == 1].groupby(["split", "strength", "temperature"])
+    shown = first["impressions"].sum()
+    assert shown.to_dict() == {
+        (split, strength, temperature): SESSIONS[split]
+        for split in SPLITS
+        for strength in STRENGTHS
+        for temperature in TEMPERATURES
+    }
+
+
+def test_a_log_does_not_depend_on_which_other_strengths_there_are(clicks, policy, tmp_path):
+    alone = pd.read_parquet(simulate(policy, tmp_path / "alone.parquet", [1]))
+    lanes = pd.read_parquet(clicks).query("strength == 1")
+    pd.testing.assert_frame_equal(alone, lanes.reset_index(drop=True))
+
+
+def test_a_fit_measures_every_lane(fit):
+    table = pd.read_parquet(fit)
+    assert set(table["paper"]) == {PAPER}
+    assert set(table["setting"]) == {"misfit-linear"}
+    assert set(table["method"]) == {"linear"}
+    assert set(table["seed"]) == {7}
+    lanes = table.groupby(["strength", "temperature", "weighting"])
+    assert len(lanes) == len(STRENGTHS) * len(TEMPERATURES) * 2
+    for _, rows in lanes:
+        bias = rows[rows["metric"] == "position_bias"].set_index("position")["value"]
+        assert bias.index.tolist() == list(range(1, 26))
+        assert bias[1] == 0
+        assert len(rows[rows["metric"] == "ndcg@10"]) == 1
+    assert np.isfinite(table["value"]).all()
+
+
+def test_a_study_says_what_it_is_about(study):
+    table = pd.read_parquet(study)
+    assert table[["paper", "setting", "seed"]].drop_duplicates().to_numpy().tolist() == [
+        [PAPER, "appendix_a", 7]
+    ]
+
+
+def test_a_figure_says_where_its_data_came_from(figure):
+    assert figure.pdf.read_bytes().startswith(b"%PDF")
+    assert NOTE in figure.svg.read_text()
+    assert set(pd.read_csv(figure.csv)["source"]) == {"reproduced"}
+
+
+def test_a_table_says_where_its_data_came_from(table):
+    assert table.tex.read_text().startswith(f"% {NOTE}\n")
+    rows = pd.read_csv(table.csv)
+    assert set(rows["source"]) == {"reproduced", "published"}
+    assert set(rows.query("source == 'reproduced'")["setting"]) == {"misfit-linear"}
+
+
+def test_a_claim_without_results_is_not_testable(claims):
+    table = pd.read_csv(claims, keep_default_na=False)
+    assert table["claim"].tolist() == [claim.id for claim in CLAIMS]
+    assert set(table["paper"]) == {PAPER}
+    appendix = table["item"] == "appendixA"
+    assert (table.loc[appendix, "verdict"] != NOT_TESTABLE).all()
+    linear = table[table["claim"].isin(["1a", "2", "11a", "13"])]
+    assert (linear["verdict"] == NOT_TESTABLE).all()
+    assert (linear["reason"] != "").all()
+
+
+def test_the_page_shows_items_and_claims(folder, figure, table, claims):
+    timing = folder / "timing.tsv"
+    timing.write_text("s\th:m:s\n12.5\t0:00:12\n")
+    (folder / "README.md").write_text("Deviations\n")
+
+    def item(title: str, kind: str, outputs: SimpleNamespace) -> dict:
+        files = [str(path) for path in vars(outputs).values()]
+        words = {"title": title, "caption": "Shown.", "expected": "Seen.", "kind": kind}
+        return {**words, "highlight": None, "files": files, "timings": [timing]}
+
+    outputs = SimpleNamespace(
+        page=folder / "figures" / "index.html", claims=folder / "figures" / "claims.csv"
+    )
+    paper = {
+        "key": PAPER,
+        "title": "A paper",
+        "citation": "An author",
+        "readme": "../README.md",
+        "dataset": "mslr30k",
+        "stand_in": True,
+        "seeds": [7],
+        "claims": claims,
+        "timings": [timing, timing],
+        "items": {
+            "appendixA": item("An appendix", "figure", figure),
+            "grid": item("A grid", "table", table),
+        },
+    }
+    build_page.main([], outputs, papers=[paper], scale="tiny", version="v0-test")
+    page = outputs.page.read_text()
+    for words in ("An appendix", "A grid", "v0-test", "stand-in", CLAIMS[0].statement):
+        assert words in page
+    assert outputs.claims.read_bytes() == claims.read_bytes()
+    assert build_page.seconds([timing, timing]) == 25
+
+
+# Real data: fetch, parse, preprocess
+
+
+LETOR = {
+    "train": "2 qid:1 1:0.5 3:-1 # a comment\r\n0 qid:1 2:1e3\r\n",
+    "validation": "1 qid:8 1:1 2:2 3:3\n",
+    "test": "0 qid:9 1:0\n\n4 qid:9 3:7  \n",
+}
+
+
+def local_data(folder: Path, texts=LETOR) -> dict:
+    """Write LETOR files, and declare them as a configuration would."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, text in texts.items():
+        (folder / f"{split}.txt").write_text(text, newline="")
+    splits = {split: f"{split}.txt" for split in SPLITS}
+    return {"name": "mine", "width": 3, "label_max": 4, "splits": splits}
+
+
+def fetched(folder: Path, source) -> Path:
+    path = folder.with_name("manifest.json")
+    fetch_dataset.main([], [path], source=source, folder=str(folder))
+    return path
+
+
+def test_a_manifest_tells_which_files_were_read(tmp_path):
+    source = local_data(tmp_path / "data")
+    found = json.loads(fetched(tmp_path / "data", source).read_text())
+    assert found == {
+        split: {
+            "path": str(tmp_path / "data" / f"{split}.txt"),
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "bytes": len(text),
+        }
+        for split, text in LETOR.items()
+    }
+
+
+def test_a_split_is_parsed(tmp_path):
+    inputs = [fetched(tmp_path / "data", local_data(tmp_path / "data"))]
+    parse_letor.main(inputs, [tmp_path / "a.parquet"], split="train", label_max=4, width=3)
+    lists = read_rankings(tmp_path / "a.parquet")
+    assert lists.query.tolist() == [1, 1]
+    assert lists.label.tolist() == [2, 0]
+    assert lists.features.tolist() == [[0.5, 0, -1], [0, 1000, 0]]
+
+
+def test_a_missing_split_is_named(tmp_path):
+    source = local_data(tmp_path / "data")
+    (tmp_path / "data" / "validation.txt").unlink()
+    with pytest.raises(InputError, match=r"validation\.txt: the validation split of mine is miss"):
+        fetched(tmp_path / "data", source)
+    assert not (tmp_path / "manifest.json").exists()
+
+
+def test_a_file_with_another_checksum_is_refused(tmp_path):
+    names = {"train": "train.txt", "validation": "vali.txt", "test": "test.txt"}
+    for name in names.values():
+        (tmp_path / "Fold1" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "Fold1" / name).write_text("0 qid:1 1:1\n")
+    actual = hashlib.sha256(b"0 qid:1 1:1\n").hexdigest()
+    expected = "40b8eee4d1221cf8205e81603441c1757dd024a3baac25a47756210b03c031d6"
+    with pytest.raises(InputError, match=rf"train\.txt: .*{actual} \(expected {expected}\)"):
+        fetched(tmp_path / "Fold1", "mslr_web30k")
+
+
+def test_a_gated_data_set_says_where_to_ask_and_where_to_put_it(tmp_path):
+    with pytest.raises(InputError, match="Ask for data set C14B") as error:
+        fetched(tmp_path / "yahoo", "yahoo_set1")
+    for words in (str(tmp_path / "yahoo" / "set1.train.txt"), "d82bcaa8eae8f89db88c87a9fce819ec"):
+        assert words in str(error.value)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="real data: ../shared/data is not on this machine")
+def test_mq2008_goes_all_the_way(tmp_path):
+    manifest = tmp_path / "manifest.json"
+    fold = DATA / "MQ2008" / "Fold1"
+    fetch_dataset.main([], [manifest], source="mq2008", folder=str(fold))
+    rows, queries = {}, {}
+    for split in SPLITS:
+        parsed, ready = (tmp_path / f"{stage}-{split}.parquet" for stage in ("raw", "ready"))
+        parse_letor.main([manifest], [parsed], split=split, label_max=2, width=46)
+        preprocess.main([parsed], [ready], top=25, label_max=2)
+        lists = read_rankings(ready)
+        rows[split] = pq.read_metadata(parsed).num_rows
+        queries[split] = len(lists.queries)
+        assert set(lists.label) == {0, 2, 4}
+        assert lists.features.shape[1] == 46
+        assert lists.lengths.max() <= 25
+    assert rows == {"train": 9630, "validation": 2707, "test": 2874}
+    assert sum(queries.values()) == 784 - 220
+
+
+# The runner
+
+
+def job(folder: Path, **changes) -> SimpleNamespace:
+    """What Snakemake hands to a script."""
+    parts = {
+        "rule": "parse",
+        "input": [folder / "manifest.json"],
+        "output": [folder / "out" / "train.parquet"],
+        "params": {"code": "digest", "split": "train", "label_max": 4, "width": 3},
+        "log": [str(folder / "logs" / "parse" / "train.log")],
+    }
+    return SimpleNamespace(**{**parts, **changes})
+
+
+def test_the_runner_logs_what_a_job_says(tmp_path, capfd):
+    def main(inputs, outputs, *, split, label_max, width):
+        print("to stdout", split, label_max, width)
+        outputs[0].parent.mkdir()
+        outputs[0].write_text(str(inputs[0]))
+
+    now = job(tmp_path)
+    runner.run(main, now)
+    log = Path(now.log[0]).read_text()
+    assert "rule parse, Python 3" in log
+    assert "'width': 3" in log
+    assert "to stdout train 4 3" in log
+    assert "digest" not in log, "code decides on reruns only"
+    assert now.output[0].read_text() == str(tmp_path / "manifest.json")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_failure_is_one_readable_line_with_the_rest_in_the_log(tmp_path, capfd):
+    def main(inputs, outputs, **params):
+        raise InputError("2 is wrong", path="data.txt", line=3, expected="1")
+
+    now = job(tmp_path)
+    with pytest.raises(SystemExit) as exit_:
+        runner.run(main, now)
+    assert exit_.value.code == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    lines = [line for line in err.splitlines() if line]
+    assert lines == [
+        "parse failed: InputError: data.txt:3: 2 is wrong (expected 1)",
+        f"(log: {now.log[0]})",
+    ]
+    assert "Traceback (most recent call last)" in Path(now.log[0]).read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "token"),
+    [
+        ("\x89PNG\r\n\x1a\n", 1, "\\x89PNG"),
+        ("2 qid:1 1:1\nquery,label\n", 2, "query,label"),
+        ("2 qid:1 1:1\n0 1:1\n", 2, "1:1"),
+        ("2 qid:1 0:1\n", 1, "0:1"),
+        ("2 qid:1 4:1\n", 1, "4:1"),
+        ("5 qid:1 1:1\n", 1, "5"),
+        ("2 qid:1 1:1\n-1 qid:1 1:1\n", 2, "-1"),
+        ("2 qid:1 1:nan\n", 1, "1:nan"),
+        ("2 qid:1 1:1 2:inf\n", 1, "2:inf"),
+    ],
+)
+def test_what_is_not_letor_stops_the_parse_job_with_line_and_token(
+    tmp_path, capfd, text, line, token
+):
+    source = local_data(tmp_path / "data", {**LETOR, "train": text})
+    now = job(tmp_path, input=[fetched(tmp_path / "data", source)])
+    with pytest.raises(SystemExit):
+        runner.run(parse_letor.main, now)
+    (message, _) = capfd.readouterr().err.split("\n(log")
+    assert f"{tmp_path / 'data' / 'train.txt'}:{line}: " in message
+    assert token in message
+    assert not now.output[0].parent.exists() or not list(now.output[0].parent.iterdir())
+
+
+def test_an_empty_file_stops_the_parse_job(tmp_path, capfd):
+    source = local_data(tmp_path / "data", {**LETOR, "train": "\n# nothing\n"})
+    now = job(tmp_path, input=[fetched(tmp_path / "data", source)])
+    with pytest.raises(SystemExit):
+        runner.run(parse_letor.main, now)
+    assert "the file holds no row" in capfd.readouterr().err
