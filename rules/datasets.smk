@@ -69,7 +69,9 @@ rule preprocess:
         f"{RESULTS}/logs/rankings/{{dataset}}/{{split}}.log",
     params:
         code=code("scripts/preprocess.py"),
-        top=25,
+        top=lambda wildcards: next(
+            paper.top for paper in EXPERIMENTS.values() if paper.dataset == wildcards.dataset
+        ),
         label_max=lambda wildcards: source(wildcards.dataset).label_max,
     script:
         "../scripts/preprocess.py"
