@@ -3,7 +3,7 @@
 Lanes share the batches (so that features are read once for all of them) and differ in
 parameters and click log. Each has its own early stopping: a lane that has stopped keeps
 its best parameters while the others go on, and once most have stopped the rest go on
-without them in a smaller program.
+in a smaller program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ EVALUATION_BATCH = 256
 """Units evaluated at a time, which bounds the memory of a validation pass."""
 
 SHRINK = 4
-"""Stopped lanes are dropped once at most one in so many runs: each size compiles anew."""
+"""Once at most one lane in so many runs, that many go on in a smaller program."""
+
+WORTH = 50_000
+"""Lanes x units per epoch from where on a smaller program pays for its compilation."""
 
 
 @dataclass(frozen=True)
@@ -95,17 +98,21 @@ def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: in
         InputError: the loss of a lane is not finite.
     """
     graph, state = nnx.split(model)
-    optimizer = optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay)
-    running, epoch = _start(state, optimizer, settings, lanes), jnp.int32(0)
+    now, epoch = _start(state, settings, lanes), jnp.int32(0)
+    key = jax.random.key(seed)
     stopped = []
-    while len(running.lane):
-        epoch, reached = _train(
-            graph, running, epoch, train, validation, jax.random.key(seed), settings
-        )
-        goes_on = np.asarray(reached.running) & (epoch < settings.epochs)
-        stopped.append(_take(reached, ~goes_on))
-        running = _take(reached, goes_on)
-    done = jax.tree.map(lambda *parts: np.concatenate(parts), *stopped)
+    while True:
+        count = len(now.lane)
+        keep = count // SHRINK if count * settings.steps * settings.batch >= WORTH else 0
+        epoch, now = _train(graph, now, epoch, train, validation, key, settings, keep)
+        running = np.asarray(now.running)
+        if epoch == settings.epochs or not running.any():
+            break
+        # Always as many as the next program is compiled for: stopped lanes make up the number.
+        order = np.argsort(~running, kind="stable")
+        stopped.append(_take(now, order[keep:]))
+        now = _take(now, order[:keep])
+    done = jax.tree.map(lambda *parts: np.concatenate(parts), *stopped, now)
     done = _take(done, np.argsort(done.lane))
     if not np.isfinite(done.best_loss).all():
         raise InputError(
@@ -133,12 +140,17 @@ class _Lanes:
     history: jax.Array
 
 
-def _start(state, optimizer, settings: FitSettings, count: int) -> _Lanes:
+def _optimizer(settings: FitSettings) -> optax.GradientTransformation:
+    return optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay)
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _start(state, settings: FitSettings, count: int) -> _Lanes:
     params = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), state)
     return _Lanes(
         lane=jnp.arange(count),
         params=params,
-        optimizer=jax.vmap(optimizer.init)(params),
+        optimizer=jax.vmap(_optimizer(settings).init)(params),
         best=params,
         best_loss=jnp.full(count, jnp.inf),
         bad_epochs=jnp.zeros(count, jnp.int32),
@@ -149,14 +161,13 @@ def _start(state, optimizer, settings: FitSettings, count: int) -> _Lanes:
 
 
 def _take(lanes: _Lanes, chosen: np.ndarray) -> _Lanes:
-    return jax.tree.map(lambda leaf: leaf[chosen], lanes)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[chosen], lanes)
 
 
-@partial(jax.jit, static_argnames=("graph", "settings"))
-def _train(graph, lanes: _Lanes, number, train, validation, key, settings):
-    """Train until at most one lane in SHRINK is running; the epoch reached, and the lanes."""
-    optimizer = optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay)
-    enough = lanes.lane.shape[0] // SHRINK
+@partial(jax.jit, static_argnames=("graph", "settings", "keep"))
+def _train(graph, lanes: _Lanes, number, train, validation, key, settings, keep):
+    """Train until at most `keep` lanes are running; the epoch reached, and the lanes."""
+    optimizer = _optimizer(settings)
 
     def batch_loss(params, index, lane, key):
         return train.losses(nnx.merge(graph, params), index, lane, key).mean()
@@ -197,7 +208,7 @@ def _train(graph, lanes: _Lanes, number, train, validation, key, settings):
 
     def unfinished(carry):
         number, now = carry
-        return (number < settings.epochs) & (now.running.sum() > enough)
+        return (number < settings.epochs) & (now.running.sum() > keep)
 
     return jax.lax.while_loop(unfinished, epoch, (number, lanes))
 

@@ -7,6 +7,9 @@ Rax computes them; what is fixed here is what libraries disagree on. The gain is
 
 from __future__ import annotations
 
+from functools import partial
+
+import jax
 import numpy as np
 import rax
 
@@ -23,7 +26,7 @@ def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
     Returns:
         [queries] float32 in [0, 1]; 0 where no document has a positive label.
     """
-    return np.asarray(rax.ndcg_metric(scores, labels, where=where, topn=topn, reduce_fn=None))
+    return np.asarray(_ndcg(scores, labels, where=where, topn=topn))
 
 
 def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
@@ -31,4 +34,9 @@ def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
 
     Args and returns as in `ndcg`; 0 where no such document is in the first `topn`.
     """
-    return np.asarray(rax.mrr_metric(scores, labels >= 1, where=where, topn=topn, reduce_fn=None))
+    return np.asarray(_mrr(scores, labels >= 1, where=where, topn=topn))
+
+
+# Compiled whole: op by op they take seconds to start.
+_ndcg = jax.jit(partial(rax.ndcg_metric, reduce_fn=None), static_argnames="topn")
+_mrr = jax.jit(partial(rax.mrr_metric, reduce_fn=None), static_argnames="topn")
