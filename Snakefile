@@ -8,7 +8,7 @@ min_version("9.0")
 
 sys.path.insert(0, workflow.basedir)
 
-from twotowers import SPLITS
+from twotowers import LOG, SPLITS
 from twotowers.experiments import check_config, load_experiment
 from twotowers.provenance import code_digest, code_version
 
@@ -44,7 +44,7 @@ os.environ["NPROC"] = "1"
 
 wildcard_constraints:
     dataset="[^/]+",
-    split="|".join(SPLITS),
+    split="|".join([*SPLITS, LOG]),
     paper="[^/]+",
     seed=r"\d+",
 

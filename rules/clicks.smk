@@ -3,7 +3,7 @@
 
 rule clicks:
     input:
-        policy=lambda wildcards: policy_file(wildcards.paper, wildcards.log, wildcards.seed),
+        policy=lambda wildcards: log_policy(wildcards.paper, wildcards.log, wildcards.seed),
     output:
         ensure(f"{RESULTS}/clicks/{{paper}}/{{dataset}}/{{log}}/{{seed}}.parquet", non_empty=True),
     log:

@@ -1,5 +1,5 @@
 # Functions that several rules use; no rules.
-from dataclasses import asdict
+from twotowers.datasets.sources import resolve
 
 
 def code(*sources):
@@ -20,20 +20,36 @@ def datasets(standin):
     return "|".join(name for name in config["datasets"] if is_standin(name) == standin) or "(?!)"
 
 
-def rankings(dataset):
-    return {split: f"{RESULTS}/rankings/{dataset}/{split}.parquet" for split in SPLITS}
+def source(dataset):
+    """The entry of the table of data sources behind a data set."""
+    return resolve(config["datasets"][dataset]["source"])
 
 
-def policy_file(paper, log, seed):
+def rankings(paper, dataset):
+    return {split: f"{RESULTS}/rankings/{paper}/{dataset}/{split}.parquet" for split in SPLITS}
+
+
+def policy_file(paper, dataset, relevance, ranker, seed):
+    return f"{RESULTS}/policies/{paper}/{dataset}/{relevance}-{ranker}/{seed}.parquet"
+
+
+def log_policy(paper, log, seed):
     """The ranker's scores that a log's policy is made of."""
-    experiment = EXPERIMENTS[paper]
-    log = experiment.logs[log]
-    name = f"{log['relevance']}-{log['ranker']}"
-    return f"{RESULTS}/policies/{paper}/{experiment.dataset}/{name}/{seed}.parquet"
+    log = EXPERIMENTS[paper].logs[log]
+    return policy_file(paper, log["dataset"], log["relevance"], log["ranker"], seed)
 
 
 def clicks_file(paper, log, seed):
-    return f"{RESULTS}/clicks/{paper}/{EXPERIMENTS[paper].dataset}/{log}/{seed}.parquet"
+    dataset = EXPERIMENTS[paper].logs[log]["dataset"]
+    return f"{RESULTS}/clicks/{paper}/{dataset}/{log}/{seed}.parquet"
+
+
+def used_datasets(paper, needs):
+    """Data sets behind the given settings and studies."""
+    experiment = EXPERIMENTS[paper]
+    logs = [experiment.logs[experiment.settings[need]["log"]] for need in needs if need in experiment.settings]
+    studies = [experiment.studies[need] for need in needs if need in experiment.studies]
+    return list(dict.fromkeys(user["dataset"] for user in logs + studies if "dataset" in user))
 
 
 def fit_files(paper, needs=None):
@@ -43,5 +59,5 @@ def fit_files(paper, needs=None):
     return [
         f"{RESULTS}/fits/{paper}/{need}/{seed}.parquet"
         for need in needs
-        for seed in experiment.seeds
+        for seed in experiment.seeds_of(need)
     ]

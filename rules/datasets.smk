@@ -1,10 +1,4 @@
 # Data sets: downloaded, checked and parsed, or generated; then preprocessed as published.
-from twotowers.datasets.sources import resolve
-
-
-def source(dataset):
-    """The entry of the table of data sources behind a data set."""
-    return resolve(config["datasets"][dataset]["source"])
 
 
 rule generate_standin:
@@ -18,9 +12,9 @@ rule generate_standin:
         code=code("scripts/generate_standin.py"),
         name=lambda wildcards: wildcards.dataset,
         split=lambda wildcards: wildcards.split,
-        queries=lambda wildcards: config["datasets"][wildcards.dataset]["standin"][
-            config["scale"]
-        ][wildcards.split],
+        size=lambda wildcards: config["datasets"][wildcards.dataset]["standin"][config["scale"]][
+            wildcards.split
+        ],
         seed=0,
     script:
         "../scripts/generate_standin.py"
@@ -52,26 +46,25 @@ rule parse:
     wildcard_constraints:
         dataset=datasets(standin=False),
     params:
-        code=code("scripts/parse_letor.py"),
+        code=code("scripts/parse_dataset.py"),
         split=lambda wildcards: wildcards.split,
+        format=lambda wildcards: source(wildcards.dataset).format,
         label_max=lambda wildcards: source(wildcards.dataset).label_max,
         width=lambda wildcards: source(wildcards.dataset).width,
     script:
-        "../scripts/parse_letor.py"
+        "../scripts/parse_dataset.py"
 
 
 rule preprocess:
     input:
-        f"{RESULTS}/raw/{{dataset}}/{{split}}.parquet",
+        **{split: f"{RESULTS}/raw/{{dataset}}/{split}.parquet" for split in SPLITS},
     output:
-        ensure(f"{RESULTS}/rankings/{{dataset}}/{{split}}.parquet", non_empty=True),
+        **rankings("{paper}", "{dataset}"),
     log:
-        f"{RESULTS}/logs/rankings/{{dataset}}/{{split}}.log",
+        f"{RESULTS}/logs/rankings/{{paper}}/{{dataset}}.log",
     params:
         code=code("scripts/preprocess.py"),
-        top=lambda wildcards: next(
-            paper.top for paper in EXPERIMENTS.values() if paper.dataset == wildcards.dataset
-        ),
+        steps=lambda wildcards: experiment(wildcards).datasets[wildcards.dataset],
         label_max=lambda wildcards: source(wildcards.dataset).label_max,
     script:
         "../scripts/preprocess.py"

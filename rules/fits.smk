@@ -5,8 +5,8 @@ def fit_inputs(wildcards):
     paper = experiment(wildcards)
     log = paper.settings[wildcards.setting]["log"]
     return {
-        **rankings(paper.dataset),
-        "policy": policy_file(wildcards.paper, log, wildcards.seed),
+        **rankings(wildcards.paper, paper.logs[log]["dataset"]),
+        "policy": log_policy(wildcards.paper, log, wildcards.seed),
         "clicks": clicks_file(wildcards.paper, log, wildcards.seed),
     }
 
@@ -47,9 +47,32 @@ rule fit:
         "../scripts/fit_towers.py"
 
 
+def study(wildcards):
+    return experiment(wildcards).studies[wildcards.study]
+
+
+def study_module(wildcards):
+    return study(wildcards).get("module", wildcards.study)
+
+
+def study_inputs(wildcards):
+    """What a study reads: nothing, a click log, or rankings and who ranked them."""
+    paper, dataset = wildcards.paper, study(wildcards).get("dataset")
+    if dataset is None:
+        return {}
+    if LOG in source(dataset).splits:
+        return {LOG: f"{RESULTS}/raw/{dataset}/{LOG}.parquet"}
+    files = rankings(paper, dataset)
+    if ranker := study(wildcards).get("ranker"):
+        # One for all seeds, the first's: a study's seeds differ in what it draws itself.
+        seed = experiment(wildcards).seeds[0]
+        files["policy"] = policy_file(paper, dataset, "annotated", ranker, seed)
+    return files
+
+
 rule study:
     input:
-        unpack(lambda wildcards: rankings(experiment(wildcards).dataset)),
+        unpack(study_inputs),
     output:
         ensure(f"{RESULTS}/fits/{{paper}}/{{study}}/{{seed}}.parquet", non_empty=True),
     log:
@@ -60,11 +83,17 @@ rule study:
         study="|".join(name for paper in EXPERIMENTS.values() for name in paper.studies) or "(?!)",
     params:
         code=lambda wildcards: code(
-            "scripts/run_study.py", f"papers/{wildcards.paper}/studies/{wildcards.study}.py"
+            "scripts/run_study.py",
+            f"papers/{wildcards.paper}/studies/{study_module(wildcards)}.py",
         ),
         paper=lambda wildcards: wildcards.paper,
         name=lambda wildcards: wildcards.study,
-        parameters=lambda wildcards: experiment(wildcards).studies[wildcards.study],
+        module=study_module,
+        parameters=lambda wildcards: {
+            name: value
+            for name, value in study(wildcards).items()
+            if name not in ("module", "dataset", "ranker", "seeds")
+        },
         seed=lambda wildcards: int(wildcards.seed),
     script:
         "../scripts/run_study.py"

@@ -22,12 +22,13 @@ def items(kind):
     )
 
 
-def source_note(paper):
+def source_note(paper, item):
     """What a reader must know of where an item's numbers came from."""
     experiment = EXPERIMENTS[paper]
-    kind = "generated stand-in for" if is_standin(experiment.dataset) else "real data set"
+    used = used_datasets(paper, experiment.items[item]["needs"])
+    data = [f"{'generated stand-in for' if is_standin(name) else 'real'} {name}" for name in used]
     seeds = ", ".join(map(str, experiment.seeds))
-    return f"Data: {kind} {experiment.dataset}. Scale: {config['scale']}. Seeds: {seeds}."
+    return f"Data: {', '.join(data) or 'simulated'}. Scale: {config['scale']}. Seeds: {seeds}."
 
 
 def item(wildcards):
@@ -66,7 +67,7 @@ rule figure:
         code=lambda wildcards: item_code(wildcards.paper, wildcards.item),
         paper=lambda wildcards: wildcards.paper,
         item=lambda wildcards: wildcards.item,
-        note=lambda wildcards: source_note(wildcards.paper),
+        note=lambda wildcards: source_note(wildcards.paper, wildcards.item),
         caption=lambda wildcards: item(wildcards)["caption"],
     script:
         "../scripts/draw_item.py"
@@ -86,7 +87,7 @@ rule table:
         code=lambda wildcards: item_code(wildcards.paper, wildcards.item),
         paper=lambda wildcards: wildcards.paper,
         item=lambda wildcards: wildcards.item,
-        note=lambda wildcards: source_note(wildcards.paper),
+        note=lambda wildcards: source_note(wildcards.paper, wildcards.item),
         caption=lambda wildcards: item(wildcards)["caption"],
     script:
         "../scripts/draw_item.py"

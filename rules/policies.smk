@@ -3,7 +3,7 @@
 
 rule policy:
     input:
-        unpack(lambda wildcards: rankings(wildcards.dataset)),
+        unpack(lambda wildcards: rankings(wildcards.paper, wildcards.dataset)),
     output:
         ensure(
             f"{RESULTS}/policies/{{paper}}/{{dataset}}/{{relevance}}-{{ranker}}/{{seed}}.parquet",

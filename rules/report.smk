@@ -19,6 +19,11 @@ def timings(paper, needs=None):
     ]
 
 
+def origins(datasets):
+    """Whether each data set is a stand-in."""
+    return {name: is_standin(name) for name in datasets}
+
+
 def page_papers():
     """All that the page says of each paper beyond its results."""
     return [
@@ -27,8 +32,7 @@ def page_papers():
             "title": paper.title,
             "citation": paper.citation,
             "readme": os.path.relpath(f"papers/{key}/README.md", FIGURES),
-            "dataset": paper.dataset,
-            "stand_in": is_standin(paper.dataset),
+            "datasets": origins(paper.datasets),
             "seeds": paper.seeds,
             "claims": f"{RESULTS}/claims/{key}.csv",
             "timings": timings(key),
@@ -38,6 +42,7 @@ def page_papers():
                     "highlight": item.get("highlight"),
                     "files": item_files(key, name),
                     "timings": timings(key, item["needs"]),
+                    "datasets": origins(used_datasets(key, item["needs"])),
                 }
                 for name, item in paper.items.items()
             },

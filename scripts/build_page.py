@@ -23,12 +23,13 @@ def main(inputs, outputs, *, papers: list[dict], scale: str, version: str):
 
 
 def paper_page(paper: dict, claims: pd.DataFrame, folder: str, scale: str, version: str):
-    def provenance(timings):
+    def provenance(part):
         return {
-            **{word: paper[word] for word in ("dataset", "stand_in", "seeds")},
+            "datasets": part["datasets"],
+            "seeds": paper["seeds"],
             "scale": scale,
             "version": version,
-            "seconds": seconds(timings),
+            "seconds": seconds(part["timings"]),
         }
 
     items = [
@@ -38,14 +39,14 @@ def paper_page(paper: dict, claims: pd.DataFrame, folder: str, scale: str, versi
             table=pd.read_csv(next(path for path in item["files"] if path.endswith(".csv"))),
             claims=claims[claims["item"] == name].to_dict("records"),
             files={path.rsplit(".")[-1]: os.path.relpath(path, folder) for path in item["files"]},
-            provenance=provenance(item["timings"]),
+            provenance=provenance(item),
         )
         for name, item in paper["items"].items()
     ]
     return PaperPage(
         **{word: paper[word] for word in ("key", "title", "citation", "readme")},
         items=items,
-        provenance=provenance(paper["timings"]),
+        provenance=provenance(paper),
         claims=claims[~claims["item"].isin(list(paper["items"]))].to_dict("records"),
     )
 

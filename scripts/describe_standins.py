@@ -162,8 +162,7 @@ def test_ndcg(test: Rankings, scores: np.ndarray) -> float:
 def policy_ndcg(ready: dict[str, Rankings], experiment: Experiment, seed: int) -> float:
     """Of the deep ranker trained on the labels, without any noise."""
     train, test = ready["train"], ready["test"]
-    settings = FitSettings(**experiment.rankers["deep"])
-    score = train_ranker("deep", train, train.label, settings, seed=seed)
+    score = train_ranker("deep", train, train.label, experiment.rankers["deep"], seed=seed)
     return test_ndcg(test, score(test, test.label))
 
 

@@ -1,18 +1,28 @@
-"""Generate one split of a stand-in data set, as raw as the real files."""
+"""Generate one part of a stand-in data set, as raw as the real files."""
 
+import pyarrow.parquet as pq
+
+from twotowers import LOG
+from twotowers.artefacts import atomic
 from twotowers.datasets.standin import generate
+from twotowers.datasets.standin_logs import generate_log
 from twotowers.rankings import write_rankings
 
 
-def main(inputs, outputs, *, name: str, split: str, queries: int, seed: int) -> None:
-    """Write the split to parquet.
+def main(inputs, outputs, *, name: str, split: str, size: int, seed: int) -> None:
+    """Write the split, or the click log, to parquet.
 
     Args:
         inputs: none.
-        outputs: one path, the rankings.
-        name, split, queries, seed: see `twotowers.datasets.standin.generate`.
+        outputs: one path.
+        name, split, size, seed: see `twotowers.datasets.standin.generate` and
+            `twotowers.datasets.standin_logs.generate_log`; the size is queries or sessions.
     """
-    write_rankings(generate(name, split, queries=queries, seed=seed), outputs[0])
+    if split == LOG:
+        with atomic(outputs[0]) as path:
+            pq.write_table(generate_log(name, sessions=size, seed=seed), path)
+    else:
+        write_rankings(generate(name, split, queries=size, seed=seed), outputs[0])
 
 
 if "snakemake" in globals():

@@ -5,8 +5,8 @@ from importlib import import_module
 from twotowers.results import write_results
 
 
-def main(inputs, outputs, *, paper: str, name: str, parameters: dict, seed: int):
-    study = import_module(f"papers.{paper}.studies.{name}")
+def main(inputs, outputs, *, paper: str, name: str, module: str, parameters: dict, seed: int):
+    study = import_module(f"papers.{paper}.studies.{module}")
     results = study.run(inputs, seed=seed, **parameters)
     write_results(results, outputs[0], paper=paper, setting=name, seed=seed)
 

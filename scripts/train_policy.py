@@ -6,7 +6,6 @@ import pyarrow.parquet as pq
 
 from twotowers import SPLITS
 from twotowers.artefacts import atomic
-from twotowers.fitting import FitSettings
 from twotowers.policies import ranks, train_ranker
 from twotowers.rankings import read_rankings
 from twotowers.relevance import relevance as relevance_of
@@ -18,8 +17,7 @@ def main(inputs, outputs, *, relevance: str, ranker: str, settings: dict | None,
         split: relevance_of(relevance, lists.label, lists.features, seed=seed, split=split)
         for split, lists in rankings.items()
     }
-    training = settings and FitSettings(**settings)
-    score = train_ranker(ranker, rankings["train"], labels["train"], training, seed=seed)
+    score = train_ranker(ranker, rankings["train"], labels["train"], settings, seed=seed)
     tables = []
     for split, lists in rankings.items():
         scores = np.asarray(score(lists, labels[split]), np.float32)

@@ -7,4 +7,7 @@ Importing this package imports nothing heavy, so that a Snakefile may.
 __version__ = "0.1.0"
 
 SPLITS = ("train", "validation", "test")
-"""Every data set comes in these."""
+"""What a ranking data set comes in."""
+
+LOG = "log"
+"""What a click log comes in: one part, with one row per query, document and bias factors."""

@@ -16,6 +16,9 @@ from twotowers.errors import InputError, nearest
 
 ROOT = Path(__file__).resolve().parents[1]
 
+OPTIONAL = {"positions": 10, "rankers": {}, "training": {}, "logs": {}, "settings": {}, "studies": {}}
+"""What an experiment may leave out."""
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -23,20 +26,20 @@ class Experiment:
 
     Attributes:
         key: the paper's folder name.
-        title, citation, dataset, positions, top: as in its experiment.yaml.
-        seeds: one job per method and seed.
+        title, citation, positions: as in its experiment.yaml.
+        datasets: how each data set is prepared, by the name of the one used (see `replace`).
+        seeds: one job per setting or study and seed.
         sessions: simulated sessions per split.
         rankers, training: named training settings, with the scale's overrides applied.
-        logs, settings, studies, items: as in its experiment.yaml; strengths and
-            weightings of settings are filled in.
+        logs, settings, studies, items: as in its experiment.yaml; the data set, strengths
+            and weightings are filled in.
     """
 
     key: str
     title: str
     citation: str
-    dataset: str
+    datasets: dict[str, dict]
     positions: int
-    top: int
     seeds: list[int]
     sessions: dict[str, int]
     rankers: dict[str, dict]
@@ -45,6 +48,10 @@ class Experiment:
     settings: dict[str, dict]
     studies: dict[str, dict]
     items: dict[str, dict]
+
+    def seeds_of(self, need: str) -> list[int]:
+        """The seeds of a setting or study."""
+        return self.studies.get(need, {}).get("seeds", self.seeds)
 
 
 def check_config(config: dict, path: str | Path = "config.yaml") -> dict:
@@ -77,7 +84,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     path = root / "papers" / paper / "experiment.yaml"
     raw = read_yaml(path)
     _validate(raw, ROOT / "config" / "experiment.schema.yaml", path)
-    raw = copy.deepcopy(raw)
+    raw = copy.deepcopy(OPTIONAL | raw)
     scale = raw["scales"][config["scale"]]
     for section in ("training", "studies"):
         for name, changes in scale.get(section, {}).items():
@@ -86,8 +93,18 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     # Once more: what a scale overrides must be valid too.
     _validate(raw, ROOT / "config" / "experiment.schema.yaml", path)
     del raw["scales"]
-    dataset = config["replace"].get(raw["dataset"], raw["dataset"])
-    _reference(dataset, config["datasets"], path, "dataset")
+    replace = {name: config["replace"].get(name, name) for name in raw["datasets"]}
+    for name in replace.values():
+        _reference(name, config["datasets"], path, "datasets")
+    for section in ("logs", "studies"):
+        for name, user in raw[section].items():
+            if "dataset" in user:
+                _reference(user["dataset"], replace, path, f"{section}.{name}.dataset")
+                user["dataset"] = replace[user["dataset"]]
+    raw["datasets"] = {replace[name]: steps for name, steps in raw["datasets"].items()}
+    for name, study in raw["studies"].items():
+        if "ranker" in study:
+            _reference(study["ranker"], raw["rankers"], path, f"studies.{name}.ranker")
     for name, log in raw["logs"].items():
         if log["ranker"] != "expert":  # which needs no training
             _reference(log["ranker"], raw["rankers"], path, f"logs.{name}.ranker")
@@ -113,9 +130,9 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
             _reference(need, known, path, f"items.{name}.needs")
     return Experiment(
         key=paper,
-        **{**raw, "dataset": dataset},
+        **raw,
         seeds=scale["seeds"],
-        sessions=scale["sessions"],
+        sessions=scale.get("sessions", {}),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +16,11 @@ from twotowers.errors import InputError, check_range, nearest
 from twotowers.fitting import FitSettings, fit
 from twotowers.logs import Pairs
 from twotowers.objectives import LabelLoss
+from twotowers.pairwise import sample_queries, train_rank_svm
 from twotowers.rankings import Rankings, mask, pad
 from twotowers.towers import DeepTower, LinearTower
 
-RANKERS = ("expert", "linear", "deep")
+RANKERS = ("expert", "linear", "deep", "svm")
 NOISE_HIGH = 4.0
 DROPOUT = 0.1
 
@@ -36,7 +38,7 @@ class LinearRanker(nnx.Module):
 
 
 def train_ranker(
-    name: str, rankings: Rankings, relevance: np.ndarray, settings: FitSettings, *, seed: int
+    name: str, rankings: Rankings, relevance: np.ndarray, settings: Mapping | None, *, seed: int
 ):
     """Train the logging policy's ranker on all relevance labels of the training queries.
 
@@ -44,10 +46,11 @@ def train_ranker(
     strongest that features allow, not to generalise.
 
     Args:
-        name: 'linear', 'deep', or 'expert', which needs no training.
+        name: 'linear', 'deep', 'svm' (a ranking SVM), or 'expert', which needs no training.
         rankings: the training queries.
         relevance: [rows] the labels to regress on, in [0, 4].
-        settings: how to train.
+        settings: how to train: the values of `FitSettings`, or `share` of the queries and
+            `cost` of a wrong pair for the SVM.
         seed: initialises the ranker, orders its batches, draws its dropout.
 
     Returns:
@@ -58,6 +61,10 @@ def train_ranker(
     """
     if name == "expert":
         return lambda rankings, relevance: relevance
+    if name == "svm":
+        labelled = sample_queries(rankings, settings["share"], seed=seed)
+        weights = train_rank_svm(labelled, cost=settings["cost"])
+        return lambda rankings, relevance: rankings.features @ weights
     rngs = nnx.Rngs(seed)
     width = rankings.features.shape[1]
     build = {
@@ -72,7 +79,8 @@ def train_ranker(
         labels=jnp.asarray(pad(relevance, rankings.offsets, length)),
         where=jnp.asarray(mask(rankings.lengths, length)),
     )
-    model = fit(build[name](), objective, objective, settings, lanes=1, seed=seed).model(0)
+    training = FitSettings(**settings)
+    model = fit(build[name](), objective, objective, training, lanes=1, seed=seed).model(0)
     return lambda rankings, relevance: np.asarray(model(jnp.asarray(rankings.features)))
 
 

@@ -28,7 +28,7 @@ from twotowers.statistics import select
 
 VERDICTS = (claims.REPRODUCED, claims.NOT_REPRODUCED, claims.NOT_TESTABLE)
 CLAIM_COLUMNS = ("paper", *claims.COLUMNS)
-PROVENANCE = ("dataset", "stand_in", "scale", "seeds", "version", "seconds")
+PROVENANCE = ("datasets", "scale", "seeds", "version", "seconds")
 SOURCES = ("reproduced", "published")
 FORMATS = ("csv", "pdf", "svg", "tex")
 
@@ -52,7 +52,7 @@ class ItemPage:
         highlight: From key column to the values that the page compares; None compares all.
         claims: Rows of the claims csv that belong to this item.
         files: From format (csv, pdf, svg, tex) to a link relative to the page.
-        provenance: dataset, stand_in, scale, seeds, version, seconds.
+        provenance: datasets (by name, whether it is a stand-in), scale, seeds, version, seconds.
     """
 
     name: str
@@ -201,8 +201,7 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
         "items": [_item_view(paper, item, folder) for item in paper.items],
         "claims": paper.claims,
         "claims_tally": _tally(paper.claims),
-        "stand_in": any(item.provenance["stand_in"] for item in paper.items)
-        or paper.provenance["stand_in"],
+        "stand_in": any(paper.provenance["datasets"].values()),
     }
 
 

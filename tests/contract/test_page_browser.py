@@ -19,8 +19,7 @@ TEMPERATURES = (0, 0.333, 0.666, 1)
 SETTINGS = ("misfit-linear", "misfit-omitted", "misfit-expert")
 LONG = "a setting with a remarkably_long_name_without_any_place_to_break_it_across_lines"
 PROVENANCE = {
-    "dataset": "mslr30k",
-    "stand_in": True,
+    "datasets": {"mslr30k": True},
     "scale": "laptop",
     "seeds": [2021, 2022, 2023],
     "version": "0.1.0-12-g7e674a0",

@@ -20,7 +20,7 @@ from scripts import (
     fit_towers,
     generate_standin,
     judge_claims,
-    parse_letor,
+    parse_dataset,
     preprocess,
     run_study,
     runner,
@@ -338,7 +338,7 @@ def test_a_manifest_tells_which_files_were_read(tmp_path):
 
 def test_a_split_is_parsed(tmp_path):
     inputs = [fetched(tmp_path / "data", local_data(tmp_path / "data"))]
-    parse_letor.main(inputs, [tmp_path / "a.parquet"], split="train", label_max=4, width=3)
+    parse_dataset.main(inputs, [tmp_path / "a.parquet"], split="train", label_max=4, width=3)
     lists = read_rankings(tmp_path / "a.parquet")
     assert lists.query.tolist() == [1, 1]
     assert lists.label.tolist() == [2, 0]
@@ -379,7 +379,7 @@ def test_mq2008_goes_all_the_way(tmp_path):
     rows, queries = {}, {}
     for split in SPLITS:
         parsed, ready = (tmp_path / f"{stage}-{split}.parquet" for stage in ("raw", "ready"))
-        parse_letor.main([manifest], [parsed], split=split, label_max=2, width=46)
+        parse_dataset.main([manifest], [parsed], split=split, label_max=2, width=46)
         preprocess.main([parsed], [ready], top=25, label_max=2)
         lists = read_rankings(ready)
         rows[split] = pq.read_metadata(parsed).num_rows
@@ -461,7 +461,7 @@ def test_what_is_not_letor_stops_the_parse_job_with_line_and_token(
     source = local_data(tmp_path / "data", {**LETOR, "train": text})
     now = job(tmp_path, input=[fetched(tmp_path / "data", source)])
     with pytest.raises(SystemExit):
-        runner.run(parse_letor.main, now)
+        runner.run(parse_dataset.main, now)
     (message, _) = capfd.readouterr().err.split("\n(log")
     assert f"{tmp_path / 'data' / 'train.txt'}:{line}: " in message
     assert token in message
@@ -472,5 +472,5 @@ def test_an_empty_file_stops_the_parse_job(tmp_path, capfd):
     source = local_data(tmp_path / "data", {**LETOR, "train": "\n# nothing\n"})
     now = job(tmp_path, input=[fetched(tmp_path / "data", source)])
     with pytest.raises(SystemExit):
-        runner.run(parse_letor.main, now)
+        runner.run(parse_dataset.main, now)
     assert "the file holds no row" in capfd.readouterr().err

@@ -1,10 +1,17 @@
 """Connected components of bias factors, against union-find written out here."""
 
+from collections import Counter
+from itertools import combinations
+from math import comb
+from pathlib import Path
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twotowers.identifiability import factor_components
+from twotowers import identifiability
+from twotowers.identifiability import factor_components, graph_statistics
 
 
 def brute_force(rows, factors) -> list[int]:
@@ -62,3 +69,61 @@ def test_an_empty_log_identifies_nothing():
 def test_repeated_rows_change_nothing():
     rows = [(0, 0), (0, 1), (1, 2)]
     np.testing.assert_array_equal(components(rows * 200, 3), components(rows, 3))
+
+
+@pytest.mark.parametrize("block", [1, 2, 5])
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=40))
+def test_blocks_change_nothing(block, rows):
+    with pytest.MonkeyPatch.context() as patch:
+        # A log of 40 rows and 9 nodes then takes up to five blocks.
+        patch.setattr(identifiability, "BLOCK", block)
+        assert same_partition(components(rows, 5).tolist(), brute_force(rows, 5))
+
+
+def naive_edges(rows) -> set:
+    seen = {}
+    for feature, factor in rows:
+        seen.setdefault(feature, set()).add(factor)
+    return {pair for clique in seen.values() for pair in combinations(sorted(clique), 2)}
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 22])
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), min_size=1, max_size=40))
+def test_statistics_against_expanded_cliques(block, rows):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(identifiability, "BLOCK", block)
+        feature, factor = np.array(rows).T
+        result = graph_statistics(feature, factor, factors=8)
+    sizes = sorted(Counter(brute_force(rows, 8)).values(), reverse=True)
+    assert (result.nodes, result.edges) == (8, len(naive_edges(rows)))
+    assert result.sizes.tolist() == sizes
+    assert result.components == len(sizes)
+
+
+def test_edges_of_cliques_and_of_a_shared_pair():
+    # 300 factors around one feature vector, 200 around another, 100 of them around both.
+    factor = np.concatenate([np.arange(300), np.arange(200, 400)])
+    feature = np.repeat([3, 9], [300, 200])
+    result = graph_statistics(feature, factor, factors=401)
+    assert result.edges == comb(300, 2) + comb(200, 2) - comb(100, 2)
+    assert result.sizes.tolist() == [400, 1]
+
+
+def test_an_empty_log_has_no_edges():
+    empty = np.zeros(0, int)
+    result = graph_statistics(empty, empty, factors=3)
+    assert (result.nodes, result.edges, result.sizes.tolist()) == (3, 0, [1, 1, 1])
+
+
+def test_the_authors_log_has_two_components():
+    path = Path(__file__).parents[3] / "shared/data/chen2024_k2/train.init_list"
+    if not path.exists():
+        pytest.skip(f"no {path}: the authors' data are not part of the project")
+    document = np.loadtxt(path, dtype=int)[:, 1:]
+    document, position = document.ravel(), np.tile(np.arange(10), len(document))
+    result = graph_statistics(document, position, factors=10)
+    # Figure 5, K = 2. It draws ten edges; five more are due to a few documents swapped twice.
+    assert result.sizes.tolist() == [6, 4]
+    assert result.edges == len(naive_edges(zip(document, position, strict=True)))
+    expected = [0] * 4 + [1] * 6
+    assert factor_components(document, position, factors=10).tolist() == expected

@@ -11,12 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twotowers.errors import InputError
-from twotowers.fitting import FitSettings
 from twotowers.policies import policy_scores, ranking_order, ranks, read_policy, train_ranker
 from twotowers.rankings import Rankings
 
 SCORES = np.random.default_rng(3).uniform(0, 4, 4000)
-QUICK = FitSettings(learning_rate=0.03, batch=16, steps=20, epochs=60, patience=5, min_delta=1e-6)
+QUICK = {
+    "learning_rate": 0.03,
+    "batch": 16,
+    "steps": 20,
+    "epochs": 60,
+    "patience": 5,
+    "min_delta": 1e-6,
+}
 
 
 def scores(strength, seed=0):

@@ -12,6 +12,7 @@ from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import (
     drop_irrelevant,
     preprocess,
+    preprocess_ultra,
     rescale_labels,
     signed_log1p,
     truncate,
@@ -156,3 +157,53 @@ def test_mq2008_has_220_queries_without_a_relevant_document():
     assert sum(len(fold.queries) for fold in kept) == 784 - 220
     assert max(fold.lengths.max() for fold in kept) == 10
     assert set(np.concatenate([fold.label for fold in kept])) == {0, 2, 4}
+
+
+@given(LABELS, LABELS, st.booleans())
+def test_preprocess_ultra_equals_loops(train, test, logarithm):
+    splits = {"train": ragged(*train, width=2), "test": ragged(*test, width=2)}
+    splits["test"].features[:] *= -7
+    kept = {}
+    for name, labels in (("train", train), ("test", test)):
+        kept[name] = [
+            (10 * number, list(range(len(query))), list(map(float, query)))
+            for number, query in enumerate(labels, start=1)
+            if len(query) > 1 and any(query)
+        ]
+    if not all(kept.values()):
+        with pytest.raises(InputError, match=r"no query has two documents|none of the"):
+            preprocess_ultra(splits, logarithm=logarithm)
+        return
+    result = preprocess_ultra(splits, logarithm=logarithm)
+    assert {name: as_lists(split) for name, split in result.items()} == kept
+    values = [
+        split.features[np.isin(split.query, result[name].query)] for name, split in splits.items()
+    ]
+    both = np.concatenate(values).astype(float)
+    scaled = both - both.min(0)
+    if logarithm:
+        scaled = np.log10(scaled + 1)
+    expected = 2 * scaled / scaled.max(0) - 1
+    found = np.concatenate([result["train"].features, result["test"].features])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_preprocess_ultra_by_hand():
+    raw = ragged([0, 1, 2], width=3)
+    raw.features[:] = [[0, -5, 3], [9, 0, 3], [99, 5, 3]]
+    plain = preprocess_ultra({"train": raw})["train"]
+    np.testing.assert_allclose(
+        plain.features, [[-1, -1, 0], [2 * 9 / 99 - 1, 0, 0], [1, 1, 0]], atol=1e-6
+    )
+    logs = preprocess_ultra({"train": raw}, logarithm=True)["train"]
+    # log10(1, 10, 100) = 0, 1, 2; and log10(6) / log10(11) half-way up the second column.
+    middle = 2 * np.log10(6) / np.log10(11) - 1
+    np.testing.assert_allclose(logs.features, [[-1, -1, 0], [0, middle, 0], [1, 1, 0]], atol=1e-6)
+    assert logs.features.dtype == np.float32
+    # The input is untouched.
+    assert raw.features[2].tolist() == [99, 5, 3]
+
+
+def test_preprocess_ultra_with_nothing_left():
+    with pytest.raises(InputError, match="no query has two documents, one of them relevant"):
+        preprocess_ultra({"train": ragged([1], [0, 0])})

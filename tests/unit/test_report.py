@@ -12,8 +12,7 @@ from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from twotowers.errors import InputError
 
 PROVENANCE = {
-    "dataset": "mslr30k",
-    "stand_in": True,
+    "datasets": {"mslr30k": True},
     "scale": "smoke",
     "seeds": [2021],
     "version": "abc",
@@ -147,7 +146,7 @@ def test_a_table_without_keys_is_refused():
 def test_every_string_is_escaped(tmp_path, item, paper):
     rows = table().assign(setting=[HOSTILE, "b", HOSTILE, HOSTILE, "b", HOSTILE])
     rows = rows.rename(columns={"temperature": HOSTILE})
-    hostile = {**PROVENANCE, "dataset": HOSTILE, "version": HOSTILE, "scale": HOSTILE}
+    hostile = {**PROVENANCE, "datasets": {HOSTILE: True}, "version": HOSTILE, "scale": HOSTILE}
     words = dict.fromkeys(report.CLAIM_COLUMNS, HOSTILE)
     items = [
         replace(
@@ -211,7 +210,7 @@ def test_the_page_counts_verdicts_and_states_where_numbers_come_from(tmp_path, i
 
 
 def test_real_data_is_not_called_a_stand_in(tmp_path, item, paper):
-    real = {**PROVENANCE, "stand_in": False}
+    real = {**PROVENANCE, "datasets": {"mslr30k": False}}
     page = build(tmp_path, replace(paper, items=[replace(item, provenance=real)], provenance=real))
     assert "<strong" not in page
     assert "real data" in page
@@ -226,7 +225,7 @@ def test_the_same_inputs_give_the_same_page(tmp_path, paper):
     [
         ({"claims": [claim(verdict="confirmed")]}, "'confirmed' is no verdict"),
         ({"claims": [{"claim": "1", "verdict": REPRODUCED}]}, "no 'paper', 'item'"),
-        ({"provenance": {"dataset": "mslr30k"}}, "provenance: no 'stand_in'"),
+        ({"provenance": {"datasets": {}}}, "provenance: no 'scale'"),
         ({"name": "fig 1"}, "'fig 1' cannot be a link's target"),
         ({"kind": "drawing"}, "'drawing' is no kind of item"),
         ({"files": {"csv": "fig1.csv"}}, "files: no 'svg'"),

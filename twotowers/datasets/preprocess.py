@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from twotowers.errors import InputError, check_range
@@ -109,6 +111,61 @@ def preprocess(rankings: Rankings, *, top: int = 25, label_max: float = 4) -> Ra
         kept.features[block] = signed_log1p(kept.features[block])
     label = rescale_labels(kept.label, label_max)
     return Rankings(kept.query, kept.document, label, kept.features)
+
+
+def preprocess_ultra(
+    splits: Mapping[str, Rankings], *, logarithm: bool = False
+) -> dict[str, Rankings]:
+    """Prepare a data set as the ULTRA framework does, which Chen et al. (2024) used.
+
+    Lists of fewer than two documents and queries without a relevant document are dropped,
+    from every split. Then each column is brought to [-1, 1] by its lowest and highest value
+    over all splits; a column that never varies becomes 0. Labels and list lengths stay.
+
+    The framework announces the removal of irrelevant queries for validation and test only,
+    but its scripts remove them from the training split as well, and the paper's counts of
+    queries (Table 3) and nodes (Table 4) agree with the latter. The published scripts map an
+    entry that is left out of a sparse file to 0, in the middle of the range; here it is a 0
+    like any other.
+
+    Args:
+        splits: Raw rankings by split; all of the same width.
+        logarithm: Replace a column's distance x from its lowest value by log10(x + 1) first,
+            as for Istella-S, whose columns span many orders of magnitude.
+
+    Returns:
+        The splits by the same names, features in [-1, 1].
+
+    Raises:
+        InputError: a split has no query, or keeps none.
+    """
+    kept = {name: rankings.take(_ultra_rows(rankings)) for name, rankings in splits.items()}
+    low = np.min([rankings.features.min(0) for rankings in kept.values()], axis=0)
+    span = np.max([rankings.features.max(0) for rankings in kept.values()], axis=0) - low
+    if logarithm:
+        span = np.log10(span + 1)
+    varies = span > 0
+    span = np.where(varies, span, 1)
+    for rankings in kept.values():
+        for start in range(0, len(rankings.features), BLOCK_ROWS):
+            block = rankings.features[start : start + BLOCK_ROWS]
+            block -= low
+            if logarithm:
+                np.log10(block + 1, out=block)
+            block *= 2 / span
+            block -= varies
+    return kept
+
+
+def _ultra_rows(rankings: Rankings) -> np.ndarray:
+    """[rows] bool: the row's query has two documents at least, and a label above 0."""
+    offsets, query = _query_numbers(rankings)
+    kept = _relevant_rows(rankings) & (np.diff(offsets) > 1)[query]
+    if not kept.any():
+        raise InputError(
+            "no query has two documents, one of them relevant", field="rankings", expected="one"
+        )
+    return kept
 
 
 def _top_rows(rankings: Rankings, top: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from twotowers import SPLITS
+from twotowers import LOG, SPLITS
 from twotowers.errors import InputError, check_range, nearest
 
 TABLE = Path(__file__).with_name("sources.yaml")
@@ -19,6 +19,8 @@ TABLE = Path(__file__).with_name("sources.yaml")
 WIDEST = 100_000
 """The widest table of features: one corrupt index must not ask for terabytes."""
 ACCESS = ("public", "manual", "gated", "local")
+FORMATS = {"letor": SPLITS, "tiangong": (LOG,), "yandex": (LOG,)}
+"""The format of a data set's files, and the parts that it comes in."""
 DECLARED_IN_CONFIG = ("name", "width", "label_max", "splits")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -37,10 +39,12 @@ class Source:
         access: "public" (can be fetched), "manual" (a person downloads it), "gated" (its
             owner must be asked), or "local" (declared in the configuration).
         how: How to get it, in prose.
-        width: Number of features, 1 or more.
-        label_max: The highest label, above 0; labels start at 0.
-        splits: Path of the train, validation and test file below the user's folder.
-        files_sha256: Of the file of each split; None where not known.
+        splits: Path of the file of each part below the user's folder: the train, validation
+            and test split, or the log.
+        files_sha256: Of these files; None where not known.
+        format: "letor", or the name of a click log's own.
+        width: Number of features, 1 or more; None for a click log.
+        label_max: The highest label, above 0; labels start at 0. None for a click log.
 
     Raises:
         InputError: naming the source, the field and the value that is not allowed.
@@ -54,10 +58,11 @@ class Source:
     licence: str
     access: str
     how: str
-    width: int
-    label_max: float
     splits: Mapping[str, str]
     files_sha256: Mapping[str, str | None]
+    format: str = "letor"
+    width: int | None = None
+    label_max: float | None = None
 
     def __post_init__(self):
         where = f"data source {self.name!r}"
@@ -67,13 +72,15 @@ class Source:
         if self.access not in ACCESS:
             hint = nearest(str(self.access), ACCESS)
             raise InputError(f"{self.access!r} is unknown", field=f"{where}: access", expected=hint)
-        check_range(self.width, field=f"{where}: width", low=1, high=WIDEST)
-        if not isinstance(self.width, int):
-            raise InputError(f"{self.width!r} is not a whole number", field=f"{where}: width")
-        # float32 holds every whole label below this exactly.
-        check_range(self.label_max, field=f"{where}: label_max", low=1, high=2**24)
-        _check_keys(self.splits, SPLITS, f"{where}: splits")
-        _check_keys(self.files_sha256, SPLITS, f"{where}: files_sha256")
+        if self.format not in FORMATS:
+            hint = nearest(str(self.format), FORMATS)
+            raise InputError(f"{self.format!r} is unknown", field=f"{where}: format", expected=hint)
+        if self.format == "letor":
+            check_range(self.width, field=f"{where}: width", low=1, high=WIDEST, whole=True)
+            # float32 holds every whole label below this exactly.
+            check_range(self.label_max, field=f"{where}: label_max", low=1, high=2**24)
+        _check_keys(self.splits, FORMATS[self.format], f"{where}: splits")
+        _check_keys(self.files_sha256, FORMATS[self.format], f"{where}: files_sha256")
         for split, path in self.splits.items():
             _check_path(path, f"{where}: splits: {split}")
         for field, checksum in {"sha256": self.sha256, **self.files_sha256}.items():
@@ -95,7 +102,7 @@ def load_sources() -> dict[str, Source]:
     names = [field.name for field in fields(Source)]
     sources = {}
     for name, entry in yaml.safe_load(TABLE.read_text(encoding="utf-8")).items():
-        entry = {"name": name, **entry}
+        entry = {"name": name, "format": "letor", "width": None, "label_max": None, **entry}
         _check_keys(entry, names, f"data source {name!r}", path=TABLE)
         sources[name] = Source(**entry)
     return sources

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from twotowers import SPLITS
+from twotowers.datasets import standin_vectors
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.rankings import Rankings
 
-NAMES = ("mslr30k",)
+NAMES = ("mslr30k", *standin_vectors.NAMES)
 
 # Queries are drawn in blocks with a random stream each: a block is small enough to stay in the
 # processor's cache, and the first n queries do not depend on how many are asked for.
@@ -81,14 +82,16 @@ def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
     however many are asked for. All splits come from one population.
 
     Args:
-        name: the real data set that is stood in for: "mslr30k".
+        name: the real data set that is stood in for: "mslr30k", "yahoo" or "istella_s".
         split: "train", "validation" or "test".
-        queries: number of queries, 1 to 1,000,000; about 120 documents each.
+        queries: number of queries, 1 to 1,000,000; about 120 documents each in "mslr30k", 24
+            and 26 in the other two.
         seed: seed of the draw, 0 or larger.
 
     Returns:
-        Rankings with features [rows, 136] in the column order of MSLR-WEB30K, labels 0 to 4,
-        query ids from 1 (train), 1,000,001 (validation) or 2,000,001 (test).
+        Rankings with features [rows, 136] in the column order of MSLR-WEB30K, or [rows, 50] of
+        no real set's order (see `standin_vectors`), labels 0 to 4, query ids from 1 (train),
+        1,000,001 (validation) or 2,000,001 (test).
 
     Raises:
         InputError: an unknown name or split, or a number out of range or not whole.
@@ -104,6 +107,20 @@ def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
             raise InputError(f"{value!r} is not a whole number", field=field)
 
     part = SPLITS.index(split)
+    draw = standin_vectors.draw if name in standin_vectors.NAMES else _draw
+    kept, label, features = draw(name, part, queries=queries, seed=seed)
+    ids = part * QUERIES_PER_SPLIT + 1 + np.arange(queries, dtype=np.int64)
+    first = np.repeat(np.cumsum(kept) - kept, kept)
+    return Rankings(
+        query=np.repeat(ids, kept),
+        document=(np.arange(len(label)) - first).astype(np.int32),
+        label=label,
+        features=features,
+    )
+
+
+def _draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray, ...]:
+    """[queries] list lengths, [rows] labels and [rows, WIDTH] features of "mslr30k"."""
     streams = [
         np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(part, block)))
         for block in range(-(-queries // BLOCK))
@@ -121,14 +138,7 @@ def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
         features[start:stop] = values[: stop - start]
         label[start:stop] = labels[: stop - start]
         start = stop
-    ids = part * QUERIES_PER_SPLIT + 1 + np.arange(queries, dtype=np.int64)
-    first = np.repeat(np.cumsum(kept) - kept, kept)
-    return Rankings(
-        query=np.repeat(ids, kept),
-        document=(np.arange(rows) - first).astype(np.int32),
-        label=label,
-        features=features,
-    )
+    return kept, label, features
 
 
 def _lengths(rng: np.random.Generator, block: int) -> np.ndarray:

@@ -1,0 +1,29 @@
+"""What users were shown: the first documents of each list, as the initial ranker sorts them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twotowers.errors import InputError
+from twotowers.pairwise import rank
+from twotowers.policies import read_policy
+from twotowers.rankings import Rankings, read_rankings
+
+
+def displayed(rankings, policy, split: str, *, top: int) -> Rankings:
+    """The first `top` documents of every query of a split, in the order shown.
+
+    Args:
+        rankings: the split's parquet file.
+        policy: the ranker's parquet file.
+        split: which split of the policy.
+        top: documents on a result page.
+
+    Raises:
+        InputError: the files do not belong together.
+    """
+    lists = read_rankings(rankings)
+    scored = read_policy(policy, split)
+    if not np.array_equal(lists.query, scored.pairs.query):
+        raise InputError("its queries are not those of the policy", path=rankings, field="query")
+    return rank(lists, scored.score, top=top)

@@ -1,0 +1,63 @@
+"""The identifiability check on a click log without simulation (ours, not the paper's).
+
+Positions are the only bias factors; documents are told apart within a query. How thin could the
+log be before its position bias were no longer identified?
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from twotowers.identifiability import factor_components
+from twotowers.intervention import node_intervention
+from twotowers.merging import node_merging
+from twotowers.randomness import stream
+
+
+def run(inputs, *, seed: int, name: str, shares: list[float], draws: int) -> pd.DataFrame:
+    """Pairs of positions that documents link, components, and what a repair would take.
+
+    Args:
+        inputs: the log.
+        seed: draws which documents are kept.
+        name: of the log; becomes a column.
+        shares: shares of the query-document pairs that are kept.
+        draws: how often for each share.
+    """
+    log = pq.read_table(inputs.log, columns=["query", "document", "position", "impressions"])
+    columns = {column: log[column].to_numpy() for column in log.column_names}
+    pairs = np.stack([columns["query"], columns["document"]], axis=1)
+    document = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+    position = columns["position"] - 1
+    positions = position.max() + 1
+    # How many swaps are needed does not depend on what they cost.
+    alike = np.ones(document.max() + 1), np.ones(positions)
+    values = {
+        "pages": columns["impressions"][position == 0].sum(),
+        "rows": len(position),
+        "documents": document.max() + 1,
+        "components": factor_components(document, position, factors=positions).max() + 1,
+        "merges": len(node_merging(document, position, np.arange(positions)[:, None]).pairs),
+        "interventions": len(node_intervention(document, position, *alike).feature),
+    }
+    rows = [(metric, None, None, None, value) for metric, value in values.items()]
+    seen = np.zeros((positions, document.max() + 1), int)
+    seen[position, document] = 1
+    linked = seen @ seen.T
+    for p, q in zip(*np.triu_indices(positions, 1), strict=True):
+        rows.append(("linked_pairs", p + 1, q + 1, None, linked[p, q]))
+    for share in shares:
+        rng = stream("thinned log", seed, share)
+        drawn = [connected(document, position, share, positions, rng) for _ in range(draws)]
+        rows.append(("connected_share", None, None, share, np.mean(drawn)))
+    frame = pd.DataFrame(rows, columns=["metric", "position", "other", "share", "value"])
+    kinds = {"other": "Int64", "share": float, "value": float}
+    return frame.astype(kinds).assign(method="graph", log=name)
+
+
+def connected(document, position, share: float, positions: int, rng) -> bool:
+    """Is the graph connected when only a share of the query-document pairs is logged?"""
+    kept = (rng.random(document.max() + 1) < share)[document]
+    return factor_components(document[kept], position[kept], factors=positions).max() == 0

@@ -1,0 +1,137 @@
+"""Context bias of Chen et al. (2024), against loops and the formulas of Appendix C.2."""
+
+import numpy as np
+import pytest
+
+from papers.chen2024.contexts import (
+    EXAMINATION,
+    POSITIONS,
+    WEIGHTS,
+    assign_contexts,
+    bias_features,
+    context_vectors,
+    examination,
+    relevance,
+    vector_ids,
+)
+from twotowers.errors import InputError
+from twotowers.rankings import Rankings
+
+
+def lists(*lengths) -> Rankings:
+    """Lists of random vectors, of which the first two lists share their first document."""
+    rows = sum(lengths)
+    features = np.random.default_rng(1).normal(size=(rows, 4)).astype(np.float32)
+    features[lengths[0]] = features[0]
+    return Rankings(
+        query=np.repeat(np.arange(len(lengths)), lengths),
+        document=np.concatenate([np.arange(n) for n in lengths]).astype(np.int32),
+        label=np.zeros(rows, np.float32),
+        features=features,
+    )
+
+
+def test_rows_name_vector_factor_and_list():
+    shown = assign_contexts(lists(10, 3, 7), 50, seed=0)
+    assert shown.list.tolist() == [0] * 10 + [1] * 3 + [2] * 7
+    position = shown.factor % POSITIONS
+    assert position.tolist() == [*range(10), *range(3), *range(7)]
+    assert (shown.padding % POSITIONS).tolist() == [*range(3, 10), *range(7, 10)]
+    assert shown.factor.min() >= 0
+    assert shown.factor.max() < 50 * POSITIONS
+    # 20 rows, of which two are the same document.
+    assert len(np.unique(shown.feature)) == 19
+    assert shown.feature[10] == shown.feature[0]
+
+
+def test_padding_is_one_more_vector():
+    shown = assign_contexts(lists(10, 3, 7), 50, seed=0)
+    feature, factor = shown.padded()
+    assert feature[:20].tolist() == shown.feature.tolist()
+    assert set(feature[20:]) == {19}
+    assert factor[20:].tolist() == shown.padding.tolist()
+    assert len(feature) == len(factor) == 30
+
+
+def test_one_context_leaves_the_positions():
+    shown = assign_contexts(lists(4, 10), 1, seed=9)
+    assert shown.factor.tolist() == [*range(4), *range(10)]
+
+
+def test_a_place_has_its_context_however_long_the_list_is():
+    short, long = (assign_contexts(lists(n, 10), 5000, seed=3).factor for n in (4, 10))
+    assert short[:4].tolist() == long[:4].tolist()
+    assert short[4:].tolist() == long[10:].tolist()
+
+
+def test_contexts_are_uniform():
+    data = Rankings(
+        np.repeat(np.arange(4000), 10),
+        np.tile(np.arange(10, dtype=np.int32), 4000),
+        np.zeros(40_000, np.float32),
+        np.zeros((40_000, 1), np.float32),
+    )
+    counts = np.bincount(assign_contexts(data, 8, seed=0).factor, minlength=80)
+    # Binomial, 4000 draws of chance 1/8: five standard deviations.
+    assert np.abs(counts - 500).max() < 5 * np.sqrt(4000 / 8 * 7 / 8)
+
+
+def test_identical_vectors_share_an_id():
+    features = np.array([[1, 2], [0, 3], [1, 2], [1, 3], [-0.0, 3]], np.float32)
+    ids = vector_ids(features)
+    equal = (features[:, None] == features).all(-1)
+    np.testing.assert_array_equal(ids[:, None] == ids, equal)
+    assert sorted(set(ids)) == [0, 1, 2]
+
+
+def test_examination_follows_the_formula():
+    vectors = context_vectors(30, seed=4)
+    # The third context's exponent is cut at 0: everything is examined.
+    vectors[2] = -10 * np.sign(WEIGHTS)
+    chance = examination(vectors)
+    for context in range(30):
+        exponent = max(sum(WEIGHTS * vectors[context]) + 1, 0)
+        for position in range(10):
+            expected = EXAMINATION[position] ** exponent
+            assert chance[context * 10 + position] == pytest.approx(expected)
+    assert (chance[20:30] == 1).all()
+    np.testing.assert_allclose(examination(np.zeros((1, 10))), EXAMINATION)
+
+
+def test_context_vectors_are_normal_with_the_published_deviation():
+    vectors = context_vectors(5000, seed=0)
+    assert vectors.shape == (5000, 10)
+    # Standard errors: of a mean sd / sqrt(n), of a deviation sd / sqrt(2 n).
+    assert vectors.mean() == pytest.approx(0, abs=5 * 0.35 / 50_000**0.5)
+    assert vectors.std() == pytest.approx(0.35, abs=5 * 0.35 / 100_000**0.5)
+    np.testing.assert_array_equal(vectors, context_vectors(5000, seed=0))
+
+
+def test_bias_features_are_the_context_and_ten_times_the_position():
+    vectors = context_vectors(3, seed=0)
+    table = bias_features(vectors)
+    assert table.shape == (30, 11)
+    for factor, row in enumerate(table):
+        np.testing.assert_array_equal(row[:10], vectors[factor // 10])
+        assert row[10] == 10 * (factor % 10)
+
+
+def test_relevance_by_label():
+    assert relevance(np.array([4, 0, 2, 3, 1], np.float32)).tolist() == [1, 0.1, 0.28, 0.52, 0.16]
+
+
+@pytest.mark.parametrize("label", [-1, 5, 0.5, np.nan])
+def test_no_such_label(label):
+    with pytest.raises(InputError, match=r"label: .* is no label"):
+        relevance(np.array([0, label]))
+
+
+@pytest.mark.parametrize("contexts", [0, 2.5, True])
+def test_contexts_out_of_range(contexts):
+    with pytest.raises(InputError, match=r"contexts: .* is out of range"):
+        assign_contexts(lists(3, 3), contexts, seed=0)
+
+
+def test_lists_too_long():
+    with pytest.raises(InputError, match="a list has 11 documents"):
+        assign_contexts(lists(11, 3), 5, seed=0)

@@ -1,0 +1,161 @@
+"""Chen et al. (2024): the fully synthetic lists, and the authors' own."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from papers.chen2024.lists import (
+    EDGES,
+    EXCHANGED,
+    LABEL_DRIFT,
+    LABEL_SHARES,
+    QUERIES,
+    RELEVANCE,
+    generate,
+    label_shares,
+    read_lists,
+)
+from twotowers.errors import InputError
+from twotowers.identifiability import factor_components
+
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+AUTHORS = DATA / "chen2024_k2"
+needs_authors = pytest.mark.skipif(not AUTHORS.exists(), reason=f"{AUTHORS} is absent")
+
+
+def components(lists) -> np.ndarray:
+    positions = lists.documents.shape[1]
+    factor = np.tile(np.arange(positions), len(lists.documents))
+    return factor_components(lists.documents.ravel(), factor, factors=positions)
+
+
+def exchanged(lists) -> Counter:
+    """How many documents of each block of 1,000 are shown at which other position."""
+    return Counter(
+        {
+            (block, position): count
+            for position, column in enumerate(lists.documents.T)
+            for block, count in enumerate(np.bincount(np.unique(column) // 1000, minlength=10))
+            if block != position and count
+        }
+    )
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_number_of_components_and_their_positions(k):
+    found = components(generate(k, seed=0))
+    assert found.max() + 1 == k
+    for a, b in EDGES[k]:
+        assert found[a] == found[b]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_structure(k):
+    lists = generate(k, seed=0)
+    assert lists.documents.shape == (QUERIES, 10) == (1150, 10)
+    assert lists.labels.shape == (10_000,)
+    for position, column in enumerate(lists.documents.T):
+        own = np.arange(1000 * position, 1000 * (position + 1))
+        assert np.isin(own, column).all()
+    # Fifty each way over every edge; a double edge may draw the same document twice.
+    edges = Counter(edge for a, b in EDGES[k] for edge in ((a, b), (b, a)))
+    found = exchanged(lists)
+    assert found.keys() == edges.keys()
+    for edge, times in edges.items():
+        if times == 1:
+            assert found[edge] == EXCHANGED
+        else:
+            assert EXCHANGED < found[edge] <= times * EXCHANGED
+
+
+def test_labels_have_their_shares():
+    assert label_shares().sum(1) == pytest.approx(np.ones(10))
+    labels = np.stack([generate(1, seed=seed).labels.reshape(10, 1000) for seed in range(20)])
+    found = (labels[..., None] == np.arange(5)).mean((0, 2))
+    deviation = np.sqrt(label_shares() * (1 - label_shares()) / 20_000)
+    assert (np.abs(found - label_shares()) < 4 * deviation).all()
+
+
+def test_same_seed_same_lists_and_another_seed_others():
+    first, again, other = (generate(2, seed=seed) for seed in (1, 1, 2))
+    assert (first.documents == again.documents).all()
+    assert (first.labels == again.labels).all()
+    assert (first.documents != other.documents).mean() > 0.9
+
+
+def test_relevance_of_the_labels():
+    # Eq. C.1 with fractions written out; y_max = 5 would be the first to reach 1.
+    np.testing.assert_allclose(RELEVANCE, [0.1 + 0.9 * n / 31 for n in (0, 1, 3, 7, 15)])
+
+
+@pytest.mark.parametrize("k", [0, 5, 2.0])
+def test_no_other_number_of_components(k):
+    with pytest.raises(InputError, match=r"components.*\[1, 4\]"):
+        generate(k, seed=0)
+
+
+@needs_authors
+def test_ours_are_made_as_the_authors_were():
+    lists = read_lists(AUTHORS)
+    assert components(lists).tolist() == [0] * 4 + [1] * 6
+    assert exchanged(lists) == exchanged(generate(2, seed=0))
+    # As many documents are repeated at a position, to a few standard deviations.
+    for column, ours in zip(lists.documents.T, generate(2, seed=0).documents.T, strict=True):
+        singles = [(np.bincount(shown) == 1).sum() for shown in (column, ours)]
+        assert np.diff(singles) == pytest.approx(0, abs=15)
+    shares = np.bincount(lists.labels) / 10_000
+    np.testing.assert_allclose(LABEL_SHARES, shares, atol=6e-4)
+    by_position = (lists.labels.reshape(10, -1)[..., None] == np.arange(5)).mean(1)
+    slopes = np.polyfit(np.arange(10), by_position, 1)[0]
+    np.testing.assert_allclose(LABEL_DRIFT, slopes, atol=6e-5)
+
+
+@needs_authors
+def test_the_authors_intervention_swaps_two_documents_of_one_query():
+    plain, swapped = read_lists(AUTHORS), read_lists(f"{AUTHORS}_node_intervention")
+    assert (swapped.documents[:-1] == plain.documents).all()
+    assert (swapped.labels == plain.labels).all()
+    changed = swapped.documents[-1] != plain.documents[444]
+    assert np.flatnonzero(changed).tolist() == [0, 4]
+    assert swapped.documents[-1, [0, 4]].tolist() == plain.documents[444, [4, 0]].tolist()
+    assert components(swapped).max() == 0
+
+
+def write(folder, init_list="0 0 1\n1 1 2\n", labels="0 4 0\n1 0 3\n"):
+    (folder / "train.init_list").write_text(init_list)
+    (folder / "train.labels").write_text(labels)
+    return folder
+
+
+def test_reading(tmp_path):
+    lists = read_lists(write(tmp_path))
+    assert lists.documents.tolist() == [[0, 1], [1, 2]]
+    assert lists.labels.tolist() == [4, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"labels": "0 4 0\n1 0 5\n"}, r"train\.labels:2: the label is 5 \(expected 0 to 4\)"),
+        ({"labels": "0 4 0\n1 2 3\n"}, r"train\.labels:1: document 1 has label 0 \(expected 2"),
+        ({"labels": "0 4 0\n2 0 3\n"}, r"train\.labels:2: the query is 2 \(expected 1"),
+        ({"labels": "0 4 0\n"}, r"train\.labels: has 1 lines of 2 labels \(expected 2 of 2"),
+        ({"labels": "0 4 -1\n1 0 3\n"}, r"train\.labels:1: found '-1' \(expected whole"),
+        ({"init_list": "0 0 1\n1 1\n"}, r"train\.init_list:2: has 2 numbers \(expected 3"),
+        ({"init_list": "0\n"}, r"train\.init_list:1: has 1 numbers \(expected a query"),
+        ({"init_list": "0 0 1\n1 1 3\n"}, r"document 2 is in no list"),
+        ({"init_list": ""}, r"train\.init_list: the file is empty"),
+    ],
+)
+def test_bad_files(tmp_path, files, message):
+    with pytest.raises(InputError, match=message):
+        read_lists(write(tmp_path, **files))
+
+
+def test_missing_file(tmp_path):
+    write(tmp_path)
+    (tmp_path / "train.labels").unlink()
+    with pytest.raises(InputError, match=r"train\.labels: the file is missing"):
+        read_lists(tmp_path)

@@ -1,0 +1,246 @@
+"""The tool that tests a click log of any columns, and its messages."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from twotowers.diagnosis import check_log
+from twotowers.errors import InputError
+from twotowers.identify import main, read_log
+
+PAIR = ["query", "document"]
+
+
+def log(rows, **columns):
+    """A log of (query, document, position)."""
+    return pd.DataFrame(rows, columns=[*PAIR, "position"]).assign(**columns)
+
+
+# Positions 1 to 3 share document 0, positions 4 and 5 document 9.
+APART = [(7, 0, 1), (7, 0, 2), (7, 0, 3), (7, 1, 3), (7, 9, 4), (7, 9, 5)]
+JOINED = [*APART, (7, 1, 4)]
+
+
+def check(table, **options):
+    return check_log(table, feature=PAIR, bias=["position"], **options)
+
+
+def write(path, rows, **columns):
+    table = log(rows, **columns)
+    if path.suffix == ".csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_parquet(path)
+    return str(path)
+
+
+def command(path, *options):
+    return main([path, "--feature", *PAIR, "--bias", "position", *options])
+
+
+def test_a_log_that_falls_apart():
+    report = check(log(APART))
+    assert (report.rows, len(report.features), len(report.factors)) == (6, 3, 5)
+    assert report.component.tolist() == [0, 0, 0, 1, 1]
+    assert not report.identified
+    # The nearest positions, numbered from 0.
+    assert report.merging.pairs.tolist() == [[2, 3]]
+    assert report.merging.total == 1
+    swapped = report.intervention
+    component = report.component
+    assert component[swapped.source[0]] != component[swapped.target[0]]
+
+
+def test_a_connected_log_is_left_alone():
+    for repair in (None, "merge", "intervene"):
+        report = check(log(JOINED), repair=repair)
+        assert report.identified
+        assert report.merging is report.intervention is None
+
+
+def test_a_query_is_part_of_the_feature_only_if_named():
+    table = log([(1, 0, 1), (2, 0, 2)])
+    assert not check(table).identified
+    assert check_log(table, feature=["document"], bias=["position"]).identified
+
+
+def test_rows_never_shown_do_not_count():
+    table = log(JOINED, impressions=[9] * 6 + [0], clicks=0)
+    assert check(table).rows == 6
+    assert not check(table).identified
+
+
+def test_swaps_go_by_click_rates():
+    """The most clicked document of one side, from and to the most clicked position of each."""
+    rows = [(1, 0, 1), (1, 0, 2), (1, 1, 2), (1, 2, 3), (1, 2, 4)]
+    table = log(rows, impressions=100, clicks=[30, 10, 5, 10, 20])
+    report = check(table, repair="intervene")
+    swap = report.intervention
+    assert report.merging is None
+    assert report.features.iloc[swap.feature[0]].tolist() == [1, 0]
+    assert report.factors["position"].iloc[[swap.source[0], swap.target[0]]].tolist() == [1, 4]
+    relevance, first, last = 40.5 / 201, 30.5 / 101, 20.5 / 101
+    assert swap.total == pytest.approx(1 / (relevance * first) + 1 / (relevance * last) - 2)
+
+
+def test_any_bias_factor():
+    """Devices never share a document; they can be merged where something says how near."""
+    rows = log([(1, 0, 1), (1, 0, 2), (1, 1, 1), (1, 1, 2)], device=["a", "a", "b", "b"])
+    rows["width"] = rows["device"].map({"a": 3.0, "b": 7.0})
+    bias = ["position", "device"]
+    report = check_log(rows, feature=PAIR, bias=bias)
+    assert report.sizes.tolist() == [2, 2]
+    assert report.merging is None
+    report = check_log(
+        rows, feature=PAIR, bias=bias, bias_features=["position", "width"], repair="merge"
+    )
+    assert report.intervention is None
+    assert report.merging.total == 4
+    names = report.factors.iloc[report.merging.pairs[0]]
+    assert names["device"].tolist() == ["a", "b"]
+    assert names["position"].nunique() == 1
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_the_command_tells_what_it_found(tmp_path, capsys, suffix):
+    path = write(tmp_path / f"log{suffix}", APART, note="not read")
+    assert command(path) == 1
+    out = capsys.readouterr().out
+    assert out.splitlines()[:5] == [
+        "6 rows, 3 feature vectors, 5 bias factors",
+        "components: 2 (bias factors in each: 3, 2)",
+        "  1: position=1, position=2, position=3",
+        "  2: position=4, position=5",
+        "verdict: not identified",
+    ]
+    assert "  position=3 and position=4 (distance 1)" in out
+    assert "would swap 1 feature vectors, for example:" in out
+    assert "cost" not in out
+    assert list(read_log(path, ["position"])) == ["position"]
+
+
+def test_the_command_asked_to_repair_what_is_whole(tmp_path, capsys):
+    path = write(tmp_path / "log.csv", JOINED)
+    before = (tmp_path / "log.csv").read_bytes()
+    assert command(path, "--repair", "merge") == 0
+    out = capsys.readouterr().out
+    assert "verdict: identified up to one constant" in out
+    assert "nothing to merge: the log is connected already and stays as it is" in out
+    assert (tmp_path / "log.csv").read_bytes() == before
+    assert command(path) == 0
+    assert "nothing to" not in capsys.readouterr().out
+
+
+def test_the_command_knows_costs_where_there_are_clicks(tmp_path, capsys):
+    path = write(tmp_path / "log.csv", [(1, 0, 1), (1, 1, 2)], impressions=9, clicks=[9, 4])
+    assert command(path, "--repair", "intervene") == 1
+    # The first document, seen first with a click rate of 9.5 / 10, to a position with 4.5 / 10.
+    cost = 1 / 0.95**2 + 1 / (0.95 * 0.45) - 2
+    out = capsys.readouterr().out
+    assert f"1 feature vectors, at a total cost of {cost:.6g}:" in out
+    assert f"query=1 document=0 from position=1 to position=2 (cost {cost:.4g})" in out
+
+
+def test_many_repairs_are_counted(tmp_path, capsys):
+    fixed = [(1, number, number + 1) for number in range(50)]
+    assert command(write(tmp_path / "log.csv", fixed), "--repair", "merge") == 1
+    out = capsys.readouterr().out
+    assert "components: 50" in out
+    assert "and 30 more)" in out
+    assert "49 pairs of bias factors as one, at a total distance of 49:" in out
+    assert out.splitlines()[-1] == "  and 29 more"
+
+
+def test_it_runs_as_a_module(tmp_path):
+    path = write(tmp_path / "log.csv", APART)
+    arguments = [path, "--feature", "document", "--bias", "positon"]
+    done = subprocess.run(
+        [sys.executable, "-m", "twotowers.identify", *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "did you mean 'position'?" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["querry", "document", "position", "width"])
+def test_an_absent_column_is_named_with_the_nearest(tmp_path, name):
+    options = {"feature": ["querry"], "bias": ["position"], "bias_features": ["width"]}
+    table = log(APART).rename(columns={"query": "querry"}).assign(width=1.0)
+    table = table.rename(columns={name: f"{name}2"})
+    if name == "document":
+        options["feature"] = PAIR[1:]
+    with pytest.raises(InputError, match=f"{name}: no such column .*did you mean '{name}2'"):
+        check_log(table, **options)
+
+
+@pytest.mark.parametrize(
+    ("position", "found"),
+    [
+        ([0, 1, 2, 3, 4, 5], "the lowest is 0"),
+        ([1, 2, 3, 3.5, 4, 5], "not all are integers"),
+        (list("abcdef"), "not all are integers"),
+    ],
+)
+def test_positions_are_integers_from_1(position, found):
+    with pytest.raises(InputError, match=rf"position: {found} \(expected integers from 1\)"):
+        check(log(APART, position=position))
+
+
+def test_whole_positions_stored_as_floats_will_do():
+    table = log(APART)
+    assert check(table.astype({"position": float})).component.tolist() == [0, 0, 0, 1, 1]
+
+
+def test_clicks_above_impressions():
+    table = log(APART, impressions=5, clicks=[0, 1, 5, 6, 0, 9])
+    with pytest.raises(InputError, match="clicks: 6 clicks on 5 impressions in row 4"):
+        check(table, path="some.csv")
+
+
+@pytest.mark.parametrize("bad", [-1, np.nan])
+def test_counts_are_counts(bad):
+    with pytest.raises(InputError, match="impressions: not all are counts"):
+        check(log(APART, impressions=[1, 1, 1, 1, 1, bad]))
+
+
+@pytest.mark.parametrize("table", [log([]), log(APART, impressions=0)])
+def test_an_empty_log(table):
+    with pytest.raises(InputError, match="the log is empty"):
+        check(table)
+
+
+def test_missing_values():
+    table = log(APART).astype({"document": float})
+    table.loc[2, "document"] = np.nan
+    with pytest.raises(InputError, match="document: missing in 1 rows"):
+        check(table)
+
+
+def test_merging_needs_numbers(tmp_path, capsys):
+    table = log(APART, device=list("aaabbb"))
+    options = {"feature": PAIR, "bias": ["position", "device"], "repair": "merge"}
+    with pytest.raises(InputError, match="device: not numeric"):
+        check_log(table, **options)
+    with pytest.raises(InputError, match="device: not numeric"):
+        check_log(table, **options, bias_features=["device"])
+
+
+def test_bias_features_belong_to_bias_factors():
+    table = log(APART, width=[1, 1, 2, 3, 1, 1])
+    with pytest.raises(InputError, match="width: differs between rows of one bias factor"):
+        check(table, bias_features=["width"])
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_log(tmp_path / "none.csv", ["position"])
+    for name, message in (
+        ("log.txt", "unknown format"),
+        ("log.parquet", "cannot be read"),
+        ("log.csv", "cannot be read"),
+    ):
+        (tmp_path / name).write_text("")
+        with pytest.raises(InputError, match=message):
+            read_log(tmp_path / name, ["position"])

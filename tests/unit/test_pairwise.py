@@ -1,0 +1,110 @@
+"""The ranking SVM, against its own problem solved by a general optimiser."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from twotowers.errors import InputError
+from twotowers.pairwise import rank, sample_queries, train_rank_svm
+from twotowers.rankings import Rankings
+
+
+def lists(*labels, features=None, width=3) -> Rankings:
+    """Queries 10, 20, ... with these labels and random or given features."""
+    lengths = [len(query) for query in labels]
+    rows = sum(lengths)
+    if features is None:
+        features = np.random.default_rng(3).normal(size=(rows, width))
+    return Rankings(
+        query=np.repeat(10 * np.arange(1, len(labels) + 1), lengths),
+        document=np.concatenate([np.arange(n) for n in lengths]).astype(np.int32),
+        label=np.array([label for query in labels for label in query], np.float32),
+        features=np.asarray(features, np.float32),
+    )
+
+
+@pytest.mark.parametrize("cost", [0.5, 200.0])
+def test_weights_minimise_the_documented_objective(cost):
+    data = lists([0, 1, 2, 1], [3, 0], [1, 1, 1], [0, 2, 4, 0, 1])
+
+    def objective(weights):
+        loss = 0.0
+        for start, stop in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+            for i in range(start, stop):
+                for j in range(start, stop):
+                    if data.label[i] > data.label[j]:
+                        margin = weights @ (data.features[i] - data.features[j]).astype(float)
+                        loss += max(0, 1 - margin) ** 2
+        return weights @ weights / 2 + cost / 4 * loss
+
+    best = minimize(objective, np.zeros(3), options={"gtol": 1e-8})
+    found = train_rank_svm(data, cost=cost)
+    assert objective(found) <= best.fun * (1 + 1e-4)
+    np.testing.assert_allclose(found, best.x, atol=0.01 * np.abs(best.x).max())
+
+
+def test_one_pair_has_a_closed_form():
+    # Of two documents a distance of 1 apart: w minimises w^2 / 2 + cost (1 - w)^2.
+    data = lists([0, 1], features=[[0], [1]])
+    assert train_rank_svm(data, cost=3) == pytest.approx([2 * 3 / (1 + 2 * 3)], rel=1e-3)
+
+
+def test_documents_of_different_queries_are_not_compared():
+    # Across queries the feature says the opposite of what it says within each.
+    data = lists([0, 1], [3, 4], features=[[10], [11], [0], [1]])
+    assert train_rank_svm(data)[0] > 0
+
+
+@pytest.mark.parametrize("labels", [([1, 1], [2]), ([3],)])
+def test_nothing_to_learn_from(labels):
+    with pytest.raises(InputError, match="no query has two documents of different labels"):
+        train_rank_svm(lists(*labels))
+
+
+@pytest.mark.parametrize("cost", [0, -1, "200"])
+def test_cost_out_of_range(cost):
+    with pytest.raises(InputError, match=r"cost: .* is out of range"):
+        train_rank_svm(lists([0, 1]), cost=cost)
+
+
+def test_rank_sorts_within_queries_and_keeps_the_order_of_ties():
+    data = lists([0, 0, 0], [0, 0], [0, 0, 0, 0])
+    scores = np.array([1, 3, 2, 5, 5, 7, 8, 7, 8])
+    everything = rank(data, scores)
+    assert everything.query.tolist() == data.query.tolist()
+    assert everything.document.tolist() == [1, 2, 0, 0, 1, 1, 3, 0, 2]
+    cut = rank(data, scores, top=2)
+    assert cut.document.tolist() == [1, 2, 0, 1, 1, 3]
+    np.testing.assert_array_equal(cut.features, data.features[[1, 2, 3, 4, 6, 8]])
+
+
+@pytest.mark.parametrize("top", [0, 2.5])
+def test_top_out_of_range(top):
+    with pytest.raises(InputError, match="top"):
+        rank(lists([0, 1]), np.zeros(2), top=top)
+
+
+@pytest.mark.parametrize(("share", "number"), [(0.001, 1), (0.1, 3), (0.5, 17), (1, 35)])
+def test_a_share_of_whole_queries(share, number):
+    data = lists(*[[0, 1, 2]] * 35)
+    sample = sample_queries(data, share, seed=5)
+    assert len(sample.queries) == number
+    assert sample.lengths.tolist() == [3] * number
+    assert sample.queries.tolist() == sorted(sample.queries)
+    again = sample_queries(data, share, seed=5)
+    np.testing.assert_array_equal(sample.queries, again.queries)
+
+
+def test_every_query_is_as_likely_in_the_sample():
+    data = lists(*[[0]] * 10)
+    drawn = [sample_queries(data, 0.3, seed=seed).queries for seed in range(400)]
+    counts = np.bincount(np.concatenate(drawn) // 10, minlength=11)[1:]
+    # Binomial, 400 draws of chance 0.3: five standard deviations.
+    assert np.abs(counts - 120).max() < 5 * np.sqrt(400 * 0.3 * 0.7)
+
+
+def test_sample_out_of_range():
+    with pytest.raises(InputError, match=r"share: 1\.5 is out of range"):
+        sample_queries(lists([0, 1]), 1.5, seed=0)
+    with pytest.raises(InputError, match="there is no query"):
+        sample_queries(lists([0]).take(slice(0)), 0.5, seed=0)

@@ -1,0 +1,311 @@
+"""Intervention and merging against all spanning trees, by brute force."""
+
+from functools import cache
+from itertools import combinations, pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twotowers import merging
+from twotowers.errors import InputError
+from twotowers.identifiability import factor_components
+from twotowers.intervention import intervention_cost, node_intervention, random_intervention
+from twotowers.merging import merge_pairs, node_merging
+from twotowers.randomness import stream
+
+FEATURES, FACTORS = 5, 5
+ROWS = st.lists(
+    st.tuples(st.integers(0, FEATURES - 1), st.integers(0, FACTORS - 1)), min_size=1, max_size=8
+)
+# Few values, so that ties are common; or any.
+ESTIMATE = st.sampled_from([0.1, 0.2, 0.5, 1.0]) | st.floats(0.01, 1)
+
+
+def vectors(length):
+    return st.lists(ESTIMATE, min_size=length, max_size=length).map(np.array)
+
+
+def columns(rows):
+    return np.array(rows).T
+
+
+def cheapest_tree(component, cost) -> float:
+    """Lowest total over all spanning trees of the components; cost(members, members)."""
+    groups = [np.flatnonzero(component == number) for number in range(component.max() + 1)]
+    edges = {(a, b): cost(groups[a], groups[b]) for a, b in combinations(range(len(groups)), 2)}
+    return min(sum(edges[edge] for edge in tree) for tree in spanning_trees(len(groups)))
+
+
+@cache
+def spanning_trees(nodes) -> list:
+    trees = [
+        tree
+        for tree in combinations(combinations(range(nodes), 2), nodes - 1)
+        if merge_pairs(np.array(tree), nodes).max() == 0
+    ]
+    # Cayley's formula.
+    assert len(trees) == max(nodes ** (nodes - 2), 1)
+    return trees
+
+
+def kruskal(component, edges) -> float:
+    """Total of the minimum spanning tree over components; edges (cost, factor, factor) sorted."""
+    group, total = component.copy(), 0.0
+    for cost, one, other in edges:
+        if group[one] != group[other]:
+            group[group == group[one]] = group[other]
+            total += cost
+    return total
+
+
+def swap_cost(rows, relevance, examination):
+    """Eqs. 3 to 6 as printed: the cheapest swap either way, by trying all."""
+
+    def cost(one, other):
+        return min(
+            (
+                intervention_cost(relevance[x], examination[source], examination[target])
+                for here, there in ((one, other), (other, one))
+                for x, source in rows
+                if source in here
+                for target in there
+            ),
+            default=np.inf,
+        )
+
+    return cost
+
+
+def assert_connects(rows, found, factors=FACTORS):
+    """As many swaps as are needed, each of something seen, and all connected by them."""
+    components = factor_components(*columns(rows), factors=factors).max() + 1
+    assert len(found.feature) == len(found.source) == len(found.target) == components - 1
+    assert set(zip(found.feature, found.source, strict=True)) <= set(rows)
+    swapped = [*rows, *zip(found.feature, found.target, strict=True)]
+    assert factor_components(*columns(swapped), factors=factors).max() == 0
+
+
+@given(ROWS, vectors(FEATURES), vectors(FACTORS))
+def test_no_intervention_is_cheaper(rows, relevance, examination):
+    found = node_intervention(*columns(rows), relevance, examination)
+    assert_connects(rows, found)
+    np.testing.assert_allclose(
+        found.cost,
+        [
+            1 / (relevance[x] * examination[s]) + 1 / (relevance[x] * examination[t]) - 2
+            for x, s, t in zip(found.feature, found.source, found.target, strict=True)
+        ],
+    )
+    component = factor_components(*columns(rows), factors=FACTORS)
+    expected = cheapest_tree(component, swap_cost(rows, relevance, examination))
+    assert found.total == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_intervention_is_cheaper_among_many(seed):
+    """Continuous estimates, in which relevant features lie at little examined factors."""
+    rng = stream("test of many swaps", seed)
+    examination = rng.uniform(0.05, 1, 50)
+    factor, feature = rng.integers(50, size=60), rng.permutation(60)
+    relevance = np.empty(60)
+    relevance[feature] = rng.uniform(0.5, 1, 60) * 0.05 / examination[factor] ** rng.uniform(0, 2)
+    found = node_intervention(feature, factor, relevance, examination)
+    rows = list(zip(feature.tolist(), factor.tolist(), strict=True))
+    assert_connects(rows, found, factors=50)
+    component = factor_components(feature, factor, factors=50)
+    edges = sorted(
+        (intervention_cost(relevance[x], examination[source], examination[target]), source, target)
+        for x, source in rows
+        for target in range(50)
+    )
+    assert found.total == pytest.approx(kruskal(component, edges))
+
+
+def test_the_paper_swaps_the_most_relevant_from_first_to_first():
+    """K = 2: positions 1-4 and 5-10 joined by the best document of one at the other's top."""
+    position = np.repeat(np.arange(10), 2)
+    document = np.array([0, 1, 1, 2, 2, 3, 3, 0, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 4])
+    examination = np.array([0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06])
+    relevance = np.full(10, 0.1)
+    relevance[0] = 0.5
+    found = node_intervention(document, position, relevance, examination)
+    assert (found.feature, found.source, found.target) == ([0], [0], [4])
+    assert found.cost == pytest.approx(1 / (0.5 * 0.68) + 1 / (0.5 * 0.28) - 2)
+    # A relevant document of the lower positions that is seen at their top is as good.
+    relevance[[0, 4]] = relevance[[4, 0]]
+    found = node_intervention(document, position, relevance, examination)
+    assert (found.feature, found.source, found.target) == ([4], [4], [0])
+
+
+def test_a_component_may_be_reached_best_from_another_than_the_most_examined():
+    """Component 1 has the relevant document, component 0 the examination: 2 asks 1, not 0."""
+    examination = np.array([1.0, 0.9, 0.8])
+    relevance = np.array([0.01, 1.0, 0.01])
+    found = node_intervention(np.arange(3), np.arange(3), relevance, examination)
+    swaps = set(zip(found.feature, found.source, found.target, strict=True))
+    assert swaps == {(1, 1, 0), (1, 1, 2)}
+
+
+def test_factors_never_seen_are_swapped_to():
+    found = node_intervention(np.array([0]), np.array([2]), np.ones(1), np.array([1.0, 0.5, 0.2]))
+    assert sorted(found.target) == [0, 1]
+    assert found.total == pytest.approx((5 + 1 - 2) + (5 + 2 - 2))
+
+
+@given(ROWS, st.integers(0, 1000))
+def test_random_swaps_connect(rows, seed):
+    relevance, examination = np.full(FEATURES, 0.5), np.full(FACTORS, 0.25)
+    rng = stream("test of swaps", seed)
+    found = random_intervention(*columns(rows), relevance, examination, rng=rng)
+    assert_connects(rows, found)
+    np.testing.assert_allclose(found.cost, 2 / (0.5 * 0.25) - 2)
+
+
+def test_random_swaps_have_the_law_of_uniform_costs():
+    """Against drawing a cost for each of the swaps between three components, and trying all."""
+    # Components {0}, {1, 2} and {3}, and a repeated row, which is no further swap.
+    rows = [(0, 0), (1, 1), (1, 2), (2, 3), (3, 3), (4, 3), (4, 3)]
+    component = np.array([0, 1, 1, 2])
+    swaps = [
+        (x, s, t)
+        for (x, s), t in product(dict.fromkeys(rows), range(4))
+        if component[s] != component[t]
+    ]
+    draws = 2000
+    rng = stream("test of uniform costs")
+    expected, found = (dict.fromkeys(swaps, 0) for _ in range(2))
+    for _ in range(draws):
+        cheapest = {}
+        for swap, _ in sorted(zip(swaps, rng.random(len(swaps)), strict=True), key=lambda e: e[1]):
+            ends = frozenset(component[list(swap[1:])])
+            cheapest.setdefault(ends, swap)
+        for swap in list(cheapest.values())[:2]:
+            expected[swap] += 1
+        one = random_intervention(*columns(rows), np.ones(5), np.ones(4), rng=rng)
+        for swap in zip(one.feature, one.source, one.target, strict=True):
+            found[tuple(int(each) for each in swap)] += 1
+    difference = np.array(list(expected.values())) - np.array(list(found.values()))
+    # Both are binomial: five standard deviations of a difference.
+    deviation = np.sqrt(2 * np.array(list(expected.values())))
+    assert (np.abs(difference) < 5 * deviation).all()
+    assert sum(found.values()) == 2 * draws
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
+def test_estimates_must_be_positive(bad):
+    rows = columns([(0, 0), (1, 1)])
+    good = np.array([0.5, 0.5])
+    with pytest.raises(InputError, match="relevance"):
+        node_intervention(*rows, np.array([0.5, bad]), good)
+    with pytest.raises(InputError, match="examination"):
+        random_intervention(*rows, good, np.array([0.5, bad]), rng=stream("unused"))
+
+
+def test_nothing_can_be_swapped_in_an_empty_log():
+    empty = np.zeros(0, int)
+    with pytest.raises(InputError, match="empty"):
+        node_intervention(empty, empty, np.ones(0), np.ones(2))
+
+
+def distance_cost(points):
+    def cost(one, other):
+        return min(np.linalg.norm(points[a] - points[b]) for a, b in product(one, other))
+
+    return cost
+
+
+@pytest.mark.parametrize("neighbours", [1, 32])
+@given(
+    ROWS,
+    st.lists(
+        st.lists(st.integers(0, 3) | st.floats(-2, 2), min_size=2, max_size=2),
+        min_size=FACTORS,
+        max_size=FACTORS,
+    ),
+)
+def test_no_merging_is_cheaper(neighbours, rows, points):
+    points = np.array(points, float)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "NEIGHBOURS", neighbours)
+        found = node_merging(*columns(rows), points)
+    component = factor_components(*columns(rows), factors=FACTORS)
+    assert len(found.pairs) == len(found.cost) == component.max()
+    np.testing.assert_allclose(
+        found.cost, np.linalg.norm(points[found.pairs[:, 0]] - points[found.pairs[:, 1]], axis=1)
+    )
+    expected = cheapest_tree(component, distance_cost(points))
+    assert found.total == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    feature, factor = columns(rows)
+    assert (
+        factor_components(feature, found.merged[factor], factors=found.merged.max() + 1).max() == 0
+    )
+
+
+@pytest.mark.parametrize("chunk", [3, 1024])
+@pytest.mark.parametrize("joined", [0, 40, 100])
+def test_merging_many_contexts(monkeypatch, joined, chunk):
+    """Contexts x positions as in Appendix C.3, large groups, ties and distances of 0 among them."""
+    monkeypatch.setattr(merging, "NEIGHBOURS", 2)
+    monkeypatch.setattr(merging, "CHUNK", chunk)
+    rng = stream("test of merging", joined)
+    context, position = (each.ravel() for each in np.indices((40, 4)))
+    points = np.column_stack([rng.normal(0, 0.35, (40, 3))[context], 10 * position])
+    points[context == 1] = points[context == 0]
+    feature, factor = rng.integers(0, max(joined // 2, 1), joined), rng.choice(160, joined)
+    component = factor_components(feature, factor, factors=160)
+    found = node_merging(feature, factor, points)
+    assert len(found.pairs) == component.max()
+    edges = sorted(
+        (np.linalg.norm(points[one] - points[other]), one, other)
+        for one, other in combinations(range(160), 2)
+    )
+    assert found.total == pytest.approx(kruskal(component, edges))
+    seen_under = found.merged[factor]
+    assert factor_components(feature, seen_under, factors=found.merged.max() + 1).max() == 0
+
+
+def test_the_papers_positions():
+    """Figure 5: K = 2, 3, 4 merge 4 & 5; 4 & 5, 7 & 8; and 3 & 4, 6 & 7, 8 & 9 (from 1)."""
+    for ends, pairs in (
+        ([4, 10], [[3, 4]]),
+        ([4, 7, 10], [[3, 4], [6, 7]]),
+        ([3, 6, 8, 10], [[2, 3], [5, 6], [7, 8]]),
+    ):
+        position = np.arange(10)
+        found = node_merging(
+            np.searchsorted(ends, position, side="right"), position, 1.0 + position[:, None]
+        )
+        assert sorted(found.pairs.tolist()) == pairs
+        assert found.total == len(pairs)
+        np.testing.assert_array_equal(
+            found.merged, position - np.searchsorted([high for _, high in pairs], position, "right")
+        )
+
+
+def test_pairs_chain():
+    chain = np.array(list(pairwise([1, 4, 2])))
+    assert merge_pairs(chain, 6).tolist() == [0, 1, 1, 2, 1, 3]
+    assert merge_pairs(np.zeros((0, 2), int), 3).tolist() == [0, 1, 2]
+    assert merge_pairs([(0, 3)], 4).tolist() == [0, 1, 2, 0]
+
+
+def test_a_connected_log_needs_nothing():
+    rows = columns([(0, 0), (0, 1)])
+    assert node_merging(*rows, np.arange(2.0)[:, None]).pairs.shape == (0, 2)
+    assert node_merging(*rows, np.arange(2.0)[:, None]).merged.tolist() == [0, 1]
+    for swaps in (
+        node_intervention(*rows, np.ones(1), np.ones(2)),
+        random_intervention(*rows, np.ones(1), np.ones(2), rng=stream("unused")),
+    ):
+        assert len(swaps.feature) == 0
+        assert swaps.total == 0
+
+
+@pytest.mark.parametrize(
+    "bias_features", [np.zeros(2), np.array([["a"], ["b"]]), np.array([[0.0], [np.nan]])]
+)
+def test_bias_features_must_be_numbers(bias_features):
+    with pytest.raises(InputError, match="bias_features"):
+        node_merging(*columns([(0, 0), (1, 1)]), bias_features)

@@ -1,0 +1,121 @@
+"""The stand-ins of click logs: layout, and the figures of the real logs."""
+
+import numpy as np
+import pytest
+
+from twotowers.datasets import standin_logs
+from twotowers.datasets.standin_logs import SESSIONS, YANDEX_CTR, generate_log
+from twotowers.datasets.tiangong import components
+from twotowers.datasets.yandex import seen
+from twotowers.errors import InputError
+from twotowers.randomness import stream
+
+
+@pytest.fixture(scope="module")
+def tiangong():
+    return generate_log("tiangong", seed=0)
+
+
+@pytest.fixture(scope="module")
+def yandex():
+    return generate_log("yandex", seed=0)
+
+
+def by_position(log, column):
+    return np.bincount(log["position"].to_numpy(), log[column].to_numpy())[1:]
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_the_same_seed_gives_the_same_log(name):
+    assert generate_log(name, sessions=50, seed=3).equals(generate_log(name, sessions=50, seed=3))
+    assert not generate_log(name, sessions=50, seed=3).equals(
+        generate_log(name, sessions=50, seed=4)
+    )
+
+
+@pytest.mark.parametrize(("name", "vertical"), [("tiangong", ["v1", "v2"]), ("yandex", [])])
+@pytest.mark.parametrize("sessions", [1, 40])
+def test_layout(name, vertical, sessions):
+    log = generate_log(name, sessions=sessions, seed=0)
+    keys = ["query", "document", "position", *vertical]
+    assert log.column_names == [*keys, "impressions", "clicks"]
+    cells = [tuple(row[key] for key in keys) for row in log.to_pylist()]
+    assert cells == sorted(set(cells))
+    assert (log["clicks"].to_numpy() <= log["impressions"].to_numpy()).all()
+    assert (log["clicks"].to_numpy() >= 0).all()
+    assert seen(log)["sessions"] == sessions
+    assert by_position(log, "impressions").tolist() == [seen(log)["pages"]] * 10
+    # Documents belong to one query, and queries count from 0.
+    pairs = log.group_by(["query", "document"]).aggregate([])
+    assert pairs.num_rows == len(log["document"].unique())
+    queries = log["query"].unique().to_numpy()
+    assert name == "yandex" or queries.tolist() == list(range(len(queries)))
+
+
+def test_a_document_keeps_its_kind_and_not_its_height(tiangong):
+    pairs = tiangong.group_by(["document"]).aggregate(
+        [("v1", "count_distinct"), ("v2", "count_distinct")]
+    )
+    assert pairs["v1_count_distinct"].unique().to_pylist() == [1]
+    assert max(pairs["v2_count_distinct"].to_pylist()) > 2
+
+
+@pytest.mark.parametrize(
+    ("factors", "published", "tolerance"),
+    [
+        # Chen et al. 2024, Table 5. The tolerances are 4 standard deviations between seeds,
+        # plus the distance of the mean over ten seeds from the published figure.
+        (("v1", "v2", "position"), 2_900, 270),
+        (("v1", "position"), 1_106, 117),
+        (("v2", "position"), 87, 46),
+        (("position",), 1, 0),
+    ],
+)
+def test_components_of_table_5(tiangong, factors, published, tolerance):
+    assert components(tiangong, factors)[1] == pytest.approx(published, abs=tolerance)
+
+
+def test_sizes_of_tiangong(tiangong):
+    assert components(tiangong)[0] == pytest.approx(20_704, rel=0.04)  # bias factors
+    assert len(tiangong["query"].unique()) == pytest.approx(40_596, rel=0.02)
+    assert seen(tiangong)["sessions"] == 147_155
+
+
+def test_ctr_by_rank_of_yandex(yandex):
+    pages = SESSIONS["yandex"]
+    ctr = by_position(yandex, "clicks") / pages
+    # Clicks are independent given the rankings, whose expected CTR is the sample's.
+    error = np.sqrt(YANDEX_CTR * (1 - YANDEX_CTR) / pages)
+    assert (np.abs(ctr - YANDEX_CTR) < 5 * error).all()
+
+
+def test_sizes_of_yandex(yandex):
+    assert len(yandex["query"].unique()) == 20
+    assert yandex.num_rows == pytest.approx(2_570, rel=0.15)  # cells of the sample
+    assert components(yandex, ["position"]) == (10, 1)
+
+
+def test_rankings_of_yandex():
+    rng = stream("test of rankings", 0)
+    share = np.arange(1, 21) ** -standin_logs.YANDEX_EXPONENT
+    query = rng.choice(20, SESSIONS["yandex"], p=share / share.sum())
+    shown = standin_logs._show(rng, query, standin_logs.YANDEX_RANKINGS)
+    distinct = np.unique(np.column_stack([shown.query, shown.slot]), axis=0)
+    assert len(distinct) / 20 == pytest.approx(48, abs=5)
+    assert (np.diff(np.sort(shown.slot)) > 0).all()  # no document twice
+    assert np.bincount(shown.query, shown.views).tolist() == np.bincount(query).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "field"),
+    [
+        ("tiangon", {}, "name"),
+        ("yandex", {"sessions": 0}, "sessions"),
+        ("yandex", {"sessions": 1.5}, "sessions"),
+        ("yandex", {"seed": -1}, "seed"),
+    ],
+)
+def test_bad_arguments(name, arguments, field):
+    with pytest.raises(InputError) as error:
+        generate_log(name, **{"seed": 0} | arguments)
+    assert error.value.field == field

@@ -1,0 +1,139 @@
+"""Stand-ins with recurring vectors: that they are reproducible, and how often vectors recur."""
+
+import numpy as np
+import pytest
+
+from twotowers.datasets.standin import generate
+from twotowers.datasets.standin_vectors import BLOCK, NAMES, POPULATIONS, WIDTH
+from twotowers.rankings import Rankings
+
+COLUMNS = ("query", "document", "label", "features")
+
+
+def same(one: Rankings, other: Rankings) -> bool:
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in COLUMNS)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def named(request) -> tuple[str, Rankings]:
+    return request.param, generate(request.param, "train", queries=4096, seed=3)
+
+
+def recurrences(rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:
+    """[rows] number of each row's vector, and [vectors] how many queries each occurs in."""
+    rows = np.ascontiguousarray(rankings.features).view(f"V{4 * WIDTH}")[:, 0]
+    vector = np.unique(rows, return_inverse=True)[1]
+    pairs = np.unique(np.column_stack([vector, rankings.query]), axis=0)
+    return vector, np.bincount(pairs[:, 0])
+
+
+def test_form(named):
+    _, rankings = named
+    assert rankings.features.shape == (len(rankings.label), WIDTH)
+    assert rankings.features.dtype == rankings.label.dtype == np.float32
+    assert set(rankings.label) == {0, 1, 2, 3, 4}
+    assert len(rankings.queries) == 4096
+    numbers = np.concatenate([np.arange(n) for n in rankings.lengths])
+    np.testing.assert_array_equal(rankings.document, numbers)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_arguments_give_the_same_data(name):
+    one = generate(name, "test", queries=70, seed=1)
+    assert same(one, generate(name, "test", queries=70, seed=1))
+    for split, seed in (("test", 2), ("train", 1)):
+        other = generate(name, split, queries=70, seed=seed)
+        assert not np.array_equal(one.features, other.features)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("queries", [1, BLOCK - 1, BLOCK, BLOCK + 1])
+def test_the_first_queries_do_not_depend_on_how_many_are_drawn(name, queries):
+    many = generate(name, "train", queries=3 * BLOCK, seed=0)
+    few = generate(name, "train", queries=queries, seed=0)
+    assert len(few.queries) == queries
+    assert same(few, many.take(slice(0, len(few.query))))
+
+
+def test_a_vector_has_one_label(named):
+    _, rankings = named
+    vector, queries = recurrences(rankings)
+    low = np.full(len(queries), 5.0)
+    high = np.full(len(queries), -1.0)
+    np.minimum.at(low, vector, rankings.label)
+    np.maximum.at(high, vector, rankings.label)
+    np.testing.assert_array_equal(low, high)
+
+
+def test_share_of_queries_asked_again(named):
+    name, rankings = named
+    # Whole lists as bytes: a query asked again adds none.
+    lists = np.split(rankings.features, rankings.offsets[1:-1])
+    repeats = len(lists) - len({values.tobytes() for values in lists})
+    # A block's first query has no earlier one to repeat.
+    expected = POPULATIONS[name].repeated * 4096 * (1 - 1 / BLOCK)
+    assert repeats == pytest.approx(expected, abs=5 * expected**0.5)
+
+
+def test_share_of_documents_listed_twice(named):
+    name, rankings = named
+    following = rankings.query[1:] == rankings.query[:-1]
+    same_vector = (rankings.features[1:] == rankings.features[:-1]).all(1)
+    share = same_vector[following].mean()
+    # Quality is symmetric about its middle, nearly; 100,000 documents are few copies.
+    expected = np.mean(POPULATIONS[name].listed_twice)
+    assert share == pytest.approx(expected, rel=0.1, abs=5 * (expected / 1e5) ** 0.5)
+
+
+def test_vectors_that_head_many_lists():
+    # Enough queries that no vector recurs as often by repeated queries alone.
+    number = 16_384
+    rankings = generate("yahoo", "train", queries=number, seed=3)
+    vector, queries = recurrences(rankings)
+    first = vector[rankings.offsets[:-1]]
+    heads = np.argsort(queries)[-2:]
+    times = np.isin(first, heads).sum()
+    expected = 2 * POPULATIONS["yahoo"].headed * number
+    assert times == pytest.approx(expected, abs=5 * expected**0.5)
+    assert set(rankings.label[np.isin(vector, heads)]) == {4}
+
+
+def test_yahoo_has_many_short_lists():
+    lengths = generate("yahoo", "train", queries=4096, seed=3).lengths
+    assert lengths.mean() == pytest.approx(24, abs=1)
+    assert np.median(lengths) == pytest.approx(19, abs=2)
+    assert np.percentile(lengths, 90) == pytest.approx(49, abs=3)
+    assert 1 <= lengths.min() < 3
+    assert lengths.max() <= 139
+
+
+def test_istella_has_one_short_list_in_ten_blocks():
+    lengths = generate("istella_s", "train", queries=70 * BLOCK, seed=3).lengths
+    short = lengths[lengths < 10]
+    # Once through 3 to 9, unless a short query was asked again.
+    assert set(short) == set(range(3, 10))
+    assert len(short) < 10
+
+
+def test_columns_have_few_values(named):
+    name, rankings = named
+    values = [len(np.unique(column)) for column in rankings.features[:20_000].T]
+    assert max(values) <= 65
+    assert min(values) == 2
+    if name == "yahoo":
+        assert rankings.features.min() == 0
+        assert rankings.features.max() == 1
+    else:
+        np.testing.assert_array_equal(rankings.features, np.round(rankings.features))
+        assert rankings.features.max() == 10**6 - 1
+
+
+def test_a_linear_function_of_columns_predicts_part_of_relevance(named):
+    _, rankings = named
+    columns = np.log10(rankings.features.astype(float) + 1)
+    design = np.column_stack([np.ones(len(columns)), columns])
+    half = len(design) // 2
+    weights = np.linalg.lstsq(design[:half], rankings.label[:half], rcond=None)[0]
+    fit = np.corrcoef(design[half:] @ weights, rankings.label[half:])[0, 1]
+    # Some, but far from all: labels have noise that no column carries.
+    assert 0.3 < fit < 0.8

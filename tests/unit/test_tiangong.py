@@ -1,0 +1,272 @@
+"""The reader of TianGong-ST, against a naive reader and broken files; connected components."""
+
+import itertools
+from collections import Counter
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twotowers.datasets.tiangong import components, read_tiangong
+from twotowers.datasets.yandex import Names, count_cells, seen
+from twotowers.errors import InputError
+
+COLUMNS = ("query", "document", "position", "v1", "v2")
+
+
+def result(rank, document, kind="-1#-1", url="http://a.b/"):
+    return (
+        f'<result rank="{rank}">\n<url>{url}</url>\n<docid>d{document}</docid>\n'
+        f"<title>t</title>\n<vtype>{kind}</vtype>\n"
+        "<relevance>\n<TACM>0.1</TACM>\n<PSCM>0.2</PSCM>\n</relevance>\n</result>\n"
+    )
+
+
+def page(query, results, clicks=()):
+    clicked = "".join(
+        f"<click>\n<rank>{rank}</rank>\n<time>3</time>\n</click>\n" for rank in clicks
+    )
+    return (
+        f'<interaction num="1">\n<query>text</query>\n<query_id>q{query}</query_id>\n'
+        f"<results>\n{''.join(results)}</results>\n"
+        + (f"<clicked>\n{clicked}</clicked>\n" if clicks else "")
+        + "</interaction>\n"
+    )
+
+
+def sessions(*pages):
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<root>\n<session num="1">\n'
+        + "".join(pages)
+        + "</session>\n</root>\n"
+    )
+
+
+def write(folder, text):
+    path = folder / "sessions.xml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def cells(log):
+    """{(query, document, position, v1, v2): (impressions, clicks)}, and no cell twice."""
+    rows = log.to_pylist()
+    table = {tuple(row[c] for c in COLUMNS): (row["impressions"], row["clicks"]) for row in rows}
+    assert len(table) == len(rows)
+    assert list(table) == sorted(table)
+    return table
+
+
+def naive(path):
+    """The counts, from the whole tree at once."""
+    impressions, clicks = Counter(), Counter()
+    for each in ElementTree.parse(path).iter("interaction"):
+        clicked = {int(click.findtext("rank")) for click in each.iter("click")}
+        for one in each.iter("result"):
+            rank = int(one.get("rank"))
+            key = (
+                int(each.findtext("query_id")[1:]),
+                int(one.findtext("docid")[1:]),
+                rank,
+                *one.findtext("vtype").split("#"),
+            )
+            impressions[key] += 1
+            clicks[key] += rank in clicked
+    return {key: (impressions[key], clicks[key]) for key in impressions}
+
+
+pages = st.builds(
+    lambda query, kinds, documents, clicks: page(
+        query,
+        [result(n, d, k) for n, (d, k) in enumerate(zip(documents, kinds, strict=False), start=1)],
+        clicks,
+    ),
+    st.integers(1, 3),
+    st.lists(st.sampled_from(["-1#-1", "30000701#131", "30000701#-1", "-1#86"]), max_size=4),
+    st.lists(st.integers(1, 4), max_size=4),
+    st.lists(st.integers(1, 5), max_size=4),
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(pages, max_size=6))
+def test_equals_a_naive_reader(tmp_path_factory, drawn):
+    whole = page(9, [result(1, 1)], [1])
+    path = write(tmp_path_factory.mktemp("xml"), sessions(*drawn, whole))
+    assert cells(read_tiangong(path)) == naive(path)
+
+
+def test_types(tmp_path):
+    log = read_tiangong(write(tmp_path, sessions(page(1, [result(1, 5, "30000701#131")]))))
+    types = [str(log.schema.field(name).type) for name in log.column_names]
+    assert log.column_names == [*COLUMNS, "impressions", "clicks"]
+    assert types[:3] == ["int64", "int64", "int32"]
+    assert types[3:5] == ["dictionary<values=string, indices=int32, ordered=0>"] * 2
+    assert types[5:] == ["int64", "int64"]
+
+
+def test_repeated_clicks_and_clicks_off_the_page_are_told(tmp_path):
+    shown = [result(1, 5), result(2, 6)]
+    text = sessions(page(1, shown, [2, 2, 7]), page(1, shown, [1]), page(1, []))
+    log = read_tiangong(write(tmp_path, text))
+    assert cells(log) == {(1, 5, 1, "-1", "-1"): (2, 1), (1, 6, 2, "-1", "-1"): (2, 1)}
+    assert seen(log) == {
+        "sessions": 1,
+        "pages": 3,
+        "empty_pages": 1,
+        "clicks": 4,
+        "repeated_clicks": 1,
+        "clicks_off_page": 1,
+    }
+
+
+def test_a_document_may_be_on_a_page_twice(tmp_path):
+    shown = [result(1, 46, "11002401#151"), result(2, 46, "11002501#250")]
+    log = read_tiangong(write(tmp_path, sessions(page(8, shown, [2]))))
+    assert cells(log) == {
+        (8, 46, 1, "11002401", "151"): (1, 0),
+        (8, 46, 2, "11002501", "250"): (1, 1),
+    }
+
+
+def test_text_that_nobody_reads_need_not_be_xml(tmp_path):
+    shown = [result(1, 5, url="http://a.b/?c&d=<e>&f"), result(2, 6, url="\x01\x02")]
+    text = sessions(page(1, shown)).encode().replace(b"<title>t<", b"<title>\xff\xfe & co<")
+    assert read_tiangong(write(tmp_path, text)).num_rows == 2
+
+
+def test_line_ends_and_line_breaks_do_not_matter(tmp_path):
+    text = sessions(page(1, [result(1, 5), result(2, 6)], [2]))
+    expected = cells(read_tiangong(write(tmp_path, text)))
+    head, rest = text.split("\n", 1)
+    for same in (
+        text.replace("\n", "\r\n"),
+        text.replace("\n", "\n  "),
+        head + rest.replace("\n", ""),
+    ):
+        assert cells(read_tiangong(write(tmp_path, same))) == expected
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "field", "found"),
+    [
+        ("<query_id>q1</query_id>", "<query_id>q</query_id>", "query_id", "'q' is no id"),
+        ("<query_id>q1</query_id>", "<other>q1</other>", "query_id", "without it"),
+        ("<docid>d5</docid>", "<docid>http://a</docid>", "docid", "'http://a' is no id"),
+        ("<docid>d5</docid>", "<docid/>", "docid", "'' is no id"),
+        ("<docid>d5</docid>", "", "docid", "without it"),
+        ("<vtype>-1#-1</vtype>", "<vtype>-1</vtype>", "vtype", "'-1' is no vertical type"),
+        ("<vtype>-1#-1</vtype>", "", "vtype", "without it"),
+        ('<result rank="1">', '<result rank="0">', "rank", "'0' is out of range"),
+        ('<result rank="1">', "<result>", "rank", "is missing"),
+        ('<result rank="1">', '<result rank="2">', "rank", "2 is the rank of two results"),
+        ("<rank>2</rank>", "<rank>two</rank>", "rank", "'two' is out of range"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, good, bad, field, found):
+    text = sessions(page(1, [result(1, 5), result(2, 6)], [2]))
+    path = write(tmp_path, text.replace(good, bad, 1))
+    with pytest.raises(InputError, match=found) as error:
+        read_tiangong(path)
+    assert error.value.field == field
+    assert error.value.path == path
+    assert error.value.expected
+
+
+def test_the_line_is_the_files(tmp_path):
+    text = sessions(page(1, [result(1, 5, url="a&b"), result(2, 6, "-1")]))
+    with pytest.raises(InputError) as error:
+        read_tiangong(write(tmp_path, text))
+    wrong = text.split("\n").index("<vtype>-1</vtype>") + 1
+    assert error.value.line == wrong
+
+
+def test_xml_that_is_not_well_formed(tmp_path):
+    text = sessions(page(1, [result(1, 5)]))
+    for broken in (text[:-20], text.replace("<results>", "<results"), "no XML", "\0\1\2"):
+        with pytest.raises(InputError, match="not well-formed"):
+            read_tiangong(write(tmp_path, broken))
+
+
+def test_results_outside_of_a_page(tmp_path):
+    path = write(tmp_path, f"<root>{result(1, 5)}</root>")
+    with pytest.raises(InputError, match="outside of any page"):
+        read_tiangong(path)
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<!DOCTYPE root [<!ENTITY a "1"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>',
+        '<!DOCTYPE root SYSTEM "file:///etc/passwd">',
+    ],
+)
+def test_document_types_are_refused(tmp_path, declaration):
+    text = sessions(page(1, [result(1, 5)])).replace("<root>", declaration + "\n<root>")
+    with pytest.raises(InputError, match="declares a document type"):
+        read_tiangong(write(tmp_path, text))
+
+
+def test_no_file_and_no_result(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_tiangong(tmp_path / "none.xml")
+    with pytest.raises(InputError, match="holds no result"):
+        read_tiangong(write(tmp_path, "<root/>"))
+
+
+def log_of(rows):
+    """A log of (query, document, position, v1, v2), each shown once."""
+    query, document, position, v1, v2 = (np.array(column) for column in zip(*rows, strict=True))
+    vertical = {}
+    for name, column in (("v1", v1), ("v2", v2)):
+        names, code = np.unique(column, return_inverse=True)
+        vertical[name] = Names(code, names.tolist())
+    once = np.ones(len(rows), int)
+    return count_cells(query, document, position, once, 0 * once, vertical=vertical, seen={})
+
+
+def test_components_of_a_small_log():
+    log = log_of(
+        [
+            (1, 1, 1, "a", "x"),
+            (1, 1, 2, "a", "y"),
+            (1, 2, 1, "b", "x"),
+            (1, 2, 2, "b", "x"),
+            (2, 1, 3, "b", "y"),  # another document than that of query 1
+        ]
+    )
+    assert components(log) == (5, 3)
+    assert components(log, ["v1", "position"]) == (5, 3)
+    assert components(log, ["v2", "position"]) == (4, 2)
+    assert components(log, ["position"]) == (3, 2)
+    assert components(log, ["v1"]) == (2, 2)
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(
+        st.tuples(*[st.integers(1, 4)] * 3, st.sampled_from("ab"), st.sampled_from("xyz")),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_components_equal_a_search_of_the_graph_of_factors(rows):
+    log = log_of(rows)
+    for factors in (("v1", "v2", "position"), ("v2", "position"), ("v1",)):
+        shown = {(row[:2], tuple(row[COLUMNS.index(name)] for name in factors)) for row in rows}
+        nodes = {factor for _, factor in shown}
+        groups = {node: {node} for node in nodes}
+        for (one, s), (other, t) in itertools.product(shown, shown):
+            if one == other and groups[s] is not groups[t]:
+                merged = groups[s] | groups[t]
+                groups.update(dict.fromkeys(merged, merged))
+        distinct = len({id(group) for group in groups.values()})
+        assert components(log, factors) == (len(nodes), distinct)
+
+
+def test_components_of_a_column_that_is_not_there():
+    log = log_of([(1, 1, 1, "a", "x")]).drop_columns(["v1"])
+    with pytest.raises(InputError, match="'v1' is no bias factor"):
+        components(log)

@@ -1,0 +1,133 @@
+"""The reader of the Yandex sample, against a naive reader, broken records, and the sample."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twotowers.datasets.tiangong import components
+from twotowers.datasets.yandex import read_yandex, seen
+from twotowers.errors import InputError
+
+SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "trainSample"
+real_data = pytest.mark.skipif(
+    not SAMPLE.is_file(), reason="real data: ../shared/data is not on this machine"
+)
+
+
+def write(folder, text):
+    path = folder / "sample"
+    path.write_text(text)
+    return path
+
+
+def record(query, region, documents, clicks):
+    return f"{query}_{region}\t{','.join(map(str, documents))} :" + " ,".join(
+        f" {document}" for document in clicks
+    )
+
+
+def cells(log):
+    rows = [tuple(row.values()) for row in log.to_pylist()]
+    table = {row[:3]: row[3:] for row in rows}
+    assert len(table) == len(rows)
+    assert list(table) == sorted(table)
+    return table
+
+
+results = st.tuples(
+    st.integers(1, 3),
+    st.integers(0, 2),
+    st.lists(st.integers(1, 6), min_size=1, max_size=5, unique=True),
+    st.lists(st.integers(1, 7), max_size=5),
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(results, min_size=1, max_size=8), st.sampled_from(["; ", ";", "  ;  ", ";\n"]))
+def test_equals_a_naive_count(tmp_path_factory, pages, separator):
+    text = separator.join(record(*each) for each in pages) + separator
+    log = read_yandex(write(tmp_path_factory.mktemp("yandex"), text))
+    shown, clicked = Counter(), Counter()
+    off = repeated = 0
+    for query, region, documents, clicks in pages:
+        for position, document in enumerate(documents, start=1):
+            key = (query * 10_000 + region, document, position)
+            shown[key] += 1
+            clicked[key] += document in clicks
+            repeated += max(clicks.count(document) - 1, 0)
+        off += sum(document not in documents for document in clicks)
+    assert cells(log) == {key: (shown[key], clicked[key]) for key in shown}
+    assert seen(log) == {
+        "pages": len(pages),
+        "clicks": sum(len(clicks) for *_, clicks in pages),
+        "repeated_clicks": repeated,
+        "clicks_off_page": off,
+    }
+
+
+def test_types(tmp_path):
+    log = read_yandex(write(tmp_path, "1_0\t5,6 : 6"))
+    assert log.column_names == ["query", "document", "position", "impressions", "clicks"]
+    assert list(map(str, log.schema.types)) == ["int64", "int64", "int32", "int64", "int64"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "field", "found"),
+    [
+        ("", "query", "''"),
+        ("1\t5,6 :", "query", "'1'"),
+        ("a_0\t5,6 :", "query", "'a_0'"),
+        ("1_12345\t5,6 :", "query", "'1_12345'"),
+        ("1_0 5,6 :", "query", "'1_0 5,6 :'"),
+        ("1_0\t5,6", "documents", "'5,6'"),
+        ("1_0\t :", "documents", "''"),
+        ("1_0\t5,,6 :", "documents", "'5,,6'"),
+        ("1_0\t5,x :", "documents", "'5,x'"),
+        ("1_0\t5,-6 :", "documents", "'5,-6'"),
+        ("1_0\t5,6,5 :", "documents", "5 is listed twice"),
+        ("1_0\t5,9999999999999999999 :", "documents", "'5,9999999999999999999'"),
+        ("1_0\t5,6 : x", "clicks", "' x'"),
+        ("1_0\t5,6 : 5 6", "clicks", "' 5 6'"),
+        ("1_0\t5,6 : 5 ,", "clicks", "' 5 ,'"),
+        ("1_0\t5,6 : 5é", "clicks", "' 5"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, bad, field, found):
+    path = write(tmp_path, f"1_0\t5,6 : 5; {bad}; 1_0\t5,6 :")
+    with pytest.raises(InputError, match="record 2: ") as error:
+        read_yandex(path)
+    assert found in str(error.value)
+    assert error.value.field == field
+    assert error.value.path == path
+    assert error.value.expected
+
+
+def test_no_file_and_no_record(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_yandex(tmp_path / "none")
+    with pytest.raises(InputError, match="holds no record"):
+        read_yandex(write(tmp_path, " \n"))
+
+
+@real_data
+def test_the_sample():
+    log = read_yandex(SAMPLE)
+    counts = seen(log)
+    assert counts["pages"] == 35_064
+    assert counts["clicks_off_page"] == 417
+    assert len(log["query"].unique()) == 20
+
+    position, impressions, clicks = (
+        log[name].to_numpy() for name in ("position", "impressions", "clicks")
+    )
+    assert np.bincount(position, impressions)[1:].tolist() == [35_064] * 10
+    ctr = (np.bincount(position, clicks)[1:] / 35_064).round(3)
+    # shared/data/README.md
+    assert ctr.tolist() == [0.257, 0.249, 0.170, 0.154, 0.106, 0.073, 0.069, 0.047, 0.050, 0.045]
+    left_out = counts["repeated_clicks"] + counts["clicks_off_page"]
+    assert clicks.sum() == counts["clicks"] - left_out
+    assert components(log, ["position"]) == (10, 1)

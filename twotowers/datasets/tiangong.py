@@ -1,0 +1,276 @@
+"""Reader of TianGong-ST, the search sessions of Sogou (Chen et al., CIKM 2019).
+
+The owners give the file, `sogousessiontrack2020.xml`, on request only, so what is known of
+its layout comes from programs that read it:
+
+    session(num)                          repeated, in a root element of any name
+      interaction(num)                    one result page
+        query, query_id                   'q' and a number
+        results
+          result(rank)                    rank from 1
+            url, docid, title, vtype      'd' and a number; '<v1>#<v2>'
+            relevance                     scores of six click models
+        clicked                           absent where nothing was clicked
+          click
+            rank
+
+In `vtype`, v1 names the kind of result ('-1': an ordinary one) and v2 looks like the height
+at which it was drawn ('-1': not measured). Both are bias factors to Chen et al. 2024
+(Section 5.2 and Appendix D.2).
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from xml.parsers import expat
+
+import numpy as np
+import pyarrow as pa
+
+from twotowers.datasets.yandex import Names, count_cells
+from twotowers.errors import InputError, nearest
+from twotowers.identifiability import factor_components
+
+SESSION, PAGE, RESULT, CLICK = "session", "interaction", "result", "click"
+RANK = "rank"
+QUERY_ID = (PAGE, "query_id")
+DOCUMENT_ID = (RESULT, "docid")
+VERTICAL_TYPE = (RESULT, "vtype")
+CLICKED_RANK = (CLICK, RANK)
+LEAVES = {QUERY_ID, DOCUMENT_ID, VERTICAL_TYPE, CLICKED_RANK}
+# Lines of these need not be read; and free text need not be well-formed, which is the reason
+# why others have removed them before they parsed the file.
+IGNORED = re.compile(rb"\s*<(query|url|title|TACM|PSCM|THCM|UBM|DBN|POM)>.*</\1>\s*")
+
+FACTORS = ("v1", "v2", "position")
+MOST_BYTES = 1 << 20
+NUMBER = re.compile(r"[a-z]?(\d{1,18})", re.ASCII)
+HIGHEST_RANK = 1_000
+
+
+def read_tiangong(path: str | Path) -> pa.Table:
+    """Read the sessions, one result page at a time.
+
+    A result is counted as clicked once a page, and clicks at ranks that the page does not
+    have are left out; `twotowers.datasets.yandex.seen` tells how many of each there were.
+    A document may be on a page twice (results without an address share one id).
+
+    Args:
+        path: The XML file. Document type declarations are refused, and with them entities
+            and whatever they would fetch.
+
+    Returns:
+        The log, as `count_cells` gives it, with bias factors position, v1 and v2. Its
+        metadata has sessions, pages, empty_pages, clicks, repeated_clicks and
+        clicks_off_page.
+
+    Raises:
+        InputError: naming file, line and element, where the XML is not well-formed, a page
+            or a result lacks an element, an id or a rank is no whole number, a vertical
+            type has no '#', or two results of a page have one rank; and where there is no
+            file, or no result in it.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError("there is no such file", path=path, expected="an XML file")
+    pages = _Pages(path)
+    with path.open("rb") as file:
+        while line := file.readline(MOST_BYTES):
+            # What is left out keeps its line end, so that line numbers in messages are right.
+            pages.feed(b"\n" if IGNORED.fullmatch(line) else line)
+    return pages.log()
+
+
+def components(log: pa.Table, factors: Sequence[str] = FACTORS) -> tuple[int, int]:
+    """How many bias factors a log has, and how many connected components they form.
+
+    Documents are told apart within a query. One component means that the log identifies
+    relevance up to a scale (Chen et al. 2024, Theorem 1; the figures of Table 5).
+
+    Args:
+        log: as `count_cells` gives it.
+        factors: the columns that make up a bias factor; those left out are ignored.
+
+    Returns:
+        The number of different bias factors in the log, and of their components.
+
+    Raises:
+        InputError: a column is not in the log.
+    """
+    known = [name for name in FACTORS if name in log.column_names]
+    for name in factors:
+        if name not in known:
+            raise InputError(
+                f"{name!r} is no bias factor", field=name, expected=nearest(name, known)
+            )
+    document = _numbered([_codes(log, name) for name in ("query", "document")])
+    factor = _numbered([_codes(log, name) for name in factors])
+    count = int(factor.max(initial=-1)) + 1
+    return count, len(np.unique(factor_components(document, factor, factors=count)))
+
+
+def _codes(log: pa.Table, name: str) -> np.ndarray:
+    column = log[name].combine_chunks()
+    return (column.indices if pa.types.is_dictionary(column.type) else column).to_numpy()
+
+
+def _numbered(columns: list[np.ndarray]) -> np.ndarray:
+    """[rows] int64: equal rows of the columns get equal numbers, counted from 0."""
+    number = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, code = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(values) + code, return_inverse=True)[1]
+    return number
+
+
+class _Pages:
+    """Collects the rows of all pages, from the events of the XML parser."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.StartDoctypeDeclHandler = self._refuse
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.seen = dict.fromkeys(
+            ("sessions", "pages", "empty_pages", "clicks", "repeated_clicks", "clicks_off_page"), 0
+        )
+        self.page: dict = {}
+        self.result: dict = {}
+        self.query, self.document = array("q"), array("q")
+        self.position, self.clicked = array("i"), array("b")
+        self.names: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        self.vertical = (array("i"), array("i"))
+
+    def feed(self, text: bytes, last: bool = False) -> None:
+        try:
+            self.parser.Parse(text, last)
+        except expat.ExpatError as error:
+            raise InputError(
+                f"not well-formed: {expat.ErrorString(error.code)}",
+                path=self.path,
+                line=error.lineno,
+                expected="XML, whole and in UTF-8 or the encoding it declares",
+            ) from error
+
+    def log(self) -> pa.Table:
+        self.feed(b"", last=True)
+        if not self.query:
+            raise InputError(
+                "the file holds no result",
+                path=self.path,
+                expected=f"<{SESSION}>, <{PAGE}> and <{RESULT}> elements",
+            )
+        return count_cells(
+            np.array(self.query),
+            np.array(self.document),
+            np.array(self.position),
+            np.ones(len(self.query), np.int64),
+            np.array(self.clicked),
+            vertical={
+                name: Names(np.array(code), list(names))
+                for name, code, names in zip(("v1", "v2"), self.vertical, self.names, strict=True)
+            },
+            seen=self.seen,
+        )
+
+    def _refuse(self, *declaration: object) -> None:
+        raise self._error("declares a document type", "doctype", "plain elements, no entities")
+
+    def _start(self, element: str, attributes: dict[str, str]) -> None:
+        parent = self.open[-1] if self.open else None
+        self.open.append(element)
+        if (parent, element) in LEAVES:
+            self.text = []
+            self.parser.CharacterDataHandler = self.text.append
+        elif element == RESULT:
+            self.result = {RANK: self._rank(attributes.get(RANK))}
+        elif element == PAGE:
+            self.page = {"results": {}, "clicks": []}
+        elif element == SESSION:
+            self.seen["sessions"] += 1
+
+    def _end(self, element: str) -> None:
+        self.open.pop()
+        leaf = (self.open[-1] if self.open else None, element)
+        if leaf in LEAVES:
+            self.parser.CharacterDataHandler = None
+            self._leaf(leaf, "".join(self.text).strip())
+        elif element == RESULT:
+            self._add_result()
+        elif element == PAGE:
+            self._add_page()
+
+    def _leaf(self, leaf: tuple[str, str], text: str) -> None:
+        if leaf == QUERY_ID:
+            self.page[QUERY_ID] = self._id(text, leaf)
+        elif leaf == DOCUMENT_ID:
+            self.result[DOCUMENT_ID] = self._id(text, leaf)
+        elif leaf == VERTICAL_TYPE:
+            first, mark, second = text.partition("#")
+            if not mark:
+                raise self._error(f"{text[:40]!r} is no vertical type", leaf[1], "<v1>#<v2>")
+            self.result[VERTICAL_TYPE] = first, second
+        else:
+            self._need_page(leaf)["clicks"].append(self._rank(text))
+
+    def _add_result(self) -> None:
+        for leaf in (DOCUMENT_ID, VERTICAL_TYPE):
+            if leaf not in self.result:
+                raise self._error(f"a <{RESULT}> without it ends here", leaf[1], f"<{leaf[1]}>")
+        results = self._need_page((PAGE, RESULT))["results"]
+        rank = self.result[RANK]
+        if rank in results:
+            raise self._error(f"{rank} is the rank of two results", RANK, "one result a rank")
+        results[rank] = self.result
+
+    def _add_page(self) -> None:
+        if QUERY_ID not in self.page:
+            raise self._error(f"an <{PAGE}> without it ends here", QUERY_ID[1], f"<{QUERY_ID[1]}>")
+        results, clicks = self.page["results"], self.page["clicks"]
+        chosen = set(clicks)
+        strays = sum(rank not in results for rank in clicks)
+        self.seen["pages"] += 1
+        self.seen["empty_pages"] += not results
+        self.seen["clicks"] += len(clicks)
+        self.seen["clicks_off_page"] += strays
+        self.seen["repeated_clicks"] += len(clicks) - strays - len(chosen & results.keys())
+        for rank, result in results.items():
+            self.query.append(self.page[QUERY_ID])
+            self.document.append(result[DOCUMENT_ID])
+            self.position.append(rank)
+            self.clicked.append(rank in chosen)
+            for name, code, names in zip(
+                result[VERTICAL_TYPE], self.vertical, self.names, strict=True
+            ):
+                code.append(names.setdefault(name, len(names)))
+        self.page = {}
+
+    def _need_page(self, leaf: tuple[str, str]) -> dict:
+        if not self.page:
+            raise self._error("is outside of any page", leaf[1], f"to be inside <{PAGE}>")
+        return self.page
+
+    def _id(self, text: str, leaf: tuple[str, str]) -> int:
+        found = NUMBER.fullmatch(text)
+        if not found:
+            expected = "at most one letter, then up to 18 digits"
+            raise self._error(f"{text[:40]!r} is no id", leaf[1], expected)
+        return int(found[1])
+
+    def _rank(self, text: str | None) -> int:
+        rank = int(text) if text and re.fullmatch(r"\d{1,9}", text, re.ASCII) else 0
+        if not 1 <= rank <= HIGHEST_RANK:
+            what = "is missing" if text is None else f"{text[:40]!r} is out of range"
+            raise self._error(what, RANK, f"a whole number in 1..{HIGHEST_RANK}")
+        return rank
+
+    def _error(self, message: str, field: str, expected: str) -> InputError:
+        line = self.parser.CurrentLineNumber
+        return InputError(message, path=self.path, line=line, field=field, expected=expected)

@@ -1,0 +1,183 @@
+"""What a click log of any columns identifies, and what would mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from twotowers.errors import InputError, nearest
+from twotowers.identifiability import factor_components
+from twotowers.intervention import Intervention, node_intervention
+from twotowers.merging import Merging, node_merging
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a log identifies.
+
+    Attributes:
+        rows: rows of the log that were shown at least once.
+        features: one row per feature vector, in the order of their numbers.
+        factors: one row per bias factor seen, sorted.
+        component: [factors] component of each, from 0.
+        merging: what to merge, if asked for or possible, and needed.
+        intervention: what to swap, if asked for or possible, and needed.
+        rates: whether swaps were chosen by click rates; where not, all are as good.
+    """
+
+    rows: int
+    features: pd.DataFrame
+    factors: pd.DataFrame
+    component: np.ndarray
+    merging: Merging | None
+    intervention: Intervention | None
+    rates: bool
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """[components] bias factors of each."""
+        return np.bincount(self.component)
+
+    @property
+    def identified(self) -> bool:
+        """Whether all bias parameters are, up to one constant (Chen et al. 2024, Theorem 1)."""
+        return len(self.sizes) == 1
+
+
+def check_columns(wanted: Iterable[str], names: Iterable[str], path: str | Path | None) -> None:
+    """Raise InputError for the first wanted column that is not there, and offer the nearest."""
+    names = list(names)
+    for name in wanted:
+        if name not in names:
+            raise InputError("no such column", field=name, path=path, expected=nearest(name, names))
+
+
+def check_log(
+    table: pd.DataFrame,
+    *,
+    feature: list[str],
+    bias: list[str],
+    bias_features: list[str] | None = None,
+    repair: str | None = None,
+    path: str | Path | None = None,
+) -> Report:
+    """Test a click log for identifiability and say how to repair it.
+
+    Rows whose `impressions` are 0 were never shown and do not count. Swaps are chosen by click
+    rates (clicks + 1/2) / (impressions + 1) of feature vectors and of bias factors, which are
+    rough estimates of relevance and examination; without both columns all swaps are as good.
+    Any of them connects the log: estimates only choose the one that needs the fewest clicks.
+
+    Args:
+        table: any columns; `impressions` and `clicks`, where there are, are counts, and
+            `position`, where it is a bias column, counts from 1.
+        feature: columns that together name the feature vector shown.
+        bias: columns that together name the bias factor it was shown under.
+        bias_features: numeric columns, the same in all rows of a bias factor, whose distance
+            is the cost of merging. By default the bias columns, if they are numeric.
+        repair: 'merge' or 'intervene'; by default both, merging where there are bias features.
+        path: the log's file, for messages.
+
+    Raises:
+        InputError: a column is missing or cannot be what it is named for, the log is empty, or
+            merging is asked for without bias features.
+    """
+    counts = [name for name in ("impressions", "clicks") if name in table]
+    check_columns([*feature, *bias, *(bias_features or [])], table.columns, path)
+    _check_counts(table, counts, path)
+    if "impressions" in counts:
+        table = table[table["impressions"] > 0]
+    if table.empty:
+        raise InputError("the log is empty: nothing was shown", path=path)
+    for name in [*feature, *bias]:
+        if table[name].isna().any():
+            raise InputError(f"missing in {table[name].isna().sum()} rows", field=name, path=path)
+    if "position" in bias:
+        _check_positions(table["position"], path)
+
+    document, features = _number(table, feature)
+    factor, factors = _number(table, bias)
+    component = factor_components(document, factor, factors=len(factors))
+    merging = intervention = None
+    if component.any():
+        if bias_features is None and all(map(_numeric, (factors[name] for name in bias))):
+            bias_features = bias
+        if bias_features is None and repair == "merge":
+            text = next(name for name in bias if not _numeric(factors[name]))
+            raise InputError(
+                "not numeric, so nothing says which bias factors are near enough to merge",
+                field=text,
+                path=path,
+                expected="numeric bias columns, or others named as bias features",
+            )
+        if bias_features is not None and repair != "intervene":
+            points = _bias_features(table, factor, bias_features, path)
+            merging = node_merging(document, factor, points)
+        if repair != "merge":
+            estimates = (_rate(table, each, counts) for each in (document, factor))
+            intervention = node_intervention(document, factor, *estimates)
+    rates = len(counts) == 2
+    return Report(len(table), features, factors, component, merging, intervention, rates)
+
+
+def _check_counts(table: pd.DataFrame, counts: list[str], path) -> None:
+    for name in counts:
+        if not _numeric(table[name]) or not (table[name] >= 0).all():
+            raise InputError("not all are counts", field=name, path=path, expected="numbers >= 0")
+    if len(counts) == 2:
+        above = np.flatnonzero(table["clicks"] > table["impressions"])
+        if len(above):
+            clicks, shown = (table[name].iloc[above[0]] for name in ("clicks", "impressions"))
+            raise InputError(
+                f"{clicks} clicks on {shown} impressions in row {above[0] + 1}",
+                field="clicks",
+                path=path,
+                expected="no more clicks than impressions",
+            )
+
+
+def _check_positions(position: pd.Series, path) -> None:
+    whole = _numeric(position) and (position == np.floor(position)).all()
+    if not whole or position.min() < 1:
+        found = f"the lowest is {position.min()}" if whole else "not all are integers"
+        raise InputError(found, field="position", path=path, expected="integers from 1")
+
+
+def _number(table: pd.DataFrame, names: list[str]) -> tuple[np.ndarray, pd.DataFrame]:
+    """[rows] numbers of the distinct values of some columns, and those values in order."""
+    number = table.groupby(names, sort=True, observed=True).ngroup().to_numpy()
+    first = np.unique(number, return_index=True)[1]
+    return number, table[names].iloc[first].reset_index(drop=True)
+
+
+def _numeric(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column)
+
+
+def _bias_features(table, factor, names, path) -> np.ndarray:
+    points = np.empty((factor.max() + 1, len(names)))
+    for dimension, name in enumerate(names):
+        if not _numeric(table[name]):
+            raise InputError("not numeric", field=name, path=path, expected="numbers")
+        values = table[name].to_numpy(float)
+        points[factor, dimension] = values
+        if not np.array_equal(points[factor, dimension], values):
+            raise InputError(
+                "differs between rows of one bias factor",
+                field=name,
+                path=path,
+                expected="one finite number per bias factor",
+            )
+    return points
+
+
+def _rate(table: pd.DataFrame, group: np.ndarray, counts: list[str]) -> np.ndarray:
+    """[groups] click rate of each; 1 where the log does not say."""
+    if len(counts) < 2:
+        return np.ones(group.max() + 1)
+    clicks, shown = (np.bincount(group, table[name]) for name in ("clicks", "impressions"))
+    return (clicks + 0.5) / (shown + 1)

@@ -1,0 +1,148 @@
+"""Is this click log identified, and what would mend it?
+
+    python -m twotowers.identify LOG --feature query document --bias position
+
+Ends with 0 if the log is identified up to one constant, 1 if it is not, 2 on bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twotowers.diagnosis import Report, check_columns, check_log
+from twotowers.errors import InputError
+
+FEW = 20
+"""Bias factors, components or repairs that are still named one by one."""
+
+
+def read_log(path: str | Path, wanted: list[str]) -> pd.DataFrame:
+    """The wanted columns of a parquet or csv file, with impressions and clicks if there.
+
+    Raises:
+        InputError: no such file, an unknown format, or a column that is not there.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError("no such file", path=path)
+    try:
+        if path.suffix == ".parquet":
+            names = pq.read_schema(path).names
+        elif path.suffix == ".csv":
+            names = pd.read_csv(path, nrows=0).columns
+        else:
+            raise InputError("unknown format", path=path, expected="a .parquet or .csv file")
+    except (pd.errors.EmptyDataError, pa.ArrowInvalid) as error:
+        raise InputError(f"cannot be read: {error}", path=path) from error
+    check_columns(wanted, names, path)
+    wanted = [name for name in names if name in {*wanted, "impressions", "clicks"}]
+    if path.suffix == ".csv":
+        return pd.read_csv(path, usecols=wanted)
+    return pd.read_parquet(path, columns=wanted)
+
+
+def describe(report: Report) -> Iterator[str]:
+    """The report, line by line."""
+    yield f"{report.rows:,} rows, {len(report.features):,} feature vectors, " + (
+        f"{len(report.factors):,} bias factors"
+    )
+    sizes = np.sort(report.sizes)[::-1]
+    shown = ", ".join(f"{size:,}" for size in sizes[:FEW])
+    rest = f" and {len(sizes) - FEW:,} more" if len(sizes) > FEW else ""
+    yield f"components: {len(sizes):,} (bias factors in each: {shown}{rest})"
+    if len(report.factors) <= FEW:
+        for number in range(len(sizes)):
+            members = np.flatnonzero(report.component == number)
+            yield f"  {number + 1}: " + ", ".join(_name(report.factors, each) for each in members)
+    yield f"verdict: {'identified up to one constant' if report.identified else 'not identified'}"
+    if report.merging:
+        yield from _repairs(
+            f"merging would treat {len(report.merging.pairs):,} pairs of bias factors as one, at "
+            f"a total distance of {report.merging.total:.6g}:",
+            (
+                f"{_name(report.factors, one)} and {_name(report.factors, other)}"
+                f" (distance {cost:.4g})"
+                for (one, other), cost in zip(
+                    report.merging.pairs, report.merging.cost, strict=True
+                )
+            ),
+            len(report.merging.pairs),
+        )
+    if report.intervention:
+        swaps = report.intervention
+        total = f"at a total cost of {swaps.total:.6g}" if report.rates else "for example"
+        costs = [f" (cost {cost:.4g})" if report.rates else "" for cost in swaps.cost]
+        yield from _repairs(
+            f"intervention would swap {len(swaps.cost):,} feature vectors, {total}:",
+            (
+                f"{_name(report.features, each)} from {_name(report.factors, source)}"
+                f" to {_name(report.factors, target)}{cost}"
+                for each, source, target, cost in zip(
+                    swaps.feature, swaps.source, swaps.target, costs, strict=True
+                )
+            ),
+            len(swaps.cost),
+        )
+
+
+def _repairs(heading: str, repairs, count: int):
+    yield heading
+    for _, line in zip(range(FEW), repairs, strict=False):
+        yield f"  {line}"
+    if count > FEW:
+        yield f"  and {count - FEW:,} more"
+
+
+def _name(values: pd.DataFrame, number: int) -> str:
+    row = values.iloc[number]
+    return " ".join(f"{column}={row[column]}" for column in values.columns)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m twotowers.identify", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("log", help="click log: a .parquet or .csv file, a row per what was shown")
+    columns = {"nargs": "+", "metavar": "COLUMN"}
+    parser.add_argument(
+        "--feature", required=True, help="columns that name the feature vector", **columns
+    )
+    parser.add_argument(
+        "--bias", required=True, help="columns that name the bias factor", **columns
+    )
+    parser.add_argument(
+        "--bias-features",
+        help="numeric columns whose distance is the cost of merging (default: the bias columns)",
+        **columns,
+    )
+    parser.add_argument(
+        "--repair", choices=["merge", "intervene"], help="only this repair (default: both)"
+    )
+    options = parser.parse_args(arguments)
+    wanted = {
+        "feature": options.feature,
+        "bias": options.bias,
+        "bias_features": options.bias_features,
+    }
+    try:
+        table = read_log(options.log, [name for names in wanted.values() for name in names or []])
+        report = check_log(table, **wanted, repair=options.repair, path=options.log)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(*describe(report), sep="\n")
+    if report.identified and options.repair:
+        print(f"nothing to {options.repair}: the log is connected already and stays as it is")
+    return 0 if report.identified else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,195 @@
+"""Connect an identifiability graph by swapping documents: node intervention
+(Chen et al. 2024, Section 4.1, Algorithm 2).
+
+A minimum spanning tree of the complete graph between K components, found without its K^2 costs.
+The printed algorithm records in line 12 the component G_j, which was found already, so it would
+not end; here is what Appendix B.2 says in words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from twotowers.errors import InputError
+from twotowers.identifiability import factor_components
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """The swaps that connect a log, one fewer than it has components.
+
+    Attributes:
+        feature: [swaps] the feature vector to show elsewhere.
+        source: [swaps] a bias factor that it was seen under.
+        target: [swaps] the bias factor that it is to be shown under, in another component.
+        cost: [swaps] their costs by Eq. 3.
+    """
+
+    feature: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    cost: np.ndarray
+
+    @property
+    def total(self) -> float:
+        """Sum of the costs."""
+        return float(self.cost.sum())
+
+
+def intervention_cost(relevance, examination, other_examination):
+    """Variance of a swap, but for a constant (Chen et al. 2024, Proposition 1 and Eq. 3).
+
+    Args:
+        relevance: of the feature vector, > 0.
+        examination: of the bias factor that it was seen under, > 0.
+        other_examination: of the bias factor that it is swapped to, > 0.
+    """
+    return 1 / (relevance * examination) + 1 / (relevance * other_examination) - 2
+
+
+def node_intervention(
+    feature: np.ndarray, factor: np.ndarray, relevance: np.ndarray, examination: np.ndarray
+) -> Intervention:
+    """The cheapest swaps that connect a log (Chen et al. 2024, Section 4.1, Algorithm 2).
+
+    With a = 1 / (relevance * examination) and b = 1 / relevance of a factor's most relevant
+    feature vector, and u = 1 / examination of another component's most examined factor, the
+    swap from the one to the other costs a + b u - 2. As this grows with u, what leaves a
+    component leaves it most cheaply for R, the component with the lowest u of all. So the
+    cheapest edge at a component B other than R is the lower of: B's best to R, and any one's
+    best to B. Taking just these edges makes a tree, as costs of leaving for R strictly fall
+    along the second kind; and no spanning tree is cheaper, as in one rooted at R the edge from
+    B to its parent is an edge at B. Time is that of sorting rows.
+
+    Args:
+        feature: [rows] integers naming the feature vector shown.
+        factor: [rows] integers in [0, factors) naming the bias factor it was shown under.
+        relevance: [features] estimates, finite and > 0.
+        examination: [factors] estimates, finite and > 0.
+
+    Raises:
+        InputError: an estimate is not positive, or the log is empty.
+    """
+    component = _checked_components(feature, factor, relevance, examination)
+    most_relevant = _most_relevant(feature, factor, relevance, len(examination))
+    shown = most_relevant >= 0
+    slope = np.full(len(examination), np.inf)
+    slope[shown] = 1 / relevance[most_relevant[shown]]
+    intercept = slope / examination
+
+    most_examined = _lowest(-examination, component)
+    reach = 1 / examination[most_examined]
+    root = component[np.argmax(examination)]
+    leaving = intercept + slope * reach[root]
+    giver = _lowest(leaving, component)
+    helper = _lowest_line(intercept, slope, reach)
+    leaves = leaving[giver] <= intercept[helper] + slope[helper] * reach
+    other = np.arange(len(giver)) != root
+    source = np.where(leaves, giver, helper)[other]
+    target = most_examined[np.where(leaves, root, np.arange(len(giver)))[other]]
+    return _swaps(most_relevant[source], source, target, relevance, examination)
+
+
+def random_intervention(
+    feature: np.ndarray,
+    factor: np.ndarray,
+    relevance: np.ndarray,
+    examination: np.ndarray,
+    *,
+    rng: np.random.Generator,
+) -> Intervention:
+    """Swaps that connect a log, at random (Chen et al. 2024, Section 5.1, "random cost").
+
+    The tree is the cheapest by costs that are uniform on [0, 1] and independent for each
+    (feature vector, source, target). They are not drawn one by one: the lowest of n has the
+    order of an exponential with rate n, and any of the n is equally likely to be it. Takes
+    K^2 / 2 draws.
+
+    Args:
+        feature, factor, relevance, examination: as in `node_intervention`; the estimates
+            serve only to state what the swaps cost by Eq. 3.
+        rng: source of randomness.
+    """
+    component = _checked_components(feature, factor, relevance, examination)
+    # Of each component, its rows of the log without repetition, and its factors.
+    factors = len(examination)
+    feature, factor = np.divmod(np.unique(feature.astype(np.int64) * factors + factor), factors)
+    row_order = np.argsort(component[factor], kind="stable")
+    rows = np.bincount(component[factor], minlength=component.max() + 1)
+    factor_order = np.argsort(component, kind="stable")
+    sizes = np.bincount(component)
+    first_row, first_factor = (np.cumsum(counts) - counts for counts in (rows, sizes))
+
+    nearest, parent = np.full(len(sizes), np.inf), np.zeros(len(sizes), int)
+    left = np.arange(1, len(sizes))
+    newest, chosen = 0, []
+    while len(left):
+        candidates = rows[newest] * sizes[left] + rows[left] * sizes[newest]
+        draw = rng.exponential(size=len(left))
+        draw = np.divide(draw, candidates, out=np.full(len(left), np.inf), where=candidates > 0)
+        closer = draw < nearest[left]
+        nearest[left[closer]], parent[left[closer]] = draw[closer], newest
+        newest = left[np.argmin(nearest[left])]
+        left = left[left != newest]
+
+        ends = np.array([parent[newest], newest])
+        ways = rows[ends] * sizes[ends[::-1]]
+        number = rng.integers(ways.sum())
+        if number >= ways[0]:
+            number, ends = number - ways[0], ends[::-1]
+        row, other = np.divmod(number, sizes[ends[1]])
+        row = row_order[first_row[ends[0]] + row]
+        chosen.append((feature[row], factor[row], factor_order[first_factor[ends[1]] + other]))
+    columns = np.array(chosen, int).reshape(-1, 3).T
+    return _swaps(*columns, relevance, examination)
+
+
+def _checked_components(feature, factor, relevance, examination) -> np.ndarray:
+    for name, estimate in (("relevance", relevance), ("examination", examination)):
+        if not (np.isfinite(estimate).all() and (estimate > 0).all()):
+            raise InputError("an estimate is not positive", field=name, expected="numbers > 0")
+    if not len(feature):
+        raise InputError("the log is empty: there is nothing to swap", field="feature")
+    return factor_components(feature, factor, factors=len(examination))
+
+
+def _most_relevant(feature, factor, relevance, factors: int) -> np.ndarray:
+    """[factors] the most relevant feature vector seen under each, -1 where none was."""
+    best = np.full(factors, -1)
+    order = np.lexsort((-feature, relevance[feature]))
+    best[factor[order]] = feature[order]
+    return best
+
+
+def _lowest(value: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """[groups] index of each group's lowest value, the first of equals."""
+    order = np.lexsort((value, group))
+    return order[np.unique(group[order], return_index=True)[1]]
+
+
+def _lowest_line(intercept: np.ndarray, slope: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """[points] which of the lines intercept + slope * at is lowest at each point > 0."""
+    order = np.lexsort((intercept, slope))
+    lowest = np.minimum.accumulate(intercept[order])
+    # By growing slope only lines that start lower than all before can be lowest anywhere.
+    front = order[np.concatenate([[True], intercept[order][1:] < lowest[:-1]])]
+    hull, crossings = [], []
+    for line in front:
+        while hull:
+            last = hull[-1]
+            crossing = (intercept[last] - intercept[line]) / (slope[line] - slope[last])
+            if not crossings or crossing < crossings[-1]:
+                crossings.append(crossing)
+                break
+            hull.pop()
+            crossings.pop()
+        hull.append(line)
+    # Left of a crossing the steeper line, which comes later, is lower.
+    return np.array(hull)[len(crossings) - np.searchsorted(crossings[::-1], at)]
+
+
+def _swaps(feature, source, target, relevance, examination) -> Intervention:
+    cost = intervention_cost(relevance[feature], examination[source], examination[target])
+    return Intervention(feature, source, target, cost)

@@ -1,0 +1,173 @@
+"""Connect an identifiability graph by treating bias factors as one: node merging
+(Chen et al. 2024, Section 4.2, Algorithm 3).
+
+A minimum spanning tree of the complete graph between K components, found without its K^2 costs.
+The printed algorithm records in line 12 the component G_j, which was found already, so it would
+not end; here is what Appendix B.3 says in words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.spatial import KDTree
+
+from twotowers.errors import InputError
+from twotowers.identifiability import factor_components
+
+NEIGHBOURS = 32
+"""Nearest neighbours of every factor that are kept; more are looked up again when needed."""
+
+CHUNK = 1024
+"""Factors of a large group whose neighbours are sought at a time."""
+
+
+@dataclass(frozen=True)
+class Merging:
+    """The pairs of bias factors to treat as one, one fewer than the log has components.
+
+    Attributes:
+        pairs: [pairs, 2] bias factors, the lower number first.
+        cost: [pairs] distances of their bias features.
+        merged: [factors] number of each bias factor after merging, from 0 without gaps.
+    """
+
+    pairs: np.ndarray
+    cost: np.ndarray
+    merged: np.ndarray
+
+    @property
+    def total(self) -> float:
+        """Sum of the costs."""
+        return float(self.cost.sum())
+
+
+def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndarray) -> Merging:
+    """The nearest bias factors whose merging connects a log (Chen et al. 2024, Section 4.2,
+    Algorithm 3).
+
+    An exact minimum spanning tree by Boruvka's algorithm with nearest neighbours from k-d
+    trees, never all pairs. Groups of up to sqrt(factors) look for enough neighbours that one
+    is foreign, all at a time; larger ones ask a tree of all others, the smallest group first
+    and only once no small ones are left, and the largest never. Where several trees cost the
+    same, which of them is found depends on nothing but the input.
+
+    Args:
+        feature: [rows] integers naming the feature vector shown.
+        factor: [rows] integers in [0, factors) naming the bias factor it was shown under.
+        bias_features: [factors, dimensions] finite numbers; their Euclidean distance is the
+            cost of merging (Eq. 7), so their scales matter.
+
+    Raises:
+        InputError: bias features that are not a finite number each.
+    """
+    points = np.asarray(bias_features)
+    if points.ndim != 2 or not np.issubdtype(points.dtype, np.number):
+        raise InputError(
+            f"an array of shape {points.shape} and type {points.dtype}",
+            field="bias_features",
+            expected="numbers [factors, dimensions]",
+        )
+    points = points.astype(float)
+    if not np.isfinite(points).all():
+        raise InputError("not all are finite", field="bias_features")
+    group = factor_components(feature, factor, factors=len(points))
+    tree = KDTree(points, leafsize=32, balanced_tree=False)
+    neighbours = tree.query(points, k=range(1, min(NEIGHBOURS, tree.n) + 1))
+    small = max(int(np.sqrt(len(points))), 1)
+    pairs, cost = [np.zeros((0, 2), int)], [np.zeros(0)]
+    while group.max(initial=0):
+        sizes = np.bincount(group)
+        if (sizes <= small).any():
+            found = _foreign_neighbours(tree, neighbours, group, sizes <= small)
+        else:
+            found = _neighbour_of_all(points, group, np.argmin(sizes))
+        length, pair = _acyclic(*found, group)
+        pairs.append(pair)
+        cost.append(length)
+        joined = coo_array(
+            (np.ones(len(pair), np.int8), tuple(group[pair].T)), shape=(len(sizes), len(sizes))
+        )
+        group = connected_components(joined, directed=False)[1][group]
+    pairs = np.sort(np.concatenate(pairs), axis=1)
+    return Merging(pairs, np.concatenate(cost), merge_pairs(pairs, len(points)))
+
+
+def merge_pairs(pairs: np.ndarray, factors: int) -> np.ndarray:
+    """Number the bias factors anew so that those of a pair, and of a chain of pairs, are one.
+
+    Args:
+        pairs: [pairs, 2] integers in [0, factors).
+        factors: number of bias factors.
+
+    Returns:
+        [factors] new numbers from 0 without gaps.
+    """
+    pairs = np.asarray(pairs, int).reshape(-1, 2)
+    # A pair is a feature vector that is seen under two factors.
+    return factor_components(np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), factors=factors)
+
+
+def _foreign_neighbours(tree: KDTree, neighbours, group, chosen):
+    """Distance, point and neighbour of the shortest way out of each chosen group.
+
+    Args:
+        tree: all points.
+        neighbours: distances and indices [points, k] of each point's nearest, with itself.
+        group: [points] group of each.
+        chosen: [groups] which groups are asked for.
+    """
+    best = np.full(len(chosen), np.inf)
+    found = []
+    open_points = np.flatnonzero(chosen[group])
+    distance, index = (each[open_points] for each in neighbours)
+    while True:
+        foreign = group[index] != group[open_points, None]
+        first = foreign.argmax(axis=1)
+        rows = np.flatnonzero(foreign.any(axis=1))
+        found.append((distance[rows, first[rows]], open_points[rows], index[rows, first[rows]]))
+        np.minimum.at(best, group[open_points[rows]], found[-1][0])
+        # Who has no foreign one among so many may still be nearer to the next than the best.
+        nearer = ~foreign.any(axis=1) & (distance[:, -1] < best[group[open_points]])
+        open_points = open_points[nearer]
+        if not len(open_points):
+            break
+        more = min(2 * index.shape[1], tree.n)
+        distance, index = tree.query(tree.data[open_points], k=more)
+    distance, point, neighbour = (np.concatenate(column) for column in zip(*found, strict=True))
+    order = np.lexsort((neighbour, point, distance, group[point]))
+    shortest = order[np.unique(group[point[order]], return_index=True)[1]]
+    return distance[shortest], point[shortest], neighbour[shortest]
+
+
+def _neighbour_of_all(points, group, chosen: int):
+    """The shortest way out of one group, as arrays of one."""
+    own, others = np.flatnonzero(group == chosen), np.flatnonzero(group != chosen)
+    tree = KDTree(points[others], leafsize=32, balanced_tree=False)
+    best = (np.inf, -1, -1)
+    for start in range(0, len(own), CHUNK):
+        part = own[start : start + CHUNK]
+        distance, index = tree.query(points[part], distance_upper_bound=best[0])
+        nearest = np.argmin(distance)
+        if distance[nearest] < best[0]:
+            best = (distance[nearest], part[nearest], others[index[nearest]])
+    return tuple(np.array([each]) for each in best)
+
+
+def _acyclic(distance, point, neighbour, group):
+    """Of one shortest way out per group those that make no cycle, and their pairs.
+
+    Ways of different length cannot make one, but equally long ones can.
+    """
+    ends = np.sort(np.stack([group[point], group[neighbour]], axis=1), axis=1)
+    order = np.lexsort((neighbour, point, distance))
+    _, first = np.unique(ends[order], axis=0, return_index=True)
+    kept = order[np.sort(first)]
+    groups = group.max() + 1
+    # Ranks for distances: these may be 0, which would be no edge.
+    ranks = coo_array((np.arange(1, len(kept) + 1), tuple(ends[kept].T)), shape=(groups, groups))
+    chosen = kept[np.sort(minimum_spanning_tree(ranks.tocsr()).data.astype(int)) - 1]
+    return distance[chosen], np.stack([point[chosen], neighbour[chosen]], axis=1)

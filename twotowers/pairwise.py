@@ -1,0 +1,111 @@
+"""The initial ranker of semi-synthetic click logs: a linear ranking SVM (Joachims, KDD 2006).
+
+Chen et al. (2024, Appendix C.1) train it on 1 % of the training queries with their labels,
+sort all documents by it, and display the first ten.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from sklearn.svm import LinearSVC
+
+from twotowers.errors import InputError, check_range
+from twotowers.randomness import stream
+from twotowers.rankings import Rankings
+
+# svm_rank_learn's option -c in the published scripts.
+COST = 200.0
+
+
+def sample_queries(rankings: Rankings, share: float, *, seed: int) -> Rankings:
+    """A random share of the queries, rounded down but at least one, in their order.
+
+    Args:
+        rankings: at least one query.
+        share: in [0, 1].
+        seed: of the draw.
+
+    Raises:
+        InputError: the share is out of range, or there is no query.
+    """
+    check_range(share, field="share", low=0, high=1)
+    if not len(rankings.query):
+        raise InputError("there is no query", field="rankings", expected="at least one row")
+    queries = rankings.queries
+    number = max(int(share * len(queries)), 1)
+    chosen = stream("queries with labels", seed).choice(queries, number, replace=False)
+    return rankings.take(np.isin(rankings.query, chosen))
+
+
+def train_rank_svm(rankings: Rankings, *, cost: float = COST) -> np.ndarray:
+    """Weights of a linear ranking SVM.
+
+    Minimises |w|^2 / 2 + (cost / queries) * sum over pairs of max(0, 1 - w (x_i - x_j))^2,
+    where a pair is two documents of one query of which i has the higher label. `cost` is the
+    published option -c: the program, too, shares it out among the queries and sums over their
+    pairs. But it does not square: scikit-learn has no solver that converges on a hinge with
+    labels this noisy, while the squared one has its optimum after a few Newton steps.
+
+    Args:
+        rankings: the training queries; memory grows with their pairs.
+        cost: the price of a wrong pair in all queries together.
+
+    Returns:
+        [width] float64 weights; a document's score is features @ weights, higher ranks first.
+
+    Raises:
+        InputError: no query has two documents of different labels, or the cost is not
+            positive.
+    """
+    check_range(cost, field="cost", low=np.finfo(float).tiny, high=np.finfo(float).max)
+    better, worse = _pairs(rankings)
+    if not len(better):
+        raise InputError(
+            "no query has two documents of different labels",
+            field="label",
+            expected="labels that say which document is better",
+        )
+    # The solver separates two classes. A pair and its mirror image have the same loss, so each
+    # is entered both ways, at half the price.
+    difference = (rankings.features[better] - rankings.features[worse]).astype(float)
+    side = np.repeat([1, -1], len(difference))
+    svm = LinearSVC(C=cost / len(rankings.queries) / 2, fit_intercept=False, dual=False)
+    return svm.fit(np.concatenate([difference, -difference]), side).coef_[0]
+
+
+def rank(rankings: Rankings, scores: np.ndarray, *, top: int | None = None) -> Rankings:
+    """Sort the documents of each query.
+
+    Args:
+        rankings: the documents.
+        scores: [rows]; higher ranks first, ties stay in order, so that documents with the same
+            features are neighbours.
+        top: how many to keep of each query, at least 1; all if None.
+
+    Returns:
+        Rankings in which a document's place in its list is its rank.
+
+    Raises:
+        InputError: `top` is out of range.
+    """
+    if top is not None:
+        check_range(top, field="top", low=1, high=np.inf, whole=True)
+    offsets = rankings.offsets
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    order = np.lexsort((-scores, query))
+    place = np.arange(len(order)) - offsets[query]
+    return rankings.take(order[place < (np.inf if top is None else top)])
+
+
+def _pairs(rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:
+    """[pairs] rows of the better and of the worse document, of all pairs of a query."""
+    offsets = rankings.offsets
+    better, worse = [], []
+    for start, stop in pairwise(offsets):
+        label = rankings.label[start:stop]
+        above, below = np.nonzero(label[:, None] > label)
+        better.append(start + above)
+        worse.append(start + below)
+    return np.concatenate(better), np.concatenate(worse)
