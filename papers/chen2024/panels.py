@@ -23,7 +23,7 @@ from twotowers.figures import (
     shared_legend,
     style,
 )
-from twotowers.statistics import from_moments, over_seeds, select
+from twotowers.statistics import compare, from_moments, over_seeds, select
 
 METHODS = {
     ("naive", "plain"): "No debias",
@@ -171,7 +171,9 @@ def draw_sweep(
             panel.set_title(name)
             panel.set_xlabel(xlabel)
             ticks = points[[x, "at"]].drop_duplicates()
-            panel.set_xticks(ticks["at"], [_power(v) if x == "clicks" else f"{v}" for v in ticks[x]])
+            panel.set_xticks(
+                ticks["at"], [_power(v) if x == "clicks" else f"{v}" for v in ticks[x]]
+            )
         axes[0, 0].set_ylabel("Mean over runs")
         shared_legend(figure)
     return figure
@@ -194,7 +196,9 @@ def _spread_panel(axes: Axes, points: pd.DataFrame, group: str, looks: Mapping) 
             color=look.muted, marker=look.marker, markerfacecolor="white", markersize=3.6,
             linestyle="none", zorder=2, **whisker,
         )  # fmt: skip
-    axes.errorbar([], [], yerr=[], color=GREY, linestyle="none", label="± 1 sd over runs", **whisker)
+    axes.errorbar(
+        [], [], yerr=[], color=GREY, linestyle="none", label="± 1 sd over runs", **whisker
+    )
     if (points["source"] == "published").any():
         axes.plot([], [], "o", color=GREY, markerfacecolor="white", markersize=3.6,
                   label="published")  # fmt: skip
@@ -350,7 +354,10 @@ def moments_tex(
         for source, name in (("reproduced", "ours"), ("published", "paper")):
             texts = [
                 _moment(
-                    {s: cells.get((*key, source, metric, s)) for s in ("mean", "sd", "upper bound")},
+                    {
+                        s: cells.get((*key, source, metric, s))
+                        for s in ("mean", "sd", "upper bound")
+                    },
                     digits=digits if metric == "click_mse" else None,
                 )
                 for metric in metrics
@@ -403,3 +410,82 @@ def booktabs(headings: Sequence[str], body: Sequence[str], *, columns: str) -> s
 def count(number: float | None) -> str:
     """A whole number as LaTeX, with separators; a dash where there is none."""
     return "--" if number is None or pd.isna(number) else f"${number:,.0f}$".replace(",", "{,}")
+
+
+CONTEXT_METRICS = {
+    "mcc": "MCC",
+    "ndcg@5": "nDCG@5",
+    "ndcg@10": "nDCG@10",
+    "click_mse": "Click MSE",
+    "test_ndcg@5": "test nDCG@5",
+    "test_ndcg@10": "test nDCG@10",
+}
+_CONTEXT_KEYS = ["dataset", "method", "variant", "start", "metric"]
+
+
+def context_table(
+    results: pd.DataFrame, published: pd.DataFrame, starts: Sequence[str]
+) -> pd.DataFrame:
+    """`moments` of both contextual studies, for some ways to start the observation model."""
+    where = {
+        "method": ["naive", "dla"],
+        "variant": ["plain", "merging"],
+        "start": list(starts),
+        "metric": list(CONTEXT_METRICS),
+    }
+    ours = [rows(results, f"contexts-{name}", dataset=name, **where) for name in DATASETS]
+    settings = [f"contexts-{name}" for name in DATASETS]
+    theirs = select(published, setting=settings, **where)
+    return moments(pd.concat(ours, ignore_index=True), theirs, _CONTEXT_KEYS)
+
+
+def context_tex(table: pd.DataFrame, starts: Sequence[str], *, digits: int) -> str:
+    """The rows of Tables 2 and 6, a block per data set; starts are named where there are two."""
+    marks = {"ones": r" $\mathcal{I}$", "random": r" $\mathcal{R}$"} if len(starts) > 2 else {}
+    lines, rules = {}, []
+    for dataset, name in DATASETS.items():
+        block = {(dataset, "naive", "plain", "none"): f"{name}: No debias"}
+        for variant, repair in (("plain", ""), ("merging", " + Node merging")):
+            for start in starts[1:]:
+                block[dataset, "dla", variant, start] = f"DLA{marks.get(start, '')}{repair}"
+        rules += [next(iter(block))] if lines else []
+        lines |= block
+    return moments_tex(
+        table,
+        lines=lines,
+        index=_CONTEXT_KEYS[:-1],
+        metrics=CONTEXT_METRICS,
+        digits=digits,
+        rules=rules,
+    )
+
+
+_STATISTICS_KEYS = ["dataset", "amount", "metric"]
+
+
+def statistics_table(
+    results: pd.DataFrame, published: pd.DataFrame, metrics: Mapping[str, str]
+) -> pd.DataFrame:
+    """Counts of both data sets and of their graphs with 5,000 context types, beside the printed."""
+    where = {"sweep": "statistics", "metric": list(metrics)}
+    settings = [f"connectivity-{name}" for name in DATASETS]
+    ours = [rows(results, setting, **where) for setting in settings]
+    table = pd.concat(ours, ignore_index=True)
+    return compare(table, published, _STATISTICS_KEYS, setting=settings, **where)
+
+
+def statistics_tex(table: pd.DataFrame, metrics: Mapping[str, str]) -> str:
+    """A booktabs table: a row per count, per data set ours and (grey) the paper's."""
+    cells = table.set_index(["dataset", "metric", "source"])["value"].to_dict()
+    body = []
+    for metric, name in metrics.items():
+        texts = [name]
+        for dataset in DATASETS:
+            texts.append(count(cells.get((dataset, metric, "reproduced"))))
+            printed = count(cells.get((dataset, metric, "published")))
+            texts.append(rf"\textcolor{{gray}}{{{printed}}}")
+        body.append(" & ".join(texts) + r" \\")
+    headings = [""]
+    for name in DATASETS.values():
+        headings += [name, r"\textcolor{gray}{paper}"]
+    return booktabs(headings, body, columns="l" + "rr" * len(DATASETS))

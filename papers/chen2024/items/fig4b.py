@@ -33,6 +33,4 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Two panels, MCC and nDCG@5, a curve per merge."""
-    return draw_sweep(
-        table, x="clicks", group="variant", looks=LOOKS, xlabel="Clicks per place N"
-    )
+    return draw_sweep(table, x="clicks", group="variant", looks=LOOKS, xlabel="Clicks per place N")

@@ -1,0 +1,75 @@
+"""Examination by position, as DLA estimates it, against the truth and node merging (App. D.1).
+
+Relative to the first position. On the logarithmic axis a component that keeps its shape but
+loses its scale moves up or down as a whole.
+
+To be seen: DLA's boxes are wide from the second component on, node merging's are flat and near
+the truth, but for the step between the positions that it merges, largest at K = 4. Takes a second.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from papers.chen2024.contexts import EXAMINATION, POSITIONS
+from papers.chen2024.panels import MERGING, POSITION, UNREPAIRED, moments, most_clicks, rows, runs
+from twotowers.figures import TRUTH, panels, style
+from twotowers.statistics import select
+
+KEYS = ["components", "method", "variant", "clicks", "metric", "position"]
+NUMBERS = (2, 3, 4)
+LOOKS = {"plain": UNREPAIRED, "merging": MERGING}
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per K, variant, position and statistic: mean, sd, each run; and the truth."""
+    where = {"method": "dla", "variant": list(LOOKS), "components": list(NUMBERS)}
+    found = most_clicks(rows(results, "synthetic", **where, metric="examination"))
+    truth = found.drop_duplicates(["components", "position"]).assign(
+        method="truth",
+        variant="truth",
+        value=lambda cells: (EXAMINATION / EXAMINATION[0])[cells["position"].astype(int) - 1],
+    )
+    ours = pd.concat([found, truth], ignore_index=True)
+    return pd.concat(
+        [moments(ours, published.iloc[:0], KEYS), runs(found, KEYS)], ignore_index=True
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A panel per K: boxes over runs per position, and the truth."""
+    with style():
+        figure, axes = panels(len(NUMBERS), panel_height=2.5)
+        for panel, number in zip(axes.flat, NUMBERS, strict=True):
+            _examination_panel(panel, select(table, components=number))
+            panel.set_title(f"K = {number}")
+        axes[0, 0].set_ylabel("Examination relative to the first")
+        handles = [Patch(color=look.colour, label=look.label) for look in LOOKS.values()]
+        handles += axes[0, 0].get_legend_handles_labels()[0]
+        figure.legend(handles=handles, loc="outside upper center", ncols=3)
+    return figure
+
+
+def _examination_panel(axes: Axes, cells: pd.DataFrame) -> None:
+    each = cells[cells["statistic"].str.startswith("run ") & (cells["value"] > 0)]
+    places = pd.DataFrame(
+        {
+            "place": each["position"].astype(int) - 1,
+            "value": each["value"].to_numpy(float),
+            "variant": each["variant"],
+        }
+    )
+    seaborn.boxplot(
+        places, x="place", y="value", hue="variant", hue_order=list(LOOKS), order=range(POSITIONS),
+        palette=[look.colour for look in LOOKS.values()], saturation=1, linewidth=0.7, gap=0.1,
+        fliersize=1.5, legend=False, ax=axes,
+    )  # fmt: skip
+    truth = select(cells, method="truth", statistic="mean").sort_values("position")
+    axes.plot(np.arange(POSITIONS), truth["value"], label="truth", **TRUTH)
+    axes.set_yscale("log")
+    axes.set(xlabel=POSITION, ylabel="")

@@ -1,0 +1,61 @@
+"""Propositions 1, 2 and 4, checked by simulation (ours, not the paper's).
+
+Proposition 1: the variance of Omega, simulated and by its formula. Propositions 2 and 4: the
+error of relevance after merging against its bound, on random graphs.
+
+To be seen: variances that agree within their standard errors; no bound that is violated, and
+that of Proposition 2 reached. Takes a second.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from papers.chen2024.panels import booktabs, count, rows
+from twotowers.statistics import over_seeds
+
+KEYS = ["method", "case", "clicks", "metric"]
+VARIANCE = ["mean", "variance", "standard_error", "expected_variance"]
+BOUND = ["checked", "violated", "tightest"]
+BOUNDS = ("proposition 2", "proposition 4")
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per proposition, case, number of clicks and metric."""
+    found = [rows(results, "propositions", method="proposition 1", metric=VARIANCE)]
+    found += [rows(results, "propositions", method=name, metric=BOUND) for name in BOUNDS]
+    summary = over_seeds(pd.concat(found, ignore_index=True), KEYS)
+    return summary.astype({"clicks": "Int64"}).assign(source="reproduced")
+
+
+def tex(table: pd.DataFrame) -> str:
+    """Two booktabs tables: variances of Proposition 1, bounds of Propositions 2 and 4."""
+    wide = table.pivot(index=KEYS[:3], columns="metric", values="value")
+    variance = [
+        " & ".join(
+            [str(case), count(clicks), *(_number(row[metric]) for metric in VARIANCE)]
+        ) + r" \\"
+        for (_, case, clicks), row in wide.loc[["proposition 1"]].iterrows()
+    ]  # fmt: skip
+    bounds = [
+        " & ".join(
+            [name.capitalize(), count(row["checked"]), count(row["violated"]),
+             f"${row['tightest']:.4f}$"]
+        ) + r" \\"
+        for name in BOUNDS
+        for _, row in wide.loc[[name]].iterrows()
+    ]  # fmt: skip
+    left = booktabs(
+        ["Case", "$N$", r"Mean of $\Omega$", "Variance", "Standard error", "Formula"],
+        variance,
+        columns="lrrrrr",
+    )
+    right = booktabs(
+        ["", "Graphs checked", "Bound violated", "Largest error / bound"], bounds, columns="lrrr"
+    )
+    return left + "\n" + right
+
+
+def _number(value: float) -> str:
+    mantissa, exponent = f"{value:.3e}".split("e")
+    return "$0$" if value == 0 else rf"${mantissa} \times 10^{{{int(exponent)}}}$"
