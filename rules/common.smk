@@ -47,9 +47,18 @@ def clicks_file(paper, log, seed):
 def used_datasets(paper, needs):
     """Data sets behind the given settings and studies."""
     experiment = EXPERIMENTS[paper]
-    logs = [experiment.logs[experiment.settings[need]["log"]] for need in needs if need in experiment.settings]
+    logs = [
+        experiment.logs[experiment.settings[need]["log"]]
+        for need in needs
+        if need in experiment.settings
+    ]
     studies = [experiment.studies[need] for need in needs if need in experiment.studies]
     return list(dict.fromkeys(user["dataset"] for user in logs + studies if "dataset" in user))
+
+
+def used_seeds(paper, needs):
+    """Seeds behind the given settings and studies."""
+    return sorted({seed for need in needs for seed in EXPERIMENTS[paper].seeds_of(need)})
 
 
 def fit_files(paper, needs=None):

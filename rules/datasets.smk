@@ -59,7 +59,10 @@ rule preprocess:
     input:
         **{split: f"{RESULTS}/raw/{{dataset}}/{split}.parquet" for split in SPLITS},
     output:
-        **rankings("{paper}", "{dataset}"),
+        **{
+            split: ensure(path, non_empty=True)
+            for split, path in rankings("{paper}", "{dataset}").items()
+        },
     log:
         f"{RESULTS}/logs/rankings/{{paper}}/{{dataset}}.log",
     params:

@@ -34,7 +34,8 @@ rule fit:
     benchmark:
         f"{RESULTS}/benchmarks/fits/{{paper}}/{{setting}}/{{seed}}.tsv"
     wildcard_constraints:
-        setting="|".join(name for paper in EXPERIMENTS.values() for name in paper.settings),
+        setting="|".join(name for paper in EXPERIMENTS.values() for name in paper.settings)
+        or "(?!)",
     resources:
         gpu=1,
     params:

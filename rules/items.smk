@@ -24,10 +24,12 @@ def items(kind):
 
 def source_note(paper, item):
     """What a reader must know of where an item's numbers came from."""
-    experiment = EXPERIMENTS[paper]
-    used = used_datasets(paper, experiment.items[item]["needs"])
-    data = [f"{'generated stand-in for' if is_standin(name) else 'real'} {name}" for name in used]
-    seeds = ", ".join(map(str, experiment.seeds))
+    needs = EXPERIMENTS[paper].items[item]["needs"]
+    data = [
+        f"{'generated stand-in for' if is_standin(name) else 'real'} {name}"
+        for name in used_datasets(paper, needs)
+    ]
+    seeds = ", ".join(map(str, used_seeds(paper, needs)))
     return f"Data: {', '.join(data) or 'simulated'}. Scale: {config['scale']}. Seeds: {seeds}."
 
 

@@ -43,6 +43,7 @@ def page_papers():
                     "files": item_files(key, name),
                     "timings": timings(key, item["needs"]),
                     "datasets": origins(used_datasets(key, item["needs"])),
+                    "seeds": used_seeds(key, item["needs"]),
                 }
                 for name, item in paper.items.items()
             },

@@ -26,7 +26,7 @@ def paper_page(paper: dict, claims: pd.DataFrame, folder: str, scale: str, versi
     def provenance(part):
         return {
             "datasets": part["datasets"],
-            "seeds": paper["seeds"],
+            "seeds": part["seeds"],
             "scale": scale,
             "version": version,
             "seconds": seconds(part["timings"]),

@@ -79,11 +79,12 @@ def main(outputs: list[str | Path], *, config: str | Path) -> bool:
     Raises:
         InputError: the configuration is wrong.
     """
-    settings = check_config(read_yaml(config) | {"scale": SCALE}, config)
+    settings = check_config(read_yaml(config) | {"scale": SCALE, "replace": {}}, config)
     experiment = load_experiment(PAPER, settings)
     sizes = settings["datasets"][NAME]["standin"][SCALE]
     raw = {split: generate(NAME, split, queries=sizes[split], seed=SEED) for split in SPLITS}
-    ready = {split: preprocess(rankings, top=experiment.top) for split, rankings in raw.items()}
+    top = experiment.datasets[NAME]["top"]
+    ready = {split: preprocess(rankings, top=top) for split, rankings in raw.items()}
     rows = [*statistics_rows(raw), likeness_row(ready), *ranking_rows(ready, experiment)]
     with atomic(outputs[0]) as temporary:
         temporary.write_text(page(rows, regimes(raw["test"]), sizes, experiment))
@@ -227,6 +228,7 @@ def page(rows: list[Row], columns: list[str], sizes: dict[str, int], experiment)
     """The Markdown page."""
     drawn = ", ".join(f"{size:,} {split}" for split, size in sizes.items())
     seeds = ", ".join(map(str, experiment.seeds))
+    top = experiment.datasets[NAME]["top"]
     lines = [
         "# Stand-ins",
         "",
@@ -241,7 +243,7 @@ def page(rows: list[Row], columns: list[str], sizes: dict[str, int], experiment)
         "",
         f"Drawn: {drawn} queries (the {SCALE} scale), seed {SEED}.",
         "nDCG@10 is measured on the test queries after preprocessing (the",
-        f"{experiment.top} documents of highest label, queries with a relevant document, signed",
+        f"{top} documents of highest label, queries with a relevant document, signed",
         f"log1p), mean over model seeds {seeds}; gain 2^label - 1. The share of feature",
         "variance (136 columns, weighted by their variance) is that of all splits after the same",
         "preprocessing. Real values: the data set itself, 89 of its queries where it says so, and",

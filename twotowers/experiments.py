@@ -5,7 +5,6 @@ Needs PyYAML and jsonschema only, so that a Snakefile can use it from a lean env
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,14 @@ from twotowers.errors import InputError, nearest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-OPTIONAL = {"positions": 10, "rankers": {}, "training": {}, "logs": {}, "settings": {}, "studies": {}}
+OPTIONAL = {
+    "positions": 10,
+    "rankers": {},
+    "training": {},
+    "logs": {},
+    "settings": {},
+    "studies": {},
+}
 """What an experiment may leave out."""
 
 
@@ -84,7 +90,10 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     path = root / "papers" / paper / "experiment.yaml"
     raw = read_yaml(path)
     _validate(raw, ROOT / "config" / "experiment.schema.yaml", path)
-    raw = copy.deepcopy(OPTIONAL | raw)
+    raw = OPTIONAL | raw
+    # YAML's aliases are one object, and what is filled in is one name's own.
+    for section in ("training", "logs", "settings", "studies"):
+        raw[section] = {name: dict(entry) for name, entry in raw[section].items()}
     scale = raw["scales"][config["scale"]]
     for section in ("training", "studies"):
         for name, changes in scale.get(section, {}).items():
@@ -94,20 +103,21 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     _validate(raw, ROOT / "config" / "experiment.schema.yaml", path)
     del raw["scales"]
     replace = {name: config["replace"].get(name, name) for name in raw["datasets"]}
-    for name in replace.values():
-        _reference(name, config["datasets"], path, "datasets")
+    raw["datasets"] = _replaced(raw["datasets"], replace, config["datasets"], path)
     for section in ("logs", "studies"):
         for name, user in raw[section].items():
             if "dataset" in user:
                 _reference(user["dataset"], replace, path, f"{section}.{name}.dataset")
                 user["dataset"] = replace[user["dataset"]]
-    raw["datasets"] = {replace[name]: steps for name, steps in raw["datasets"].items()}
-    for name, study in raw["studies"].items():
-        if "ranker" in study:
-            _reference(study["ranker"], raw["rankers"], path, f"studies.{name}.ranker")
-    for name, log in raw["logs"].items():
-        if log["ranker"] != "expert":  # which needs no training
-            _reference(log["ranker"], raw["rankers"], path, f"logs.{name}.ranker")
+            if user.get("ranker", "expert") != "expert":  # which needs no training
+                _reference(user["ranker"], raw["rankers"], path, f"{section}.{name}.ranker")
+    if raw["logs"] and "sessions" not in scale:
+        raise InputError(
+            "'sessions' is missing",
+            path=path,
+            field=f"scales.{config['scale']}",
+            expected="sessions per split, since there are logs",
+        )
     for name, setting in raw["settings"].items():
         _reference(setting["log"], raw["logs"], path, f"settings.{name}.log")
         own = "training" if "training" in setting else "tower"
@@ -154,6 +164,21 @@ def read_yaml(path: str | Path) -> dict:
     if not isinstance(content, dict):
         raise InputError(f"holds a {type(content).__name__}", path=path, expected="a mapping")
     return content
+
+
+def _replaced(datasets: dict, replace: dict[str, str], known, path: Path) -> dict[str, dict]:
+    """How each data set is prepared, by the name of the one used."""
+    used = {}
+    for name, steps in datasets.items():
+        _reference(replace[name], known, path, "datasets")
+        if used.setdefault(replace[name], steps) != steps:
+            raise InputError(
+                f"{replace[name]!r} stands for two data sets that are prepared differently",
+                path=path,
+                field=f"datasets.{name}",
+                expected="another one in the configuration's 'replace'",
+            )
+    return used
 
 
 def _reference(name: str, known, path: Path, field: str) -> None:

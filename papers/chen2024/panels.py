@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 from scipy import stats
 
 from twotowers.errors import InputError
@@ -23,7 +23,7 @@ from twotowers.figures import (
     shared_legend,
     style,
 )
-from twotowers.statistics import compare, from_moments, over_seeds, select
+from twotowers.statistics import from_moments, over_seeds, select
 
 METHODS = {
     ("naive", "plain"): "No debias",
@@ -117,7 +117,7 @@ def moments(results: pd.DataFrame, published: pd.DataFrame, keys: Sequence[str])
         ]
     table = pd.concat(parts, ignore_index=True)
     table = table[[*keys, "statistic", "value", "low", "high", "n", "source"]]
-    return _in_printed_order(_whole(table))
+    return _in_printed_order(counted(table))
 
 
 def runs(results: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -129,10 +129,10 @@ def runs(results: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
         n=1,
         source="reproduced",
     )
-    return _whole(table.drop(columns="seed"))
+    return counted(table.drop(columns="seed"))
 
 
-def _whole(table: pd.DataFrame) -> pd.DataFrame:
+def counted(table: pd.DataFrame) -> pd.DataFrame:
     """Lanes that count something as integers, though some rows of the study lack them."""
     counts = {
         name: "Int64"
@@ -146,7 +146,8 @@ def _in_printed_order(table: pd.DataFrame) -> pd.DataFrame:
     if not {"method", "variant"} <= set(table.columns):
         return table
     order = {pair: place for place, pair in enumerate(METHODS)}
-    place = [order.get(pair, len(order)) for pair in zip(table["method"], table["variant"])]  # noqa: B905
+    pairs = zip(table["method"], table["variant"], strict=True)
+    place = [order.get(pair, len(order)) for pair in pairs]
     return table.iloc[np.argsort(place, kind="stable")].reset_index(drop=True)
 
 
@@ -183,6 +184,7 @@ def _spread_panel(axes: Axes, points: pd.DataFrame, group: str, looks: Mapping) 
     drawn = [value for value in looks if (points[group] == value).any()]
     dodge = 0.09 * (np.arange(len(drawn)) - (len(drawn) - 1) / 2)
     whisker = {"capsize": 2, "elinewidth": 0.9, "capthick": 0.9}
+    beside = dodge.max(initial=0)
     for offset, value in zip(dodge, drawn, strict=True):
         look, curve = looks[value], points[points[group] == value].sort_values("at")
         ours, theirs = (select(curve, source=source) for source in ("reproduced", "published"))
@@ -191,8 +193,9 @@ def _spread_panel(axes: Axes, points: pd.DataFrame, group: str, looks: Mapping) 
             marker=look.marker, markeredgecolor="white", markeredgewidth=0.4, label=look.label,
             **REPRODUCED, **whisker,
         )  # fmt: skip
+        beside += 0.09 * (len(theirs) > 0)
         axes.errorbar(
-            theirs["at"] + offset + 0.045, theirs["mean"], yerr=theirs["sd"].fillna(0),
+            theirs["at"] + beside, theirs["mean"], yerr=theirs["sd"].fillna(0),
             color=look.muted, marker=look.marker, markerfacecolor="white", markersize=3.6,
             linestyle="none", zorder=2, **whisker,
         )  # fmt: skip
@@ -204,9 +207,9 @@ def _spread_panel(axes: Axes, points: pd.DataFrame, group: str, looks: Mapping) 
                   label="published")  # fmt: skip
 
 
-def _power(number: float) -> str:
-    exponent = np.log10(number)
-    return rf"$10^{{{exponent:.0f}}}$" if exponent == round(exponent) else f"{number:g}"
+def _power(number: int) -> str:
+    exponent = round(np.log10(number))
+    return rf"$10^{{{exponent}}}$" if exponent > 1 and number == 10**exponent else f"{number:g}"
 
 
 def connection_table(
@@ -276,17 +279,17 @@ def draw_connection(table: pd.DataFrame, *, xlabel: str) -> Figure:
         figure = Figure(figsize=(COLUMN_WIDTH, 2.4), layout="constrained")
         axes = figure.subplots()
         look = MERGING if dataset == "istella_s" else INTERVENTION
-        axes.fill_between(
-            curve["amount"], curve["low"], curve["high"], color=look.colour, alpha=BAND_ALPHA,
-            linewidth=0, label="95 % interval",
-        )  # fmt: skip
         axes.plot(
             curve["amount"], curve["value"], color=look.colour, marker=look.marker,
             markeredgecolor="white", markeredgewidth=0.4, label="reproduced", **REPRODUCED,
         )  # fmt: skip
+        axes.fill_between(
+            curve["amount"], curve["low"], curve["high"], color=look.colour, alpha=BAND_ALPHA,
+            linewidth=0, label="95 % interval",
+        )  # fmt: skip
         _printed_turn(axes, select(table, source="published"))
         _amount_axis(axes, curve["amount"].to_numpy(float), percent=sweep == "sampling")
-        axes.set(ylim=(-0.03, 1.03), xlabel=xlabel, ylabel="Frequency of a connected graph")
+        axes.set(ylim=(-0.03, 1.03), xlabel=xlabel, ylabel="Frequency of connection")
         axes.set_title(DATASETS[dataset])
         figure.legend(loc="outside upper center", ncols=3)
     return figure
@@ -305,187 +308,15 @@ def _amount_axis(axes: Axes, amounts: np.ndarray, *, percent: bool) -> None:
     positive = amounts[amounts > 0]
     if len(positive) < len(amounts):
         axes.set_xscale("symlog", linthresh=positive.min(), linscale=0.5)
+        axes.set_xlim(-0.3 * positive.min(), 1.3 * positive.max())
     else:
         axes.set_xscale("log")
-    # At most seven labels: those that the crowded end of a logarithmic axis has room for.
+    # Five labels at most, evenly: as many as a column's width has room for.
     shown = [amounts[0]]
-    gap = np.ptp(np.log10(positive)) / 7
+    gap = np.ptp(np.log10(positive)) / 4 - 1e-9
     for amount in positive:
         if shown[-1] <= 0 or np.log10(amount / shown[-1]) >= gap:
             shown.append(amount)
-
-    def name(amount: float) -> str:
-        if amount == 0:
-            return "0\n(positions\nonly)"
-        return f"{100 * amount:g} %" if percent else f"{amount:,g}"
-
-    axes.set_xticks(shown, [name(amount) for amount in shown])
+    names = [f"{100 * amount:g} %" if percent else f"{amount:,g}" for amount in shown]
+    axes.set_xticks(shown, names)
     axes.xaxis.set_minor_locator(NullLocator())
-
-
-def thousands() -> FuncFormatter:
-    """Numbers of an axis with separators."""
-    return FuncFormatter(lambda number, _: f"{number:,.0f}")
-
-
-def moments_tex(
-    table: pd.DataFrame,
-    *,
-    lines: Mapping[tuple, str],
-    index: Sequence[str],
-    metrics: Mapping[str, str],
-    digits: int = 1,
-    rules: Sequence[tuple] = (),
-) -> str:
-    """A booktabs table of `moments`: ours above the printed row (grey), mean and deviation.
-
-    Args:
-        table: The rows of `moments`.
-        lines: From the values of `index` to a row's heading, in printed order.
-        index: The columns that make a row.
-        metrics: From metric to column heading; of 'click_mse' only the mean is shown.
-        digits: Significant digits of the click MSE.
-        rules: Keys of `lines` with a rule above.
-    """
-    cells = table.set_index([*index, "source", "metric", "statistic"])["value"].to_dict()
-    body = []
-    for key, heading in lines.items():
-        body += [r"\midrule"] if key in rules else []
-        for source, name in (("reproduced", "ours"), ("published", "paper")):
-            texts = [
-                _moment(
-                    {
-                        s: cells.get((*key, source, metric, s))
-                        for s in ("mean", "sd", "upper bound")
-                    },
-                    digits=digits if metric == "click_mse" else None,
-                )
-                for metric in metrics
-            ]
-            if source == "published":
-                texts = [rf"\textcolor{{gray}}{{{text}}}" for text in texts]
-                name = rf"\textcolor{{gray}}{{{name}}}"
-            body.append(" & ".join([heading if source == "reproduced" else "", name, *texts]))
-            body[-1] += r" \\"
-    return booktabs(["Method", "", *metrics.values()], body, columns="ll" + "r" * len(metrics))
-
-
-def _moment(values: Mapping[str, float | None], *, digits: int | None) -> str:
-    if values["upper bound"] is not None:
-        return f"$< {_scientific(values['upper bound'], 1)}$"
-    if values["mean"] is None:
-        return "--"
-    if digits is not None:
-        return f"${_scientific(values['mean'], digits)}$"
-    spread = values["sd"]
-    tail = "" if spread is None else rf" \pm {spread:.3f}".replace(" 0.", " .")
-    return f"${values['mean']:.3f}{tail}$"
-
-
-def _scientific(number: float, digits: int) -> str:
-    if number == 0:
-        return "0"
-    mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
-    power = f"10^{{{int(exponent)}}}"
-    return power if float(mantissa) == 1 else rf"{mantissa} \times {power}"
-
-
-def booktabs(headings: Sequence[str], body: Sequence[str], *, columns: str) -> str:
-    """A whole tabular; `body` holds its lines, with their own line ends and rules."""
-    return "\n".join(
-        [
-            "% Needs the packages booktabs and xcolor.",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            " & ".join(headings) + r" \\",
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-        ]
-    )
-
-
-def count(number: float | None) -> str:
-    """A whole number as LaTeX, with separators; a dash where there is none."""
-    return "--" if number is None or pd.isna(number) else f"${number:,.0f}$".replace(",", "{,}")
-
-
-CONTEXT_METRICS = {
-    "mcc": "MCC",
-    "ndcg@5": "nDCG@5",
-    "ndcg@10": "nDCG@10",
-    "click_mse": "Click MSE",
-    "test_ndcg@5": "test nDCG@5",
-    "test_ndcg@10": "test nDCG@10",
-}
-_CONTEXT_KEYS = ["dataset", "method", "variant", "start", "metric"]
-
-
-def context_table(
-    results: pd.DataFrame, published: pd.DataFrame, starts: Sequence[str]
-) -> pd.DataFrame:
-    """`moments` of both contextual studies, for some ways to start the observation model."""
-    where = {
-        "method": ["naive", "dla"],
-        "variant": ["plain", "merging"],
-        "start": list(starts),
-        "metric": list(CONTEXT_METRICS),
-    }
-    ours = [rows(results, f"contexts-{name}", dataset=name, **where) for name in DATASETS]
-    settings = [f"contexts-{name}" for name in DATASETS]
-    theirs = select(published, setting=settings, **where)
-    return moments(pd.concat(ours, ignore_index=True), theirs, _CONTEXT_KEYS)
-
-
-def context_tex(table: pd.DataFrame, starts: Sequence[str], *, digits: int) -> str:
-    """The rows of Tables 2 and 6, a block per data set; starts are named where there are two."""
-    marks = {"ones": r" $\mathcal{I}$", "random": r" $\mathcal{R}$"} if len(starts) > 2 else {}
-    lines, rules = {}, []
-    for dataset, name in DATASETS.items():
-        block = {(dataset, "naive", "plain", "none"): f"{name}: No debias"}
-        for variant, repair in (("plain", ""), ("merging", " + Node merging")):
-            for start in starts[1:]:
-                block[dataset, "dla", variant, start] = f"DLA{marks.get(start, '')}{repair}"
-        rules += [next(iter(block))] if lines else []
-        lines |= block
-    return moments_tex(
-        table,
-        lines=lines,
-        index=_CONTEXT_KEYS[:-1],
-        metrics=CONTEXT_METRICS,
-        digits=digits,
-        rules=rules,
-    )
-
-
-_STATISTICS_KEYS = ["dataset", "amount", "metric"]
-
-
-def statistics_table(
-    results: pd.DataFrame, published: pd.DataFrame, metrics: Mapping[str, str]
-) -> pd.DataFrame:
-    """Counts of both data sets and of their graphs with 5,000 context types, beside the printed."""
-    where = {"sweep": "statistics", "metric": list(metrics)}
-    settings = [f"connectivity-{name}" for name in DATASETS]
-    ours = [rows(results, setting, **where) for setting in settings]
-    table = pd.concat(ours, ignore_index=True)
-    return compare(table, published, _STATISTICS_KEYS, setting=settings, **where)
-
-
-def statistics_tex(table: pd.DataFrame, metrics: Mapping[str, str]) -> str:
-    """A booktabs table: a row per count, per data set ours and (grey) the paper's."""
-    cells = table.set_index(["dataset", "metric", "source"])["value"].to_dict()
-    body = []
-    for metric, name in metrics.items():
-        texts = [name]
-        for dataset in DATASETS:
-            texts.append(count(cells.get((dataset, metric, "reproduced"))))
-            printed = count(cells.get((dataset, metric, "published")))
-            texts.append(rf"\textcolor{{gray}}{{{printed}}}")
-        body.append(" & ".join(texts) + r" \\")
-    headings = [""]
-    for name in DATASETS.values():
-        headings += [name, r"\textcolor{gray}{paper}"]
-    return booktabs(headings, body, columns="l" + "rr" * len(DATASETS))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,10 +29,14 @@ from scripts import (
     simulate_clicks,
     train_policy,
 )
-from twotowers import SPLITS
+from twotowers import LOG, SPLITS
 from twotowers.claims import NOT_TESTABLE
+from twotowers.datasets.sources import Source, resolve, source
+from twotowers.datasets.standin_logs import generate_log
+from twotowers.datasets.yandex import seen
 from twotowers.errors import InputError
 from twotowers.experiments import ROOT
+from twotowers.pairwise import sample_queries, train_rank_svm
 from twotowers.rankings import read_rankings
 
 DATA = ROOT.parent / "shared" / "data"
@@ -72,18 +78,19 @@ def folder(tmp_path_factory) -> Path:
 def raw(folder) -> dict[str, Path]:
     paths = {split: folder / "raw" / f"{split}.parquet" for split in SPLITS}
     for split, path in paths.items():
-        generate_standin.main(
-            [], [path], name="mslr30k", split=split, queries=QUERIES[split], seed=0
-        )
+        generate_standin.main([], [path], name="mslr30k", split=split, size=QUERIES[split], seed=0)
     return paths
 
 
 @pytest.fixture(scope="module")
 def rankings(folder, raw) -> SimpleNamespace:
-    paths = {split: folder / "rankings" / f"{split}.parquet" for split in SPLITS}
-    for split, path in paths.items():
-        preprocess.main([raw[split]], [path], top=25, label_max=4)
-    return SimpleNamespace(**paths)
+    return prepared(folder / "rankings", raw, {"prepare": "top_labels", "top": 25}, label_max=4)
+
+
+def prepared(folder: Path, raw: dict[str, Path], steps: dict, label_max: float) -> SimpleNamespace:
+    ready = SimpleNamespace(**{split: folder / f"{split}.parquet" for split in SPLITS})
+    preprocess.main(SimpleNamespace(**raw), ready, steps=steps, label_max=label_max)
+    return ready
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +130,14 @@ def fit(folder, rankings, policy, clicks) -> Path:
 @pytest.fixture(scope="module")
 def study(folder, rankings) -> Path:
     path = folder / "study.parquet"
-    parameters = {"documents": 120, "views": 10, "impressions": 2000}
-    run_study.main(rankings, [path], paper=PAPER, name="appendix_a", parameters=parameters, seed=7)
+    run_appendix(rankings, path, name="appendix_a")
     return path
+
+
+def run_appendix(rankings: SimpleNamespace, path: Path, *, name: str) -> None:
+    parameters = {"documents": 120, "views": 10, "impressions": 2000}
+    words = {"paper": PAPER, "name": name, "module": "appendix_a"}
+    run_study.main(rankings, [path], **words, parameters=parameters, seed=7)
 
 
 def drawn(folder: Path, item: str, inputs: list[Path], *kinds: str) -> SimpleNamespace:
@@ -162,6 +174,32 @@ def test_the_stand_in_is_as_raw_as_the_real_set(raw):
     assert read_rankings(raw["train"]).lengths.max() > 25, "there is something to truncate"
 
 
+def test_ultras_preparation_scales_columns_over_all_splits_and_keeps_whole_lists(raw, tmp_path):
+    whole = {split: read_rankings(path) for split, path in raw.items()}
+    ready = {}
+    for log10 in (False, True):
+        steps = {"prepare": "ultra", "log10": log10}
+        paths = prepared(tmp_path / str(log10), raw, steps, label_max=4)
+        ready[log10] = {split: read_rankings(getattr(paths, split)) for split in SPLITS}
+        columns = np.concatenate([lists.features for lists in ready[log10].values()])
+        varies = columns.min(0) < columns.max(0)
+        np.testing.assert_allclose(columns.min(0)[varies], -1, atol=1e-6)
+        np.testing.assert_allclose(columns.max(0)[varies], 1, atol=1e-6)
+        assert varies.sum() > 100
+        assert (columns[:, ~varies] == 0).all()
+    for split, lists in ready[False].items():
+        starts = whole[split].offsets[:-1]
+        relevant = np.maximum.reduceat(whole[split].label, starts) > 0
+        kept = np.repeat(relevant & (whole[split].lengths > 1), whole[split].lengths)
+        np.testing.assert_array_equal(lists.query, whole[split].query[kept])
+        np.testing.assert_array_equal(lists.label, whole[split].label[kept])
+        np.testing.assert_array_equal(lists.query, ready[True][split].query)
+    # The logarithm is concave, so that it lifts all that is neither lowest nor highest.
+    plain, lifted = (ready[log10]["train"].features for log10 in (False, True))
+    assert (lifted >= plain - 1e-5).all()
+    assert (lifted > plain + 0.1).any()
+
+
 def test_preprocessing_keeps_short_lists_of_relevant_queries(rankings):
     for split in SPLITS:
         lists = read_rankings(getattr(rankings, split))
@@ -193,6 +231,22 @@ def test_an_expert_needs_no_training(rankings, tmp_path):
     assert (table["score"] == table["relevance"]).all()
     labels = [read_rankings(getattr(rankings, split)).label for split in SPLITS]
     np.testing.assert_array_equal(table["relevance"], np.concatenate(labels))
+
+
+def test_a_ranking_svm_learns_from_a_share_of_the_training_queries(rankings, tmp_path):
+    path = tmp_path / "svm.parquet"
+    settings = {"share": 0.5, "cost": 20}
+    train_policy.main(
+        rankings, [path], relevance="annotated", ranker="svm", settings=settings, seed=7
+    )
+    table = pd.read_parquet(path)
+    lists = {split: read_rankings(getattr(rankings, split)) for split in SPLITS}
+    labelled = sample_queries(lists["train"], 0.5, seed=7)
+    assert len(labelled.queries) == len(lists["train"].queries) // 2
+    weights = train_rank_svm(labelled, cost=20)
+    for split, rows in table.groupby("split"):
+        np.testing.assert_array_equal(rows["relevance"], lists[split].label)
+        np.testing.assert_allclose(rows["score"], lists[split].features @ weights, rtol=1e-5)
 
 
 def test_every_lane_has_all_its_sessions(clicks):
@@ -238,6 +292,13 @@ def test_a_study_says_what_it_is_about(study):
     ]
 
 
+def test_studies_that_share_a_module_differ_in_their_name_only(study, rankings, tmp_path):
+    run_appendix(rankings, tmp_path / "other.parquet", name="other")
+    expected = pd.read_parquet(study).assign(setting="other")
+    found = pd.read_parquet(tmp_path / "other.parquet")
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False, check_categorical=False)
+
+
 def test_a_figure_says_where_its_data_came_from(figure):
     assert figure.pdf.read_bytes().startswith(b"%PDF")
     assert NOTE in figure.svg.read_text()
@@ -267,10 +328,10 @@ def test_the_page_shows_items_and_claims(folder, figure, table, claims):
     timing.write_text("s\th:m:s\n12.5\t0:00:12\n")
     (folder / "README.md").write_text("Deviations\n")
 
-    def item(title: str, kind: str, outputs: SimpleNamespace) -> dict:
+    def item(title: str, kind: str, outputs: SimpleNamespace, **origin) -> dict:
         files = [str(path) for path in vars(outputs).values()]
         words = {"title": title, "caption": "Shown.", "expected": "Seen.", "kind": kind}
-        return {**words, "highlight": None, "files": files, "timings": [timing]}
+        return {**words, "highlight": None, "files": files, "timings": [timing], **origin}
 
     outputs = SimpleNamespace(
         page=folder / "figures" / "index.html", claims=folder / "figures" / "claims.csv"
@@ -280,22 +341,95 @@ def test_the_page_shows_items_and_claims(folder, figure, table, claims):
         "title": "A paper",
         "citation": "An author",
         "readme": "../README.md",
-        "dataset": "mslr30k",
-        "stand_in": True,
+        "datasets": {"mslr30k": True, "mine": False},
         "seeds": [7],
         "claims": claims,
         "timings": [timing, timing],
         "items": {
-            "appendixA": item("An appendix", "figure", figure),
-            "grid": item("A grid", "table", table),
+            "appendixA": item("An appendix", "figure", figure, datasets={}, seeds=[8, 9]),
+            "grid": item("A grid", "table", table, datasets={"mine": False}, seeds=[7]),
         },
     }
     build_page.main([], outputs, papers=[paper], scale="tiny", version="v0-test")
     page = outputs.page.read_text()
     for words in ("An appendix", "A grid", "v0-test", "stand-in", CLAIMS[0].statement):
         assert words in page
+    for name, origin in {
+        "appendixA": ["simulated data", "scale tiny", "seeds 8, 9"],
+        "grid": ["mine, real data", "scale tiny", "seed 7"],
+    }.items():
+        shown = page.split(f'id="{PAPER}-{name}"')[1]
+        places = [shown.index(f"<span>{words}</span>") for words in origin]
+        assert places == sorted(places), "what is said of another item comes later"
     assert outputs.claims.read_bytes() == claims.read_bytes()
     assert build_page.seconds([timing, timing]) == 25
+
+
+# Click logs
+
+
+@pytest.mark.parametrize(("name", "pages"), [("yandex", 300), ("tiangong", round(2.42 * 300))])
+def test_a_stand_in_of_a_click_log_is_one_part(tmp_path, name, pages):
+    path = tmp_path / "log.parquet"
+    generate_standin.main([], [path], name=name, split=LOG, size=300, seed=0)
+    log = pq.read_table(path)
+    assert log.equals(generate_log(name, sessions=300, seed=0))
+    assert seen(log) == {"sessions": 300, "pages": pages}
+
+
+# Query 7 of region 1 twice, the second time in another order; a click off the page.
+YANDEX = "7_1\t5,6 : 6 ; 7_1\t6,5 : 6 , 9; 7_2\t5 :"
+
+
+def test_a_click_log_is_fetched_and_parsed(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "trainSample").write_text(YANDEX)
+    text = YANDEX.encode()
+    entry = source("yandex_20_queries")
+    ours = {LOG: hashlib.sha256(text).hexdigest()}
+    monkeypatch.setattr(fetch_dataset, "resolve", lambda _: replace(entry, files_sha256=ours))
+    manifest = fetched(tmp_path / "data", "yandex_20_queries")
+    assert json.loads(manifest.read_text()) == {
+        LOG: {
+            "path": str(tmp_path / "data" / "trainSample"),
+            "sha256": ours[LOG],
+            "bytes": len(text),
+        }
+    }
+    parse([manifest], tmp_path / "log.parquet", entry, LOG)
+    log = pq.read_table(tmp_path / "log.parquet")
+    # A query is its number and its region; then document, position, impressions, clicks.
+    assert [tuple(row.values()) for row in log.to_pylist()] == [
+        (70001, 5, 1, 1, 0),
+        (70001, 5, 2, 1, 0),
+        (70001, 6, 1, 1, 1),
+        (70001, 6, 2, 1, 1),
+        (70002, 5, 1, 1, 0),
+    ]
+    assert seen(log) == {"pages": 3, "clicks": 3, "repeated_clicks": 0, "clicks_off_page": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "where"),
+    [
+        ("yandex_20_queries", "7_1\t5,6 : 6; 7_1 5 :", "trainSample: query: record 2: "),
+        ("tiangong_st", "<a>\n<session>\n</a>", "sogousessiontrack2020.xml:3: "),
+    ],
+)
+def test_a_broken_click_log_leaves_no_file(tmp_path, name, text, where):
+    entry = source(name)
+    path = tmp_path / entry.splits[LOG]
+    path.write_text(text)
+    (tmp_path / "manifest.json").write_text(json.dumps({LOG: {"path": str(path)}}))
+    with pytest.raises(InputError, match=re.escape(where)):
+        parse([tmp_path / "manifest.json"], tmp_path / "out" / "log.parquet", entry, LOG)
+    assert list(tmp_path.rglob("*.parquet*")) == []
+
+
+def test_a_click_log_of_another_checksum_is_refused(tmp_path):
+    (tmp_path / "trainSample").write_text(YANDEX)
+    with pytest.raises(InputError, match=r"trainSample: .*damaged or another version"):
+        fetched(tmp_path, "yandex_20_queries")
 
 
 # Real data: fetch, parse, preprocess
@@ -323,6 +457,12 @@ def fetched(folder: Path, source) -> Path:
     return path
 
 
+def parse(inputs: list[Path], path: Path, entry: Source, split: str) -> None:
+    """As the rule does it: the source says what its files are."""
+    facts = {"format": entry.format, "label_max": entry.label_max, "width": entry.width}
+    parse_dataset.main(inputs, [path], split=split, **facts)
+
+
 def test_a_manifest_tells_which_files_were_read(tmp_path):
     source = local_data(tmp_path / "data")
     found = json.loads(fetched(tmp_path / "data", source).read_text())
@@ -337,8 +477,9 @@ def test_a_manifest_tells_which_files_were_read(tmp_path):
 
 
 def test_a_split_is_parsed(tmp_path):
-    inputs = [fetched(tmp_path / "data", local_data(tmp_path / "data"))]
-    parse_dataset.main(inputs, [tmp_path / "a.parquet"], split="train", label_max=4, width=3)
+    declared = local_data(tmp_path / "data")
+    inputs = [fetched(tmp_path / "data", declared)]
+    parse(inputs, tmp_path / "a.parquet", resolve(declared), "train")
     lists = read_rankings(tmp_path / "a.parquet")
     assert lists.query.tolist() == [1, 1]
     assert lists.label.tolist() == [2, 0]
@@ -376,13 +517,15 @@ def test_mq2008_goes_all_the_way(tmp_path):
     manifest = tmp_path / "manifest.json"
     fold = DATA / "MQ2008" / "Fold1"
     fetch_dataset.main([], [manifest], source="mq2008", folder=str(fold))
+    parsed = {split: tmp_path / f"raw-{split}.parquet" for split in SPLITS}
+    for split, path in parsed.items():
+        parse([manifest], path, source("mq2008"), split)
+    steps = {"prepare": "top_labels", "top": 25}
+    ready = prepared(tmp_path / "ready", parsed, steps, label_max=2)
     rows, queries = {}, {}
     for split in SPLITS:
-        parsed, ready = (tmp_path / f"{stage}-{split}.parquet" for stage in ("raw", "ready"))
-        parse_dataset.main([manifest], [parsed], split=split, label_max=2, width=46)
-        preprocess.main([parsed], [ready], top=25, label_max=2)
-        lists = read_rankings(ready)
-        rows[split] = pq.read_metadata(parsed).num_rows
+        lists = read_rankings(getattr(ready, split))
+        rows[split] = pq.read_metadata(parsed[split]).num_rows
         queries[split] = len(lists.queries)
         assert set(lists.label) == {0, 2, 4}
         assert lists.features.shape[1] == 46
@@ -400,15 +543,21 @@ def job(folder: Path, **changes) -> SimpleNamespace:
         "rule": "parse",
         "input": [folder / "manifest.json"],
         "output": [folder / "out" / "train.parquet"],
-        "params": {"code": "digest", "split": "train", "label_max": 4, "width": 3},
+        "params": {
+            "code": "digest",
+            "split": "train",
+            "format": "letor",
+            "label_max": 4,
+            "width": 3,
+        },
         "log": [str(folder / "logs" / "parse" / "train.log")],
     }
     return SimpleNamespace(**{**parts, **changes})
 
 
 def test_the_runner_logs_what_a_job_says(tmp_path, capfd):
-    def main(inputs, outputs, *, split, label_max, width):
-        print("to stdout", split, label_max, width)
+    def main(inputs, outputs, *, split, format, label_max, width):
+        print("to stdout", split, format, label_max, width)
         outputs[0].parent.mkdir()
         outputs[0].write_text(str(inputs[0]))
 
@@ -417,7 +566,7 @@ def test_the_runner_logs_what_a_job_says(tmp_path, capfd):
     log = Path(now.log[0]).read_text()
     assert "rule parse, Python 3" in log
     assert "'width': 3" in log
-    assert "to stdout train 4 3" in log
+    assert "to stdout train letor 4 3" in log
     assert "digest" not in log, "code decides on reruns only"
     assert now.output[0].read_text() == str(tmp_path / "manifest.json")
     assert capfd.readouterr() == ("", "")

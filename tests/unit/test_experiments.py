@@ -16,14 +16,13 @@ PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml
 EXPERIMENT = {
     "title": "T",
     "citation": "C",
-    "dataset": "mslr30k",
+    "datasets": {"mslr30k": {"prepare": "top_labels", "top": 25}, "yandex": {}},
     "positions": 25,
-    "top": 25,
     "scales": {
         scale: {"seeds": [1], "sessions": {"train": 3, "validation": 2, "test": 1}}
         for scale in SCALES
     },
-    "rankers": {},
+    "rankers": {"svm": {"share": 0.1, "cost": 200}},
     "training": {
         "deep": {
             "learning_rate": 0.1,
@@ -36,6 +35,7 @@ EXPERIMENT = {
     },
     "logs": {
         "main": {
+            "dataset": "mslr30k",
             "relevance": "annotated",
             "ranker": "expert",
             "strengths": [-1, 0.5],
@@ -43,12 +43,12 @@ EXPERIMENT = {
         }
     },
     "settings": {"fit": {"log": "main", "tower": "deep"}},
-    "studies": {"lemma": {"views": 2}},
+    "studies": {"lemma": {"views": 2}, "real": {"dataset": "yandex", "seeds": [8, 9]}},
     "items": {
         "fig1": {
             "title": "T",
             "kind": "figure",
-            "needs": ["fit", "lemma"],
+            "needs": ["fit", "lemma", "real"],
             "caption": "c",
             "expected": "e",
         }
@@ -111,6 +111,16 @@ def test_every_key_of_the_schemas_has_a_description():
             0,
             ["datasets.mslr30k.standin.smoke.train", "at least 1"],
         ),
+        (
+            ["datasets", "mslr30k", "standin", "smoke", "test"],
+            None,
+            ["datasets.mslr30k.standin.smoke", "'test' is a dependency of"],
+        ),
+        (
+            ["datasets", "yandex", "standin", "smoke"],
+            {},
+            ["datasets.yandex.standin.smoke"],
+        ),
         (["replace"], {"mslr30": "mslr30k"}, ["replace", "'mslr30'", "did you mean 'mslr30k'"]),
         (["replace"], {"mslr30k": "mq2008"}, ["replace", "'mq2008'"]),
     ],
@@ -142,7 +152,26 @@ def test_an_experiment_is_filled_in(load):
     experiment = load()
     assert experiment.settings["fit"]["strengths"] == [-1, 0.5]
     assert experiment.settings["fit"]["weightings"] == ["none"]
-    assert (experiment.key, experiment.dataset, experiment.seeds) == ("p", "mslr30k", [1])
+    assert (experiment.key, experiment.seeds) == ("p", [1])
+    assert experiment.datasets == EXPERIMENT["datasets"]
+
+
+def test_what_may_be_left_out(load):
+    small = {name: EXPERIMENT[name] for name in ("title", "citation", "datasets")}
+    scales = {scale: {"seeds": [1]} for scale in SCALES}
+    experiment = load(small | {"scales": scales, "items": {}})
+    assert experiment.positions == 10
+    for part in ("sessions", "rankers", "training", "logs", "settings", "studies"):
+        assert getattr(experiment, part) == {}
+
+
+def test_a_study_may_have_seeds_of_its_own(load):
+    experiment = load()
+    assert {name: experiment.seeds_of(name) for name in ("fit", "lemma", "real")} == {
+        "fit": [1],
+        "lemma": [1],
+        "real": [8, 9],
+    }
 
 
 def test_overrides_of_a_scale_apply_to_that_scale_only(load):
@@ -158,9 +187,56 @@ def test_overrides_of_a_scale_apply_to_that_scale_only(load):
     assert smoke.training["deep"]["epochs"] == 1
 
 
-def test_the_data_set_can_be_replaced(load):
+@pytest.mark.parametrize("section", ["training", "studies"])
+def test_overrides_apply_to_one_of_two_names_that_share_an_anchor(load, section):
+    """YAML reads both names as one object."""
+    (name, entry), *_ = EXPERIMENT[section].items()
+    shared = put(EXPERIMENT, [section], EXPERIMENT[section] | {name: entry, "other": entry})
+    overrides = {name: {"batch": 7}, "other": {"steps": 9}}
+    changed = put(shared, ["scales", "smoke"], EXPERIMENT["scales"]["smoke"] | {section: overrides})
+    assert "*id" in yaml.safe_dump(changed)
+    found = getattr(load(changed, scale="smoke"), section)
+    assert (found[name], found["other"]) == (entry | {"batch": 7}, entry | {"steps": 9})
+
+
+def replaced(**names):
+    """A configuration in which data sets stand for others."""
     datasets = CONFIG["datasets"] | {"mine": {"source": "mq2008"}}
-    assert load(datasets=datasets, replace={"mslr30k": "mine"}).dataset == "mine"
+    return {"datasets": datasets, "replace": names}
+
+
+def test_a_data_set_is_replaced_wherever_it_is_named(load):
+    study = {"dataset": "mslr30k", "ranker": "svm"}
+    experiment = put(EXPERIMENT, ["studies"], EXPERIMENT["studies"] | {"a": study, "b": study})
+    assert "*id" in yaml.safe_dump(experiment), "a and b are one object"
+    found = load(experiment, **replaced(mslr30k="mine"))
+    assert found.datasets == {"mine": EXPERIMENT["datasets"]["mslr30k"], "yandex": {}}
+    assert found.logs["main"]["dataset"] == "mine"
+    assert {name: study.get("dataset") for name, study in found.studies.items()} == {
+        "lemma": None,
+        "real": "yandex",
+        "a": "mine",
+        "b": "mine",
+    }
+
+
+def test_a_replacement_of_data_sets_that_the_paper_does_not_use_changes_nothing(load):
+    assert load(**replaced(istella_s="mine")) == load()
+
+
+def test_one_data_set_cannot_be_prepared_in_two_ways(load):
+    both = replaced(mslr30k="mine", yahoo="mine")
+    steps = EXPERIMENT["datasets"]["mslr30k"]
+    alike = put(EXPERIMENT, ["datasets", "yahoo"], steps)
+    assert load(alike, **both).datasets == {"mine": steps, "yandex": {}}
+    unlike = put(EXPERIMENT, ["datasets", "yahoo"], steps | {"top": 10})
+    with pytest.raises(InputError, match=r"datasets\.yahoo: 'mine' .* prepared differently"):
+        load(unlike, **both)
+
+
+def test_an_expert_is_no_ranker_to_be_declared(load):
+    study = {"dataset": "mslr30k", "ranker": "expert"}
+    assert load(put(EXPERIMENT, ["studies", "a"], study)).studies["a"] == study
 
 
 @pytest.mark.parametrize(
@@ -191,7 +267,31 @@ def test_the_data_set_can_be_replaced(load):
         ),
         (["settings", "fit", "weightings"], ["ipw"], ["settings.fit.weightings.0", "'ips'"]),
         (["items", "fig1", "needs"], ["fti"], ["items.fig1.needs", "did you mean 'fit'"]),
-        (["dataset"], "mslr30", ["dataset", "did you mean 'mslr30k'"]),
+        (["datasets"], {"mslr30": {}}, ["datasets", "did you mean 'mslr30k'"]),
+        (["datasets", "yandex", "prepare"], "ultr", ["datasets.yandex.prepare", "'ultra'"]),
+        (["datasets", "mslr30k", "topp"], 3, ["datasets.mslr30k", "did you mean 'top'"]),
+        (["datasets", "mslr30k", "top"], 0, ["datasets.mslr30k.top", "at least 1"]),
+        (["logs", "main", "dataset"], "mslr30", ["logs.main.dataset", "did you mean 'mslr30k'"]),
+        (["logs", "main", "dataset"], None, ["logs.main", "'dataset' is a required property"]),
+        # Known to the configuration, but not declared by the experiment.
+        (["logs", "main", "dataset"], "yahoo", ["logs.main.dataset", "'yahoo' is not declared"]),
+        (
+            ["studies", "lemma", "dataset"],
+            "yandx",
+            ["studies.lemma.dataset", "'yandx' is not declared", "did you mean 'yandex'"],
+        ),
+        (
+            ["studies", "lemma", "ranker"],
+            "smv",
+            ["studies.lemma.ranker", "'smv' is not declared", "did you mean 'svm'"],
+        ),
+        (["studies", "lemma", "module"], 3, ["studies.lemma.module", "type string"]),
+        (["studies", "lemma", "seeds"], [], ["studies.lemma.seeds"]),
+        (["studies", "lemma", "seeds"], [-1], ["studies.lemma.seeds.0", "at least 0"]),
+        (["rankers", "svm", "share"], 1.5, ["rankers.svm.share", "at most 1"]),
+        (["rankers", "svm", "csot"], 1, ["rankers.svm", "did you mean 'cost'"]),
+        (["rankers", "deep"], {"share": 1, "cost": 1}, ["rankers.deep"]),
+        (["scales", "laptop", "sessions"], None, ["scales.laptop", "'sessions' is missing"]),
         (["training", "deep", "steps"], 0, ["training.deep.steps", "at least 1"]),
         (
             ["scales", "laptop", "training"],
@@ -227,9 +327,16 @@ def test_unknown_paper():
 def test_every_scale_of_every_paper_loads(paper, scale):
     experiment = load_experiment(paper, CONFIG | {"scale": scale})
     assert experiment.seeds
-    assert set(experiment.sessions) == {"train", "validation", "test"}
+    assert set(experiment.sessions) == (
+        {"train", "validation", "test"} if experiment.logs else set()
+    )
     for name, setting in experiment.settings.items():
         assert setting["log"] in experiment.logs, name
+    folder = ROOT / "papers" / paper
+    for name, study in experiment.studies.items():
+        assert (folder / "studies" / f"{study.get('module', name)}.py").is_file(), name
+    for name in experiment.items:
+        assert (folder / "items" / f"{name}.py").is_file(), name
 
 
 # YAML

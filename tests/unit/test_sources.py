@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 
+from twotowers import LOG, SPLITS
 from twotowers.datasets import sources
-from twotowers.datasets.sources import load_sources, resolve, source, source_from_config
+from twotowers.datasets.sources import FORMATS, load_sources, resolve, source, source_from_config
 from twotowers.errors import InputError
 
 DECLARED = {
@@ -16,35 +17,36 @@ DECLARED = {
 }
 
 
-def test_the_table_has_the_six_sources():
+def test_the_table_has_the_sources():
     table = load_sources()
-    assert list(table) == [
-        "mslr_web30k",
-        "mslr_web10k",
-        "yahoo_set1",
-        "istella_s",
-        "mq2007",
-        "mq2008",
-    ]
-    assert {name: entry.width for name, entry in table.items()} == {
-        "mslr_web30k": 136,
-        "mslr_web10k": 136,
-        "yahoo_set1": 700,
-        "istella_s": 220,
-        "mq2007": 46,
-        "mq2008": 46,
+    facts = {name: (entry.format, entry.width, entry.label_max) for name, entry in table.items()}
+    assert facts == {
+        "mslr_web30k": ("letor", 136, 4),
+        "mslr_web10k": ("letor", 136, 4),
+        "yahoo_set1": ("letor", 700, 4),
+        "istella_s": ("letor", 220, 4),
+        "mq2007": ("letor", 46, 2),
+        "mq2008": ("letor", 46, 2),
+        "tiangong_st": ("tiangong", None, None),
+        "yandex_20_queries": ("yandex", None, None),
     }
-    assert [entry.label_max for entry in table.values()] == [4, 4, 4, 4, 2, 2]
     assert [entry.access for entry in table.values()].count("public") == 1
 
 
-@pytest.mark.parametrize("name", ["mslr_web30k", "istella_s"])
+@pytest.mark.parametrize("name", load_sources())
+def test_a_ranking_data_set_comes_in_splits_and_a_click_log_in_one_part(name):
+    entry = source(name)
+    parts = SPLITS if entry.format == "letor" else (LOG,)
+    assert tuple(entry.splits) == tuple(entry.files_sha256) == FORMATS[entry.format] == parts
+
+
+@pytest.mark.parametrize("name", ["mslr_web30k", "istella_s", "yandex_20_queries"])
 def test_files_of_known_checksum(name):
     assert all(source(name).files_sha256.values())
 
 
 def test_an_unknown_checksum_is_said():
-    for name in ("mq2007", "mq2008"):
+    for name in ("mq2007", "mq2008", "tiangong_st"):
         assert source(name).sha256 is None
         assert "No checksum is published" in source(name).how
 
@@ -64,7 +66,8 @@ def test_typo_offers_the_nearest_name():
 
 def test_declared_source():
     entry = source_from_config(DECLARED)
-    assert (entry.name, entry.width, entry.label_max) == ("mine", 10, 4)
+    assert (entry.name, entry.format) == ("mine", "letor")
+    assert (entry.width, entry.label_max) == (10, 4)
     assert entry.access == "local"
     assert entry.splits["train"] == "a/train.txt"
     assert set(entry.files_sha256.values()) == {None}
@@ -76,8 +79,10 @@ def test_declared_source():
         ({"widht": 3}, "'widht' is unknown .*did you mean 'width'"),
         ({"name": 3}, "name: 3 is not text"),
         ({"width": 0}, "width: 0 is out of range"),
-        ({"width": 2.5}, "width: 2.5 is not a whole number"),
+        ({"width": 2.5}, "width: 2.5 is out of range .*an integer"),
+        ({"width": None}, "width: None is out of range"),
         ({"width": "10"}, "width: '10' is out of range"),
+        ({"format": "yandex"}, "'format' is unknown"),
         ({"label_max": 0}, "label_max: 0 is out of range"),
         ({"label_max": float("nan")}, "label_max: nan is out of range"),
         ({"splits": "train.txt"}, "splits: 'train.txt' is not a mapping"),
@@ -119,6 +124,9 @@ def test_a_missing_key_is_named(key):
     ("change", "message"),
     [
         ({"access": "publik"}, "'publik' is unknown .*did you mean 'public'"),
+        ({"format": "leter"}, "format: 'leter' is unknown .*did you mean 'letor'"),
+        ({"format": "yandex"}, "splits: 'train' is unknown .*one of 'log'"),
+        ({"splits": {LOG: "log"}}, "splits: 'log' is unknown .*'train'"),
         ({"sha256": "abc"}, "sha256: 'abc' is not a SHA-256"),
         ({"sha256": None}, "a public source needs a checksum"),
         ({"files_sha256": {"train": 1, "validation": None, "test": None}}, "train: 1 is not a SHA"),
@@ -127,6 +135,21 @@ def test_a_missing_key_is_named(key):
 def test_mistakes_in_a_source_are_named(change, message):
     with pytest.raises(InputError, match=message):
         dataclasses.replace(source("istella_s"), **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"splits": {}}, "splits: 'log' is missing"),
+        ({"splits": {"lgo": "trainSample"}}, "splits: 'lgo' is unknown .*did you mean 'log'"),
+        ({"splits": {LOG: "../trainSample"}}, "splits: log: '../trainSample' is not allowed"),
+        ({"files_sha256": {LOG: "575c"}}, "log: '575c' is not a SHA-256"),
+        ({"format": "letor"}, "width: None is out of range"),
+    ],
+)
+def test_mistakes_in_a_click_log_are_named(change, message):
+    with pytest.raises(InputError, match=message):
+        dataclasses.replace(source("yandex_20_queries"), **change)
 
 
 def test_mistakes_in_the_table_name_its_file(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.workflow.project import ROOT, Finished, Project
+from tests.workflow.project import PAPER, ROOT, Finished, Project
 
 # All that a run may know of the process that tests it: the tests' own settings of JAX must not
 # hide what the Snakefile forgets to set.
@@ -17,8 +17,8 @@ INHERITED = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH")
 
 
 @pytest.fixture(scope="session")
-def clean_copy(tmp_path_factory) -> Callable[[str], Project]:
-    """Make a clean, committed copy of the project's files: clean_copy(name)."""
+def clean_copy(tmp_path_factory) -> Callable[..., Project]:
+    """Make a clean, committed copy of the project's files, for one paper: clean_copy(name)."""
     if not (ROOT / ".git").exists():
         pytest.skip("only git knows which files are the project's")
     caches = tmp_path_factory.mktemp("caches")
@@ -30,11 +30,12 @@ def clean_copy(tmp_path_factory) -> Callable[[str], Project]:
         "GIT_CONFIG_NOSYSTEM": "1",
     }
 
-    def copy(name: str) -> Project:
-        project = Project(tmp_path_factory.mktemp(name) / "two-towers", environment)
+    def copy(name: str, paper: str = PAPER) -> Project:
+        project = Project(tmp_path_factory.mktemp(name) / "two-towers", environment, paper)
         for path in project_files():
             (project.folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, project.folder / path)
+        project.pin()
         project.git("init", "--quiet")
         project.git("add", "--all")
         project.git("commit", "--quiet", "--message", "A clean copy")

@@ -15,6 +15,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "hager2025"
+"""The paper that most tests drive the pipeline with, alone, however many there are."""
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 SMOKE = ["--config", "scale=smoke"]
 
@@ -50,10 +51,12 @@ class Project:
     Attributes:
         folder: where it is.
         environment: the environment variables of all that runs in it.
+        paper: the one paper that its config.yaml asks for.
     """
 
     folder: Path
     environment: dict[str, str]
+    paper: str = PAPER
 
     def start(self, *arguments: str, launcher: tuple[str, ...] = (), **environment):
         """Snakemake at scale smoke as a process of its own group, its messages piped."""
@@ -93,6 +96,14 @@ class Project:
         finally:
             file.write_text(before)
 
+    def pin(self) -> None:
+        """Write into config.yaml that `paper` is the only one."""
+        file = self.folder / "config.yaml"
+        line = re.compile(r"^papers: \[.*\]", re.MULTILINE)
+        text, lines = line.subn(f"papers: [{self.paper}]", file.read_text())
+        assert lines == 1, "config.yaml names its papers in one line"
+        file.write_text(text)
+
     def git(self, *arguments: str) -> str:
         """Run git in the copy, untouched by the settings of whoever runs the tests."""
         author = ["-c", "user.name=tests", "-c", "user.email=tests@example.org"]
@@ -109,7 +120,7 @@ class Project:
     @property
     def experiment(self) -> dict:
         """The paper's experiment as its file has it."""
-        return yaml.safe_load((self.folder / "papers" / PAPER / "experiment.yaml").read_text())
+        return yaml.safe_load((self.folder / "papers" / self.paper / "experiment.yaml").read_text())
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of every csv and svg below figures/."""

@@ -18,29 +18,30 @@ import subprocess
 import time
 from collections import Counter
 from dataclasses import replace
+from importlib import import_module
 from xml.etree import ElementTree
 
 import pytest
 import yaml
 
-from papers.hager2025.claims import CLAIMS
 from tests.browser import check_page, find_chromium
-from tests.workflow.project import PAPER, SMOKE, Finished, Project, jobs
+from tests.workflow.project import PAPER, ROOT, SMOKE, Finished, Project, jobs
 from twotowers import SPLITS
 from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 
 # One group, so that pytest-xdist gives the shared runs to one worker (--dist loadgroup).
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
 
+PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 PAGE = {"page": {"figures/index.html"}, "all": set()}
 ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
 
 
-def item_files(experiment: dict) -> list[str]:
+def item_files(project: Project) -> list[str]:
     """All files that the items are declared to have."""
     return [
-        f"figures/{PAPER}/{name}.{ending}"
-        for name, item in experiment["items"].items()
+        f"figures/{project.paper}/{name}.{ending}"
+        for name, item in project.experiment["items"].items()
         for ending in ENDINGS[item["kind"]]
     ]
 
@@ -72,9 +73,14 @@ def with_statement(function: str):
 
 
 def test_every_item_is_there(finished):
-    files = item_files(finished.project.experiment)
+    check_items(finished.project)
+
+
+def check_items(project: Project) -> None:
+    """Assert that there is a sound file for each that is declared, and no other."""
+    files = item_files(project)
     for name in files:
-        path = finished.project.folder / name
+        path = project.folder / name
         if path.suffix == ".svg":
             assert ElementTree.parse(path).getroot().tag.endswith("svg")
         elif path.suffix == ".pdf":
@@ -83,20 +89,27 @@ def test_every_item_is_there(finished):
             assert len(path.read_text().splitlines()) > 1, name
         else:
             assert r"\begin{" in path.read_text(), name
-    there = {str(p.relative_to(finished.project.folder)) for p in figures(finished, PAPER)}
+    there = {str(path.relative_to(project.folder)) for path in figures(project, project.paper)}
     assert there == set(files)
 
 
-def figures(finished: Finished, folder: str = "") -> list:
+def figures(project: Project, folder: str = "") -> list:
     """Files below figures/."""
-    paths = (finished.project.folder / "figures" / folder).rglob("*")
+    paths = (project.folder / "figures" / folder).rglob("*")
     return [path for path in paths if path.is_file()]
 
 
 def test_every_claim_has_a_verdict(finished):
-    with (finished.project.folder / "figures" / "claims.csv").open(newline="") as file:
+    check_claims(finished.project)
+
+
+def check_claims(project: Project) -> None:
+    """Assert that every claim has a verdict, and all but a success a reason."""
+    claims = import_module(f"papers.{project.paper}.claims").CLAIMS
+    with (project.folder / "figures" / "claims.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(row["paper"], row["claim"]) for row in rows] == [(PAPER, c.id) for c in CLAIMS]
+    expected = [(project.paper, claim.id) for claim in claims]
+    assert [(row["paper"], row["claim"]) for row in rows] == expected
     assert {row["verdict"] for row in rows} <= {REPRODUCED, NOT_REPRODUCED, NOT_TESTABLE}
     judged = [row for row in rows if row["verdict"] != NOT_TESTABLE]
     assert all(row["measured"] for row in judged)
@@ -115,7 +128,7 @@ def test_the_page_tells_where_it_came_from(finished):
     for fact in (version, "smoke", "mslr30k", "stand-in", "2021"):
         assert fact in page
     for name in finished.project.experiment["items"]:
-        assert f'id="{name}"' in page or f"{PAPER}-{name}" in page
+        assert f'id="{PAPER}-{name}"' in page
 
 
 def test_snakemakes_own_report_has_categories_labels_and_captions(finished, tmp_path):
@@ -124,7 +137,7 @@ def test_snakemakes_own_report_has_categories_labels_and_captions(finished, tmp_
     assert run.code == 0, run.text
     text = path.read_text()
     categories, results = (variable(text, name) for name in ("categories", "results"))
-    files = item_files(finished.project.experiment)
+    files = item_files(finished.project)
     assert categories.keys() == {"overview", PAPER}
     assert {name for part in categories[PAPER].values() for name in part} == set(files)
     for name in files:
@@ -147,12 +160,12 @@ def variable(report: str, name: str):
 
 
 def test_a_second_run_does_nothing(finished):
-    dates = {path: path.stat().st_mtime_ns for path in figures(finished)}
+    dates = {path: path.stat().st_mtime_ns for path in figures(finished.project)}
     again = finished.project.snakemake("--cores", "2")
     assert again.code == 0
     assert "Nothing to be done" in again.text
     assert not again.jobs
-    assert {path: path.stat().st_mtime_ns for path in figures(finished)} == dates
+    assert {path: path.stat().st_mtime_ns for path in figures(finished.project)} == dates
 
 
 def test_new_dates_of_all_files_rerun_nothing(finished):
@@ -300,43 +313,100 @@ def test_cores_hashes_and_a_kill_change_no_byte(recovered, finished):
     assert after.digests == finished.digests
 
 
+# A paper of studies only: no log and no fit, but click logs that are read
+
+
+def test_a_paper_of_studies_gets_to_the_page(clean_copy):
+    project = clean_copy("studied", paper="chen2024")
+    run = project.snakemake("--cores", "2")
+    assert run.code == 0, run.text[-5000:]
+    check_items(project)
+    check_claims(project)
+    index = project.folder / "figures" / "index.html"
+    for name in project.experiment["items"]:
+        assert f'id="{project.paper}-{name}"' in index.read_text()
+    if find_chromium() is not None:
+        assert check_page(index, 1280) == []
+    # Of studies with seeds of their own, and with the paper's.
+    for item, note in {
+        "fig5": "Data: simulated. Scale: smoke. Seeds: 1.",
+        "fig3a": "Data: simulated. Scale: smoke. Seeds: 1, 2.",
+        "fig4c": "Data: generated stand-in for yahoo. Scale: smoke. Seeds: 1, 2.",
+        "real_logs": "Data: generated stand-in for yandex. Scale: smoke. Seeds: 1.",
+    }.items():
+        assert note in (index.parent / project.paper / f"{item}.svg").read_text()
+    assert project.plan() == {}
+
+
 # Plans, of which nothing is run
 
 
-CONFIGS = [None, "config/mq2008.yaml", "config/mslr_sample.yaml"]
-
-
 @pytest.mark.parametrize(
-    ("config", "scale"),
+    ("paper", "config", "scale"),
     [
-        (None, "smoke"),
-        (None, "laptop"),
-        (None, "paper"),
-        *((path, "smoke") for path in CONFIGS[1:]),
+        *((paper, None, scale) for paper in PAPERS for scale in ("smoke", "laptop", "paper")),
+        (PAPER, "config/mq2008.yaml", "smoke"),
+        (PAPER, "config/mslr_sample.yaml", "smoke"),
     ],
 )
-def test_the_plan_has_every_job_that_the_experiment_declares(unbuilt, config, scale):
-    experiment = unbuilt.experiment
-    seeds = len(experiment["scales"][scale]["seeds"])
-    logs = {setting["log"] for setting in experiment["settings"].values()}
-    rankers = {
-        (experiment["logs"][log]["relevance"], experiment["logs"][log]["ranker"]) for log in logs
-    }
-    data = {"fetch": 1, "parse": len(SPLITS)} if config else {"generate_standin": len(SPLITS)}
+def test_the_plan_has_every_job_that_the_experiment_declares(unbuilt, paper, config, scale):
+    experiment = replace(unbuilt, paper=paper).experiment
     over = ["--configfile", "config.yaml", config] if config else []
-    plan = unbuilt.plan(*over, "--config", f"scale={scale}")
+    plan = unbuilt.plan(*over, "--config", f"scale={scale}", f"papers=[{paper}]")
     assert {rule: len(outputs) for rule, outputs in plan.items()} == {
-        **data,
-        "preprocess": len(SPLITS),
-        "policy": len(rankers) * seeds,
-        "clicks": len(logs) * seeds,
-        "fit": len(experiment["settings"]) * seeds,
-        "study": len(experiment["studies"]) * seeds,
+        **declared(experiment, scale, from_files=config is not None),
+        "all": 0,
+    }
+
+
+def declared(experiment: dict, scale: str, *, from_files: bool) -> Counter:
+    """How many jobs of each rule an experiment makes, if all or none of its data is generated."""
+    values = experiment["scales"][scale]
+    seeds = values["seeds"]
+    settings = experiment.get("settings", {}).values()
+    logs = [experiment["logs"][log] for log in {setting["log"] for setting in settings}]
+    studies = [
+        study | values.get("studies", {}).get(name, {})
+        for name, study in experiment["studies"].items()
+    ]
+    used = {user["dataset"] for user in [*logs, *studies] if "dataset" in user}
+    # A click log is prepared in no way.
+    ranked = {name for name in used if experiment["datasets"][name]}
+    parts = len(SPLITS) * len(ranked) + len(used - ranked)
+    policies = {
+        (log["dataset"], log["relevance"], log["ranker"], seed) for log in logs for seed in seeds
+    } | {
+        # Studies share the first seed's.
+        (study["dataset"], "annotated", study["ranker"], seeds[0])
+        for study in studies
+        if "ranker" in study
+    }
+    counts = {
+        **({"fetch": len(used), "parse": parts} if from_files else {"generate_standin": parts}),
+        "preprocess": len(ranked),
+        "policy": len(policies),
+        "clicks": len(logs) * len(seeds),
+        "fit": len(settings) * len(seeds),
+        "study": sum(len(study.get("seeds", seeds)) for study in studies),
         **Counter(item["kind"] for item in experiment["items"].values()),
         "claims": 1,
         "page": 1,
-        "all": 0,
     }
+    return +Counter(counts)
+
+
+def test_papers_share_their_page_and_what_is_raw_but_nothing_else(unbuilt):
+    """So that a paper can be added, or left out, without a change to the others."""
+
+    def plan(*papers: str) -> dict[str, set[str]]:
+        return unbuilt.plan(*SMOKE, f"papers=[{','.join(papers)}]")
+
+    together, *alone = plan(*PAPERS), *map(plan, PAPERS)
+    for rule, outputs in together.items():
+        parts = [part.get(rule, set()) for part in alone]
+        assert outputs == set.union(*parts)
+        if rule not in (*PAGE, "generate_standin"):
+            assert sum(map(len, parts)) == len(outputs), rule
 
 
 @pytest.mark.parametrize(

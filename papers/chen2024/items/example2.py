@@ -3,9 +3,9 @@
 Features and bias factors are drawn independently and uniformly. The estimate is Gilbert's, for
 graphs whose edges are independent; those of an identifiability graph are not.
 
-To be seen: dots, the simulation, climb from 0 to 1 as rows are added, later the more bias
-factors there are; how far the estimate, with and without the limits of its last step, is off.
-Takes a second.
+To be seen: simulated frequencies climb from 0 to 1 as rows are added, and need more rows the
+more bias factors there are; how far off the estimate is, with and without the limits of its last
+step. A frequency is above the other where some bias factors are never drawn. Takes a second.
 """
 
 from __future__ import annotations
@@ -13,57 +13,64 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 
-from papers.chen2024.panels import rows, thousands
-from twotowers.figures import GREY, categorical_looks, panels, shared_legend, style
+from papers.chen2024.panels import counted, rows
+from twotowers.figures import PAGE_WIDTH, Look, style
 from twotowers.statistics import over_seeds, select
 
-KEYS = ["features", "factors", "rows", "metric"]
-CURVES = {"estimate": "-", "estimate_finite": (0, (2, 1.5))}
-LABELS = {"estimate": "Example 2", "estimate_finite": "Example 2, before its limits"}
+SIZE = ["features", "factors", "rows"]
+DOTS = {
+    "simulated": Look("#0072B2", "o", "simulated"),
+    "simulated_seen": Look("#009E73", "^", "simulated, drawn factors only"),
+}
+LINES = {
+    "estimate": (Look("#D55E00", "", "Example 2"), "-"),
+    "estimate_finite": (Look("#000000", "", "Example 2 before its limits"), (0, (2, 1.5))),
+}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per |X|, |T|, |D| and metric; simulated frequencies have a 95 % interval."""
-    metrics = ["simulated", "standard_error", *CURVES]
-    summary = over_seeds(rows(results, "example2", method="graph", metric=metrics), KEYS)
-    error = select(summary, metric="standard_error").set_index(KEYS[:3])["value"]
-    half = 1.96 * error.reindex(pd.MultiIndex.from_frame(summary[KEYS[:3]])).to_numpy()
+    """One row per |X|, |T|, |D| and metric; the simulated frequency has a 95 % interval."""
+    metrics = [*DOTS, *LINES, "standard_error"]
+    found = rows(results, "example2", method="graph", metric=metrics)
+    summary = over_seeds(found, [*SIZE, "metric"])
+    error = select(summary, metric="standard_error").set_index(SIZE)["value"]
+    half = 1.96 * error.reindex(pd.MultiIndex.from_frame(summary[SIZE])).to_numpy()
     simulated = summary["metric"] == "simulated"
     summary["low"] = (summary["value"] - half).where(simulated)
     summary["high"] = (summary["value"] + half).where(simulated)
-    return summary.astype(dict.fromkeys(KEYS[:3], "Int64")).assign(source="reproduced")
+    return counted(summary).assign(source="reproduced")
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel per |X|: frequency against |D|, a colour per |T|."""
-    widths = sorted(table["features"].unique())
-    looks = categorical_looks(sorted(table["factors"].unique()))
+    """A panel per |X| and |T|: frequency and estimates against |D|."""
+    sizes = table[SIZE[:2]].drop_duplicates().sort_values(SIZE[:2]).to_numpy(int)
     with style():
-        figure, axes = panels(len(widths), panel_height=2.4)
-        for panel, width in zip(axes.flat, widths, strict=True):
-            panel.set_title(f"|X| = {width:,}")
-            for factors, look in looks.items():
-                _curves(panel, select(table, features=width, factors=factors), factors, look)
-            panel.set(xscale="log", ylim=(-0.04, 1.04), xlabel="Rows |D|")
-            panel.xaxis.set_major_formatter(thousands())
-            panel.xaxis.set_minor_formatter(NullFormatter())
-        axes[0, 0].set_ylabel("Probability of identifiability")
-        for metric, dashes in CURVES.items():
-            axes[0, 0].plot([], [], color=GREY, linestyle=dashes, label=LABELS[metric])
-        shared_legend(figure)
+        figure = Figure(figsize=(PAGE_WIDTH, 2.9), layout="constrained")
+        axes = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
+        for panel, (features, factors) in zip(axes, sizes, strict=True):
+            panel.set_title(f"|X| = {features:,}, |T| = {factors:,}")
+            _size_panel(panel, select(table, features=features, factors=factors))
+        axes[0].set_ylabel("Probability of identifiability")
+        # An estimate of a probability that leaves [0, 1] leaves the panel.
+        axes[0].set_ylim(-0.05, 1.05)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
 
 
-def _curves(axes: Axes, cells: pd.DataFrame, factors: int, look) -> None:
-    for metric, dashes in CURVES.items():
+def _size_panel(axes: Axes, cells: pd.DataFrame) -> None:
+    for metric, (look, dashes) in LINES.items():
         line = select(cells, metric=metric).sort_values("rows")
-        axes.plot(line["rows"], line["value"], color=look.colour, linestyle=dashes, linewidth=1.1)
-    dots = select(cells, metric="simulated").sort_values("rows")
-    whiskers = [dots["value"] - dots["low"], dots["high"] - dots["value"]]
-    axes.errorbar(
-        dots["rows"].astype(float), dots["value"], yerr=whiskers, color=look.colour, capsize=2,
-        marker=look.marker, markersize=3.6, linestyle="none", elinewidth=0.9, zorder=3,
-        label=f"simulated, |T| = {factors:,}",
-    )  # fmt: skip
+        axes.plot(
+            line["rows"], line["value"], color=look.colour, linestyle=dashes, linewidth=1.1,
+            label=look.label,
+        )  # fmt: skip
+    for metric, look in DOTS.items():
+        dots = select(cells, metric=metric).sort_values("rows")
+        face = look.colour if metric == "simulated" else "none"
+        axes.plot(
+            dots["rows"], dots["value"], look.marker, color=look.colour, markerfacecolor=face,
+            markersize=4, label=look.label, zorder=3,
+        )  # fmt: skip
+        axes.vlines(dots["rows"], dots["low"], dots["high"], color=look.colour, linewidth=0.9)
+    axes.set_xlabel("Rows |D|")

@@ -19,4 +19,4 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """One panel: the frequency of a connected graph."""
-    return draw_connection(table, xlabel="Context types")
+    return draw_connection(table, xlabel="Context types (0: positions only)")

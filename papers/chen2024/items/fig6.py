@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
 from papers.chen2024.panels import MERGING, POSITION, UNREPAIRED, moments, most_clicks, rows, runs
-from twotowers.figures import TRUTH, panels, style
+from twotowers.figures import TRUTH, Look, panels, style
 from twotowers.statistics import select
 
 KEYS = ["components", "method", "variant", "clicks", "metric", "position"]
@@ -49,27 +49,37 @@ def draw(table: pd.DataFrame) -> Figure:
             _examination_panel(panel, select(table, components=number))
             panel.set_title(f"K = {number}")
         axes[0, 0].set_ylabel("Examination relative to the first")
-        handles = [Patch(color=look.colour, label=look.label) for look in LOOKS.values()]
+        handles = [
+            Patch(facecolor=face(look), edgecolor=look.colour, label=look.label)
+            for look in LOOKS.values()
+        ]
         handles += axes[0, 0].get_legend_handles_labels()[0]
         figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure
 
 
+def face(look: Look) -> tuple:
+    """A box's inside, light enough for its median to be seen."""
+    return to_rgba(look.colour, 0.3)
+
+
 def _examination_panel(axes: Axes, cells: pd.DataFrame) -> None:
-    each = cells[cells["statistic"].str.startswith("run ") & (cells["value"] > 0)]
-    places = pd.DataFrame(
-        {
-            "place": each["position"].astype(int) - 1,
-            "value": each["value"].to_numpy(float),
-            "variant": each["variant"],
-        }
-    )
-    seaborn.boxplot(
-        places, x="place", y="value", hue="variant", hue_order=list(LOOKS), order=range(POSITIONS),
-        palette=[look.colour for look in LOOKS.values()], saturation=1, linewidth=0.7, gap=0.1,
-        fliersize=1.5, legend=False, ax=axes,
-    )  # fmt: skip
+    places = np.arange(POSITIONS)
+    for offset, (variant, look) in zip((-0.2, 0.2), LOOKS.items(), strict=True):
+        each = select(cells, variant=variant)
+        # An examination of 0 has no place on this axis.
+        each = each[each["statistic"].str.startswith("run ") & (each["value"] > 0)]
+        line = {"color": look.colour, "linewidth": 0.9}
+        axes.boxplot(
+            [select(each, position=place + 1)["value"] for place in places],
+            positions=places + offset, widths=0.34, manage_ticks=False, patch_artist=True,
+            boxprops={"facecolor": face(look), "edgecolor": look.colour, "linewidth": 0.9},
+            medianprops=line | {"linewidth": 1.6}, whiskerprops=line, capprops=line,
+            flierprops={"marker": ".", "markersize": 2.5, "markeredgecolor": look.colour},
+        )  # fmt: skip
     truth = select(cells, method="truth", statistic="mean").sort_values("position")
-    axes.plot(np.arange(POSITIONS), truth["value"], label="truth", **TRUTH)
+    axes.plot(places, truth["value"], label="truth", **TRUTH)
     axes.set_yscale("log")
-    axes.set(xlabel=POSITION, ylabel="")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_xticks(places)
+    axes.set_xlabel(POSITION)

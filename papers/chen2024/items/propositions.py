@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from papers.chen2024.panels import booktabs, count, rows
+from papers.chen2024.panels import rows
+from papers.chen2024.tables import booktabs, count
 from twotowers.statistics import over_seeds
 
 KEYS = ["method", "case", "clicks", "metric"]

@@ -48,6 +48,7 @@ def draw(table: pd.DataFrame) -> Figure:
             cells = select(table, log=log)
             _links_panel(left, select(cells, metric="linked_pairs"))
             left.set_title(f"{log.capitalize()}: pairs seen at both positions")
+            right.set_title("Thinned at random")
             _share_panel(right, select(cells, metric="connected_share"))
             _summary(right, cells)
     return figure
@@ -83,10 +84,10 @@ def _share_panel(axes: Axes, kept: pd.DataFrame) -> None:
     axes.set_xscale("log")
     axes.set_xticks(kept["share"], [f"{100 * share:g}" for share in kept["share"]])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set(ylim=(-0.03, 1.03), xlabel="Pairs kept (%)", ylabel="Frequency of a connected graph")
+    axes.set(ylim=(-0.03, 1.03), xlabel="Pairs kept (%)", ylabel="Frequency of connection")
 
 
 def _summary(axes: Axes, cells: pd.DataFrame) -> None:
     values = cells.set_index("metric")["value"]
-    lines = [f"{values[metric]:,.0f} {name}" for metric, name in SUMMARIES.items()]
+    lines = [f"{name}: {values[metric]:,.0f}" for metric, name in SUMMARIES.items()]
     axes.text(0.97, 0.05, "\n".join(lines), transform=axes.transAxes, ha="right", fontsize=7)

@@ -27,7 +27,7 @@ METHODS = {
     ("dla", "intervention"): "intervention",
 }
 LOOKS = {
-    "synthetic": Look("#0072B2", "o", "one data set, ten runs"),
+    "synthetic": Look("#0072B2", "o", "one data set for all runs"),
     "redrawn": Look("#D55E00", "^", "another data set per run"),
 }
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from papers.chen2024.panels import METHODS, moments, moments_tex, most_clicks, rows
+from papers.chen2024.panels import METHODS, moments, most_clicks, rows
+from papers.chen2024.tables import moments_tex
 from twotowers.statistics import select
 
 KEYS = ["setting", "method", "variant", "components", "clicks", "metric"]

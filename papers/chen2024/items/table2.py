@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from papers.chen2024.panels import context_table, context_tex
+from papers.chen2024.tables import context_table, context_tex
 
 STARTS = ("none", "ones")
 

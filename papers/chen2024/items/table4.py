@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from papers.chen2024.panels import statistics_table, statistics_tex
+from papers.chen2024.tables import statistics_table, statistics_tex
 
 METRICS = {
     "nodes": r"\# Nodes",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from papers.chen2024.panels import booktabs, count, grey, rows
+from papers.chen2024.panels import rows
+from papers.chen2024.tables import booktabs, count
 from twotowers.statistics import compare
 
 FACTORS = {

@@ -1,0 +1,523 @@
+"""Chen et al. (2024): every judge on the paper's printed numbers, and on made-up curves."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from papers.chen2024 import claims as module
+from papers.chen2024.claims import CLAIMS, CLICKS, DATASETS, GRAPH, NO_DEBIAS, SIZE, TIANGONG
+from papers.chen2024.contexts import EXAMINATION
+from papers.chen2024.published import results as published_results
+from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, decide, judge
+from twotowers.statistics import select
+
+BY_ID = {claim.id: claim for claim in CLAIMS}
+SEEDS = range(1, 11)
+# Ten numbers of mean 0 and standard deviation 1: a run each.
+SPREAD = (np.arange(10) - 4.5) / np.arange(10).std(ddof=1)
+
+# Table 1: MCC, nDCG@10, their standard deviations, and the bound on click MSE.
+TABLE1 = {
+    ("naive", "plain"): (0.521, 0.820, 0, 0, 2e-5),
+    ("dla", "plain"): (0.707, 0.886, 0.105, 0.040, 1e-8),
+    ("dla", "intervention"): (1, 1, 0, 0, 1e-8),
+    ("dla", "merging"): (0.975, 1, 0, 0, 1e-8),
+    ("regression_em", "plain"): (0.580, 0.857, 0.117, 0.027, 1e-8),
+    ("regression_em", "intervention"): (0.980, 0.997, 0.023, 0.006, 1e-7),
+    ("regression_em", "merging"): (0.975, 1, 0, 0, 1e-8),
+    ("two_tower", "plain"): (0.830, 0.925, 0.050, 0.022, 1e-8),
+    ("two_tower", "intervention"): (1, 1, 0, 0, 1e-8),
+    ("two_tower", "merging"): (0.975, 1, 0, 0, 1e-8),
+}
+MEASURES = ("mcc", "ndcg@5", "ndcg@10", "click_mse", "test_ndcg@5", "test_ndcg@10")
+# Table 6, which holds Table 2: method, variant, start.
+TABLE6 = {
+    "yahoo": {
+        ("naive", "plain", "none"): (0.765, 0.841, 0.915, 3.7e-4, 0.693, 0.741),
+        ("dla", "plain", "ones"): (0.750, 0.844, 0.914, 1.7e-5, 0.693, 0.741),
+        ("dla", "plain", "random"): (0.619, 0.819, 0.892, 1.7e-5, 0.688, 0.737),
+        ("dla", "merging", "ones"): (0.771, 0.853, 0.920, 4.4e-5, 0.697, 0.745),
+        ("dla", "merging", "random"): (0.744, 0.863, 0.921, 4.3e-5, 0.699, 0.746),
+    },
+    "istella_s": {
+        ("naive", "plain", "none"): (0.764, 0.885, 0.941, 4.4e-5, 0.634, 0.682),
+        ("dla", "plain", "ones"): (0.764, 0.886, 0.941, 1.1e-6, 0.633, 0.682),
+        ("dla", "plain", "random"): (0.748, 0.874, 0.931, 1.1e-6, 0.638, 0.686),
+        ("dla", "merging", "ones"): (0.772, 0.892, 0.944, 2.2e-5, 0.636, 0.684),
+        ("dla", "merging", "random"): (0.782, 0.900, 0.947, 2.2e-5, 0.638, 0.686),
+    },
+}
+NUMBERS_OF_CLICKS = (100, 1000, 10_000, 100_000, CLICKS)
+# What Figures 4(c), (d) and 7 show, in words: the printed numbers, and curves that fit them.
+SWEEPS = {
+    "yahoo": {
+        "contexts": {0: 1, 50: 0.9, 200: 0.2, 5000: 0},
+        "sampling": {0.005: 0.2, 0.02: 1, 0.1: 1, 1: 1},
+        "features": {1: 1, 5: 0.6, 10: 0.1, 50: 0},
+    },
+    "istella_s": {
+        "contexts": {0: 1, 10: 0.8, 20: 0.3, 5000: 0},
+        "sampling": {0.1: 0, 0.2: 0.4, 0.5: 1, 1: 1},
+        "features": {1: 1, 5: 0.5, 10: 0.2, 50: 0},
+    },
+}
+MERGING_BY_K = {2: 0.975, 3: 0.973, 4: 0.94}
+
+
+def runs(mean: float, sd: float = 0.0, **lane) -> list[dict]:
+    return [
+        {**lane, "seed": seed, "value": mean + sd * z}
+        for seed, z in zip(SEEDS, SPREAD, strict=True)
+    ]
+
+
+def synthetic() -> list[dict]:
+    rows = []
+    for (method, variant), (mcc, gain, mcc_sd, gain_sd, error) in TABLE1.items():
+        lane = {"method": method, "variant": variant, "components": 2, "clicks": CLICKS}
+        rows += runs(mcc, mcc_sd, metric="mcc", **lane)
+        rows += runs(gain, gain_sd, metric="ndcg@10", **lane)
+        rows += runs(error, metric="click_mse", **lane)
+    for k in (1, 2, 3, 4):
+        for clicks in NUMBERS_OF_CLICKS[: 4 if k == 2 else 5]:
+            lane = {"method": "dla", "variant": "plain", "components": k, "clicks": clicks}
+            grown = 1 - 10 / clicks
+            unidentified = 0.70 - 0.01 * k
+            rows += runs(grown if k == 1 else unidentified * grown, 0.1 * (k > 1), metric="mcc",
+                         **lane)  # fmt: skip
+            rows += runs(grown if k == 1 else 0.88 * grown, metric="ndcg@10", **lane)
+    for k in (3, 4):
+        lane = {"method": "dla", "components": k, "clicks": CLICKS, "metric": "mcc"}
+        rows += runs(MERGING_BY_K[k], variant="merging", **lane)
+        rows += runs(1, variant="intervention", **lane)
+    lane = {"method": "dla", "components": 2, "metric": "mcc"}
+    for clicks in NUMBERS_OF_CLICKS:
+        rows += runs(0.99, 10 / clicks, variant="random intervention", clicks=clicks, **lane)
+        if clicks < CLICKS:
+            rows += runs(1, 2 / clicks, variant="intervention", clicks=clicks, **lane)
+    for start, mcc in ((1, 0.90), (2, 0.94), (3, 0.975)):
+        rows += runs(mcc, variant=f"merge {start}&4", clicks=CLICKS, **lane)
+    for k in (2, 3, 4):
+        for position, truth in enumerate(EXAMINATION / EXAMINATION[0], start=1):
+            lane = {
+                "method": "dla", "components": k, "clicks": CLICKS, "metric": "examination",
+                "position": position,
+            }  # fmt: skip
+            apart = position > 4
+            rows += runs(truth, 0.3 * apart, variant="plain", **lane)
+            rows += runs(truth + 0.03 * apart * (k - 1), 0.001, variant="merging", **lane)
+    return [{**row, "setting": "synthetic"} for row in rows]
+
+
+def redrawn() -> list[dict]:
+    lane = {"setting": "redrawn", "components": 2, "clicks": CLICKS}
+    rows = runs(0.97, 0.004, metric="mcc", method="dla", variant="merging", **lane)
+    for metric, value in NO_DEBIAS.items():
+        rows += runs(value + 0.01, 0.006, metric=metric, method="naive", variant="plain", **lane)
+    return rows
+
+
+def semi_synthetic(dataset: str) -> list[dict]:
+    rows = []
+    for (method, variant, start), values in TABLE6[dataset].items():
+        lane = {"method": method, "variant": variant, "start": start}
+        for metric, value in zip(MEASURES, values, strict=True):
+            rows += runs(value, setting=f"contexts-{dataset}", metric=metric, **lane)
+    graph = {"setting": f"connectivity-{dataset}", "method": "graph", "dataset": dataset}
+    for sweep, curve in SWEEPS[dataset].items():
+        for amount, share in curve.items():
+            connected = np.arange(20) < round(20 * share)
+            for repeat, of_repeat in enumerate(connected.reshape(2, 10)):
+                lane = {"sweep": sweep, "amount": amount, "repeat": repeat, "metric": "connected"}
+                rows += [
+                    {**graph, **lane, "seed": seed, "value": value}
+                    for seed, value in zip(SEEDS, of_repeat, strict=True)
+                ]
+    for metric, value in {**SIZE[dataset], **GRAPH[dataset]}.items():
+        rows += runs(value, sweep="statistics", amount=5000, repeat=0, metric=metric, **graph)
+    return [{**row, "dataset": dataset} for row in rows]
+
+
+def one_seed() -> list[dict]:
+    rows = []
+    for factors, components in TIANGONG.items():
+        lane = {"setting": "verticals", "method": "graph", "factors": factors}
+        rows.append({**lane, "metric": "components", "value": components})
+        rows.append({**lane, "metric": "bias_factors", "value": 20_704})
+    for clicks in (100, 1000):
+        for case, relevance in enumerate((0.5, 0.1), start=1):
+            # Proposition 1 with o(t1) = 0.6, o(t2) = 0.2 and R = 1.
+            variance = (1 / (relevance * 0.6) + 1 / (relevance * 0.2) - 2) / clicks
+            values = {
+                "mean": 0, "variance": 1.005 * variance, "expected_variance": variance,
+                "standard_error": 0.01 * variance,
+            }  # fmt: skip
+            rows += [
+                {
+                    "setting": "propositions", "method": "proposition 1", "clicks": clicks,
+                    "case": case, "metric": metric, "value": value,
+                }
+                for metric, value in values.items()
+            ]  # fmt: skip
+    for proposition, tightest in (("proposition 2", 1), ("proposition 4", 0.8)):
+        for metric, value in {"checked": 1000, "violated": 0, "tightest": tightest}.items():
+            rows.append(
+                {
+                    "setting": "propositions", "method": proposition, "metric": metric,
+                    "value": value,
+                }
+            )  # fmt: skip
+    for factors in (10, 100):
+        for number in (50, 100, 1000):
+            share = float(number > 5 * factors)
+            values = {
+                "simulated": share, "simulated_seen": share, "standard_error": 0.01,
+                "estimate": 3 * share - 2.05, "estimate_finite": share,
+            }  # fmt: skip
+            lane = {"setting": "example2", "method": "graph"}
+            lane |= {"features": 50, "factors": factors, "rows": number}
+            rows += [{**lane, "metric": metric, "value": v} for metric, v in values.items()]
+    lane = {"setting": "real_logs", "method": "graph"}
+    counts = {"components": 1, "merges": 0, "interventions": 0, "documents": 400}
+    rows += [{**lane, "metric": metric, "value": value} for metric, value in counts.items()]
+    rows += [
+        {**lane, "metric": "connected_share", "share": share, "value": value}
+        for share, value in {1: 1, 0.1: 1, 0.01: 0.3}.items()
+    ]
+    return [{**row, "seed": 1} for row in rows]
+
+
+@cache
+def made_up() -> pd.DataFrame:
+    """Results in the studies' schema that bear out every claim."""
+    rows = [*synthetic(), *redrawn(), *one_seed()]
+    for dataset in DATASETS:
+        rows += semi_synthetic(dataset)
+    frame = pd.DataFrame(rows).assign(paper="chen2024")
+    return frame.astype({"position": "Int64", "value": float})
+
+
+def altered(change, **where) -> pd.DataFrame:
+    """The made-up results with `change(selected rows)` in place of the selected values."""
+    results = made_up().copy()
+    # One setting at a time: others have words where its lane has numbers.
+    rows = select(select(results, setting=where["setting"]), **where)
+    assert len(rows), where
+    results.loc[rows.index, "value"] = change(rows)
+    return results
+
+
+def to(value):
+    return lambda rows: value
+
+
+def by(amount):
+    return lambda rows: rows["value"] + amount
+
+
+def times(factor):
+    return lambda rows: rows["value"] * factor
+
+
+def spread(sd):
+    """The same means; runs deviate by `sd`."""
+
+    def change(rows):
+        lanes = [column for column in rows if column not in ("seed", "value")]
+        mean = rows.groupby(lanes, dropna=False)["value"].transform("mean")
+        return mean + sd * rows["seed"].map(dict(zip(SEEDS, SPREAD, strict=True)))
+
+    return change
+
+
+def like(**lane):
+    """The values of the same rows in another lane."""
+
+    def change(rows):
+        keys = [
+            column for column in rows
+            if column not in ("value", *lane) and rows[column].notna().any()
+        ]  # fmt: skip
+        other = select(made_up(), **lane)[[*keys, "value"]]
+        return rows[keys].merge(other, on=keys, how="left")["value"].to_numpy()
+
+    return change
+
+
+SYNTHETIC = {"setting": "synthetic", "clicks": CLICKS}
+DLA = {**SYNTHETIC, "method": "dla"}
+PLAIN = {**DLA, "variant": "plain"}
+AT2 = {**SYNTHETIC, "components": 2}
+MCC, GAIN, ERROR = ({"metric": metric} for metric in ("mcc", "ndcg@10", "click_mse"))
+EXAMINED = {**DLA, "metric": "examination"}
+PROPOSITION1 = {"setting": "propositions", "method": "proposition 1"}
+EXAMPLE2 = {"setting": "example2", "metric": "simulated"}
+METHODS = ["dla", "regression_em", "two_tower"]
+
+# Claim, change, rows to change, and a condition that the change must break.
+MUTATIONS = [
+    ("1a", to(0.99), {**PLAIN, **MCC, "components": 1}, "K = 1 prints"),
+    ("1a", to(0.99), {**PLAIN, **GAIN, "components": 1}, "K = 1 prints"),
+    ("1a", to(0.95), {"setting": "synthetic", "method": "dla", "variant": "plain", **MCC,
+                      "clicks": 1000, "components": 3}, "K > 1 below"),
+    ("1a", to(0.97), {**PLAIN, **GAIN, "components": 4}, "K > 1 below"),
+    ("1b", by(-0.3), {**PLAIN, **MCC, "components": 4}, "intervals overlap"),
+    ("1c", spread(0.01), {**PLAIN, **MCC, "components": 1}, "K = 1"),
+    ("1c", spread(0.01), {**PLAIN, **MCC, "components": 3}, "K > 1"),
+    ("2a", to(2e-5), {**AT2, **ERROR, "method": "two_tower", "variant": "plain"}, "click MSE"),
+    ("2a", to(0.95), {**AT2, **MCC, "method": "two_tower", "variant": "plain"}, "MCC below .9"),
+    ("2a", to(0.97), {**AT2, **GAIN, "method": "dla", "variant": "plain"}, "MCC below .9"),
+    ("2a", to(0.7), {**AT2, **MCC, "method": METHODS, "variant": "plain"}, "apart"),
+    ("2b", to(3e-8), {**AT2, **ERROR, "method": "dla", "variant": "merging"}, "as printed"),
+    ("2c", spread(0.01), {**AT2, **MCC, "method": "two_tower", "variant": "plain"}, "each"),
+    ("3", to(0.999), {**AT2, **MCC, "method": "dla", "variant": "intervention"}, "in MCC"),
+    ("3", to(0.999), {**AT2, **GAIN, "method": "two_tower", "variant": "intervention"},
+     "and in nDCG@10"),
+    ("3", to(0.9), {**AT2, **MCC, "method": "regression_em", "variant": "intervention"}, ".95"),
+    ("3", to(0.9), {**AT2, **GAIN, "method": "regression_em", "variant": "intervention"}, ".987"),
+    ("4a", to(0.99), {**AT2, **GAIN, "method": "two_tower", "variant": "merging"}, "nDCG@10"),
+    ("4a", to(0.97), {**AT2, **MCC, "method": "two_tower", "variant": "merging"}, "the same"),
+    ("4b", by(-0.03), {"setting": "redrawn", "method": "dla"}, "within the interval"),
+    ("4b", spread(0.1), {"setting": "redrawn", "method": "dla"}, "to either side"),
+    ("4c", to(0.97), {**AT2, **MCC, "method": "two_tower", "variant": "intervention"}, "higher"),
+    ("5", by(0.05), {"setting": "redrawn", "method": "naive", "metric": "ndcg@3"},
+     "within the interval"),
+    ("5", spread(0.1), {"setting": "redrawn", "method": "naive"}, "to either side"),
+    ("6a", to(1), {**PLAIN, **MCC}, "DLA declines"),
+    ("6a", to(1), {**DLA, **MCC, "variant": "merging"}, "node merging declines"),
+    ("6a", like(variant="plain"),
+     {**DLA, **MCC, "variant": "merging", "components": [2, 3, 4]}, "more slowly"),
+    ("6a", to(0.99), {**DLA, **MCC, "variant": "intervention", "components": 4},
+     "intervention prints"),
+    ("6b", to(0.98), {**DLA, **MCC, "variant": "merging", "components": 4}, "K = 4 below"),
+    ("7", like(variant="intervention"),
+     {**MCC, "variant": "random intervention", "setting": "synthetic"}, "twice"),
+    ("7", spread(0.3), {**DLA, **MCC, "variant": "random intervention"}, "varies least"),
+    ("7", by(-0.4), {**DLA, **MCC, "variant": "random intervention"}, "above DLA"),
+    ("8", to(0.92), {**DLA, **MCC, "variant": ["merge 1&4", "merge 2&4"]}, "each better"),
+    ("14a", times(1.05), {**PROPOSITION1, "metric": "expected_variance"}, "as stated"),
+    ("14a", to(0.1), {**PROPOSITION1, "metric": "mean", "case": 2}, "mean 0"),
+    ("14a", times(20), {**PROPOSITION1, "metric": "standard_error"}, "a tenth of the variance"),
+    ("14a", times(11), {**PROPOSITION1, "metric": "variance", "clicks": 1000}, "falls with clicks"),
+    ("14b", to(1), {"setting": "propositions", "method": "proposition 2", "metric": "violated"},
+     "no error above"),
+    ("14b", to(0.9), {"setting": "propositions", "method": "proposition 2", "metric": "tightest"},
+     "is reached"),
+    ("14c", to(1), {"setting": "propositions", "method": "proposition 4", "metric": "violated"},
+     "no error above"),
+    ("15", to(1), {"setting": "verticals", "metric": "components"}, "several components"),
+    ("15", to(3000), {"setting": "verticals", "metric": "components", "factors": "v1, position"},
+     "more with finer"),
+    ("15", to(2), {"setting": "verticals", "metric": "components", "factors": "position"},
+     "one with positions"),
+    ("17a", to(0.5), EXAMPLE2, "falls with |T|"),
+    ("17a", to(0), {**EXAMPLE2, "factors": 10, "rows": 1000}, "rises in no series"),
+    ("17a", to(0.5), EXAMPLE2, "grows with |D|"),
+    ("17a", lambda rows: 1 - rows["value"], {**EXAMPLE2, "factors": 10}, "falls in no series"),
+    ("17b", to(0.5), {"setting": "example2", "metric": ["simulated", "simulated_seen"],
+                      "factors": 100, "rows": 1000}, "off by at most"),
+    ("18", spread(0.01), {**EXAMINED, "variant": "plain", "components": 3}, "more than .1"),
+    ("18", spread(0.1), {**EXAMINED, "variant": "merging", "components": 3}, "less than a tenth"),
+    ("18", by(0.5), {**EXAMINED, "variant": "merging", "components": 2}, "nearer"),
+    ("18", by(0.1), {**EXAMINED, "variant": "merging", "components": 2}, "largest at K = 4"),
+    ("19", to(2), {"setting": "real_logs", "metric": "components"}, "one component"),
+    ("19", to(1), {"setting": "real_logs", "metric": "interventions"}, "nothing to repair"),
+]  # fmt: skip
+
+for letter, dataset in zip("ab", DATASETS, strict=True):
+    graph = {"setting": f"connectivity-{dataset}"}
+    contexts, sampling, features, statistics = (
+        {**graph, "sweep": sweep} for sweep in ("contexts", "sampling", "features", "statistics")
+    )
+    enough, share = module.ENOUGH_CONTEXTS[dataset], module.ENOUGH_SHARE[dataset]
+    larger = sorted(SWEEPS[dataset]["sampling"])[-2]
+    MUTATIONS += [
+        (f"9{letter}", to(0), {**contexts, "amount": 0, "seed": 1}, "positions only"),
+        (f"9{letter}", to(1), {**contexts, "amount": enough}, f"{enough} contexts"),
+        (f"9{letter}", to(1), {**contexts, "amount": 5000, "seed": [1, 2]}, "5000 contexts"),
+        (f"9{letter}", to(1), {**contexts, "amount": 5000}, "nowhere rising"),
+        (f"10{letter}", to(0), {**sampling, "amount": 1, "seed": 1}, "whole data set"),
+        (f"10{letter}", to(1), sampling, "and not before"),
+        (f"10{letter}", to(0), sampling, "and not before"),
+        (f"10{letter}", to(0), {**sampling, "amount": larger}, "nowhere falling"),
+        (f"11{letter}", to(0), {**features, "amount": 1, "seed": 1}, "1 features"),
+        (f"11{letter}", to(1), {**features, "amount": 10}, "10 features or more"),
+        (f"11{letter}", to(1), {**features, "amount": 50}, "nowhere rising"),
+    ]
+    # Claims 12 and 13 name the data sets differently: a and b, or a to d in pairs.
+    table6 = {"setting": f"contexts-{dataset}", "method": "dla"}
+    plain, merged = ({**table6, "variant": variant} for variant in ("plain", "merging"))
+    ones = {**plain, "start": "ones"}
+    random = {**plain, "start": "random"}
+    merging = {"a": "c", "b": "d"}[letter]
+    MUTATIONS += [
+        (f"12{letter}", times(2), {**random, **ERROR}, "click MSE"),
+        (f"12{letter}", like(start="ones", **plain), {**random, **MCC}, "lower in MCC"),
+        (f"12{letter}", like(start="ones", **plain), {**random, **GAIN}, "and in nDCG@10"),
+        (f"12{merging}", like(variant="plain", **table6), {**merged, **MCC}, "better than DLA"),
+        (f"12{merging}", by(-0.13), {**merged, **MCC, "start": "random"}, "better than DLA"),
+        (f"12{merging}", by(-0.009), {**merged, **GAIN, "start": "random"}, "costs at most"),
+    ]
+    training, test = {"yahoo": "ab", "istella_s": "cd"}[dataset]
+    MUTATIONS += [
+        (f"13{training if metric in module.TRAINING else test}", by(0.05),
+         {**rival, "setting": f"contexts-{dataset}", "metric": metric},
+         f"best in {module._metric(metric)} by")
+        for metric in (*module.TRAINING, *module.TEST)
+        for rival in ({"method": "naive"}, {**plain, "start": "ones"})
+    ]  # fmt: skip
+    MUTATIONS += [
+        (f"16{letter}", times(factor), {**statistics, "metric": metric}, f"{metric} within")
+        for metric, factor in (("edges", 0.7), ("components", 1.3), ("top1", 0.7))
+    ]
+
+
+def failing(name: str, results: pd.DataFrame) -> str:
+    """Why a claim is not reproduced on these results."""
+    judgement = judge(BY_ID[name], results)
+    assert judgement.verdict == NOT_REPRODUCED, judgement
+    return judgement.reason
+
+
+@pytest.mark.parametrize("name", BY_ID)
+def test_results_as_the_paper_has_them_bear_out_every_claim(name):
+    judgement = judge(BY_ID[name], made_up())
+    assert judgement.verdict == REPRODUCED, judgement
+    assert judgement.measured
+
+
+@pytest.mark.parametrize(("name", "change", "where", "condition"), MUTATIONS)
+def test_every_judge_can_fail(name, change, where, condition):
+    assert condition in failing(name, altered(change, **where))
+
+
+def test_every_condition_of_every_judge_has_a_mutation(monkeypatch):
+    conditions = []
+    monkeypatch.setattr(
+        module, "decide", lambda measured, held: conditions.extend(held) or decide(measured, held)
+    )
+    untested = set()
+    for name, claim in BY_ID.items():
+        conditions.clear()
+        judge(claim, made_up())
+        broken = [words for claimed, _, _, words in MUTATIONS if claimed == name]
+        untested |= {(name, c) for c in conditions if not any(words in c for words in broken)}
+    # Nodes are looked at before: results of another size are not judged.
+    assert untested == {
+        (f"16{letter}", f"nodes within a quarter of {GRAPH[dataset]['nodes']:,}")
+        for letter, dataset in zip("ab", DATASETS, strict=True)
+    }
+
+
+def test_claims_have_unique_names_and_are_fully_told():
+    assert len(BY_ID) == len(CLAIMS)
+    for claim in CLAIMS:
+        texts = (claim.item, claim.statement, claim.where, claim.expected)
+        assert all(texts)
+        assert "{" not in "".join(texts)
+
+
+def test_the_papers_tables_are_published_as_read_here():
+    published = published_results()
+    table1 = select(published, setting="synthetic").set_index(["method", "variant", "metric"])
+    for lane, (mcc, gain, _, _, error) in TABLE1.items():
+        found = [table1.loc[(*lane, name), "value"] for name in ("mcc", "ndcg@10", "click_mse")]
+        assert found == [mcc, gain, error], lane
+    for dataset, table in TABLE6.items():
+        rows = select(published, setting=f"contexts-{dataset}")
+        rows = rows.set_index(["method", "variant", "start", "metric"])["value"]
+        for lane, values in table.items():
+            assert [rows[(*lane, metric)] for metric in MEASURES] == list(values), lane
+        statistics = select(published, setting=f"connectivity-{dataset}", sweep="statistics")
+        found = statistics.set_index("metric")["value"]
+        assert found[[*SIZE[dataset], *GRAPH[dataset]]].to_dict() == SIZE[dataset] | GRAPH[dataset]
+
+
+def test_the_authors_numbers_bear_out_what_they_print():
+    verdicts = {name: judge(claim, published_results()).verdict for name, claim in BY_ID.items()}
+    judged = {name for name, verdict in verdicts.items() if verdict != NOT_TESTABLE}
+    assert {verdicts[name] for name in judged} == {REPRODUCED}
+    tables = {"table1", "table2", "table4", "table5", "table6"}
+    assert judged == {c.id for c in CLAIMS if c.item in tables} - {"2c"}
+
+
+@pytest.mark.parametrize("name", BY_ID)
+def test_a_judge_without_its_data_says_so(name):
+    claim = BY_ID[name]
+    settings = {
+        setting for setting in made_up()["setting"].unique()
+        if judge(claim, made_up().query("setting != @setting")).verdict == NOT_TESTABLE
+    }  # fmt: skip
+    assert settings, "the claim is judged on no study"
+    for results in (made_up().iloc[:0], made_up().query("setting not in @settings")):
+        judgement = judge(claim, results)
+        assert judgement.verdict == NOT_TESTABLE
+        assert "no results" in judgement.reason
+
+
+@pytest.mark.parametrize("name", ["1b", "1c", "2c", "4b", "5", "7", "18"])
+def test_one_run_tells_no_spread(name):
+    judgement = judge(BY_ID[name], made_up().query("seed == 1"))
+    assert judgement.verdict == NOT_TESTABLE
+    assert "too few seeds" in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "lane", "lacking"),
+    [
+        ("1a", "clicks in (1000000,)", "at fewer clicks"),
+        ("7", "clicks in (1000000,)", "at fewer clicks"),
+        ("9a", "amount != 200", "at 200"),
+        ("9b", "amount in (0, 10, 20) or sweep != 'contexts'", "no more than 20 contexts"),
+        ("10b", "amount >= 0.25 or sweep != 'sampling'", "no ratio below .25"),
+        ("11a", "amount != 10", "at 10"),
+        ("17a", "factors != 100", "differ in factors"),
+    ],
+)
+def test_lanes_that_a_scale_leaves_out_are_named(name, lane, lacking):
+    judgement = judge(BY_ID[name], made_up().query(lane))
+    assert judgement.verdict == NOT_TESTABLE
+    assert lacking in judgement.reason
+
+
+@pytest.mark.parametrize("name", ["9a", "10a", "11a", "16a"])
+def test_numbers_of_queries_are_not_compared_between_sizes(name):
+    smaller = altered(times(0.8), setting="connectivity-yahoo", metric="nodes")
+    judgement = judge(BY_ID[name], smaller)
+    assert judgement.verdict == NOT_TESTABLE
+    assert "another size" in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "where"),
+    [
+        ("15", times(1.01), {"setting": "verticals", "metric": "bias_factors"}),
+        ("15", to(2901), {"setting": "verticals", "metric": "components",
+                          "factors": "v1, v2, position"}),
+        ("16a", to(50), {"setting": "connectivity-yahoo", "metric": "features"}),
+        ("16b", times(0.9), {"setting": "connectivity-istella_s", "metric": "documents"}),
+    ],
+)  # fmt: skip
+def test_what_a_stand_in_was_adjusted_to_is_no_evidence(name, change, where):
+    judgement = judge(BY_ID[name], altered(change, **where))
+    assert judgement.verdict == NOT_TESTABLE
+    assert judgement.reason.startswith("calibration, not evidence")
+    assert judgement.measured
+
+
+def test_another_draw_of_the_data_set_has_the_stated_chance():
+    """A printed number from the same normal law as ten draws lies within 95 times in 100."""
+    rng = np.random.default_rng(0)
+    lane = {"setting": "redrawn", "method": "naive", "variant": "plain", "components": 2}
+    trials, held = 150, 0
+    for _ in range(trials):
+        values = rng.normal(0.5, 0.01, 11)
+        results = pd.DataFrame({"value": values[1:], "seed": SEEDS, "metric": "mcc", **lane})
+        judgement = module.as_another_draw(
+            results.assign(clicks=CLICKS), "naive", "plain", {"mcc": values[0]}
+        )
+        held += judgement.verdict == REPRODUCED
+    # Half a printed digit adds a little; three standard errors to either side.
+    assert held / trials == pytest.approx(0.955, abs=3 * np.sqrt(0.05 * 0.95 / trials))

@@ -1,0 +1,497 @@
+"""Chen et al. (2024): what the items draw, from made-up results, and the printed numbers."""
+
+import importlib
+from itertools import combinations
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from matplotlib.patches import Arc
+
+from papers.chen2024 import panels, published
+from papers.chen2024.contexts import EXAMINATION
+from twotowers.errors import InputError
+from twotowers.figures import save
+from twotowers.report import side_by_side
+from twotowers.results import read_results, write_results
+from twotowers.statistics import BAND, over_seeds, select
+
+matplotlib.use("agg")
+
+BANDS = published.bands()
+CLICKS = (100, 1000, 10_000, 100_000, 1_000_000)
+SEEDS = range(1, 11)
+RANKING = ("mcc", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10")
+VARIANTS = ("plain", "intervention", "merging")
+# Components of the published graphs, by the last position of each (Figure 5).
+LAST = {1: (9,), 2: (3, 9), 3: (3, 6, 9), 4: (2, 5, 7, 9)}
+FIGURES = [
+    "fig3a", "fig3b", "fig4a", "fig4b", "fig4c", "fig4d", "fig5", "fig6",
+    "fig7a", "fig7b", "fig7c", "fig7d", "example2", "redrawn", "real_logs",
+]  # fmt: skip
+TABLES = ["table1", "table2", "table3", "table4", "table5", "table6", "propositions"]
+
+
+def long(rows: list[dict], setting: str, method: str | None = None) -> pd.DataFrame:
+    frame = pd.DataFrame(rows).assign(paper="chen2024", setting=setting)
+    if method:
+        frame["method"] = method
+    if "position" not in frame:
+        frame["position"] = None
+    kinds = {name: "Int64" for name in ("position", "other", "clicks", "case") if name in frame}
+    return frame.astype({**kinds, "value": float})
+
+
+def fit(rng, method, variant, components, clicks) -> list[dict]:
+    """The measures of one run: those of a repaired graph near 1, all others anywhere."""
+    lane = {"method": method, "variant": variant, "components": components, "clicks": clicks}
+    repaired = components == 1 or variant != "plain"
+    level = 1 - 8 / np.sqrt(clicks) if repaired else 0.7
+    loss = {"merging": 0.02, "merge 2&4": 0.06, "merge 1&4": 0.15}.get(variant, 0)
+    loss += 0.1 * (variant == "merging" and components == 4)
+    spread = (0.0 if method == "naive" else 0.1) if not repaired else 2 / np.sqrt(clicks)
+    values = {m: np.clip(level - loss + rng.normal(scale=spread), 0, 1) for m in RANKING}
+    values["click_mse"] = 1e-9 * rng.random()
+    rows = [{**lane, "metric": metric, "value": value} for metric, value in values.items()]
+    if clicks == CLICKS[-1] and components > 1:
+        ends = LAST[components]
+        shift = np.exp(rng.normal(scale=0.6, size=len(ends))) if variant == "plain" else [1] * 4
+        of = np.searchsorted(ends, np.arange(10))
+        curve = EXAMINATION / EXAMINATION[0] * np.array(shift)[of] / shift[0]
+        rows += [
+            {**lane, "metric": "examination", "position": k + 1, "value": curve[k]}
+            for k in range(10)
+        ]
+    return rows
+
+
+def synthetic(seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for components in LAST:
+        variants = list(VARIANTS if components > 1 else VARIANTS[:1])
+        if components == 2:
+            variants += ["random intervention", "merge 1&4", "merge 2&4", "merge 3&4"]
+        for variant in variants:
+            for clicks in CLICKS:
+                rows += fit(rng, "dla", variant, components, clicks)
+    rows += fit(rng, "naive", "plain", 2, CLICKS[-1])
+    for method in ("regression_em", "two_tower"):
+        for variant in VARIANTS:
+            rows += fit(rng, method, variant, 2, CLICKS[-1])
+    return long(rows, "synthetic").assign(seed=seed)
+
+
+def redrawn(seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(100 + seed)
+    rows = fit(rng, "naive", "plain", 2, CLICKS[-1])
+    for variant in VARIANTS:
+        rows += fit(rng, "dla", variant, 2, CLICKS[-1])
+    return long(rows, "redrawn").assign(seed=seed)
+
+
+def graphs() -> pd.DataFrame:
+    rows = []
+    for number, ends in LAST.items():
+        of = np.searchsorted(ends, np.arange(10)) if number > 1 else np.zeros(10, int)
+        for p, q in combinations(range(10), 2):
+            shared = 100 * (of[p] == of[q] and q - p <= 2)
+            lane = {"components": number, "metric": "shared_documents"}
+            rows.append({**lane, "position": p + 1, "other": q + 1, "value": shared})
+        for p in range(10):
+            lane = {"components": number, "metric": "component"}
+            rows.append({**lane, "position": p + 1, "value": of[p]})
+    return long(rows, "graphs", "graph").assign(seed=1)
+
+
+def contexts(name: str, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng([len(name), seed])
+    lanes = [("naive", "plain", "none")]
+    lanes += [("dla", v, start) for v in ("plain", "merging") for start in ("ones", "random")]
+    metrics = ("mcc", "ndcg@5", "ndcg@10", "test_ndcg@5", "test_ndcg@10", "click_mse")
+    rows = [
+        {
+            "method": m,
+            "variant": v,
+            "start": s,
+            "metric": metric,
+            "value": 0.8 + 0.001 * rng.normal(),
+        }
+        for m, v, s in lanes
+        for metric in metrics
+    ]
+    return long(rows, f"contexts-{name}").assign(seed=seed, dataset=name)
+
+
+def connectivity(name: str, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng([len(name), seed, 7])
+    sweeps = {
+        "contexts": {0: 1, 5: 1, 10: 0.9, 20: 0.4, 50: 0.1, 100: 0, 1000: 0, 5000: 0},
+        "sampling": {0.001: 0, 0.01: 0.3, 0.02: 1, 0.05: 0.8, 0.1: 1, 0.5: 1, 1: 1},
+        "features": {1: 1, 2: 1, 5: 0.7, 10: 0.3, 50: 0},
+    }
+    rows = [
+        {"sweep": sweep, "amount": float(amount), "repeat": repeat, "metric": "connected",
+             "value": chance in (1,) or rng.random() < chance}
+        for sweep, chances in sweeps.items()
+        for amount, chance in chances.items()
+        for repeat in range(2)
+    ]  # fmt: skip
+    counts = ["queries", "documents", "features", "relevance_levels", "nodes", "edges"]
+    for place, metric in enumerate([*counts, "components", "top1", "top2", "top3"]):
+        lane = {"sweep": "statistics", "amount": 5000.0, "repeat": 0, "metric": metric}
+        rows.append({**lane, "value": 10_000 + place})
+    return long(rows, f"connectivity-{name}", "graph").assign(seed=seed, dataset=name)
+
+
+def verticals() -> pd.DataFrame:
+    counts = {"v1, v2, position": 3000, "v1, position": 1000, "v2, position": 90, "position": 1}
+    rows = [
+        {"factors": factors, "metric": metric, "value": value}
+        for factors, number in counts.items()
+        for metric, value in (("bias_factors", 7 * number), ("components", number))
+    ]
+    return long(rows, "verticals", "graph").assign(seed=1)
+
+
+def example2() -> pd.DataFrame:
+    rows = []
+    for features, factors in ((50, 5), (50, 20), (50, 100), (500, 100)):
+        for place, number in enumerate(factors * np.array([3, 4, 5, 6, 8, 10])):
+            value = place / 5
+            values = {
+                "simulated": value,
+                "simulated_seen": min(value + 0.1, 1),
+                "standard_error": np.sqrt(value * (1 - value) / 100),
+                "estimate": 3 * value - 2,
+                "estimate_finite": 2 * value - 1,
+            }
+            lane = {"features": features, "factors": factors, "rows": number}
+            rows += [{**lane, "metric": metric, "value": v} for metric, v in values.items()]
+    return long(rows, "example2", "graph").assign(seed=1)
+
+
+def propositions() -> pd.DataFrame:
+    first = {"mean": 1e-5, "variance": 1e-3, "expected_variance": 1.1e-3, "standard_error": 2e-4}
+    rows = [
+        {"method": "proposition 1", "clicks": clicks, "case": case, "metric": name, "value": value}
+        for clicks in (100, 10_000)
+        for case in (1, 2)
+        for name, value in first.items()
+    ]
+    rows += [
+        {"method": f"proposition {number}", "metric": metric, "value": value}
+        for number, tightest in ((2, 1.0), (4, 0.9))
+        for metric, value in {"checked": 2000, "violated": 0, "tightest": tightest}.items()
+    ]
+    return long(rows, "propositions").assign(seed=1)
+
+
+def real_logs() -> pd.DataFrame:
+    values = {"pages": 35_064, "rows": 4000, "documents": 900, "components": 1}
+    values |= {"merges": 0, "interventions": 0}
+    rows = [{"metric": metric, "value": value} for metric, value in values.items()]
+    rows += [
+        {"metric": "linked_pairs", "position": p, "other": q, "value": 600 // (q - p) ** 2}
+        for p, q in combinations(range(1, 11), 2)
+    ]
+    rows += [
+        {"metric": "connected_share", "share": share, "value": min(5 * share, 1)}
+        for share in (1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
+    ]
+    return long(rows, "real_logs", "graph").assign(seed=1, log="yandex")
+
+
+def made_up() -> dict[str, list[pd.DataFrame]]:
+    """Every study's results, one frame per seed."""
+    studies = {
+        "synthetic": [synthetic(seed) for seed in SEEDS],
+        "redrawn": [redrawn(seed) for seed in SEEDS],
+        "graphs": [graphs()],
+        "verticals": [verticals()],
+        "example2": [example2()],
+        "propositions": [propositions()],
+        "real_logs": [real_logs()],
+    }
+    for name in panels.DATASETS:
+        studies[f"contexts-{name}"] = [contexts(name, seed) for seed in SEEDS]
+        studies[f"connectivity-{name}"] = [connectivity(name, seed) for seed in SEEDS]
+    return studies
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """From studies to their results, having been written and read as jobs and items do."""
+    folder = tmp_path_factory.mktemp("fits")
+    paths = {}
+    for study, frames in made_up().items():
+        paths[study] = []
+        for frame in frames:
+            seed = int(frame["seed"].iloc[0])
+            path = folder / f"{study}-{seed}.parquet"
+            bare = frame.drop(columns=["paper", "setting", "seed"])
+            write_results(bare, path, paper="chen2024", setting=study, seed=seed)
+            paths[study].append(path)
+    return lambda names: read_results([path for name in names for path in paths[name]])
+
+
+def texts() -> dict[str, dict]:
+    """The items' block of experiment.yaml."""
+    experiment = published.FOLDER.parent / "experiment.yaml"
+    items = yaml.safe_load(experiment.read_text()).get("items")
+    if items is None:
+        items = yaml.safe_load((experiment.parent / "items.yaml.part").read_text())["items"]
+    return items
+
+
+TEXTS = texts()
+
+
+def item(name: str):
+    return importlib.import_module(f"papers.chen2024.items.{name}")
+
+
+def table_of(name: str, results, bands: pd.DataFrame = BANDS) -> pd.DataFrame:
+    return item(name).table(results(TEXTS[name]["needs"]), bands)
+
+
+def test_every_item_has_a_text_and_a_module():
+    assert sorted(TEXTS) == sorted(FIGURES + TABLES)
+    for name, text in TEXTS.items():
+        assert text["kind"] == ("figure" if name in FIGURES else "table")
+        assert hasattr(item(name), "draw" if name in FIGURES else "tex")
+
+
+@pytest.mark.parametrize("name", FIGURES + TABLES)
+def test_an_items_csv_is_what_the_page_needs(name, results, tmp_path):
+    table = table_of(name, results)
+    assert {*BAND, "source"} <= set(table.columns)
+    table.to_csv(tmp_path / "item.csv", index=False)
+    read = pd.read_csv(tmp_path / "item.csv")
+    compared = side_by_side(read, TEXTS[name].get("highlight"))
+    assert 0 < len(compared) <= 60
+    assert compared["reproduced"].notna().any()
+    ours = select(table, source="reproduced")
+    banded = ours.dropna(subset=["low", "high"])
+    assert (banded["low"] <= banded["value"] + 1e-12).all()
+    assert (banded["value"] <= banded["high"] + 1e-12).all()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(
+    ("seeds", "bands"), [(10, BANDS), (1, BANDS.iloc[:0])], ids=["whole", "one run, unpublished"]
+)
+def test_figures_draw_what_there_is(name, seeds, bands, results, tmp_path):
+    found = results(TEXTS[name]["needs"]).query("seed <= @seeds")
+    figure = item(name).draw(item(name).table(found, bands))
+    save(figure, [tmp_path / "figure.svg"])
+    assert (tmp_path / "figure.svg").stat().st_size > 5000
+    assert all(panel.has_data() or panel.patches for panel in figure.axes)
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("bands", [BANDS, BANDS.iloc[:0]], ids=["published", "unpublished"])
+def test_tables_are_well_formed(name, bands, results):
+    tex = item(name).tex(table_of(name, results, bands))
+    assert tex.count("{") == tex.count("}")
+    assert tex.count("$") % 2 == 0
+    assert "nan" not in tex.lower()
+    for tabular in tex.split(r"\begin{tabular}{")[1:]:
+        columns, rest = tabular.split("}\n", 1)
+        body, _ = rest.split(r"\end{tabular}")
+        lines = [line for line in body.splitlines() if line.endswith(r"\\")]
+        assert len(lines) > 1
+        assert {line.replace(r"\&", "").count("&") for line in lines} == {len(columns) - 1}
+        assert set(body.splitlines()) - set(lines) <= {r"\toprule", r"\midrule", r"\bottomrule"}
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [("table1", 10 * 6), ("table2", 2 * 3 * 6), ("table3", 8), ("table4", 12), ("table5", 5),
+     ("table6", 2 * 5 * 6)],
+)  # fmt: skip
+def test_every_printed_number_stands_beside_ours(name, numbers, results):
+    table = table_of(name, results)
+    if "statistic" in table:
+        means = select(table, source="published", statistic=["mean", "upper bound"])
+    else:
+        means = select(table, source="published")
+    assert len(means) == numbers
+    keys = [column for column in means if column not in (*BAND, "source", "statistic")]
+    ours = select(table, source="reproduced")[keys].drop_duplicates()
+    assert len(means[keys].merge(ours)) == numbers
+    unpublished = item(name).tex(table_of(name, results, BANDS.iloc[:0]))
+    assert unpublished.count("--") == item(name).tex(table).count("--") + numbers
+
+
+@pytest.mark.parametrize(
+    ("name", "points"), [("fig3a", 2), ("fig3b", 6), ("fig4a", 4), ("fig4b", 4)]
+)
+def test_the_sweeps_show_the_points_of_table1(name, points, results):
+    means = select(table_of(name, results), source="published", statistic="mean")
+    assert len(means) == points
+    printed = pd.read_csv(published.FOLDER / "tables.csv").query("item == 'table1'")
+    assert set(means["value"]) <= set(printed["value"])
+
+
+def test_table1_states_mean_and_deviation_over_runs(results):
+    table = table_of("table1", results)
+    where = {"method": "dla", "variant": "plain", "metric": "mcc", "source": "reproduced"}
+    found = select(table, **where).set_index("statistic")
+    values = np.concatenate(
+        [select(frame, method="dla", variant="plain", metric="mcc", components=2,
+                clicks=CLICKS[-1])["value"] for frame in made_up()["synthetic"]]
+    )  # fmt: skip
+    assert found.loc["mean", "value"] == pytest.approx(values.mean())
+    assert found.loc["sd", "value"] == pytest.approx(values.std(ddof=1))
+    assert rf"${values.mean():.3f} \pm .{values.std(ddof=1):.3f}$".replace(".0.", ".") in item(
+        "table1"
+    ).tex(table)
+
+
+def test_table1_reads_as_printed(results):
+    tex = item("table1").tex(table_of("table1", results))
+    paper = [line for line in tex.splitlines() if "{paper}" in line]
+    assert [r"$0.707 \pm .105$" in line for line in paper].index(True) == 1
+    assert r"$2 \times 10^{-5}$" in paper[0]
+    assert "$< 10^{-7}$" in paper[5]
+    assert sum("$< 10^{-8}$" in line for line in paper) == 8
+
+
+def test_table2_is_table6_rounded():
+    printed = pd.read_csv(published.FOLDER / "tables.csv")
+    keys = ["dataset", "method", "variant", "start", "metric"]
+    short, full = (
+        printed[printed["item"] == name].set_index(keys)[["value", "sd"]]
+        for name in ("table2", "table6")
+    )
+    for lane, row in short.iterrows():
+        exact = full.loc[lane]
+        digits = 0 if lane[-1] == "click_mse" else 3
+        assert f"{row['value']:.{digits}e}" == f"{exact['value']:.{digits}e}"
+        assert row["sd"] == exact["sd"] or np.isnan(row["sd"])
+
+
+def test_published_numbers_are_told_apart_by_their_lanes():
+    lanes = [*published.LANE, "metric", "position"]
+    assert not BANDS.duplicated([*lanes, "bound"]).any()
+    means = published.results()
+    assert not means.duplicated(lanes).any()
+    assert means["value"].notna().all()
+    assert (means["seed"] == 0).all()
+    studies = set(made_up())
+    assert set(means["setting"]) <= studies
+    ranged = select(BANDS, sweep="features")
+    assert set(ranged["bound"]) == {"<", ">"}
+    one = select(means, setting="synthetic", method="dla", variant="plain", metric="mcc")
+    assert one["value"].tolist() == [0.707]
+
+
+def test_a_missing_lane_is_named(results):
+    whole = results(["synthetic"])
+    with pytest.raises(InputError, match=r"variant: .*'synthetic'.*'merging'.*expected.*'plain'"):
+        item("fig3b").table(whole[whole["variant"] != "merging"], BANDS)
+    with pytest.raises(InputError, match=r"components: .*3"):
+        item("fig6").table(whole[whole["components"] != 3], BANDS)
+    with pytest.raises(InputError, match=r"method: .*'synthetic' has no such results"):
+        item("table1").table(whole.iloc[:0], BANDS)
+
+
+@pytest.mark.parametrize("name", FIGURES + TABLES)
+def test_a_missing_study_is_named(name, results):
+    needs = TEXTS[name]["needs"]
+    for missing in needs:
+        rest = results(needs)
+        with pytest.raises(InputError, match=missing):
+            item(name).table(rest[rest["setting"] != missing], BANDS)
+
+
+def test_connection_counts_draws_over_seeds_and_repeats():
+    frames = pd.concat([connectivity("yahoo", seed) for seed in SEEDS])
+    table = panels.connection_table(frames, BANDS, dataset="yahoo", sweep="contexts")
+    drawn = select(frames, sweep="contexts", metric="connected")
+    for row in select(table, metric="connected").itertuples():
+        values = select(drawn, amount=row.amount)["value"]
+        assert row.n == len(values) == 20
+        assert row.value == pytest.approx(values.mean())
+        # Wilson's interval has its ends where the normal test of a chance has its quantile.
+        for end in (row.low, row.high):
+            if 0 < end < 1:
+                error = (row.value - end) / np.sqrt(end * (1 - end) / 20)
+                assert abs(error) == pytest.approx(1.959964, abs=1e-5)
+
+
+def draws(sweep: str, chances: dict[float, list[int]]) -> pd.DataFrame:
+    rows = [
+        {"sweep": sweep, "amount": amount, "repeat": repeat, "metric": "connected", "value": value}
+        for amount, values in chances.items()
+        for repeat, value in enumerate(values)
+    ]
+    return long(rows, "connectivity-yahoo", "graph").assign(seed=1, dataset="yahoo")
+
+
+@pytest.mark.parametrize(
+    ("sweep", "chances", "metric", "turn"),
+    [
+        ("contexts", {0: [1, 1], 5: [1, 0], 10: [0, 0], 20: [0, 0]}, "disconnected_from", 10),
+        ("contexts", {0: [1, 1], 5: [1, 1]}, "disconnected_from", None),
+        ("features", {2: [1, 1], 4: [0, 0], 8: [1, 0]}, "disconnected_from", 4),
+        ("sampling", {0.1: [1, 1], 0.2: [0, 1], 0.5: [1, 1], 1: [1, 1]}, "connected_from", 0.5),
+        ("sampling", {0.5: [1, 1], 1: [0, 1]}, "connected_from", None),
+    ],
+)
+def test_where_the_graph_turns(sweep, chances, metric, turn):
+    frame = draws(sweep, chances)
+    table = panels.connection_table(frame, BANDS.iloc[:0], dataset="yahoo", sweep=sweep)
+    found = select(table, metric=metric)["value"].tolist()
+    assert found == ([] if turn is None else [turn])
+
+
+def test_the_text_s_numbers_are_drawn_where_they_are_printed(results):
+    lines = {"fig4c": 200, "fig4d": 20, "fig7a": 0.02, "fig7b": 0.5}
+    for name, printed in lines.items():
+        axes = item(name).draw(table_of(name, results)).axes[0]
+        drawn = [line.get_xdata() for line in axes.get_lines() if line.get_label() == "published"]
+        np.testing.assert_allclose(drawn, [[printed, printed]])
+    for name in ("fig7c", "fig7d"):
+        (zone,) = item(name).draw(table_of(name, results)).axes[0].patches
+        assert (zone.get_x(), zone.get_x() + zone.get_width()) == (5, 10)
+
+
+def test_fig5_draws_an_arc_per_shared_pair_and_a_colour_per_component(results):
+    table = table_of("fig5", results)
+    for axes, number in zip(item("fig5").draw(table).axes, LAST, strict=True):
+        shared = select(table, components=number, metric="shared_documents")["value"]
+        arcs = [patch for patch in axes.patches if isinstance(patch, Arc)]
+        assert len(arcs) == (shared > 0).sum()
+        assert len({line.get_color() for line in axes.get_lines()}) == number
+
+
+def test_fig6_has_the_truth_and_every_run(results):
+    table = table_of("fig6", results)
+    truth = select(table, components=3, method="truth").sort_values("position")["value"]
+    np.testing.assert_allclose(truth, EXAMINATION / EXAMINATION[0])
+    each = select(table, components=3, method="dla", variant="plain", position=7)
+    runs = each[each["statistic"].str.startswith("run ")]
+    assert sorted(runs["statistic"]) == sorted(f"run {seed}" for seed in SEEDS)
+    whole = results(["synthetic"])
+    found = select(whole, components=3, method="dla", variant="plain", position=7)
+    summary = over_seeds(select(found, metric="examination"), ["metric"])
+    assert select(each, statistic="mean")["value"].item() == summary["value"].item()
+
+
+def test_redrawn_keeps_the_two_kinds_of_run_apart(results):
+    table = select(table_of("redrawn", results), statistic="mean", source="reproduced")
+    lanes = table.groupby("setting").size()
+    assert lanes.to_dict() == {"synthetic": 4 * 5, "redrawn": 4 * 5}
+
+
+def test_example2_interval_is_that_of_a_frequency(results):
+    table = table_of("example2", results)
+    where = {"features": 50, "factors": 20, "rows": 80}
+    row = select(table, **where, metric="simulated").iloc[0]
+    error = select(table, **where, metric="standard_error")["value"].item()
+    assert row["high"] - row["value"] == pytest.approx(1.96 * error)
+    assert select(table, metric="estimate")[["low", "high"]].isna().all(axis=None)
