@@ -8,7 +8,8 @@ All formulas are those of the published code, which Appendix C.3 describes diffe
 * DLA and regression EM update o from the relevance of the same step, not of the step before,
   and from relevance before it is clipped. Relevance therefore follows from o alone, and its
   random start has no effect.
-* DLA's o is the mean of c / r, not the least squares solution.
+* DLA's o is the mean of c / r, not the least squares solution; on the semi-synthetic data it
+  is, and from clipped relevance (`fit_least_squares`).
 * Regression EM takes c / o for the former relevance in its E-step, which then collapses:
   the new relevance is the mean of c / o.
 
@@ -143,6 +144,19 @@ def fit_dla(rates: ClickRates, examination: np.ndarray, *, steps: int) -> Estima
         steps: 20,000 published for documents by identity, 100 for the semi-synthetic data.
     """
     return _alternate(rates, examination, _relevance_dla, _change_dla, steps)
+
+
+def fit_least_squares(rates: ClickRates, examination: np.ndarray, *, steps: int) -> Estimate:
+    """Dual learning as Appendix C.3 prints it: both sides by least squares.
+
+    One step is r = sum(c o) / sum(o^2) per feature vector, clipped to [0, 1], and from that r
+    o = sum(c r) / sum(r^2) per bias factor, clipped too. The published code does this on the
+    semi-synthetic data only, see `fit_dla`. There a start below the click rate is mended by the
+    first step, which `fit_dla` would keep.
+
+    Args and returns as in `fit_dla`.
+    """
+    return _alternate(rates, examination, _relevance_dla, _change_least_squares, steps, _squares)
 
 
 def fit_regression_em(rates: ClickRates, examination: np.ndarray, *, steps: int) -> Estimate:
@@ -308,6 +322,15 @@ def _change_dla(block: _Block, o: jax.Array, r: jax.Array) -> jax.Array:
     return block.clicks * (r / (r**2 + EPSILON)) - block.weight * o
 
 
+def _change_least_squares(block: _Block, o: jax.Array, r: jax.Array) -> jax.Array:
+    r = jnp.clip(r, 0, 1)
+    return r * (block.clicks - block.weight * o * r)
+
+
+def _squares(block: _Block, r: jax.Array) -> jax.Array:
+    return block.weight * jnp.clip(r, 0, 1) ** 2
+
+
 def _relevance_em(block: _Block, o: jax.Array) -> jax.Array:
     return (block.clicks / (o + EPSILON)).sum(1) / (block.weight.sum(1) + EPSILON)
 
@@ -319,27 +342,35 @@ def _change_em(block: _Block, o: jax.Array, r: jax.Array) -> jax.Array:
     return (block.clicks - block.weight * o * r) * (1 - o) / unclicked
 
 
-def _alternate(rates, examination, relevance, change, steps) -> Estimate:
+def _rows(block: _Block, r: jax.Array) -> jax.Array:
+    return block.weight
+
+
+def _alternate(rates, examination, relevance, change, steps, weigh=_rows) -> Estimate:
     _check_start(rates, examination, steps, low=0, high=1)
     layout = _lay_out(rates)
     start = jnp.asarray(examination, jnp.float32)
-    r, o = _iterate(layout, start, jnp.int32(steps), relevance=relevance, change=change)
+    rules = {"relevance": relevance, "change": change, "weigh": weigh}
+    r, o = _iterate(layout, start, jnp.int32(steps), **rules)
     return _estimate(rates, layout, r, o)
 
 
-@partial(jax.jit, static_argnames=("relevance", "change"))
-def _iterate(layout: _Layout, start: jax.Array, steps: jax.Array, *, relevance, change):
+@partial(jax.jit, static_argnames=("relevance", "change", "weigh"))
+def _iterate(layout: _Layout, start: jax.Array, steps: jax.Array, *, relevance, change, weigh):
     """Alternate until nothing changes any more or `steps` are done."""
 
     def step(state):
         number, _, o = state
-        changes = [
-            change(block, at, relevance(block, at)[:, None])
-            for block, at in zip(layout.blocks, layout.spread(o), strict=True)
-        ]
+        changes, weights = [], []
+        for block, at in zip(layout.blocks, layout.spread(o), strict=True):
+            r = relevance(block, at)[:, None]
+            changes.append(change(block, at, r))
+            weights.append(weigh(block, r))
+        # Weights by rows do not change from step to step, and are known.
+        total = layout.shown if weigh is _rows else layout.collect(weights)
         # The mean of changes rather than of new values: those would be sums of a thousand
         # nearly equal numbers, whose rounding errors add up over 20,000 steps.
-        mean = layout.collect(changes) / jnp.where(layout.shown > 0, layout.shown, 1)
+        mean = layout.collect(changes) / jnp.where(total > 0, total, 1)
         return number + 1, o, jnp.clip(o + mean, 0, 1)
 
     def unfinished(state):

@@ -6,9 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.chen2024 import claims as module
-from papers.chen2024.claims import CLAIMS, CLICKS, DATASETS, GRAPH, NO_DEBIAS, SIZE, TIANGONG
+from papers.chen2024.claims import CLAIMS, DATASETS
 from papers.chen2024.contexts import EXAMINATION
+from papers.chen2024.judges.cells import CLICKS
+from papers.chen2024.judges.connectivity import ENOUGH_CONTEXTS, ENOUGH_SHARE, GRAPH, SIZE, TIANGONG
+from papers.chen2024.judges.contexts import TEST, TRAINING
+from papers.chen2024.judges.redrawn import NO_DEBIAS, as_another_draw
+from papers.chen2024.judges.words import metric_name
 from papers.chen2024.published import results as published_results
 from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, decide, judge
 from twotowers.statistics import select
@@ -177,7 +181,7 @@ def one_seed() -> list[dict]:
                 "estimate": 3 * share - 2.05, "estimate_finite": share,
             }  # fmt: skip
             lane = {"setting": "example2", "method": "graph"}
-            lane |= {"features": 50, "factors": factors, "rows": number}
+            lane |= {"feature_vectors": 50, "bias_factors": factors, "rows": number}
             rows += [{**lane, "metric": metric, "value": v} for metric, v in values.items()]
     lane = {"setting": "real_logs", "method": "graph"}
     counts = {"components": 1, "merges": 0, "interventions": 0, "documents": 400}
@@ -313,11 +317,11 @@ MUTATIONS = [
     ("15", to(2), {"setting": "verticals", "metric": "components", "factors": "position"},
      "one with positions"),
     ("17a", to(0.5), EXAMPLE2, "falls with |T|"),
-    ("17a", to(0), {**EXAMPLE2, "factors": 10, "rows": 1000}, "rises in no series"),
+    ("17a", to(0), {**EXAMPLE2, "bias_factors": 10, "rows": 1000}, "rises in no series"),
     ("17a", to(0.5), EXAMPLE2, "grows with |D|"),
-    ("17a", lambda rows: 1 - rows["value"], {**EXAMPLE2, "factors": 10}, "falls in no series"),
+    ("17a", lambda rows: 1 - rows["value"], {**EXAMPLE2, "bias_factors": 10}, "falls in no series"),
     ("17b", to(0.5), {"setting": "example2", "metric": ["simulated", "simulated_seen"],
-                      "factors": 100, "rows": 1000}, "off by at most"),
+                      "bias_factors": 100, "rows": 1000}, "off by at most"),
     ("18", spread(0.01), {**EXAMINED, "variant": "plain", "components": 3}, "more than .1"),
     ("18", spread(0.1), {**EXAMINED, "variant": "merging", "components": 3}, "less than a tenth"),
     ("18", by(0.5), {**EXAMINED, "variant": "merging", "components": 2}, "nearer"),
@@ -331,7 +335,7 @@ for letter, dataset in zip("ab", DATASETS, strict=True):
     contexts, sampling, features, statistics = (
         {**graph, "sweep": sweep} for sweep in ("contexts", "sampling", "features", "statistics")
     )
-    enough, share = module.ENOUGH_CONTEXTS[dataset], module.ENOUGH_SHARE[dataset]
+    enough, share = ENOUGH_CONTEXTS[dataset], ENOUGH_SHARE[dataset]
     larger = sorted(SWEEPS[dataset]["sampling"])[-2]
     MUTATIONS += [
         (f"9{letter}", to(0), {**contexts, "amount": 0, "seed": 1}, "positions only"),
@@ -362,10 +366,10 @@ for letter, dataset in zip("ab", DATASETS, strict=True):
     ]
     training, test = {"yahoo": "ab", "istella_s": "cd"}[dataset]
     MUTATIONS += [
-        (f"13{training if metric in module.TRAINING else test}", by(0.05),
+        (f"13{training if metric in TRAINING else test}", by(0.05),
          {**rival, "setting": f"contexts-{dataset}", "metric": metric},
-         f"best in {module._metric(metric)} by")
-        for metric in (*module.TRAINING, *module.TEST)
+         f"best in {metric_name(metric)} by")
+        for metric in (*TRAINING, *TEST)
         for rival in ({"method": "naive"}, {**plain, "start": "ones"})
     ]  # fmt: skip
     MUTATIONS += [
@@ -395,13 +399,17 @@ def test_every_judge_can_fail(name, change, where, condition):
 
 def test_every_condition_of_every_judge_has_a_mutation(monkeypatch):
     conditions = []
-    monkeypatch.setattr(
-        module, "decide", lambda measured, held: conditions.extend(held) or decide(measured, held)
-    )
+    for claim in CLAIMS:
+        judges = getattr(claim.judge, "func", claim.judge).__module__
+        monkeypatch.setattr(
+            f"{judges}.decide",
+            lambda measured, held: conditions.extend(held) or decide(measured, held),
+        )
     untested = set()
     for name, claim in BY_ID.items():
         conditions.clear()
         judge(claim, made_up())
+        assert conditions, name
         broken = [words for claimed, _, _, words in MUTATIONS if claimed == name]
         untested |= {(name, c) for c in conditions if not any(words in c for words in broken)}
     # Nodes are looked at before: results of another size are not judged.
@@ -473,7 +481,7 @@ def test_one_run_tells_no_spread(name):
         ("9b", "amount in (0, 10, 20) or sweep != 'contexts'", "no more than 20 contexts"),
         ("10b", "amount >= 0.25 or sweep != 'sampling'", "no ratio below .25"),
         ("11a", "amount != 10", "at 10"),
-        ("17a", "factors != 100", "differ in factors"),
+        ("17a", "bias_factors != 100", "differ in bias_factors"),
     ],
 )
 def test_lanes_that_a_scale_leaves_out_are_named(name, lane, lacking):
@@ -515,7 +523,7 @@ def test_another_draw_of_the_data_set_has_the_stated_chance():
     for _ in range(trials):
         values = rng.normal(0.5, 0.01, 11)
         results = pd.DataFrame({"value": values[1:], "seed": SEEDS, "metric": "mcc", **lane})
-        judgement = module.as_another_draw(
+        judgement = as_another_draw(
             results.assign(clicks=CLICKS), "naive", "plain", {"mcc": values[0]}
         )
         held += judgement.verdict == REPRODUCED

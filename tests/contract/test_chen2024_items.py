@@ -12,6 +12,7 @@ from matplotlib.patches import Arc
 
 from papers.chen2024 import panels, published
 from papers.chen2024.contexts import EXAMINATION
+from papers.chen2024.studies import example2 as example2_study
 from twotowers.errors import InputError
 from twotowers.figures import save
 from twotowers.report import side_by_side
@@ -158,7 +159,7 @@ def verticals() -> pd.DataFrame:
 
 def example2() -> pd.DataFrame:
     rows = []
-    for features, factors in ((50, 5), (50, 20), (50, 100), (500, 100)):
+    for vectors, factors in ((50, 5), (50, 20), (50, 100), (500, 100)):
         for place, number in enumerate(factors * np.array([3, 4, 5, 6, 8, 10])):
             value = place / 5
             values = {
@@ -168,7 +169,7 @@ def example2() -> pd.DataFrame:
                 "estimate": 3 * value - 2,
                 "estimate_finite": 2 * value - 1,
             }
-            lane = {"features": features, "factors": factors, "rows": number}
+            lane = {"feature_vectors": vectors, "bias_factors": factors, "rows": number}
             rows += [{**lane, "metric": metric, "value": v} for metric, v in values.items()]
     return long(rows, "example2", "graph").assign(seed=1)
 
@@ -255,6 +256,20 @@ def item(name: str):
 
 def table_of(name: str, results, bands: pd.DataFrame = BANDS) -> pd.DataFrame:
     return item(name).table(results(TEXTS[name]["needs"]), bands)
+
+
+def test_all_results_of_the_paper_are_read_together(results):
+    """As the claims are: a lane must not hold words in one study and numbers in another."""
+    studies = list(made_up())
+    assert set(results(studies)["setting"]) == set(studies)
+
+
+def test_the_study_of_example2_has_the_lanes_that_its_item_takes():
+    sizes = [{"features": 3, "factors": 2, "rows": [4, 8]}]
+    studied = example2_study.run(None, seed=1, sizes=sizes, repeats=5)
+    assert set(studied) == set(example2()) - {"paper", "setting", "seed"}
+    lanes = studied[["feature_vectors", "bias_factors", "rows"]].drop_duplicates()
+    assert lanes.to_numpy().tolist() == [[3, 2, 4], [3, 2, 8]]
 
 
 def test_every_item_has_a_text_and_a_module():
@@ -490,7 +505,7 @@ def test_redrawn_keeps_the_two_kinds_of_run_apart(results):
 
 def test_example2_interval_is_that_of_a_frequency(results):
     table = table_of("example2", results)
-    where = {"features": 50, "factors": 20, "rows": 80}
+    where = {"feature_vectors": 50, "bias_factors": 20, "rows": 80}
     row = select(table, **where, metric="simulated").iloc[0]
     error = select(table, **where, metric="standard_error")["value"].item()
     assert row["high"] - row["value"] == pytest.approx(1.96 * error)

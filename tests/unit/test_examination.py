@@ -15,13 +15,14 @@ from twotowers.examination import (
     click_mse,
     correlation,
     fit_dla,
+    fit_least_squares,
     fit_naive,
     fit_regression_em,
     fit_two_tower,
     simulate_rates,
 )
 
-ESTIMATORS = [fit_dla, fit_regression_em, fit_two_tower]
+ESTIMATORS = [fit_dla, fit_least_squares, fit_regression_em, fit_two_tower]
 
 # Documents 0-3 are each seen under two neighbouring factors of a circle, document 4 under one.
 FEATURE = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4])
@@ -86,6 +87,18 @@ def slow_dla(rows, o, features):
     return np.clip(r, 0, 1), np.clip(new, 0, 1)
 
 
+def slow_least_squares(rows, o, features):
+    """One step of Appendix C.3's formulas, o from the relevance just clipped."""
+    r, _ = slow_dla(rows, o, features)
+    new = o.copy()
+    for t in range(len(o)):
+        here = [(w * c * r[x], w * r[x] ** 2) for x, at, c, w in rows if at == t and w]
+        if here:
+            clicks, squares = np.sum(here, axis=0)
+            new[t] = clicks / squares
+    return r, np.clip(new, 0, 1)
+
+
 def slow_em(rows, o, features):
     """The same of the published regression EM, with its E-step as written there."""
     r, count = np.zeros(features), np.full(features, 1e-8)
@@ -112,7 +125,14 @@ def rows_of(rates, lane):
     )
 
 
-@pytest.mark.parametrize(("fit", "slow"), [(fit_dla, slow_dla), (fit_regression_em, slow_em)])
+@pytest.mark.parametrize(
+    ("fit", "slow"),
+    [
+        (fit_dla, slow_dla),
+        (fit_least_squares, slow_least_squares),
+        (fit_regression_em, slow_em),
+    ],
+)
 @pytest.mark.parametrize("steps", [1, 2, 7])
 def test_updates_are_the_published_ones(fit, slow, steps):
     rates = noisy()
@@ -260,7 +280,22 @@ def test_a_factor_never_seen_stays_as_it_started(fit):
     assert found.examination[0, 4] == pytest.approx(unseen, rel=1e-6)
 
 
-@pytest.mark.parametrize("fit", [fit_dla, fit_regression_em])
+def test_least_squares_mends_a_start_below_the_click_rate():
+    """One document under one factor: r is cut to 1, and only one rule then moves o."""
+    rates = ClickRates(
+        feature=np.array([0]),
+        factor=np.array([[0]]),
+        rate=np.array([[0.4]], np.float32),
+        weight=np.ones((1, 1), np.float32),
+        features=1,
+        factors=1,
+    )
+    start = np.array([[0.1]])
+    assert fit_least_squares(rates, start, steps=3).examination[0, 0] == pytest.approx(0.4)
+    assert fit_dla(rates, start, steps=3).examination[0, 0] == pytest.approx(0.1, rel=1e-5)
+
+
+@pytest.mark.parametrize("fit", [fit_dla, fit_least_squares, fit_regression_em])
 def test_extreme_rates_stay_finite(fit):
     for rate in (0, 1):
         rates = replace(exact(), rate=np.full((1, len(FEATURE)), rate, np.float32))

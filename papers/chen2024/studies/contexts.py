@@ -25,7 +25,7 @@ from twotowers.examination import (
     ClickRates,
     click_mse,
     correlation,
-    fit_dla,
+    fit_least_squares,
     fit_naive,
     simulate_rates,
 )
@@ -87,7 +87,7 @@ def run(
         )
         random = stream("start", seed, variant).random(len(seen))
         starts = np.stack([np.ones(len(seen)), random])
-        fits = {"dla": (fit_dla(rates, starts, steps=steps), STARTS)}
+        fits = {"dla": (fit_least_squares(rates, starts, steps=steps), STARTS)}
         if variant == "plain":
             fits["naive"] = (fit_naive(rates), ("none",))
         for method, (estimate, names) in fits.items():

@@ -33,7 +33,9 @@ def run(inputs, *, seed: int, sizes: list[dict], repeats: int) -> pd.DataFrame:
                 "estimate_finite": estimate_finite(features, factors, number),
             }
             rows += [(features, factors, number, *value) for value in values.items()]
-    frame = pd.DataFrame(rows, columns=["features", "factors", "rows", "metric", "value"])
+    frame = pd.DataFrame(
+        rows, columns=["feature_vectors", "bias_factors", "rows", "metric", "value"]
+    )
     return frame.assign(method="graph", position=None)
 
 
