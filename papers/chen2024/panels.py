@@ -54,7 +54,7 @@ INTERVENTION = Look("#0072B2", "o", "node intervention")
 MERGING = Look("#D55E00", "s", "node merging")
 
 POSITION = "Position (the first is 0, as printed)"
-_WHOLE = ("components", "clicks", "features", "factors", "rows", "other")
+_WHOLE = ("components", "clicks", "feature_vectors", "bias_factors", "rows", "other")
 _STATISTICS = {"": "mean", "<": "upper bound", ">": "lower bound"}
 
 
@@ -134,12 +134,7 @@ def runs(results: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 def counted(table: pd.DataFrame) -> pd.DataFrame:
     """Lanes that count something as integers, though some rows of the study lack them."""
-    counts = {
-        name: "Int64"
-        for name in _WHOLE
-        if name in table and pd.api.types.is_numeric_dtype(table[name])
-    }
-    return table.astype(counts)
+    return table.astype({name: "Int64" for name in _WHOLE if name in table})
 
 
 def _in_printed_order(table: pd.DataFrame) -> pd.DataFrame:

@@ -241,10 +241,7 @@ def results(tmp_path_factory):
 def texts() -> dict[str, dict]:
     """The items' block of experiment.yaml."""
     experiment = published.FOLDER.parent / "experiment.yaml"
-    items = yaml.safe_load(experiment.read_text()).get("items")
-    if items is None:
-        items = yaml.safe_load((experiment.parent / "items.yaml.part").read_text())["items"]
-    return items
+    return yaml.safe_load(experiment.read_text())["items"]
 
 
 TEXTS = texts()

@@ -18,7 +18,7 @@ from papers.chen2024.panels import counted, rows
 from twotowers.figures import PAGE_WIDTH, Look, style
 from twotowers.statistics import over_seeds, select
 
-SIZE = ["features", "factors", "rows"]
+SIZE = ["feature_vectors", "bias_factors", "rows"]
 DOTS = {
     "simulated": Look("#0072B2", "o", "simulated"),
     "simulated_seen": Look("#009E73", "^", "simulated, drawn factors only"),
@@ -48,9 +48,9 @@ def draw(table: pd.DataFrame) -> Figure:
     with style():
         figure = Figure(figsize=(PAGE_WIDTH, 2.9), layout="constrained")
         axes = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
-        for panel, (features, factors) in zip(axes, sizes, strict=True):
-            panel.set_title(f"|X| = {features:,}, |T| = {factors:,}")
-            _size_panel(panel, select(table, features=features, factors=factors))
+        for panel, (vectors, factors) in zip(axes, sizes, strict=True):
+            panel.set_title(f"|X| = {vectors:,}, |T| = {factors:,}")
+            _size_panel(panel, select(table, feature_vectors=vectors, bias_factors=factors))
         axes[0].set_ylabel("Probability of identifiability")
         # An estimate of a probability that leaves [0, 1] leaves the panel.
         axes[0].set_ylim(-0.05, 1.05)

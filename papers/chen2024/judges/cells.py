@@ -1,0 +1,61 @@
+"""What several judges share: the cells of a study that a claim is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from twotowers.claims import NotTestable, seed_means
+from twotowers.statistics import select
+
+CLICKS = 1_000_000
+METHODS = ("dla", "regression_em", "two_tower")
+# What prints as 1.000.
+PERFECT = 0.9995
+# Runs from which a standard deviation may be taken.
+LEAST_SEEDS = 3
+
+
+def by_seed(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where) -> pd.DataFrame:
+    """[cells, seeds] values, on a full grid of cells.
+
+    Raises:
+        NotTestable: as `seed_means`, or there are too few seeds to speak of their spread.
+    """
+    cells = seed_means(results, over, **where).index
+    rows = select(results, **where).set_index([*over, "seed"])["value"].unstack("seed")
+    if rows.shape[1] < LEAST_SEEDS:
+        raise NotTestable(f"too few seeds for a spread: {rows.shape[1]}, at least {LEAST_SEEDS}")
+    return rows.loc[cells]
+
+
+def dla_means(
+    results: pd.DataFrame, setting: str, metric: str, over: Mapping[str, Sequence | None], **where
+) -> pd.Series:
+    """Means over seeds in every cell, of DLA without repair unless told otherwise.
+
+    Args:
+        results: long form.
+        setting: the study.
+        metric: of whose values.
+        over: from lanes to the wanted values, the index; None takes all there are.
+        where: the value of other lanes.
+
+    Raises:
+        NotTestable: as `seed_means`.
+    """
+    chosen = {"method": "dla", "variant": "plain", "setting": setting, **where}
+    fixed = {name: value for name, value in chosen.items() if name not in over}
+    return seed_means(results, over, metric=metric, **fixed)
+
+
+def check_clicks(by_clicks: pd.DataFrame) -> None:
+    """Whether a table whose columns are numbers of clicks has the most and others.
+
+    Raises:
+        NotTestable: it has not.
+    """
+    if CLICKS not in by_clicks or len(by_clicks.columns) < 2:
+        found = ", ".join(f"{clicks:,}" for clicks in by_clicks)
+        raise NotTestable(f"no results at {CLICKS:,} and at fewer clicks, but at {found}")
