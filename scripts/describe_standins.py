@@ -36,7 +36,8 @@ from twotowers.fitting import FitSettings, fit
 from twotowers.logs import Pairs
 from twotowers.methods import count_loss
 from twotowers.metrics import ndcg
-from twotowers.policies import Policy, train_ranker
+from twotowers.policies import Policy
+from twotowers.rankers import train_ranker
 from twotowers.rankings import Rankings, mask, pad
 from twotowers.towers import two_towers
 

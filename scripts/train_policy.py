@@ -6,7 +6,8 @@ import pyarrow.parquet as pq
 
 from twotowers import SPLITS
 from twotowers.artefacts import atomic
-from twotowers.policies import ranks, train_ranker
+from twotowers.policies import ranks
+from twotowers.rankers import train_ranker
 from twotowers.rankings import read_rankings
 from twotowers.relevance import relevance as relevance_of
 

@@ -74,7 +74,15 @@ def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs
     """
     with (
         atomic(path) as temporary,
-        pq.ParquetWriter(temporary, SCHEMA, compression="zstd", compression_level=1) as writer,
+        pq.ParquetWriter(
+            temporary,
+            SCHEMA,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=SCHEMA.names[:3],
+            # Sorted cells and small counts: twice as fast to write, four times to read.
+            column_encoding=dict.fromkeys(SCHEMA.names[3:], "DELTA_BINARY_PACKED"),
+        ) as writer,
     ):
         for log in logs:
             writer.write_table(_table(log, pairs[log.split]), row_group_size=2**26)

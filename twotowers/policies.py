@@ -2,86 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
-from flax import nnx
 
-from twotowers.errors import InputError, check_range, nearest
-from twotowers.fitting import FitSettings, fit
+from twotowers.errors import InputError, check_range
 from twotowers.logs import Pairs
-from twotowers.objectives import LabelLoss
-from twotowers.pairwise import sample_queries, train_rank_svm
-from twotowers.rankings import Rankings, mask, pad
-from twotowers.towers import DeepTower, LinearTower
 
-RANKERS = ("expert", "linear", "deep", "svm")
 NOISE_HIGH = 4.0
-DROPOUT = 0.1
-
-
-class LinearRanker(nnx.Module):
-    """A linear score with an intercept, unlike the linear relevance tower, as published."""
-
-    def __init__(self, width: int, *, rngs: nnx.Rngs):
-        self.tower = LinearTower(width, rngs=rngs)
-        self.intercept = nnx.Param(jnp.zeros(()))
-
-    def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[..., width] features -> [...] scores; `key` is accepted for symmetry, not used."""
-        return self.tower(features) + self.intercept[...]
-
-
-def train_ranker(
-    name: str, rankings: Rankings, relevance: np.ndarray, settings: Mapping | None, *, seed: int
-):
-    """Train the logging policy's ranker on all relevance labels of the training queries.
-
-    Early stopping watches the training loss, as published: the policy is meant to be the
-    strongest that features allow, not to generalise.
-
-    Args:
-        name: 'linear', 'deep', 'svm' (a ranking SVM), or 'expert', which needs no training.
-        rankings: the training queries.
-        relevance: [rows] the labels to regress on, in [0, 4].
-        settings: how to train: the values of `FitSettings`, or `share` of the queries and
-            `cost` of a wrong pair for the SVM.
-        seed: initialises the ranker, orders its batches, draws its dropout.
-
-    Returns:
-        score(rankings, relevance) -> [rows] float32 scores; higher ranks first.
-
-    Raises:
-        InputError: the name is unknown.
-    """
-    if name == "expert":
-        return lambda rankings, relevance: relevance
-    if name == "svm":
-        labelled = sample_queries(rankings, settings["share"], seed=seed)
-        weights = train_rank_svm(labelled, cost=settings["cost"])
-        return lambda rankings, relevance: rankings.features @ weights
-    rngs = nnx.Rngs(seed)
-    width = rankings.features.shape[1]
-    build = {
-        "linear": lambda: LinearRanker(width, rngs=rngs),
-        "deep": lambda: DeepTower(width, dropout=DROPOUT, rngs=rngs),
-    }
-    if name not in build:
-        raise InputError(f"{name!r} is unknown", field="ranker", expected=nearest(name, RANKERS))
-    length = rankings.lengths.max()
-    objective = LabelLoss(
-        features=jnp.asarray(pad(rankings.features, rankings.offsets, length)),
-        labels=jnp.asarray(pad(relevance, rankings.offsets, length)),
-        where=jnp.asarray(mask(rankings.lengths, length)),
-    )
-    training = FitSettings(**settings)
-    model = fit(build[name](), objective, objective, training, lanes=1, seed=seed).model(0)
-    return lambda rankings, relevance: np.asarray(model(jnp.asarray(rankings.features)))
 
 
 def policy_scores(scores: np.ndarray, strength: float, *, rng: np.random.Generator) -> np.ndarray:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twotowers.errors import InputError
-from twotowers.policies import policy_scores, ranking_order, ranks, read_policy, train_ranker
+from twotowers.policies import policy_scores, ranking_order, ranks, read_policy
+from twotowers.rankers import train_ranker
 from twotowers.rankings import Rankings
 
 SCORES = np.random.default_rng(3).uniform(0, 4, 4000)
