@@ -4,7 +4,7 @@
 
 Prints a markdown table. Each size runs in a process of its own, whose peak memory is stated before
 the test, with the log in memory, and after it. Times are the best of three, as other jobs disturb.
-Then the edges and repairs of graphs of the sizes in Chen et al. 2024, Table 4: ten positions x 5,000
+Then edges and repairs of graphs of the sizes in Chen et al. 2024, Table 4: ten positions x 5,000
 contexts, of which most are alone (as on Istella-S) or many hang together (as on Yahoo!).
 The comparison with networkx is made where that is installed, which it is not by the project:
 `pip install networkx`, into an environment of your own.
