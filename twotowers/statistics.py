@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import
 
 BAND = ["value", "low", "high", "n"]
 """What a summary over seeds consists of: mean, both ends of the interval, number of seeds."""
@@ -34,9 +34,29 @@ def interval(
     """
     mean, sd, n = (np.asarray(array, dtype=float) for array in (mean, sd, n))
     several = n > 1
-    quantile = stats.t.ppf((1 + level) / 2, df=np.where(several, n - 1, 1))
+    quantile = stdtrit(np.where(several, n - 1, 1), (1 + level) / 2)
     half = np.where(several, quantile * sd / np.sqrt(np.maximum(n, 1)), np.nan)
     return mean - half, mean + half
+
+
+def frequency_interval(
+    successes: ArrayLike, n: ArrayLike, *, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's score interval of a probability.
+
+    Args:
+        successes: Numbers of successes, any shape.
+        n: Numbers of independent trials, at least 1, same shape.
+        level: The interval's coverage.
+
+    Returns:
+        Low and high ends, in [0, 1].
+    """
+    successes, n = np.asarray(successes, float), np.asarray(n, float)
+    z = ndtri((1 + level) / 2)
+    middle = (successes + z**2 / 2) / (n + z**2)
+    half = z / (n + z**2) * np.sqrt(successes * (n - successes) / n + z**2 / 4)
+    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 
 def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

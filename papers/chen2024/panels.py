@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
-from scipy import stats
 
 from twotowers.errors import InputError
 from twotowers.figures import (
@@ -23,7 +22,7 @@ from twotowers.figures import (
     shared_legend,
     style,
 )
-from twotowers.statistics import from_moments, over_seeds, select
+from twotowers.statistics import frequency_interval, from_moments, over_seeds, select
 
 METHODS = {
     ("naive", "plain"): "No debias",
@@ -223,10 +222,7 @@ def connection_table(
     setting = f"connectivity-{dataset}"
     draws = rows(results, setting, dataset=dataset, sweep=sweep, metric="connected")
     counts = draws.groupby("amount")["value"].agg(["sum", "size"]).reset_index()
-    chances = [
-        stats.binomtest(int(row["sum"]), int(row["size"])).proportion_ci(method="wilson")
-        for _, row in counts.iterrows()
-    ]
+    low, high = frequency_interval(counts["sum"], counts["size"])
     value = counts["sum"] / counts["size"]
     name, summary = _turn(sweep, counts["amount"].to_numpy(), value.to_numpy())
     theirs = select(published, setting=setting, sweep=sweep)
@@ -236,8 +232,8 @@ def connection_table(
                 "amount": counts["amount"].astype(float),
                 "metric": "connected",
                 "value": value,
-                "low": [chance.low for chance in chances],
-                "high": [chance.high for chance in chances],
+                "low": low,
+                "high": high,
                 "n": counts["size"],
                 "source": "reproduced",
             }

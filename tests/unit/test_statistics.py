@@ -8,6 +8,7 @@ from scipy import stats
 from twotowers.statistics import (
     BAND,
     compare,
+    frequency_interval,
     from_moments,
     interval,
     over_seeds,
@@ -40,6 +41,13 @@ def test_interval_of_three_in_closed_form():
     t = 0.95 / np.sqrt(2 * 0.975 * 0.025)
     low, high = interval(5.0, 2.0, 3)
     np.testing.assert_allclose([low, high], [5 - t * 2 / np.sqrt(3), 5 + t * 2 / np.sqrt(3)])
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 20), (1, 3), (13, 20), (20, 20)])
+def test_frequency_interval_is_wilsons(successes, n):
+    expected = stats.binomtest(successes, n).proportion_ci(method="wilson")
+    found = frequency_interval(successes, n)
+    np.testing.assert_allclose(found, (expected.low, expected.high), atol=1e-12)
 
 
 def test_one_observation_has_no_interval():

@@ -24,7 +24,9 @@ def by_seed(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where)
         NotTestable: as `seed_means`, or there are too few seeds to speak of their spread.
     """
     cells = seed_means(results, over, **where).index
-    rows = select(results, **where).set_index([*over, "seed"])["value"].unstack("seed")
+    wanted = {name: list(values) for name, values in over.items() if values is not None}
+    rows = select(results, **where, **wanted)
+    rows = rows.set_index([*over, "seed"])["value"].unstack("seed")
     if rows.shape[1] < LEAST_SEEDS:
         raise NotTestable(f"too few seeds for a spread: {rows.shape[1]}, at least {LEAST_SEEDS}")
     return rows.loc[cells]

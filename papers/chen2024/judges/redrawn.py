@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtrit
 
 from papers.chen2024.judges.cells import CLICKS, by_seed
 from papers.chen2024.judges.words import metric_name
@@ -35,7 +35,7 @@ def as_another_draw(
         setting="redrawn", method=method, variant=variant, components=2, clicks=CLICKS,
     )  # fmt: skip
     count = runs.shape[1]
-    quantile = stats.t.ppf(1 - 0.05 / len(printed) / 2, df=count - 1)
+    quantile = stdtrit(count - 1, 1 - 0.05 / len(printed) / 2)
     half = quantile * runs.std(axis="columns") * np.sqrt(1 + 1 / count) + 0.0005
     mean, wanted = runs.mean(axis="columns"), pd.Series(printed)
     off = (mean - wanted).abs()
