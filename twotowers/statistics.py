@@ -56,7 +56,8 @@ def frequency_interval(
     z = ndtri((1 + level) / 2)
     middle = (successes + z**2 / 2) / (n + z**2)
     half = z / (n + z**2) * np.sqrt(successes * (n - successes) / n + z**2 / 4)
-    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
+    # The ends of certain outcomes are exact; computed, they miss by a rounding error.
+    return np.where(successes > 0, middle - half, 0), np.where(successes < n, middle + half, 1)
 
 
 def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
