@@ -9,7 +9,7 @@ min_version("9.0")
 sys.path.insert(0, workflow.basedir)
 
 from twotowers import LOG, SPLITS
-from twotowers.experiments import check_config, load_experiment
+from twotowers.experiments import check_config, load_experiment, seed_range
 from twotowers.provenance import code_digest, code_version
 
 

@@ -29,7 +29,7 @@ def source_note(paper, item):
         f"{'generated stand-in for' if is_standin(name) else 'real'} {name}"
         for name in used_datasets(paper, needs)
     ]
-    seeds = ", ".join(map(str, used_seeds(paper, needs)))
+    seeds = seed_range(used_seeds(paper, needs))
     return f"Data: {', '.join(data) or 'simulated'}. Scale: {config['scale']}. Seeds: {seeds}."
 
 

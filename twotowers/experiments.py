@@ -5,6 +5,7 @@ Needs PyYAML and jsonschema only, so that a Snakefile can use it from a lean env
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -144,6 +145,14 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
         seeds=scale["seeds"],
         sessions=scale.get("sessions", {}),
     )
+
+
+def seed_range(seeds: Sequence[int]) -> str:
+    """Seeds as a reader says them: 2021–2023 where they follow each other, else a list."""
+    seeds = list(seeds)
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]}–{seeds[-1]}"
+    return ", ".join(map(str, seeds))
 
 
 def read_yaml(path: str | Path) -> dict:

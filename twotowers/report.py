@@ -24,6 +24,7 @@ from jinja2 import Environment, StrictUndefined
 from twotowers import claims
 from twotowers.artefacts import atomic
 from twotowers.errors import InputError, nearest
+from twotowers.experiments import seed_range
 from twotowers.statistics import select
 
 VERDICTS = (claims.REPRODUCED, claims.NOT_REPRODUCED, claims.NOT_TESTABLE)
@@ -353,14 +354,6 @@ def duration(seconds: float) -> str:
         if minutes < 60
         else f"{minutes // 60} h {minutes % 60:02d} min"
     )
-
-
-def seed_range(seeds: Sequence[int]) -> str:
-    """Seeds as a reader says them: 2021–2023 where they follow each other, else a list."""
-    seeds = list(seeds)
-    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
-        return f"{seeds[0]}–{seeds[-1]}"
-    return ", ".join(map(str, seeds))
 
 
 def _check_claim(row: Mapping[str, object]) -> None:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from twotowers.errors import InputError
-from twotowers.experiments import ROOT, check_config, load_experiment, read_yaml
+from twotowers.experiments import ROOT, check_config, load_experiment, read_yaml, seed_range
 
 CONFIG = read_yaml(ROOT / "config.yaml")
 SCALES = ("smoke", "laptop", "paper")
@@ -370,3 +370,11 @@ def test_what_is_no_mapping(tmp_path, text, kind):
     path.write_text(text)
     with pytest.raises(InputError, match=rf"holds a {kind} \(expected a mapping\)"):
         read_yaml(path)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "text"),
+    [([2021], "2021"), ([1, 2], "1, 2"), ([2021, 2022, 2023], "2021–2023"), ([1, 3, 4], "1, 3, 4")],
+)
+def test_seeds_read_well(seeds, text):
+    assert seed_range(seeds) == text

@@ -290,11 +290,3 @@ def test_names_are_printed_as_papers_print_them(name, printed):
 )
 def test_durations_read_well(seconds, text):
     assert report.duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("seeds", "text"),
-    [([2021], "2021"), ([1, 2], "1, 2"), ([2021, 2022, 2023], "2021–2023"), ([1, 3, 4], "1, 3, 4")],
-)
-def test_seeds_read_well(seeds, text):
-    assert report.seed_range(seeds) == text

@@ -330,8 +330,8 @@ def test_a_paper_of_studies_gets_to_the_page(clean_copy):
     # Of studies with seeds of their own, and with the paper's.
     for item, note in {
         "fig5": "Data: simulated. Scale: smoke. Seeds: 1.",
-        "fig3a": "Data: simulated. Scale: smoke. Seeds: 1, 2.",
-        "fig4c": "Data: generated stand-in for yahoo. Scale: smoke. Seeds: 1, 2.",
+        "fig3a": "Data: simulated. Scale: smoke. Seeds: 1.",
+        "fig4c": "Data: generated stand-in for yahoo. Scale: smoke. Seeds: 1.",
         "real_logs": "Data: generated stand-in for yandex. Scale: smoke. Seeds: 1.",
     }.items():
         assert note in (index.parent / project.paper / f"{item}.svg").read_text()
