@@ -1,0 +1,95 @@
+"""Table 1 of Chen et al. (2024) on the authors' own lists: `python -m benchmarks.table1_authors`.
+
+Ten runs at the published number of clicks. The lists are not the project's to give out: the
+folders `chen2024_k2` and `chen2024_k2_node_intervention` are looked for in ../shared/data, or in
+the folder given. Prints a markdown table; takes some minutes, most of them for regression EM.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from papers.chen2024.contexts import EXAMINATION, POSITIONS
+from papers.chen2024.lists import RELEVANCE, read_lists
+from twotowers.examination import (
+    ClickRates,
+    click_mse,
+    correlation,
+    fit_dla,
+    fit_naive,
+    fit_regression_em,
+    fit_two_tower,
+    simulate_rates,
+)
+from twotowers.metrics import ndcg
+
+RUNS = 10
+CLICKS = 1_000_000
+TOPS = (1, 3, 5, 10)
+MERGED = (3, 4)
+VARIANTS = {
+    "plain": ("chen2024_k2", False),
+    "merging": ("chen2024_k2", True),
+    "intervention": ("chen2024_k2_node_intervention", False),
+}
+
+
+def measure(folder: Path, merge: bool, methods: dict) -> None:
+    """Print a row of the table per method."""
+    lists = read_lists(folder)
+    truth = RELEVANCE[lists.labels]
+    feature = lists.documents.ravel()
+    position = np.tile(np.arange(POSITIONS), len(lists.documents))
+    chance = np.tile(truth[feature] * EXAMINATION[position], (RUNS, 1))
+    rate = simulate_rates(chance, CLICKS, np.random.default_rng(0))
+    factor = np.where(merge & (position == MERGED[1]), MERGED[0], position)
+    rates = ClickRates(
+        feature=feature,
+        factor=np.tile(factor, (RUNS, 1)),
+        rate=rate,
+        weight=np.ones_like(rate),
+        features=len(truth),
+        factors=POSITIONS,
+    )
+    where = np.ones(lists.documents.shape, bool)
+    labels = lists.labels[lists.documents].astype(float)
+    for name, fit in methods.items():
+        found = fit(rates)
+        columns = [correlation(truth, found.relevance)]
+        for top in TOPS:
+            scores = (run[lists.documents] for run in found.relevance)
+            columns.append([ndcg(s, labels, where=where, topn=top).mean() for s in scores])
+        cells = [f"{np.mean(values):.3f} ± {np.std(values):.3f}" for values in columns]
+        print(f"| {name} | {' | '.join(cells)} | {click_mse(rates, found).max():.1e} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--steps", type=int, default=20_000, help="of DLA and the two towers")
+    parser.add_argument("--em-steps", type=int, default=100_000, help="of regression EM")
+    arguments = parser.parse_args()
+    rng = np.random.default_rng(1)
+    uniform, normal = rng.random((RUNS, POSITIONS)), rng.normal(size=(RUNS, POSITIONS))
+    print("| method | MCC | nDCG@1 | nDCG@3 | nDCG@5 | nDCG@10 | largest click MSE |")
+    print("|---|---|---|---|---|---|---|")
+    for variant, (folder, merge) in VARIANTS.items():
+        methods = {
+            f"DLA, {variant}": lambda rates: fit_dla(rates, uniform, steps=arguments.steps),
+            f"Regression-EM, {variant}": lambda rates: fit_regression_em(
+                rates, uniform, steps=arguments.em_steps
+            ),
+            f"Two-Tower, {variant}": lambda rates: fit_two_tower(
+                rates, normal, steps=arguments.steps
+            ),
+        }
+        if variant == "plain":
+            methods = {"No debias": fit_naive} | methods
+        measure(arguments.folder / folder, merge, methods)
+
+
+if __name__ == "__main__":
+    main()
