@@ -7,13 +7,10 @@ a number of ours is compared with one of theirs. Takes seconds.
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
-from papers.chen2024.contexts import POSITIONS
 from papers.chen2024.lists import generate
 from papers.chen2024.studies.synthetic import Log, dla
-from twotowers.examination import fit_naive
 
 COMPONENTS = 2
 
@@ -22,8 +19,5 @@ def run(inputs, *, seed: int, clicks: int, steps: int) -> pd.DataFrame:
     """No debiasing, and DLA plain and repaired, on lists drawn with this seed."""
     lists = generate(COMPONENTS, seed=seed)
     repaired = dla(lists, {"plain", "merging", "intervention"}, {}, [clicks], steps, seed=seed)
-    naive = Log(lists, [clicks], seed=seed).fit(
-        lambda rates, start, steps: fit_naive(rates), {"plain": np.arange(POSITIONS)}, 0
-    )
-    frames = [repaired, naive.measures.assign(method="naive")]
+    frames = [repaired, Log(lists, [clicks], seed=seed).no_debias()]
     return pd.concat(frames, ignore_index=True).assign(components=COMPONENTS)

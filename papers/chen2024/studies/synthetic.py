@@ -97,8 +97,7 @@ def baselines(lists: Lists, clicks: int, steps: dict[str, int], *, seed: int) ->
     """The other methods of Table 1, at one number of clicks."""
     log = Log(lists, [clicks], seed=seed)
     merges = {"plain": np.arange(POSITIONS), "merging": merged_positions(lists)}
-    naive = log.fit(lambda rates, start, steps: fit_naive(rates), {"plain": merges["plain"]}, 0)
-    frames = [naive.measures.assign(method="naive")]
+    frames = [log.no_debias()]
     for method, fit in {"regression_em": fit_regression_em, "two_tower": fit_two_tower}.items():
         fitted = log.fit(fit, merges, steps[method])
         swaps = [node_intervention(*log.rows, *pair) for pair in fitted.estimates["merging"]]
@@ -167,7 +166,11 @@ class Log:
             features=len(self.lists.labels),
             factors=POSITIONS,
         )
-        estimate = method(rates, self.start(method, lanes), steps=steps)
+        return self.fitted(method, rates, lanes, merges, steps)
+
+    def fitted(self, method, rates: ClickRates, lanes, merges, steps: int) -> Fitted:
+        """Fit and measure the lanes, which are pairs of a variant and a number of clicks."""
+        estimate: Estimate = method(rates, self.start(method, lanes), steps=steps)
         error = click_mse(rates, estimate)
         frames, estimates = [], {name: [] for name in merges}
         for lane, (name, number) in enumerate(lanes):
@@ -181,7 +184,6 @@ class Log:
 
     def intervened(self, method, name: str, swaps: list, steps: int) -> pd.DataFrame:
         """Fit with the lists that the swaps add; `swaps` has one set per number of clicks."""
-        frames = []
         added = [with_swap(self.lists.documents, swap) for swap in swaps]
         new = [rows_of(documents) for documents in added]
         lanes = [(name, number) for number in self.clicks]
@@ -205,19 +207,13 @@ class Log:
             features=len(self.lists.labels),
             factors=POSITIONS,
         )
-        estimate: Estimate = method(rates, self.start(method, lanes), steps=steps)
-        error = click_mse(rates, estimate)
-        for lane, (_, number) in enumerate(lanes):
-            frames.append(
-                self.measure(
-                    estimate.relevance[lane],
-                    estimate.examination[lane],
-                    error[lane],
-                    name,
-                    number,
-                )
-            )
-        return pd.concat(frames, ignore_index=True)
+        return self.fitted(method, rates, lanes, {name: np.arange(POSITIONS)}, steps).measures
+
+    def no_debias(self) -> pd.DataFrame:
+        """Clicks taken for relevance, which needs neither a start nor steps."""
+        plain = {"plain": np.arange(POSITIONS)}
+        fitted = self.fit(lambda rates, start, steps: fit_naive(rates), plain, steps=0)
+        return fitted.measures.assign(method="naive")
 
     def start(self, method, lanes: list[tuple[str, int]]) -> np.ndarray:
         """[lanes, positions] where examination starts: U(0, 1), or logits N(0, 1) of towers."""
