@@ -31,9 +31,9 @@ from scripts import (
 )
 from twotowers import LOG, SPLITS
 from twotowers.claims import NOT_TESTABLE
+from twotowers.datasets.cells import seen
 from twotowers.datasets.sources import Source, resolve, source
 from twotowers.datasets.standin_logs import generate_log
-from twotowers.datasets.yandex import seen
 from twotowers.errors import InputError
 from twotowers.experiments import ROOT
 from twotowers.pairwise import sample_queries, train_rank_svm

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from twotowers.datasets import standin_logs
+from twotowers.datasets.cells import seen
 from twotowers.datasets.standin_logs import SESSIONS, YANDEX_CTR, generate_log
 from twotowers.datasets.tiangong import components
-from twotowers.datasets.yandex import seen
 from twotowers.errors import InputError
 from twotowers.randomness import stream
 

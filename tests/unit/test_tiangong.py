@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twotowers.datasets.cells import Names, count_cells, seen
 from twotowers.datasets.tiangong import components, read_tiangong
-from twotowers.datasets.yandex import Names, count_cells, seen
 from twotowers.errors import InputError
 
 COLUMNS = ("query", "document", "position", "v1", "v2")

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twotowers.datasets.cells import seen
 from twotowers.datasets.tiangong import components
-from twotowers.datasets.yandex import read_yandex, seen
+from twotowers.datasets.yandex import read_yandex
 from twotowers.errors import InputError
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "trainSample"

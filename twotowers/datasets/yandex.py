@@ -1,4 +1,4 @@
-"""Reader of the Yandex sample of 20 queries, and the table of counts that all logs become.
+"""Reader of the Yandex sample of 20 queries.
 
 The sample comes with PyClick; it is cut from the log of Yandex's Relevance Prediction
 Challenge (WSCD 2012). Result pages are separated by `;`, each
@@ -9,93 +9,18 @@ order of position, then those clicked in order of time.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from twotowers.datasets.cells import count_cells
 from twotowers.errors import InputError
 
 # Result pages of a query differ by region, so the two together are the log's query.
 REGIONS = 10_000
 PAGE = re.compile(r"(\d{1,14})_(\d{1,4})\t(\d{1,18}(?:,\d{1,18})*) :([ \d,]*)", re.ASCII)
 CLICKS = re.compile(r"|\d{1,18}(?: , \d{1,18})*", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Names:
-    """A column of names, as numbers.
-
-    Attributes:
-        code: [rows] integers, indices of `names`.
-        names: what the numbers stand for; distinct.
-    """
-
-    code: np.ndarray
-    names: Sequence[str]
-
-
-def count_cells(
-    query: np.ndarray,
-    document: np.ndarray,
-    position: np.ndarray,
-    impressions: np.ndarray,
-    clicks: np.ndarray,
-    *,
-    vertical: dict[str, Names] | None = None,
-    seen: dict[str, int],
-) -> pa.Table:
-    """Add up impressions and clicks of equal (query, document, bias factors).
-
-    Args:
-        query: [rows] int64.
-        document: [rows] int64.
-        position: [rows] from 1.
-        impressions: [rows] how often the row was shown.
-        clicks: [rows] how often it was clicked.
-        vertical: more columns of bias factors.
-        seen: what else was counted in the source, to be kept as the table's metadata.
-
-    Returns:
-        A table, sorted by its first columns, with query, document (int64), position
-        (int32), those of `vertical` (dictionaries of strings), impressions, clicks (int64).
-    """
-    columns = {
-        "query": pa.array(query, pa.int64()),
-        "document": pa.array(document, pa.int64()),
-        "position": pa.array(position, pa.int32()),
-    }
-    dictionaries = {}
-    for name, column in (vertical or {}).items():
-        used, code = np.unique(column.code, return_inverse=True)
-        names = np.asarray([column.names[number] for number in used], dtype=np.str_)
-        order = np.argsort(names)
-        dictionaries[name] = pa.array(names[order].tolist(), pa.string())
-        columns[name] = pa.array(np.argsort(order)[code], pa.int32())
-    keys = list(columns)
-    columns |= {"impressions": pa.array(impressions, pa.int64())}
-    columns |= {"clicks": pa.array(clicks, pa.int64())}
-    table = (
-        pa.table(columns)
-        .group_by(keys, use_threads=False)
-        .aggregate([("impressions", "sum"), ("clicks", "sum")])
-        .rename_columns([*keys, "impressions", "clicks"])
-        .sort_by([(key, "ascending") for key in keys])
-        .combine_chunks()
-    )
-    for name, dictionary in dictionaries.items():
-        place = table.schema.get_field_index(name)
-        chunks = [pa.DictionaryArray.from_arrays(codes, dictionary) for codes in table[name].chunks]
-        column = pa.chunked_array(chunks, pa.dictionary(pa.int32(), pa.string()))
-        table = table.set_column(place, name, column)
-    return table.replace_schema_metadata({name: str(count) for name, count in seen.items()})
-
-
-def seen(log: pa.Table) -> dict[str, int]:
-    """What a reader counted besides the cells: the numbers in a log's metadata."""
-    return {name.decode(): int(count) for name, count in (log.schema.metadata or {}).items()}
 
 
 def read_yandex(path: str | Path) -> pa.Table:
