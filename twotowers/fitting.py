@@ -23,11 +23,11 @@ from twotowers.errors import InputError, check_range
 EVALUATION_BATCH = 256
 """Units evaluated at a time, which bounds the memory of a validation pass."""
 
-SHRINK = 4
-"""Once at most one lane in so many runs, that many go on in a smaller program."""
+BLOCK = 4
+"""Lanes trained side by side on a CPU: their activations fit its cache, and few are idle."""
 
-WORTH = 50_000
-"""Lanes x units per epoch from where on a smaller program pays for its compilation."""
+REPORT = 5
+"""Epochs between lines on how far training is."""
 
 
 @dataclass(frozen=True)
@@ -98,22 +98,18 @@ def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: in
         InputError: the loss of a lane is not finite.
     """
     graph, state = nnx.split(model)
-    now, epoch = _start(state, settings, lanes), jnp.int32(0)
-    key = jax.random.key(seed)
-    stopped = []
-    while True:
-        count = len(now.lane)
-        keep = count // SHRINK if count * settings.steps * settings.batch >= WORTH else 0
-        epoch, now = _train(graph, now, epoch, train, validation, key, settings, keep)
-        running = np.asarray(now.running)
-        if epoch == settings.epochs or not running.any():
-            break
-        # Always as many as the next program is compiled for: stopped lanes make up the number.
-        order = np.argsort(~running, kind="stable")
-        stopped.append(_take(now, order[keep:]))
-        now = _take(now, order[:keep])
-    done = jax.tree.map(lambda *parts: np.concatenate(parts), *stopped, now)
-    done = _take(done, np.argsort(done.lane))
+    data = train, validation, jax.random.key(seed)
+    now, epoch = _start(state, settings, lanes, _block(lanes)), 0
+    while epoch < settings.epochs and now.running.any():
+        until = min(epoch + REPORT, settings.epochs)
+        epoch, now = _train(graph, now, epoch, until, *data, settings, _block(lanes))
+        losses = np.asarray(now.best_loss)[:lanes]
+        print(
+            f"epoch {epoch} of at most {settings.epochs}: {now.running.sum()} of {lanes} lanes "
+            f"running, validation loss {losses.min():.5f} to {losses.max():.5f}",
+            flush=True,
+        )
+    done = jax.tree.map(lambda leaf: np.asarray(leaf)[:lanes], now)
     if not np.isfinite(done.best_loss).all():
         raise InputError(
             f"lanes {np.flatnonzero(~np.isfinite(done.best_loss)).tolist()} did not reach a "
@@ -122,6 +118,10 @@ def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: in
             expected="finite features and counts, and a learning rate that is not too large",
         )
     return Fit(graph, done.best, done.best_loss, done.epochs, done.history.T)
+
+
+def _block(lanes: int) -> int:
+    return min(lanes, BLOCK) if jax.default_backend() == "cpu" else lanes
 
 
 @register_dataclass
@@ -144,29 +144,27 @@ def _optimizer(settings: FitSettings) -> optax.GradientTransformation:
     return optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay)
 
 
-@partial(jax.jit, static_argnums=(1, 2))
-def _start(state, settings: FitSettings, count: int) -> _Lanes:
+@partial(jax.jit, static_argnums=(1, 2, 3))
+def _start(state, settings: FitSettings, lanes: int, block: int) -> _Lanes:
+    # Blocks are full: lanes that never run, on the last one's data, make up the number.
+    count = -(-lanes // block) * block
     params = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), state)
     return _Lanes(
-        lane=jnp.arange(count),
+        lane=jnp.minimum(jnp.arange(count), lanes - 1),
         params=params,
         optimizer=jax.vmap(_optimizer(settings).init)(params),
         best=params,
         best_loss=jnp.full(count, jnp.inf),
         bad_epochs=jnp.zeros(count, jnp.int32),
-        running=jnp.ones(count, bool),
+        running=jnp.arange(count) < lanes,
         epochs=jnp.zeros(count, jnp.int32),
         history=jnp.full((count, settings.epochs), jnp.nan),
     )
 
 
-def _take(lanes: _Lanes, chosen: np.ndarray) -> _Lanes:
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[chosen], lanes)
-
-
-@partial(jax.jit, static_argnames=("graph", "settings", "keep"))
-def _train(graph, lanes: _Lanes, number, train, validation, key, settings, keep):
-    """Train until at most `keep` lanes are running; the epoch reached, and the lanes."""
+@partial(jax.jit, static_argnames=("graph", "settings", "block"))
+def _train(graph, lanes: _Lanes, number, until, train, validation, key, settings, block):
+    """Train to the end of epoch `until` or of all lanes: the epoch reached, and the lanes."""
     optimizer = _optimizer(settings)
 
     def batch_loss(params, index, lane, key):
@@ -179,20 +177,16 @@ def _train(graph, lanes: _Lanes, number, train, validation, key, settings, keep)
 
     all_lanes_step = jax.vmap(lane_step, in_axes=(0, 0, None, 0, None))
 
-    def step(carry, batch):
-        index, key = batch
-        return all_lanes_step(*carry, index, lanes.lane, key), None
+    def train_block(number, batches, now):
+        def step(carry, batch):
+            index, key = batch
+            return all_lanes_step(*carry, index, now.lane, key), None
 
-    def epoch(carry):
-        number, now = carry
-        order, dropout = jax.random.split(jax.random.fold_in(key, number))
-        batches = batch_order(order, train.units, settings.batch, settings.steps)
-        keys = jax.random.split(dropout, settings.steps)
-        (params, state), _ = jax.lax.scan(step, (now.params, now.optimizer), (batches, keys))
+        (params, state), _ = jax.lax.scan(step, (now.params, now.optimizer), batches)
         loss = jax.vmap(partial(mean_loss, graph, objective=validation))(params, lane=now.lane)
         better = now.running & (loss < now.best_loss - settings.min_delta)
         bad_epochs = jnp.where(better, 0, now.bad_epochs + 1)
-        return number + 1, _Lanes(
+        return _Lanes(
             lane=now.lane,
             params=params,
             optimizer=state,
@@ -206,9 +200,27 @@ def _train(graph, lanes: _Lanes, number, train, validation, key, settings, keep)
             history=now.history.at[:, number].set(jnp.where(now.running, loss, jnp.nan)),
         )
 
+    def epoch(carry):
+        number, now = carry
+        order, dropout = jax.random.split(jax.random.fold_in(key, number))
+        batches = (
+            batch_order(order, train.units, settings.batch, settings.steps),
+            jax.random.split(dropout, settings.steps),
+        )
+        # Running lanes first, so that the blocks behind them need no work.
+        blocks = jnp.argsort(~now.running, stable=True).reshape(-1, block)
+
+        def one_block(place, now):
+            chosen = blocks[place]
+            part = train_block(number, batches, jax.tree.map(lambda leaf: leaf[chosen], now))
+            return jax.tree.map(lambda leaf, new: leaf.at[chosen].set(new), now, part)
+
+        busy = -(-now.running.sum() // block)
+        return number + 1, jax.lax.fori_loop(0, busy, one_block, now)
+
     def unfinished(carry):
         number, now = carry
-        return (number < settings.epochs) & (now.running.sum() > keep)
+        return (number < until) & now.running.any()
 
     return jax.lax.while_loop(unfinished, epoch, (number, lanes))
 

@@ -7,9 +7,22 @@ published code: Flax's defaults everywhere.
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.errors import InputError, nearest
+
+
+@jax.custom_jvp
+def elu(inputs: jax.Array) -> jax.Array:
+    """Exponential linear unit; its derivative is computed from its value, with no second exp."""
+    return jax.nn.elu(inputs)
+
+
+@elu.defjvp
+def _elu_jvp(primals, tangents):
+    value = elu(primals[0])
+    return value, jnp.where(primals[0] > 0, 1, value + 1) * tangents[0]
 
 
 class LinearTower(nnx.Module):
@@ -35,8 +48,8 @@ class DeepTower(nnx.Module):
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] features -> [...] logits; without a `key` nothing is dropped."""
         keys = [None, None] if key is None else jax.random.split(key)
-        hidden = self._drop(nnx.elu(self.first(features)), keys[0])
-        hidden = self._drop(nnx.elu(self.second(hidden)), keys[1])
+        hidden = self._drop(elu(self.first(features)), keys[0])
+        hidden = self._drop(elu(self.second(hidden)), keys[1])
         return self.last(hidden)[..., 0]
 
     def _drop(self, hidden: jax.Array, key: jax.Array | None) -> jax.Array:
