@@ -1,6 +1,7 @@
 # What is built: every item of every paper, the claims, and the page that shows them.
 import os
 import sys
+import time
 
 from snakemake.utils import min_version
 
@@ -10,6 +11,7 @@ sys.path.insert(0, workflow.basedir)
 
 from twotowers import LOG, SPLITS
 from twotowers.experiments import check_config, load_experiment, seed_range
+from twotowers.joblogs import failures
 from twotowers.provenance import code_digest, code_version
 
 
@@ -23,6 +25,7 @@ check_config(config)
 EXPERIMENTS = {key: load_experiment(key, config) for key in config["papers"]}
 RESULTS = f"{config['results']}/{config['scale']}"
 FIGURES = config["figures"]
+STARTED = time.time()
 
 # Jobs inherit these; all of them are about running well, none about what is computed.
 os.environ["PYTHONPATH"] = workflow.basedir
@@ -61,3 +64,9 @@ include: "rules/clicks.smk"
 include: "rules/fits.smk"
 include: "rules/items.smk"
 include: "rules/report.smk"
+
+
+# Whatever went wrong, once more at the end: with keep-going it may be far up.
+onerror:
+    for path, cause in failures(f"{RESULTS}/logs", since=STARTED):
+        print(f"failed: {cause} (log: {path})", file=sys.stderr)

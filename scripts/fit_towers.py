@@ -1,8 +1,12 @@
 """Rankings, relevance and click counts -> all measurements of a setting's lanes."""
 
+import logging
+
 from twotowers import SPLITS
 from twotowers.methods import fit_setting
 from twotowers.results import write_results
+
+LOGGER = logging.getLogger("twotowers.fit")
 
 
 def main(inputs, outputs, *, paper: str, name: str, setting: dict, seed: int):
@@ -15,6 +19,9 @@ def main(inputs, outputs, *, paper: str, name: str, setting: dict, seed: int):
         **conditions,
     ).assign(method=setting["tower"])
     write_results(results, outputs[0], paper=paper, setting=name, seed=seed)
+    for metric in ("epochs", "nll"):
+        lanes = results.loc[results["metric"] == metric, "value"]
+        LOGGER.info("%s of %d lanes: %.6g to %.6g", metric, len(lanes), lanes.min(), lanes.max())
 
 
 if "snakemake" in globals():

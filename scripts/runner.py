@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import platform
+import re
 import sys
-import traceback
+from inspect import getsourcefile
 from pathlib import Path
+
+from twotowers.joblogs import cause, job_log
+from twotowers.provenance import code_version
 
 
 def run(main, snakemake) -> None:
@@ -14,20 +16,21 @@ def run(main, snakemake) -> None:
 
     A parameter named `code` is Snakemake's to decide on reruns; main does not get it.
     """
-    params = {name: value for name, value in snakemake.params.items() if name != "code"}
+    params = dict(snakemake.params.items())
+    code = params.pop("code", None)
     path = Path(snakemake.log[0])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        path.open("w") as log,
-        contextlib.redirect_stdout(log),
-        contextlib.redirect_stderr(log),
-    ):
-        print(f"rule {snakemake.rule}, Python {platform.python_version()}", flush=True)
-        print(f"parameters {params}", flush=True)
-        try:
+    # Snakemake runs a copy, whose name is the script's after a random word.
+    script = re.sub(r"^tmp\w+\.", "", Path(getsourcefile(main)).name)
+    facts = {
+        "rule": snakemake.rule,
+        "script": f"scripts/{script}",
+        "parameters": params,
+        "outputs": list(snakemake.output),
+        "code": f"{code}, version {code_version()}",
+    }
+    try:
+        with job_log(path, facts):
             main(snakemake.input, snakemake.output, **params)
-        except Exception as error:
-            traceback.print_exc()
-            cause = f"{type(error).__name__}: {error}"
-            sys.__stderr__.write(f"\n{snakemake.rule} failed: {cause}\n(log: {path})\n\n")
-            sys.exit(1)
+    except Exception as error:
+        sys.stderr.write(f"\n{snakemake.rule} failed: {cause(error)}\n(log: {path})\n\n")
+        sys.exit(1)

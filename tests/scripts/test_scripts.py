@@ -36,6 +36,7 @@ from twotowers.datasets.sources import Source, resolve, source
 from twotowers.datasets.standin_logs import generate_log
 from twotowers.errors import InputError
 from twotowers.experiments import ROOT
+from twotowers.joblogs import read
 from twotowers.pairwise import sample_queries, train_rank_svm
 from twotowers.rankings import read_rankings
 
@@ -563,11 +564,13 @@ def test_the_runner_logs_what_a_job_says(tmp_path, capfd):
 
     now = job(tmp_path)
     runner.run(main, now)
-    log = Path(now.log[0]).read_text()
-    assert "rule parse, Python 3" in log
-    assert "'width': 3" in log
-    assert "to stdout train letor 4 3" in log
-    assert "digest" not in log, "code decides on reruns only"
+    log = read(now.log[0])
+    assert log["rule"] == "parse"
+    params = {name: value for name, value in now.params.items() if name != "code"}
+    assert json.loads(log["parameters"]) == params
+    assert log["code"].startswith("digest, version ")
+    assert log["outcome"] == "done"
+    assert "\nto stdout train letor 4 3\n" in Path(now.log[0]).read_text()
     assert now.output[0].read_text() == str(tmp_path / "manifest.json")
     assert capfd.readouterr() == ("", "")
 

@@ -1,0 +1,77 @@
+"""A job's log holds what ran, what it said and how it ended; failures are found by it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from datetime import datetime
+
+import pytest
+
+from twotowers.errors import InputError
+from twotowers.joblogs import cause, failures, job_log, read
+
+
+def test_a_log_has_facts_what_was_said_and_the_outcome(tmp_path):
+    path = tmp_path / "deep" / "job.log"
+    with job_log(path, {"rule": "fit", "parameters": {"seed": 3}}):
+        print("to stdout")
+        print("to stderr", file=sys.stderr)
+        logging.getLogger("twotowers.fitting").info("epoch %d", 7)
+    facts = read(path)
+    assert facts["rule"] == "fit"
+    assert facts["parameters"] == '{"seed": 3}'
+    assert f"Python {sys.version_info.major}.{sys.version_info.minor}" in facts["versions"]
+    assert facts["outcome"] == "done"
+    assert datetime.fromisoformat(facts["started"]) <= datetime.fromisoformat(facts["ended"])
+    said = path.read_text().split("\n\n", 1)[1].splitlines()
+    assert said[:2] == ["to stdout", "to stderr"]
+    assert said[2].endswith(" epoch 7")
+
+
+def test_the_librarys_messages_end_with_the_job(tmp_path):
+    logger = logging.getLogger("twotowers")
+    before = logger.level, list(logger.handlers)
+    with pytest.raises(KeyError), job_log(tmp_path / "job.log", {}):
+        raise KeyError("x")
+    assert (logger.level, logger.handlers) == before
+
+
+def test_a_failure_ends_with_its_cause_after_the_traceback(tmp_path):
+    path = tmp_path / "job.log"
+    with pytest.raises(InputError), job_log(path, {"rule": "parse"}):
+        raise InputError("2 is\nwrong", path="data.txt", line=3)
+    assert read(path)["outcome"] == "failed: InputError: data.txt:3: 2 is wrong"
+    assert "Traceback (most recent call last)" in path.read_text()
+
+
+def test_what_is_said_is_in_the_log_at_once(tmp_path):
+    """A job that is killed cannot flush."""
+    path = tmp_path / "job.log"
+    with job_log(path, {}):
+        print("begun")
+        assert "begun\n" in path.read_text()
+        assert "outcome" not in read(path)
+
+
+def test_failures_are_those_of_this_run_in_their_order(tmp_path):
+    def log(name, *lines, at):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(["rule: fit", *lines]))
+        os.utime(path, (at, at))
+        return path
+
+    log("a/earlier.log", "outcome: failed: OSError: old", at=99)
+    log("a/well.log", "outcome: done", at=101)
+    killed = log("b/killed.log", at=103)
+    failed = log("a/failed.log", "outcome: failed: OSError: new", at=102)
+    found = list(failures(tmp_path, since=100))
+    assert [path for path, _ in found] == [failed, killed]
+    assert found[0][1] == "OSError: new"
+    assert "killed" in found[1][1]
+
+
+def test_a_cause_is_one_line():
+    assert cause(ValueError("a\n  b")) == "ValueError: a b"
