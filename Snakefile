@@ -56,6 +56,7 @@ rule all:
     default_target: True
     input:
         f"{FIGURES}/index.html",
+        f"{FIGURES}/ro-crate-metadata.json",
 
 
 include: "rules/datasets.smk"

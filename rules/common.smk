@@ -15,9 +15,14 @@ def is_standin(dataset):
     return config["datasets"][dataset].get("folder") is None
 
 
-def datasets(standin):
+def datasets(generated):
     """Regular expression of the data sets that are generated, or that are read from files."""
-    return "|".join(name for name in config["datasets"] if is_standin(name) == standin) or "(?!)"
+    return "|".join(name for name in config["datasets"] if is_standin(name) == generated) or "(?!)"
+
+
+def standin(dataset):
+    """How a data set is generated: queries or sessions of each part, and the seed."""
+    return {"sizes": config["datasets"][dataset]["standin"][config["scale"]], "seed": 0}
 
 
 def source(dataset):

@@ -7,15 +7,13 @@ rule generate_standin:
     log:
         f"{RESULTS}/logs/raw/{{dataset}}/{{split}}.log",
     wildcard_constraints:
-        dataset=datasets(standin=True),
+        dataset=datasets(generated=True),
     params:
         code=code("scripts/generate_standin.py"),
         name=lambda wildcards: wildcards.dataset,
         split=lambda wildcards: wildcards.split,
-        size=lambda wildcards: config["datasets"][wildcards.dataset]["standin"][config["scale"]][
-            wildcards.split
-        ],
-        seed=0,
+        size=lambda wildcards: standin(wildcards.dataset)["sizes"][wildcards.split],
+        seed=lambda wildcards: standin(wildcards.dataset)["seed"],
     script:
         "../scripts/generate_standin.py"
 
@@ -26,7 +24,7 @@ rule fetch:
     log:
         f"{RESULTS}/logs/raw/{{dataset}}/manifest.log",
     wildcard_constraints:
-        dataset=datasets(standin=False),
+        dataset=datasets(generated=False),
     retries: 2
     params:
         code=code("scripts/fetch_dataset.py"),
@@ -44,7 +42,7 @@ rule parse:
     log:
         f"{RESULTS}/logs/raw/{{dataset}}/{{split}}.log",
     wildcard_constraints:
-        dataset=datasets(standin=False),
+        dataset=datasets(generated=False),
     params:
         code=code("scripts/parse_dataset.py"),
         split=lambda wildcards: wildcards.split,

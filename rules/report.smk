@@ -1,4 +1,5 @@
-# The page that shows every item beside the published numbers, and every claim's verdict.
+# The page that shows every item beside the published numbers, and every claim's verdict; and the
+# machine-readable record of how all of it was made.
 import os
 
 
@@ -69,3 +70,44 @@ rule page:
         version=code_version(Path(workflow.basedir)),
     script:
         "../scripts/build_page.py"
+
+
+def crate_data():
+    """What the papers read: files by their manifest, stand-ins by how they are generated."""
+    names = dict.fromkeys(
+        name
+        for key, paper in EXPERIMENTS.items()
+        for name in used_datasets(key, [*paper.settings, *paper.studies])
+    )
+    return [
+        (
+            {"name": name, "generated": standin(name)}
+            if is_standin(name)
+            else {"name": name, "manifest": f"{RESULTS}/raw/{name}/manifest.json"}
+        )
+        for name in names
+    ]
+
+
+# It holds times, so nothing depends on it but `all`.
+rule crate:
+    input:
+        page_files(),
+        rules.page.output,
+        [data["manifest"] for data in crate_data() if "manifest" in data],
+    output:
+        crate=f"{FIGURES}/ro-crate-metadata.json",
+        workflow=f"{FIGURES}/Snakefile",
+    log:
+        f"{RESULTS}/logs/crate.log",
+    params:
+        code=code("scripts/build_crate.py"),
+        files=[f"{FIGURES}/index.html", f"{FIGURES}/claims.csv", *page_files()],
+        snakefile=f"{workflow.basedir}/Snakefile",
+        lock=f"{workflow.basedir}/requirements.txt",
+        data=crate_data(),
+        config=config,
+        version=code_version(Path(workflow.basedir)),
+        logs=f"{RESULTS}/logs",
+    script:
+        "../scripts/build_crate.py"

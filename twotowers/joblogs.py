@@ -27,7 +27,7 @@ from importlib import metadata
 from pathlib import Path
 
 DONE = "done"
-PACKAGES = ("jax", "numpy", "scipy", "pandas", "lightgbm", "matplotlib")
+PACKAGES = ("snakemake", "jax", "numpy", "scipy", "pandas", "lightgbm", "matplotlib")
 """Whose versions a log states: those that results may depend on."""
 
 _FACT = re.compile(r"([a-z]+): (.*)")
@@ -91,13 +91,13 @@ def cause(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def versions() -> str:
+def versions() -> dict[str, str]:
     """Python's and the PACKAGES' versions, as far as they are installed."""
-    found = [f"Python {platform.python_version()}"]
+    found = {"Python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found.append(f"{name} {metadata.version(name)}")
-    return ", ".join(found)
+            found[name] = metadata.version(name)
+    return found
 
 
 def device() -> str:

@@ -186,6 +186,8 @@ def sample_page(folder):
         readme="sample/README.md",
         claims=[claim("11", "", REPRODUCED)],
     )
+    # Written after the page, which links it.
+    (folder / "ro-crate-metadata.json").write_text("{}\n")
     page = folder / "index.html"
     report.build_page([paper], page, provenance={**PROVENANCE, "seconds": 812.4})
     return page

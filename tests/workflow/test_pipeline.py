@@ -33,7 +33,8 @@ from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
 
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
-PAGE = {"page": {"figures/index.html"}, "all": set()}
+CRATE = "figures/ro-crate-metadata.json"
+PAGE = {"page": {"figures/index.html"}, "crate": {CRATE}, "all": set()}
 ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
 
 
@@ -206,6 +207,8 @@ def test_editing_a_figures_drawing_redraws_it_and_the_page(finished, tmp_path):
     assert {str(path.relative_to(folder)) for path in changed} == redrawn | {
         "figures/index.html",
         "figures/claims.csv",
+        CRATE,
+        "figures/Snakefile",
     }
     assert project.digests() == finished.digests
 
@@ -393,6 +396,7 @@ def declared(experiment: dict, scale: str, *, from_files: bool) -> Counter:
         **Counter(item["kind"] for item in experiment["items"].values()),
         "claims": 1,
         "page": 1,
+        "crate": 1,
     }
     return +Counter(counts)
 
