@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import hashlib
 import html
 import json
 import os
@@ -19,6 +20,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -28,6 +30,7 @@ from tests.browser import check_page, find_chromium
 from tests.workflow.project import PAPER, ROOT, SMOKE, Finished, Project, jobs
 from twotowers import SPLITS
 from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+from twotowers.joblogs import read
 
 # One group, so that pytest-xdist gives the shared runs to one worker (--dist loadgroup).
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
@@ -130,6 +133,35 @@ def test_the_page_tells_where_it_came_from(finished):
         assert fact in page
     for name in finished.project.experiment["items"]:
         assert f'id="{PAPER}-{name}"' in page
+
+
+def test_the_crate_has_the_checksum_of_every_output_and_what_it_came_from(finished):
+    figures_folder = finished.project.folder / "figures"
+    crate = json.loads((finished.project.folder / CRATE).read_text())
+    entities = {entity["@id"]: entity for entity in crate["@graph"]}
+    run = entities["#run"]
+    results = {link["@id"] for link in run["result"]}
+    made = {str(path.relative_to(figures_folder)) for path in figures(finished.project)}
+    assert results == made - {"ro-crate-metadata.json", "Snakefile"}
+    for name in results:
+        digest = hashlib.sha256((figures_folder / name).read_bytes()).hexdigest()
+        assert entities[name]["sha256"] == digest, name
+    objects = [entities[link["@id"]] for link in run["object"]]
+    values = {entity["name"]: entity["value"] for entity in objects}
+    assert json.loads(values["stand-in for mslr30k"])["seed"] == 0
+    assert values["scale"] == "smoke"
+    assert run["startTime"] < run["endTime"]
+    assert entities["#device"]["value"] == "cpu"
+    version = finished.project.git("describe", "--always", "--abbrev=12").strip()
+    assert entities["Snakefile"]["version"] == version
+
+
+def test_every_jobs_log_says_how_it_ended(finished):
+    logs = list((finished.project.folder / "results").rglob("*.log"))
+    assert len(logs) == sum(map(len, finished.run.jobs.values()))
+    assert {read(log)["outcome"] for log in logs} == {"done"}
+    (fit,) = (log for log in logs if log.match("fits/*/misfit-linear/2021.log"))
+    assert re.search(r" nll of \d+ lanes: 0\.\d+ to 0\.\d+$", fit.read_text(), re.MULTILINE)
 
 
 def test_snakemakes_own_report_has_categories_labels_and_captions(finished, tmp_path):
@@ -433,12 +465,14 @@ def test_a_wrong_setting_is_named_with_the_nearest_valid_one(unbuilt, setting, f
     assert len(run.text.splitlines()) < 10
 
 
-def test_a_broken_file_stops_the_run_with_its_line_and_token(unbuilt, tmp_path):
+@pytest.fixture
+def broken(tmp_path) -> tuple[str, ...]:
+    """Snakemake's arguments for a job that fails on line 2 of its file."""
     data = tmp_path / "data"
     data.mkdir()
     for split in SPLITS:
         (data / f"{split}.txt").write_text("2 qid:1 1:0.5 2:1\n0 qid:1 1:x 2:0\n")
-    broken = {
+    declared = {
         "source": {
             "name": "broken",
             "width": 2,
@@ -452,19 +486,37 @@ def test_a_broken_file_stops_the_run_with_its_line_and_token(unbuilt, tmp_path):
         yaml.safe_dump(
             {
                 "results": str(tmp_path / "results"),
-                "datasets": {"broken": broken},
+                "datasets": {"broken": declared},
                 "replace": {"mslr30k": "broken"},
             }
         )
     )
     target = f"{tmp_path}/results/smoke/raw/broken/train.parquet"
-    over = ["--configfile", "config.yaml", str(config)]
-    run = unbuilt.snakemake(target, "--cores", "1", *over, *SMOKE)
+    return (target, "--cores", "1", "--configfile", "config.yaml", str(config), *SMOKE)
+
+
+def test_a_broken_file_stops_the_run_with_its_line_and_token(unbuilt, broken, tmp_path):
+    run = unbuilt.snakemake(*broken)
     assert run.code == 1
     (line,) = re.findall(r"^parse failed: .*", run.text, re.MULTILINE)
-    assert f"{data}/train.txt:2" in line
+    assert f"{tmp_path}/data/train.txt:2" in line
     assert "1:x" in line
     assert list((tmp_path / "results").rglob("*.parquet")) == []
+
+
+def test_make_says_a_failure_and_its_log_in_a_few_lines(unbuilt, broken, tmp_path):
+    """As the Makefile calls it: what runs, what failed, and once more at the end."""
+    run = unbuilt.snakemake(*broken, "--logger", "towers", PYTHONPATH=".:scripts")
+    assert run.code == 1
+    log = f"{tmp_path}/results/smoke/logs/raw/broken/train.log"
+    _, first, second, failed, where, once_more, last = filter(None, run.text.splitlines())
+    assert first == "0 of 2 jobs done, 0 s so far: fetch broken"
+    assert re.fullmatch(r"1 of 2 jobs done, .* so far, .* to go: parse broken train", second)
+    assert failed.startswith(f"parse failed: InputError: {tmp_path}/data/train.txt:2")
+    assert where == f"(log: {log})"
+    assert once_more == f"failed: {failed.removeprefix('parse failed: ')} {where}"
+    assert re.fullmatch(r"1 of 2 jobs done, 1 failed, \d+ s", last)
+    assert "Traceback" in Path(log).read_text()
 
 
 # Snakemake's linter advises; these pieces of advice were considered.
