@@ -8,6 +8,8 @@ rule clicks:
         ensure(f"{RESULTS}/clicks/{{paper}}/{{dataset}}/{{log}}/{{seed}}.parquet", non_empty=True),
     log:
         f"{RESULTS}/logs/clicks/{{paper}}/{{dataset}}/{{log}}/{{seed}}.log",
+    # Before any fit, so that the longest of them can be first.
+    priority: 1
     params:
         code=code("scripts/simulate_clicks.py"),
         strengths=lambda wildcards: experiment(wildcards).logs[wildcards.log]["strengths"],

@@ -24,6 +24,16 @@ def setting(wildcards):
     }
 
 
+def urgency(wildcards):
+    """Long fits first, so that no core idles while the last one ends; and a setting's first seed
+    before the others, which then find its program compiled."""
+    paper = experiment(wildcards)
+    fit = setting(wildcards)
+    lanes = len(fit["strengths"]) * len(fit["temperatures"]) * len(fit["weightings"])
+    visits = lanes * fit["training"]["batch"] * fit["training"]["steps"]
+    return visits / 10**9 - paper.seeds.index(int(wildcards.seed))
+
+
 rule fit:
     input:
         unpack(fit_inputs),
@@ -36,6 +46,7 @@ rule fit:
     wildcard_constraints:
         setting="|".join(name for paper in EXPERIMENTS.values() for name in paper.settings)
         or "(?!)",
+    priority: urgency
     resources:
         gpu=1,
     params:

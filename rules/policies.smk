@@ -11,6 +11,8 @@ rule policy:
         ),
     log:
         f"{RESULTS}/logs/policies/{{paper}}/{{dataset}}/{{relevance}}-{{ranker}}/{{seed}}.log",
+    # Before any fit, so that the longest of them can be first.
+    priority: 1
     resources:
         gpu=1,
     params:

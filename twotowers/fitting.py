@@ -2,12 +2,13 @@
 
 Lanes share the batches (so that features are read once for all of them) and differ in
 parameters and click log. Each has its own early stopping: a lane that has stopped keeps
-its best parameters while the others go on, and once most have stopped the rest go on
-in a smaller program.
+its best parameters while the others go on. Lanes are trained in blocks, those that still
+run first, so that whole blocks of stopped lanes cost nothing.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,6 +20,8 @@ from flax import nnx
 from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError, check_range
+
+LOGGER = logging.getLogger(__name__)
 
 EVALUATION_BATCH = 256
 """Units evaluated at a time, which bounds the memory of a validation pass."""
@@ -104,10 +107,9 @@ def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: in
         until = min(epoch + REPORT, settings.epochs)
         epoch, now = _train(graph, now, epoch, until, *data, settings, _block(lanes))
         losses = np.asarray(now.best_loss)[:lanes]
-        print(
-            f"epoch {epoch} of at most {settings.epochs}: {now.running.sum()} of {lanes} lanes "
-            f"running, validation loss {losses.min():.5f} to {losses.max():.5f}",
-            flush=True,
+        LOGGER.info(
+            "epoch %d of at most %d: %d of %d lanes running, validation loss %.5f to %.5f",
+            *(epoch, settings.epochs, now.running.sum(), lanes, losses.min(), losses.max()),
         )
     done = jax.tree.map(lambda leaf: np.asarray(leaf)[:lanes], now)
     if not np.isfinite(done.best_loss).all():
