@@ -38,9 +38,9 @@ standins: .venv/installed
 clean:
 	rm -rf results results-* figures figures-* .snakemake .cache
 
-# Resolve pyproject.toml anew, one version of each that works on all supported Pythons.
+# Resolve pyproject.toml: one version of each package that works on all supported Pythons, kept
+# where it still fits, for `make` (requirements.txt) and for conda (envs/).
 lock:
 	$(PYTHON) -m venv --clear .cache/lock
 	.cache/lock/bin/pip install --quiet uv
-	.cache/lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --extra checks \
-		--generate-hashes --no-header --no-annotate --no-emit-index-url pyproject.toml -o requirements.txt
+	.cache/lock/bin/python -m scripts.export_environments

@@ -10,6 +10,8 @@ rule clicks:
         f"{RESULTS}/logs/clicks/{{paper}}/{{dataset}}/{{log}}/{{seed}}.log",
     # Before any fit, so that the longest of them can be first.
     priority: 1
+    conda:
+        "../envs/data.yaml"
     params:
         code=code("scripts/simulate_clicks.py"),
         strengths=lambda wildcards: experiment(wildcards).logs[wildcards.log]["strengths"],

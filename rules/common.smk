@@ -1,6 +1,9 @@
 # Functions that several rules use; no rules.
 from twotowers.datasets.sources import resolve
 
+# The environment of the jobs that train, under `--sdm conda`.
+TRAINING = f"../envs/jax-{config['device']}.yaml"
+
 
 def code(*sources):
     """Digest of the code behind a rule, as a parameter: an edit reruns what depends on it."""

@@ -8,6 +8,8 @@ rule generate_standin:
         f"{RESULTS}/logs/raw/{{dataset}}/{{split}}.log",
     wildcard_constraints:
         dataset=datasets(generated=True),
+    conda:
+        "../envs/data.yaml"
     params:
         code=code("scripts/generate_standin.py"),
         name=lambda wildcards: wildcards.dataset,
@@ -26,6 +28,8 @@ rule fetch:
     wildcard_constraints:
         dataset=datasets(generated=False),
     retries: 2
+    conda:
+        "../envs/data.yaml"
     params:
         code=code("scripts/fetch_dataset.py"),
         source=lambda wildcards: config["datasets"][wildcards.dataset]["source"],
@@ -43,6 +47,8 @@ rule parse:
         f"{RESULTS}/logs/raw/{{dataset}}/{{split}}.log",
     wildcard_constraints:
         dataset=datasets(generated=False),
+    conda:
+        "../envs/data.yaml"
     params:
         code=code("scripts/parse_dataset.py"),
         split=lambda wildcards: wildcards.split,
@@ -63,6 +69,8 @@ rule preprocess:
         },
     log:
         f"{RESULTS}/logs/rankings/{{paper}}/{{dataset}}.log",
+    conda:
+        "../envs/data.yaml"
     params:
         code=code("scripts/preprocess.py"),
         steps=lambda wildcards: experiment(wildcards).datasets[wildcards.dataset],

@@ -47,6 +47,8 @@ rule fit:
         setting="|".join(name for paper in EXPERIMENTS.values() for name in paper.settings)
         or "(?!)",
     priority: urgency
+    conda:
+        TRAINING
     resources:
         gpu=1,
     params:
@@ -93,6 +95,8 @@ rule study:
         f"{RESULTS}/benchmarks/fits/{{paper}}/{{study}}/{{seed}}.tsv"
     wildcard_constraints:
         study="|".join(name for paper in EXPERIMENTS.values() for name in paper.studies) or "(?!)",
+    conda:
+        "../envs/trees.yaml"
     params:
         code=lambda wildcards: code(
             "scripts/run_study.py",

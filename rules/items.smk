@@ -65,6 +65,8 @@ rule figure:
         f"{RESULTS}/logs/items/{{paper}}/{{item}}.log",
     wildcard_constraints:
         item=items("figure"),
+    conda:
+        "../envs/plots.yaml"
     params:
         code=lambda wildcards: item_code(wildcards.paper, wildcards.item),
         paper=lambda wildcards: wildcards.paper,
@@ -85,6 +87,8 @@ rule table:
         f"{RESULTS}/logs/items/{{paper}}/{{item}}.log",
     wildcard_constraints:
         item=items("table"),
+    conda:
+        "../envs/plots.yaml"
     params:
         code=lambda wildcards: item_code(wildcards.paper, wildcards.item),
         paper=lambda wildcards: wildcards.paper,
@@ -102,6 +106,8 @@ rule claims:
         f"{RESULTS}/claims/{{paper}}.csv",
     log:
         f"{RESULTS}/logs/claims/{{paper}}.log",
+    conda:
+        "../envs/plots.yaml"
     params:
         code=lambda wildcards: code(
             "scripts/judge_claims.py",

@@ -13,6 +13,8 @@ rule policy:
         f"{RESULTS}/logs/policies/{{paper}}/{{dataset}}/{{relevance}}-{{ranker}}/{{seed}}.log",
     # Before any fit, so that the longest of them can be first.
     priority: 1
+    conda:
+        TRAINING
     resources:
         gpu=1,
     params:

@@ -63,6 +63,8 @@ rule page:
         claims=report(f"{FIGURES}/claims.csv", category="overview", caption="claims.rst"),
     log:
         f"{RESULTS}/logs/page.log",
+    conda:
+        "../envs/plots.yaml"
     params:
         code=code("scripts/build_page.py", "twotowers/templates/page.html.j2"),
         papers=page_papers(),

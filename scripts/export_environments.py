@@ -1,0 +1,65 @@
+"""pyproject.toml -> requirements.txt and envs/*.yaml: `make lock`. Needs uv and a network.
+
+requirements.txt pins, with hashes, every package that any job or test needs on any supported
+Python, but CUDA's. envs/<group>.yaml pins what one kind of job needs, all of it from PyPI, at the
+versions in requirements.txt. Conda passes the lines on to pip as they are, so hashes would work
+there too; but Snakemake stores an environment's whole text beside every file made in it, and the
+hashes would make that 100 KB a file.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from twotowers.artefacts import atomic
+
+PROJECT = Path("pyproject.toml")
+LOCK = Path("requirements.txt")
+ENVIRONMENTS = Path("envs")
+TESTS_ONLY = "checks"
+CUDA = "jax-cuda"
+"""Linux only, and gigabytes: not in the lock, so that `make` does not install it."""
+
+SPECIFICATION = """\
+# Made by `make lock` from pyproject.toml and requirements.txt; not to be edited.
+channels: [conda-forge]
+dependencies:
+  - python {python}
+  - pip
+  - pip:
+{pins}
+"""
+
+
+def main() -> None:
+    project = tomllib.loads(PROJECT.read_text())
+    groups = project["dependency-groups"]
+    resolve([name for name in groups if name != CUDA], "--generate-hashes", "--output-file", LOCK)
+    ENVIRONMENTS.mkdir(exist_ok=True)
+    for name in groups:
+        if name != TESTS_ONLY:
+            pins = resolve([name], "--constraint", LOCK).splitlines()
+            text = SPECIFICATION.format(
+                python=project["project"]["requires-python"],
+                pins="\n".join(f"      - {pin}" for pin in pins),
+            )
+            with atomic(ENVIRONMENTS / f"{name}.yaml") as path:
+                path.write_text(text)
+
+
+def resolve(groups: list[str], *options: str | Path) -> str:
+    """Pins, one a line, of all that the dependency groups need, on every supported Python."""
+    command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal"]
+    command += ["--fork-strategy", "fewest"]
+    command += ["--no-header", "--no-annotate", "--no-emit-index-url"]
+    for group in groups:
+        command += ["--group", group]
+    command += options
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+if __name__ == "__main__":
+    main()
