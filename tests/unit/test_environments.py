@@ -1,0 +1,187 @@
+"""What is pinned: the lock, what conda installs for each kind of job, and the container."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import distribution, packages_distributions
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from twotowers.experiments import ROOT
+from twotowers.provenance import _closure
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+GROUPS = PROJECT["dependency-groups"]
+ENVIRONMENTS = {path.stem: yaml.safe_load(path.read_text()) for path in ROOT.glob("envs/*.yaml")}
+CUDA = "jax-cuda"
+TESTED = sorted(set(ENVIRONMENTS) - {CUDA})
+"""Those whose packages are installed here."""
+UNIMPORTED = {"tqdm"}
+"""Packages that only other packages import, if they are there."""
+
+
+def locked() -> set[str]:
+    """What requirements.txt pins, as name==version."""
+    return set(re.findall(r"^\S+==\S+", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
+
+
+def pins(name: str) -> list[str]:
+    """The lines of an environment that pip is given."""
+    return ENVIRONMENTS[name]["dependencies"][2]["pip"]
+
+
+def declared(group: str) -> list[Requirement]:
+    """What a group of pyproject.toml asks for, and the groups that it includes."""
+    found = []
+    for entry in GROUPS[group]:
+        is_name = isinstance(entry, str)
+        found += [Requirement(entry)] if is_name else declared(entry["include-group"])
+    return found
+
+
+def names(requirements) -> set[str]:
+    return {canonicalize_name(requirement.name) for requirement in requirements}
+
+
+def needed(requirements: list[Requirement]) -> set[str]:
+    """Names of all packages that the given ones need here, as the installed ones say."""
+    found, waiting = set(), [(one, extra) for one in requirements for extra in ("", *one.extras)]
+    while waiting:
+        if (key := waiting.pop()) not in found:
+            found.add(key)
+            requirement, extra = key
+            wanted = map(Requirement, distribution(requirement.name).requires or ())
+            wanted = [w for w in wanted if w.marker is None or w.marker.evaluate({"extra": extra})]
+            waiting += [(one, extra) for one in wanted for extra in ("", *one.extras)]
+    return names(requirement for requirement, _ in found)
+
+
+# Drift
+
+
+def test_there_is_an_environment_for_every_group_but_the_tests():
+    assert set(ENVIRONMENTS) == set(GROUPS) - {"checks"}
+
+
+@pytest.mark.parametrize("name", sorted(ENVIRONMENTS))
+def test_an_environment_has_the_supported_pythons_and_pip(name):
+    specification = ENVIRONMENTS[name]
+    assert set(specification) == {"channels", "dependencies"}
+    python, pip, packages = specification["dependencies"]
+    assert python == f"python {PROJECT['project']['requires-python']}"
+    assert (pip, set(packages)) == ("pip", {"pip"})
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_an_environment_pins_what_the_lock_pins(name):
+    # The lock may want a package where this environment does not: it may have fewer markers.
+    assert {pin.split(" ;")[0] for pin in pins(name)} <= locked()
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_an_environment_has_all_that_its_group_needs_and_no_more(name):
+    here = [pin for pin in map(Requirement, pins(name)) if not pin.marker or pin.marker.evaluate()]
+    assert names(here) == needed(declared(name))
+
+
+def test_cuda_adds_only_its_own_packages():
+    assert set(pins("jax-cpu")) <= set(pins(CUDA))
+    added = {Requirement(pin) for pin in set(pins(CUDA)) - set(pins("jax-cpu"))}
+    assert all(re.match("nvidia-|jax-cuda12-", pin.name) for pin in added)
+    plugins = [Requirement(one) for one in distribution("jax").requires if "cuda12" in one]
+    for plugin in plugins:
+        if plugin.marker.evaluate({"extra": "cuda12"}) and plugin.name.startswith("jax-cuda12"):
+            (pin,) = (pin for pin in added if pin.name == plugin.name)
+            assert str(pin.specifier).removeprefix("==") in plugin.specifier
+
+
+def test_the_lock_has_every_package_asked_for():
+    wanted = names(one for group in GROUPS if group != CUDA for one in declared(group))
+    assert wanted <= names(Requirement(line) for line in locked())
+
+
+def test_every_pin_is_exact():
+    for pin in map(Requirement, {*locked(), *pins(CUDA)}):
+        assert [version.operator for version in pin.specifier] == ["=="], pin
+
+
+# What jobs import
+
+
+def rules() -> dict[str, tuple[str, str]]:
+    """The environment and the script of every rule, by the rule's name."""
+    found = {}
+    for path in sorted(ROOT.glob("rules/*.smk")):
+        for body in re.split(r"^rule ", path.read_text(), flags=re.MULTILINE)[1:]:
+            environment = re.search(r"^    conda:\n        (.+)", body, re.MULTILINE)[1]
+            script = re.search(r'^    script:\n        "\.\./(.+)"', body, re.MULTILINE)[1]
+            trains = environment == "TRAINING"
+            name = "jax-cpu" if trains else re.fullmatch(r'"\.\./envs/(.+)\.yaml"', environment)[1]
+            found[re.match(r"\w+", body)[0]] = name, script
+    return found
+
+
+RULES = rules()
+
+
+def by_name(script: Path) -> list[Path]:
+    """The papers' modules that a script imports by a name which it puts together."""
+    calls = [node for node in ast.walk(ast.parse(script.read_text())) if isinstance(node, ast.Call)]
+    texts = [call.args[0].values for call in calls if ast.unparse(call.func) == "import_module"]
+    patterns = [
+        "".join(part.value if isinstance(part, ast.Constant) else "*" for part in text)
+        for text in texts
+    ]
+    return [path for one in patterns for path in ROOT.glob(one.replace(".", "/") + ".py")]
+
+
+def imported(*files: Path) -> set[str]:
+    """Packages that files import, directly or through the project's modules."""
+    modules = set()
+    for file in _closure(files, ROOT):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                modules |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                modules.add(node.module)
+    tops = {module.split(".")[0] for module in modules} - set(sys.stdlib_module_names)
+    own = {"twotowers", "papers", *(path.stem for path in ROOT.glob("scripts/*.py"))}
+    owners = packages_distributions()
+    return {canonicalize_name(owner) for top in tops - own for owner in owners[top]}
+
+
+def imported_in(name: str) -> set[str]:
+    """Packages that the jobs of an environment import."""
+    scripts = [ROOT / script for environment, script in RULES.values() if environment == name]
+    modules = [module for script in scripts for module in by_name(script)]
+    return imported(ROOT / "scripts" / "runner.py", *scripts, *modules)
+
+
+def test_the_rules_are_all_found():
+    text = "".join(path.read_text() for path in [ROOT / "Snakefile", *ROOT.glob("rules/*.smk")])
+    assert set(RULES) == set(re.findall(r"^rule (\w+):", text, re.MULTILINE)) - {"all"}
+
+
+@pytest.mark.parametrize("name", sorted({environment for environment, _ in RULES.values()}))
+def test_a_group_declares_what_its_jobs_import(name):
+    missing = imported_in(name) - names(declared(name))
+    assert not missing
+
+
+def test_every_declared_package_is_imported_by_a_job():
+    used = set().union(*(imported_in(name) for name, _ in RULES.values()))
+    wanted = names(one for name, _ in RULES.values() for one in declared(name))
+    assert wanted == used | UNIMPORTED
+
+
+def test_training_has_the_same_packages_on_both_devices():
+    assert names(declared("jax-cpu")) == names(declared(CUDA))
+    devices = yaml.safe_load((ROOT / "config/schema.yaml").read_text())["properties"]["device"]
+    assert {f"jax-{device}" for device in devices["enum"]} == {"jax-cpu", CUDA}

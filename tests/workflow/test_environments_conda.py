@@ -1,0 +1,73 @@
+"""The pipeline from a lean launcher, each job in the environment that its rule names.
+
+Both are built of links to this Python's packages by tests/conda/bin/conda, from envs/*.yaml.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.project import ROOT, SMOKE, Project, jobs
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
+
+COMMANDS = ROOT / "tests" / "conda" / "bin"
+DRAWN = "figures/hager2025/lemmas.csv"
+"""Of a study, which runs among the trees; drawn among the plots."""
+CLICKED = "results/smoke/clicks/hager2025/mslr30k/linear-linear/2021.parquet"
+"""Needs data and their preparation, and a ranker trained by JAX."""
+
+
+@pytest.fixture(scope="module")
+def launcher(tmp_path_factory) -> Path:
+    """The Python of an environment with what the Snakefile needs, and nothing else."""
+    prefix = tmp_path_factory.mktemp("launcher")
+    create = ["env", "create", "--quiet", "--no-default-packages"]
+    create += ["--file", ROOT / "envs" / "launcher.yaml", "--prefix", prefix]
+    subprocess.run([sys.executable, COMMANDS / "conda", *create], check=True)
+    return prefix / "bin" / "python"
+
+
+def launch(launcher: Path, project: Project, *arguments: str) -> str:
+    """Run Snakemake in a project by the launcher's Python; return what it said."""
+    # The stand-in first, and the Python that runs it.
+    path = f"{COMMANDS}:{Path(sys.executable).parent}:{project.environment['PATH']}"
+    command = [launcher, "-m", "snakemake", *arguments]
+    run = subprocess.run(
+        command,
+        cwd=project.folder,
+        env=project.environment | {"PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout[-5000:]
+    return run.stdout
+
+
+@pytest.mark.parametrize("package", ["numpy", "pandas", "pyarrow", "jax", "matplotlib"])
+def test_the_launcher_has_no_package_that_computes(launcher, package):
+    run = subprocess.run([launcher, "-c", f"import {package}"], capture_output=True, text=True)
+    assert f"No module named '{package}'" in run.stderr
+
+
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "paper"])
+def test_the_launcher_plans_every_scale(launcher, unbuilt, scale):
+    papers = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
+    config = ["--config", f"scale={scale}", f"papers=[{','.join(papers)}]"]
+    assert jobs(launch(launcher, unbuilt, "--dry-run", *config))["page"] == {"figures/index.html"}
+
+
+def test_each_job_runs_in_its_environment_and_changes_no_byte(launcher, clean_copy, finished):
+    project = clean_copy("conda")
+    targets = [DRAWN, CLICKED]
+    said = launch(launcher, project, *targets, "--sdm", "conda", "--cores", "2", *SMOKE)
+    made = re.findall(r"Environment for \S*/envs/(\S+)\.yaml created", said)
+    assert sorted(made) == ["data", "jax-cpu", "plots", "trees"]
+    for file in targets:
+        assert (project.folder / file).read_bytes() == (finished.project.folder / file).read_bytes()
