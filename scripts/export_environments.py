@@ -5,6 +5,9 @@ Python, but CUDA's. envs/<group>.yaml pins what one kind of job needs, all of it
 versions in requirements.txt. Conda passes the lines on to pip as they are, so hashes would work
 there too; but Snakemake stores an environment's whole text beside every file made in it, and the
 hashes would make that 100 KB a file.
+
+At last it asks whether the lock can be installed on every supported Python and platform; what
+has no wheel there stops it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,12 @@ ENVIRONMENTS = Path("envs")
 TESTS_ONLY = "checks"
 CUDA = "jax-cuda"
 """Linux only, and gigabytes: not in the lock, so that `make` does not install it."""
+
+PYTHONS = ("3.11", "3.12", "3.13")
+PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin")
+"""Where JAX has wheels; not on a Mac with an Intel processor."""
+SOURCE_ONLY = "connection-pool"
+"""Pure Python, needed by Snakemake."""
 
 SPECIFICATION = """\
 # Made by `make lock` from pyproject.toml and requirements.txt; not to be edited.
@@ -48,16 +57,33 @@ def main() -> None:
             )
             with atomic(ENVIRONMENTS / f"{name}.yaml") as path:
                 path.write_text(text)
+    for platform in PLATFORMS:
+        for python in PYTHONS:
+            try_install(python, platform)
 
 
 def resolve(groups: list[str], *options: str | Path) -> str:
     """Pins, one a line, of all that the dependency groups need, on every supported Python."""
-    command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal"]
-    command += ["--fork-strategy", "fewest"]
+    command = ["compile", "--universal", "--fork-strategy", "fewest"]
     command += ["--no-header", "--no-annotate", "--no-emit-index-url"]
     for group in groups:
         command += ["--group", group]
-    command += options
+    return uv_pip(*command, *options)
+
+
+def try_install(python: str, platform: str) -> None:
+    """Go through the motions of installing the lock for another Python or platform."""
+    uv_pip(
+        *("install", "--dry-run", "--target", ".cache/lock/nothing"),
+        *("--require-hashes", "--only-binary", ":all:", "--no-binary", SOURCE_ONLY),
+        *("--python-version", python, "--python-platform", platform),
+        *("--requirement", LOCK),
+    )
+
+
+def uv_pip(*arguments: str | Path) -> str:
+    """What uv prints; where it fails, it says why, and CalledProcessError is raised."""
+    command = [sys.executable, "-m", "uv", "pip", *arguments, "--quiet"]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

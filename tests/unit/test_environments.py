@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from twotowers.experiments import ROOT
@@ -129,6 +132,8 @@ def rules() -> dict[str, tuple[str, str]]:
 
 
 RULES = rules()
+USED = sorted({environment for environment, _ in RULES.values()})
+OWNERS = packages_distributions()
 
 
 def by_name(script: Path) -> list[Path]:
@@ -153,10 +158,10 @@ def imported(*files: Path) -> set[str]:
                 modules.add(node.module)
     tops = {module.split(".")[0] for module in modules} - set(sys.stdlib_module_names)
     own = {"twotowers", "papers", *(path.stem for path in ROOT.glob("scripts/*.py"))}
-    owners = packages_distributions()
-    return {canonicalize_name(owner) for top in tops - own for owner in owners[top]}
+    return {canonicalize_name(owner) for top in tops - own for owner in OWNERS[top]}
 
 
+@cache
 def imported_in(name: str) -> set[str]:
     """Packages that the jobs of an environment import."""
     scripts = [ROOT / script for environment, script in RULES.values() if environment == name]
@@ -169,15 +174,15 @@ def test_the_rules_are_all_found():
     assert set(RULES) == set(re.findall(r"^rule (\w+):", text, re.MULTILINE)) - {"all"}
 
 
-@pytest.mark.parametrize("name", sorted({environment for environment, _ in RULES.values()}))
+@pytest.mark.parametrize("name", USED)
 def test_a_group_declares_what_its_jobs_import(name):
     missing = imported_in(name) - names(declared(name))
     assert not missing
 
 
 def test_every_declared_package_is_imported_by_a_job():
-    used = set().union(*(imported_in(name) for name, _ in RULES.values()))
-    wanted = names(one for name, _ in RULES.values() for one in declared(name))
+    used = set().union(*(imported_in(name) for name in USED))
+    wanted = names(one for name in USED for one in declared(name))
     assert wanted == used | UNIMPORTED
 
 
@@ -185,3 +190,45 @@ def test_training_has_the_same_packages_on_both_devices():
     assert names(declared("jax-cpu")) == names(declared(CUDA))
     devices = yaml.safe_load((ROOT / "config/schema.yaml").read_text())["properties"]["device"]
     assert {f"jax-{device}" for device in devices["enum"]} == {"jax-cpu", CUDA}
+
+
+# The container
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+TARGETS = set(re.findall(r"^([\w./]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def instructions(name: str) -> list[str]:
+    """Arguments of every Dockerfile instruction of that name."""
+    return re.findall(rf"^{name} (.+)", DOCKERFILE, re.MULTILINE)
+
+
+def test_the_container_has_no_instruction_but_the_known():
+    found = re.findall(r"^(\w+) ", DOCKERFILE, re.MULTILINE)
+    assert found == ["FROM", "RUN", "WORKDIR", "COPY", "RUN", "COPY", "CMD"]
+
+
+def test_the_container_has_a_supported_python():
+    (version,) = re.findall(r"^python:([\d.]+)-slim", instructions("FROM")[0])
+    assert version in SpecifierSet(PROJECT["project"]["requires-python"])
+
+
+def test_the_container_copies_what_there_is():
+    copied = [source for line in instructions("COPY") for source in line.split()[:-1]]
+    assert all((ROOT / source).exists() for source in copied)
+
+
+def test_the_container_makes_real_targets():
+    made = [line.split()[1] for line in instructions("RUN") if line.startswith("make ")]
+    program, target = json.loads(instructions("CMD")[0])
+    assert program == "make"
+    assert made
+    assert {*made, target} <= TARGETS
+
+
+def test_the_container_leaves_out_what_git_ignores():
+    def patterns(file):
+        lines = (ROOT / file).read_text().splitlines()
+        return {line.removeprefix("**/").strip("/") for line in lines if not line.startswith("#")}
+
+    assert patterns(".dockerignore") == patterns(".gitignore")
