@@ -102,6 +102,8 @@ rule crate:
         workflow=f"{FIGURES}/Snakefile",
     log:
         f"{RESULTS}/logs/crate.log",
+    conda:
+        "../envs/plots.yaml"
     params:
         code=code("scripts/build_crate.py"),
         files=[f"{FIGURES}/index.html", f"{FIGURES}/claims.csv", *page_files()],

@@ -14,13 +14,14 @@ import pytest
 
 from tests.workflow.project import ROOT, SMOKE, Project, jobs
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("environments")]
 
 COMMANDS = ROOT / "tests" / "conda" / "bin"
-DRAWN = "figures/hager2025/lemmas.csv"
-"""Of a study, which runs among the trees; drawn among the plots."""
-CLICKED = "results/smoke/clicks/hager2025/mslr30k/linear-linear/2021.parquet"
-"""Needs data and their preparation, and a ranker trained by JAX."""
+TARGETS = (
+    "figures/hager2025/lemmas.csv",  # of a study, which runs among the trees; drawn as plots are
+    "results/smoke/clicks/hager2025/mslr30k/linear-linear/2021.parquet",  # of a ranker, by JAX
+)
+"""The cheapest files that take a job in each environment."""
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +64,18 @@ def test_the_launcher_plans_every_scale(launcher, unbuilt, scale):
     assert jobs(launch(launcher, unbuilt, "--dry-run", *config))["page"] == {"figures/index.html"}
 
 
-def test_each_job_runs_in_its_environment_and_changes_no_byte(launcher, clean_copy, finished):
-    project = clean_copy("conda")
-    targets = [DRAWN, CLICKED]
-    said = launch(launcher, project, *targets, "--sdm", "conda", "--cores", "2", *SMOKE)
-    made = re.findall(r"Environment for \S*/envs/(\S+)\.yaml created", said)
+def test_the_gpu_profile_trains_with_cuda(launcher, unbuilt):
+    gpu = ["--workflow-profile", "profiles/gpu", "--sdm", "conda"]
+    said = launch(launcher, unbuilt, "--dry-run", *gpu, *SMOKE)
+    planned = re.findall(r"^Conda environment envs/(\S+)\.yaml will be created", said, re.MULTILINE)
+    assert sorted(planned) == ["data", "jax-cuda", "plots", "trees"]
+
+
+def test_each_job_runs_in_its_environment_and_changes_no_byte(launcher, clean_copy):
+    plain, project = clean_copy("plain"), clean_copy("conda")
+    assert plain.snakemake(*TARGETS, "--cores", "2").code == 0
+    said = launch(launcher, project, *TARGETS, "--sdm", "conda", "--cores", "2", *SMOKE)
+    made = re.findall(r"^Environment for \S*/envs/(\S+)\.yaml created", said, re.MULTILINE)
     assert sorted(made) == ["data", "jax-cpu", "plots", "trees"]
-    for file in targets:
-        assert (project.folder / file).read_bytes() == (finished.project.folder / file).read_bytes()
+    for file in TARGETS:
+        assert (project.folder / file).read_bytes() == (plain.folder / file).read_bytes()
