@@ -5,8 +5,10 @@ Needs PyYAML and jsonschema only, so that a Snakefile can use it from a lean env
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -25,6 +27,8 @@ OPTIONAL = {
     "studies": {},
 }
 """What an experiment may leave out."""
+
+MOST_VALUES = 100_000
 
 
 @dataclass(frozen=True)
@@ -159,20 +163,64 @@ def read_yaml(path: str | Path) -> dict:
     """The mapping in a YAML file; tags that build objects are refused.
 
     Raises:
-        InputError: the file is not YAML, or not a mapping.
+        InputError: the file is not YAML, not a mapping, has a key that is no text, or grows
+            beyond MOST_VALUES once its aliases are written out.
     """
+    text = Path(path).read_bytes()
     try:
-        content = yaml.safe_load(Path(path).read_text())
-    except yaml.YAMLError as error:
+        content = yaml.load(text, _Loader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or getattr(error, "reason", error)
         raise InputError(
-            f"not YAML: {getattr(error, 'problem', error)}",
-            path=path,
-            line=mark.line + 1 if mark else None,
+            f"not YAML: {str(problem)[:200]}", path=path, line=mark.line + 1 if mark else None
         ) from error
+    except RecursionError:
+        raise InputError("not YAML: nested too deeply", path=path) from None
     if not isinstance(content, dict):
         raise InputError(f"holds a {type(content).__name__}", path=path, expected="a mapping")
+    if _values(content, {}, path) > MOST_VALUES:
+        raise InputError(
+            "has aliases that go round in circles, or multiply",
+            path=path,
+            expected=f"at most {MOST_VALUES:,} values with aliases written out",
+        )
     return content
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, whose every complaint is a YAMLError with a line."""
+
+    def construct_object(self, node, deep=False):
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{str(node.value)[:40]!r} is no {node.tag}", node.start_mark
+            ) from error
+
+    def flatten_mapping(self, node):
+        super().flatten_mapping(node)
+        if len(node.value) > MOST_VALUES:
+            raise yaml.constructor.ConstructorError(
+                None, None, "merged keys multiply", node.start_mark
+            )
+
+
+def _values(content, known: dict[int, float], path: str | Path) -> float:
+    """How many values there are with aliases written out; infinite where one holds itself."""
+    if not isinstance(content, dict | list):
+        return 1
+    if id(content) not in known:
+        known[id(content)] = math.inf
+        inner = content
+        if isinstance(content, dict):
+            for key in content:
+                if not isinstance(key, str):
+                    raise InputError(f"the key {str(key)[:40]} is not text", path=path)
+            inner = content.values()
+        known[id(content)] = 1 + sum(_values(each, known, path) for each in inner)
+    return known[id(content)]
 
 
 def _replaced(datasets: dict, replace: dict[str, str], known, path: Path) -> dict[str, dict]:
@@ -197,9 +245,13 @@ def _reference(name: str, known, path: Path, field: str) -> None:
         )
 
 
+@cache
+def _validator(schema: Path) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(read_yaml(schema))
+
+
 def _validate(content: dict, schema: Path, path: str | Path) -> None:
-    validator = jsonschema.Draft202012Validator(yaml.safe_load(schema.read_text()))
-    error = jsonschema.exceptions.best_match(validator.iter_errors(content))
+    error = jsonschema.exceptions.best_match(_validator(schema).iter_errors(content))
     if error is None:
         return
     field = ".".join(map(str, error.absolute_path)) or None

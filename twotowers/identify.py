@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from twotowers.diagnosis import Report, check_columns, check_log
 from twotowers.errors import InputError
+from twotowers.tables import check_types, opened
 
 FEW = 20
 """Bias factors, components or repairs that are still named one by one."""
@@ -28,25 +28,41 @@ def read_log(path: str | Path, wanted: list[str]) -> pd.DataFrame:
     """The wanted columns of a parquet or csv file, with impressions and clicks if there.
 
     Raises:
-        InputError: no such file, an unknown format, or a column that is not there.
+        InputError: no such file, an unknown or damaged format, or a column that is not there
+            once, or holds no plain values.
     """
     path = Path(path)
     if not path.is_file():
         raise InputError("no such file", path=path)
-    try:
-        if path.suffix == ".parquet":
-            names = pq.read_schema(path).names
-        elif path.suffix == ".csv":
-            names = pd.read_csv(path, nrows=0).columns
-        else:
-            raise InputError("unknown format", path=path, expected="a .parquet or .csv file")
-    except (pd.errors.EmptyDataError, pa.ArrowInvalid) as error:
-        raise InputError(f"cannot be read: {error}", path=path) from error
-    check_columns(wanted, names, path)
-    wanted = [name for name in names if name in {*wanted, "impressions", "clicks"}]
+    if path.suffix == ".parquet":
+        return _read_parquet(path, wanted)
     if path.suffix == ".csv":
-        return pd.read_csv(path, usecols=wanted)
-    return pd.read_parquet(path, columns=wanted)
+        return _read_csv(path, wanted)
+    raise InputError("unknown format", path=path, expected="a .parquet or .csv file")
+
+
+COUNTS = ("impressions", "clicks")
+
+
+def _read_parquet(path: Path, wanted: list[str]) -> pd.DataFrame:
+    with opened(path) as file:
+        schema = file.schema_arrow
+        check_columns(wanted, schema.names, path)
+        wanted = [name for name in schema.names if name in {*wanted, *COUNTS}]
+        check_types(schema, dict.fromkeys(wanted), path)
+        for name in wanted:
+            if pa.types.is_nested(kind := schema.field(name).type):
+                raise InputError(f"has type {str(kind)[:40]}", path=path, field=name)
+        return file.read(wanted).to_pandas(ignore_metadata=True)
+
+
+def _read_csv(path: Path, wanted: list[str]) -> pd.DataFrame:
+    try:
+        names = pd.read_csv(path, nrows=0).columns
+        check_columns(wanted, names, path)
+        return pd.read_csv(path, usecols=[name for name in names if name in {*wanted, *COUNTS}])
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", path=path) from error
 
 
 def describe(report: Report) -> Iterator[str]:

@@ -19,6 +19,7 @@ from twotowers.artefacts import atomic
 from twotowers.clicks import Counts
 from twotowers.errors import InputError
 from twotowers.rankings import mask
+from twotowers.tables import check_no_nulls, check_types, opened
 
 SCHEMA = pa.schema(
     [
@@ -132,18 +133,11 @@ def read_logs(
         that holds them.
 
     Raises:
-        InputError: a lane is missing, a row names a pair or position that is not there, or
-            its numbers cannot be counts.
+        InputError: the file cannot be read or has other columns, a lane is missing, a row
+            names a pair or position that is not there, or its numbers cannot be counts.
     """
-    with pq.ParquetFile(path) as file:
-        for column in SCHEMA.names:
-            if column not in file.schema_arrow.names:
-                raise InputError(
-                    "the column is missing",
-                    path=path,
-                    field=column,
-                    expected=", ".join(SCHEMA.names),
-                )
+    with opened(path) as file:
+        check_types(file.schema_arrow, dict(zip(SCHEMA.names, SCHEMA.types, strict=True)), path)
         groups = {_lane(file, group, path): group for group in range(file.num_row_groups)}
         if len(groups) < file.num_row_groups:
             raise InputError("a lane is spread over several row groups", path=path)
@@ -156,12 +150,12 @@ def read_logs(
                     expected=f"one of {sorted(groups)}",
                 )
             chosen.append(groups[split, *lane])
-        highest = max(_statistics(file, group, "impressions").max for group in chosen)
+        highest = max(_range(file, group, "impressions", path)[1] for group in chosen)
         shape = (len(lanes), len(pairs.lengths), length, length)
         impressions, clicks = (np.zeros(shape, np.min_scalar_type(highest)) for _ in range(2))
         lookup = _Lookup(pairs, length, path)
         for number, group in enumerate(chosen):
-            table = file.read_row_group(group, SCHEMA.names[3:])
+            table = check_no_nulls(file.read_row_group(group, SCHEMA.names[3:]), path)
             cell = lookup.cells(*(table[name].to_numpy() for name in SCHEMA.names[3:6]))
             shown, clicked = table["impressions"].to_numpy(), table["clicks"].to_numpy()
             _check_counts(shown, clicked, path)
@@ -182,19 +176,26 @@ def _check_counts(impressions: np.ndarray, clicks: np.ndarray, path: str | Path)
         raise InputError("more clicks than impressions", path=path, field="clicks")
 
 
-def _statistics(file: pq.ParquetFile, group: int, column: str):
-    return file.metadata.row_group(group).column(file.schema_arrow.names.index(column)).statistics
+def _range(file: pq.ParquetFile, group: int, column: str, path: str | Path) -> tuple:
+    """Lowest and highest value of a column in a row group, as its writer noted them."""
+    column_number = file.schema_arrow.names.index(column)
+    statistics = file.metadata.row_group(group).column(column_number).statistics
+    if statistics is None or not statistics.has_min_max:
+        raise InputError(
+            f"row group {group} does not tell its lowest and highest", path=path, field=column
+        )
+    return statistics.min, statistics.max
 
 
 def _lane(file: pq.ParquetFile, group: int, path: str | Path) -> tuple[str, float, float]:
-    statistics = [_statistics(file, group, name) for name in SCHEMA.names[:3]]
-    if any(each is None or each.min != each.max for each in statistics):
+    ranges = [_range(file, group, name, path) for name in SCHEMA.names[:3]]
+    if any(low != high for low, high in ranges):
         raise InputError(
             f"row group {group} holds more than one lane",
             path=path,
             expected="one row group per split, strength and temperature",
         )
-    return tuple(each.max for each in statistics)
+    return tuple(high for _, high in ranges)
 
 
 class _Lookup:

@@ -6,12 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_range
 from twotowers.logs import Pairs
+from twotowers.tables import read_table
 
 NOISE_HIGH = 4.0
+TYPES = {
+    "split": pa.string(),
+    "query": pa.int64(),
+    "document": pa.int32(),
+    "relevance": pa.float32(),
+    "score": pa.float32(),
+}
 
 
 def policy_scores(scores: np.ndarray, strength: float, *, rng: np.random.Generator) -> np.ndarray:
@@ -76,9 +85,11 @@ def read_policy(path: str | Path, split: str) -> Policy:
     """Read one split of a policy file.
 
     Raises:
-        InputError: the file lacks the split.
+        InputError: the file cannot be read, lacks the split, or a column is missing, of another
+            type or has missing values.
     """
-    table = pq.read_table(path, filters=[("split", "=", split)])
+    table = read_table(path, TYPES)
+    table = table.filter(pc.equal(table["split"], split))
     if not len(table):
         raise InputError(f"has no rows of split {split!r}", path=path, field="split")
     query = table["query"].to_numpy()

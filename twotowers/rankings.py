@@ -16,8 +16,14 @@ import pyarrow.parquet as pq
 
 from twotowers.artefacts import atomic
 from twotowers.errors import InputError
+from twotowers.tables import read_table
 
-COLUMNS = ("query", "document", "label", "features")
+TYPES = {
+    "query": pa.int64(),
+    "document": pa.int32(),
+    "label": pa.float32(),
+    "features": None,  # a list as long as the data set is wide
+}
 
 
 @dataclass(frozen=True)
@@ -116,26 +122,24 @@ def read_rankings(path: str | Path) -> Rankings:
     """Read what `write_rankings` wrote.
 
     Raises:
-        InputError: a column is missing or has another type.
+        InputError: the file cannot be read, a column is missing, of another type or has missing
+            values, or rows of a query are apart.
     """
-    table = pq.read_table(path)
-    for column in COLUMNS:
-        if column not in table.column_names:
-            raise InputError(
-                "the column is missing", path=path, field=column, expected=", ".join(COLUMNS)
-            )
+    table = read_table(path, TYPES)
     features = table["features"].combine_chunks()
-    if not pa.types.is_fixed_size_list(features.type):
+    if features.type != pa.list_(pa.float32(), getattr(features.type, "list_size", -1)):
         raise InputError(
             f"has type {features.type}",
             path=path,
             field="features",
             expected="a fixed-size list of float32",
         )
-    values = features.flatten().to_numpy(zero_copy_only=False)
-    return Rankings(
-        query=table["query"].to_numpy(),
-        document=table["document"].to_numpy(),
-        label=table["label"].to_numpy(),
-        features=values.reshape(-1, features.type.list_size),
-    )
+    values = features.flatten()
+    if values.null_count:
+        raise InputError(f"{values.null_count} are missing", path=path, field="features")
+    query, document, label = (table[name].to_numpy() for name in list(TYPES)[:3])
+    shape = (len(table), features.type.list_size)
+    try:
+        return Rankings(query, document, label, values.to_numpy().reshape(shape))
+    except InputError as error:
+        raise InputError(str(error), path=path) from None

@@ -15,8 +15,22 @@ import pyarrow.parquet as pq
 
 from twotowers.artefacts import atomic
 from twotowers.errors import InputError
+from twotowers.tables import check_types, opened
 
 REQUIRED = ["paper", "setting", "method", "seed", "metric", "position", "value"]
+NUMBERS = {
+    "seed": pa.types.is_integer,
+    "position": pa.types.is_integer,
+    "value": pa.types.is_float64,
+}
+LANE_TYPES = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_null,
+)
 
 
 def write_results(
@@ -44,7 +58,23 @@ def write_results(
 
 
 def read_results(paths: Iterable[str | Path]) -> pd.DataFrame:
-    """The results of several jobs, one below the other; lanes that a job lacks are NA."""
-    tables = [pq.read_table(path) for path in paths]
-    table = pa.concat_tables(tables, promote_options="permissive")
-    return table.to_pandas().astype({"position": "Int64"})
+    """The results of several jobs, one below the other; lanes that a job lacks are NA.
+
+    Raises:
+        InputError: a file cannot be read, a column is missing, or one has a type that results
+            do not have.
+    """
+    table = pa.concat_tables(map(_read, paths), promote_options="permissive")
+    return table.to_pandas(ignore_metadata=True).astype({"position": "Int64"})
+
+
+def _read(path: str | Path) -> pa.Table:
+    with opened(path) as file:
+        schema = file.schema_arrow
+        check_types(schema, dict.fromkeys([*REQUIRED, *schema.names]), path)
+        for field in schema:
+            number = field.name in NUMBERS
+            allowed = (NUMBERS[field.name],) if number else LANE_TYPES
+            if not any(is_a(field.type) for is_a in allowed):
+                raise InputError(f"has type {str(field.type)[:40]}", path=path, field=field.name)
+        return file.read()

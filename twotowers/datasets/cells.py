@@ -55,9 +55,11 @@ def count_cells(
     dictionaries = {}
     for name, column in (vertical or {}).items():
         used, code = np.unique(column.code, return_inverse=True)
-        names = np.asarray([column.names[number] for number in used], dtype=np.str_)
-        order = np.argsort(names)
-        dictionaries[name] = pa.array(names[order].tolist(), pa.string())
+        # Not as NumPy's strings, which all take as much room as the longest.
+        order = np.array(
+            sorted(range(len(used)), key=lambda number: column.names[used[number]]), int
+        )
+        dictionaries[name] = pa.array([column.names[used[at]] for at in order], pa.string())
         columns[name] = pa.array(np.argsort(order)[code], pa.int32())
     keys = list(columns)
     columns |= {"impressions": pa.array(impressions, pa.int64())}

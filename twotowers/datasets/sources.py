@@ -9,10 +9,9 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
 from twotowers import LOG, SPLITS
 from twotowers.errors import InputError, check_range, nearest
+from twotowers.experiments import read_yaml
 
 TABLE = Path(__file__).with_name("sources.yaml")
 
@@ -101,10 +100,15 @@ def load_sources() -> dict[str, Source]:
     """
     names = [field.name for field in fields(Source)]
     sources = {}
-    for name, entry in yaml.safe_load(TABLE.read_text(encoding="utf-8")).items():
-        entry = {"name": name, "format": "letor", "width": None, "label_max": None, **entry}
-        _check_keys(entry, names, f"data source {name!r}", path=TABLE)
-        sources[name] = Source(**entry)
+    optional = {"format": "letor", "width": None, "label_max": None}
+    for name, entry in read_yaml(TABLE).items():
+        try:
+            if isinstance(entry, dict):
+                entry = {"name": name, **optional, **entry}
+            _check_keys(entry, names, f"data source {name!r}")
+            sources[name] = Source(**entry)
+        except InputError as error:
+            raise InputError(str(error), path=TABLE) from error
     return sources
 
 
@@ -160,18 +164,18 @@ def resolve(declared: str | Mapping[str, Any]) -> Source:
     return source(declared) if isinstance(declared, str) else source_from_config(declared)
 
 
-def _check_keys(mapping: Any, keys, where: str, path: Path | None = None) -> None:
+def _check_keys(mapping: Any, keys, where: str) -> None:
     """Raise InputError unless `mapping` is a mapping with exactly these keys."""
     wanted = ", ".join(keys)
     if not isinstance(mapping, Mapping):
-        raise InputError(f"{mapping!r} is not a mapping", field=where, path=path, expected=wanted)
+        raise InputError(f"{mapping!r} is not a mapping", field=where, expected=wanted)
     for key in mapping:
         if key not in keys:
             hint = nearest(str(key), keys)
-            raise InputError(f"{key!r} is unknown", field=where, path=path, expected=hint)
+            raise InputError(f"{key!r} is unknown", field=where, expected=hint)
     for key in keys:
         if key not in mapping:
-            raise InputError(f"{key!r} is missing", field=where, path=path, expected=wanted)
+            raise InputError(f"{key!r} is missing", field=where, expected=wanted)
 
 
 def _check_path(path: Any, where: str) -> None:

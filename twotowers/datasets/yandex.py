@@ -9,6 +9,7 @@ order of position, then those clicked in order of time.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -61,10 +62,11 @@ def read_yandex(path: str | Path) -> pa.Table:
         lengths.append(len(page))
         documents += page
         clicked += [document in chosen for document in page]
-        strays = sum(document not in page for document in listed)
+        shown = set(page)
+        strays = sum(document not in shown for document in listed)
         clicks += len(listed)
         off_page += strays
-        repeated += len(listed) - strays - len(chosen.intersection(page))
+        repeated += len(listed) - strays - len(chosen & shown)
     ends = np.cumsum(lengths)
     position = np.arange(1, ends[-1] + 1) - np.repeat(ends - lengths, lengths)
     return count_cells(
@@ -100,7 +102,7 @@ def _page(record: str, number: int, path: Path) -> tuple[int, list[int], list[in
         )
     documents = [int(document) for document in page.split(",")]
     if len(set(documents)) < len(documents):
-        twice = next(document for document in documents if documents.count(document) > 1)
+        twice = next(document for document, times in Counter(documents).items() if times > 1)
         # A click names a document: at which of the two positions it was would be a guess.
         raise InputError(
             f"record {number}: {twice} is listed twice",

@@ -1,0 +1,102 @@
+"""Draws inputs and tries them; a fault is whatever a reader does but accept or refuse."""
+
+from __future__ import annotations
+
+import re
+import resource
+import signal
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from tests.fuzz.targets import TARGETS
+
+BATCH = 64
+MOST_SECONDS = 5
+MOST_MEMORY = 3 << 30
+
+
+def drawn(name: str, seed: int, number: int) -> bytes:
+    """The input of that number."""
+    return TARGETS[name].draw(Random(f"{name} {seed} {number}"))
+
+
+def fuzz(
+    name: str,
+    seed: int,
+    start: int,
+    stop: int,
+    report: Callable[[tuple[int, Counter, list[tuple[str, int]]]], object],
+) -> None:
+    """Try inputs start ... stop - 1, within MOST_MEMORY and MOST_SECONDS an input.
+
+    Args:
+        name: of the target.
+        seed: of the inputs.
+        start: the first input's number.
+        stop: one more than the last input's.
+        report: called after each batch with the number reached, counts of accepted and refused
+            inputs and of files, and (kind of fault, number of its input) of each fault.
+    """
+    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MOST_MEMORY,) * 2)
+    signal.signal(signal.SIGALRM, _too_slow)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        for first in range(start, stop, BATCH):
+            numbers = range(first, min(first + BATCH, stop))
+            report((numbers.stop, *try_batch(name, seed, numbers, Path(folder))))
+
+
+def try_batch(name: str, seed: int, numbers: range, folder: Path):
+    """Counts and faults of the inputs of those numbers."""
+    target = TARGETS[name]
+    inputs = [drawn(name, seed, number) for number in numbers]
+    files = target.join(inputs)
+    counts, faults = Counter(files=len(files)), []
+    try:
+        for text in files:
+            accepted = _accepts(target, text, folder)
+            counts["accepted" if accepted else "refused"] += 1
+    except Exception:
+        # Once more, one by one, to know which inputs those are.
+        counts = Counter(files=len(inputs))
+        for number, text in zip(numbers, inputs, strict=True):
+            try:
+                accepted = _accepts(target, text, folder)
+                counts["accepted" if accepted else "refused"] += 1
+            except Exception as error:
+                faults.append((_kind(error), number))
+        return counts, faults or [("only when joined with others", numbers.start)]
+    # Files that hold several inputs are accepted ones.
+    counts["accepted"] = len(inputs) - counts["refused"]
+    return counts, faults
+
+
+def _accepts(target, text: bytes, folder: Path) -> bool:
+    signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
+    try:
+        return target.accepts(text, folder)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _too_slow(*_):
+    raise TimeoutError(f"more than {MOST_SECONDS} s")
+
+
+def _kind(error: Exception) -> str:
+    """Faults of one kind have their exception and place in common."""
+    places = traceback.extract_tb(error.__traceback__)
+    ours = [place for place in places if "twotowers" in Path(place.filename).parts] or places
+    where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}"
+    if isinstance(error, AssertionError):
+        where += ": " + re.sub(r"\d+|'[^']*'|/\S+", "…", str(error).strip().split("\n")[0])[:80]
+    return f"{type(error).__name__} at {where}"
+
+
+def _address_space() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -1,0 +1,197 @@
+"""Parquet files near valid ones: other types, nulls, names and values, then damaged bytes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.fuzz.mutations import mutate
+from twotowers.logs import SCHEMA, Pairs
+
+PAIRS = Pairs(np.array([7, 7, 3]), np.array([4, 0, 0], np.int32), np.array([0, 2, 3]))
+
+KEYS = {"query": pa.array([7, 7, 3], pa.int64()), "document": pa.array([4, 0, 0], pa.int32())}
+RANKINGS = pa.table(
+    {
+        **KEYS,
+        "label": pa.array([2, 0, 1], pa.float32()),
+        "features": pa.array([[1, 2], [3, 4], [5, 6]], pa.list_(pa.float32(), 2)),
+    }
+)
+POLICY = pa.table(
+    {
+        "split": ["train", "train", "test"],
+        **KEYS,
+        "relevance": pa.array([4, 0, 1], pa.float32()),
+        "score": pa.array([0.5, 0.25, 0], pa.float32()),
+        "rank": pa.array([1, 2, 1], pa.int32()),
+    }
+)
+COUNTS = pa.table(
+    {
+        "split": ["train"] * 3,
+        "strength": [1.0] * 3,
+        "temperature": [0.0] * 3,
+        **KEYS,
+        "position": pa.array([1, 2, 1], pa.int32()),
+        "impressions": [5, 5, 9],
+        "clicks": [0, 2, 1],
+    },
+    schema=SCHEMA,
+)
+RESULTS = pa.table(
+    {
+        "paper": ["p"] * 3,
+        "setting": ["s"] * 3,
+        "method": ["m", "m", "n"],
+        "seed": [1, 1, 1],
+        "strength": [0.5, None, 1.0],
+        "metric": ["ndcg", "bias", "bias"],
+        "position": [None, 1, 2],
+        "value": [0.1, 0.2, None],
+    }
+)
+LOG = pa.table(
+    {
+        "query": [1, 1, 1, 2],
+        "document": [5, 5, 6, 5],
+        "position": pa.array([1, 2, 3, 3], pa.int32()),
+        "v1": pa.array(["a", "b", "a", "a"]).dictionary_encode(),
+        "impressions": [10, 7, 4, 1],
+        "clicks": [3, 0, 4, 1],
+    }
+)
+
+TYPES = (
+    *(pa.bool_(), pa.int8(), pa.uint64(), pa.int64(), pa.float16(), pa.float32(), pa.float64()),
+    *(pa.string(), pa.large_string(), pa.binary(), pa.decimal128(12, 3), pa.date32(), pa.null()),
+    *(pa.timestamp("ns", "Europe/Paris"), pa.duration("s"), pa.list_(pa.int64()), pa.time64("ns")),
+    *(pa.list_(pa.float32(), 0), pa.struct({"a": pa.int8()}), pa.map_(pa.string(), pa.int8())),
+    pa.dictionary(pa.int32(), pa.string()),
+)
+VALUES = (
+    None,
+    0,
+    1,
+    -1,
+    2**31,
+    2**63 - 1,
+    -(2**63),
+    1e300,
+    float("nan"),
+    float("inf"),
+    "",
+    "train",
+)
+
+
+def drawn_from(table: pa.Table) -> Callable[[Random], bytes]:
+    """Draw files near the one that holds the table."""
+    seeds = [written(table, {}), written(table, {"compression": "none", "use_dictionary": False})]
+
+    def draw(rng: Random) -> bytes:
+        seed = rng.choice(seeds)
+        if rng.random() < 0.4:
+            seed = written(changed(table, rng), options(rng))
+            if rng.random() < 0.7:
+                return seed
+        return mutate(seed, seeds, [b"PAR1", b"pandas", b"ARROW:schema", *map(bytes, WORDS)], rng)
+
+    return draw
+
+
+WORDS = ([0] * 8, [255] * 8, [21, 4], [0x15, 0xFE, 0xFF, 0xFF, 0x0F], [127] * 4)
+
+
+def options(rng: Random) -> dict:
+    """Ways to write a table that a stranger may choose."""
+    choices = {
+        "compression": ["none", "zstd", "gzip"],
+        "use_dictionary": [True, False],
+        "write_statistics": [True, False],
+        "row_group_size": [1, 2, 1000],
+        "data_page_version": ["1.0", "2.0"],
+        "store_schema": [True, False],
+    }
+    return {name: rng.choice(values) for name, values in choices.items()}
+
+
+def written(table: pa.Table, how: dict) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, **how)
+    return buffer.getvalue()
+
+
+def changed(table: pa.Table, rng: Random) -> pa.Table:
+    """A table with up to three columns dropped, doubled, renamed, retyped or of other values."""
+    for _ in range(rng.randint(0, 3)):
+        if table.num_columns == 0:
+            break
+        table = rng.choice(CHANGES)(table, rng.randrange(table.num_columns), rng)
+    return table
+
+
+def _drop(table, at, rng):
+    return table.remove_column(at)
+
+
+def _double(table, at, rng):
+    return table.append_column(table.field(at), table.column(at))
+
+
+def _rename(table, at, rng):
+    name = rng.choice(["", "x" * 300, "a.b", "é\n", rng.choice(table.column_names)])
+    return table.set_column(at, name, table.column(at))
+
+
+def _retype(table, at, rng):
+    kind = rng.choice(TYPES)
+    try:
+        column = table.column(at).cast(kind)
+    except (pa.ArrowException, TypeError, ValueError):
+        column = pa.nulls(len(table), kind)
+    return table.set_column(at, table.column_names[at], column)
+
+
+def _revalue(table, at, rng):
+    values = table.column(at).to_pylist()
+    for row in range(len(values)):
+        if rng.random() < 0.5:
+            values[row] = rng.choice([*VALUES, *values])
+    try:
+        column = pa.array(values, table.field(at).type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        column = pa.nulls(len(table), table.field(at).type)
+    return table.set_column(at, table.column_names[at], column)
+
+
+def _reorder(table, at, rng):
+    return table.take(pa.array(rng.choices(range(len(table)), k=len(table)), pa.int64()))
+
+
+def _empty(table, at, rng):
+    return table.slice(0, 0)
+
+
+def _describe(table, at, rng):
+    word = rng.choice([b"", b"{}", b"[1]", b'{"columns": 3}', b'{"index_columns": ["x"]}', b"\xff"])
+    return table.replace_schema_metadata({b"pandas": word})
+
+
+CHANGES = (
+    _drop,
+    _double,
+    _rename,
+    _retype,
+    _retype,
+    _revalue,
+    _revalue,
+    _reorder,
+    _empty,
+    _describe,
+)

@@ -1,0 +1,77 @@
+"""Parquet tables, read with a check: whole, the columns wanted, their types, nothing missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twotowers.errors import InputError
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[pq.ParquetFile]:
+    """The parquet file, for reading; what Arrow finds wrong with it meanwhile is bad input.
+
+    Raises:
+        InputError: there is no such file, or it is damaged, cut or of another format.
+    """
+    try:
+        # As a file, since Arrow takes a path for more than that: `key=value` in it for a column.
+        with open(path, "rb") as raw, pq.ParquetFile(raw) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"the file is damaged ({str(error)[:200]})",
+            path=path,
+            expected="a whole parquet file; if the pipeline made it, delete it and rerun",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError("holds text that is not UTF-8", path=path) from error
+
+
+def check_types(
+    found: pa.Schema, types: Mapping[str, pa.DataType | None], path: str | Path
+) -> None:
+    """Raise InputError unless each column is there once and has its type (None allows any)."""
+    for name in types:
+        times = found.names.count(name)
+        if times != 1:
+            raise InputError(
+                f"there are {times} columns of that name" if times else "the column is missing",
+                path=path,
+                field=name,
+                expected=", ".join(types),
+            )
+    for name, wanted in types.items():
+        if wanted is not None and (kind := found.field(name).type) != wanted:
+            raise InputError(
+                f"has type {str(kind)[:40]}", path=path, field=name, expected=str(wanted)
+            )
+
+
+def check_no_nulls(table: pa.Table, path: str | Path) -> pa.Table:
+    """The table, if no column has a missing value.
+
+    Raises:
+        InputError: naming the column.
+    """
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.null_count:
+            raise InputError(f"missing in {column.null_count} rows", path=path, field=name)
+    return table
+
+
+def read_table(path: str | Path, types: Mapping[str, pa.DataType | None]) -> pa.Table:
+    """The columns of `types`.
+
+    Raises:
+        InputError: the file cannot be read, or a column is missing, there twice, of another
+            type (None allows any), or has a missing value.
+    """
+    with opened(path) as file:
+        check_types(file.schema_arrow, types, path)
+        return check_no_nulls(file.read(list(types)), path)
