@@ -14,6 +14,9 @@ from twotowers.identifiability import factor_components
 from twotowers.intervention import Intervention, node_intervention
 from twotowers.merging import Merging, node_merging
 
+MOST_COUNTED = 1e15
+"""More would not add up exactly."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -126,8 +129,13 @@ def check_log(
 
 def _check_counts(table: pd.DataFrame, counts: list[str], path) -> None:
     for name in counts:
-        if not _numeric(table[name]) or not (table[name] >= 0).all():
-            raise InputError("not all are counts", field=name, path=path, expected="numbers >= 0")
+        if not _numeric(table[name]) or not table[name].between(0, MOST_COUNTED).all():
+            raise InputError(
+                "not all are counts",
+                field=name,
+                path=path,
+                expected=f"numbers in [0, {MOST_COUNTED:.0e}]",
+            )
     if len(counts) == 2:
         above = np.flatnonzero(table["clicks"] > table["impressions"])
         if len(above):
@@ -164,6 +172,8 @@ def _bias_features(table, factor, names, path) -> np.ndarray:
         if not _numeric(table[name]):
             raise InputError("not numeric", field=name, path=path, expected="numbers")
         values = table[name].to_numpy(float)
+        if not np.isfinite(values).all():
+            raise InputError("not all are finite", field=name, path=path, expected="numbers")
         points[factor, dimension] = values
         if not np.array_equal(points[factor, dimension], values):
             raise InputError(

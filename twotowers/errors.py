@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from pathlib import Path
 
+LONGEST = 2_000
+"""Characters of each part of a message."""
+
 
 class InputError(ValueError):
     """Bad input from outside the program: a file, a configuration, an argument.
@@ -30,9 +33,14 @@ class InputError(ValueError):
     ):
         self.path, self.line, self.field, self.expected = path, line, field, expected
         where = ":".join(str(part) for part in (path, line) if part is not None)
-        parts = [where, field, message]
+        parts = [where, *map(_shortened, (field, message))]
         text = ": ".join(part for part in parts if part)
-        super().__init__(f"{text} (expected {expected})" if expected else text)
+        super().__init__(f"{text} (expected {_shortened(expected)})" if expected else text)
+
+
+def _shortened(text: str | None) -> str | None:
+    """A value found may be of any length; a message may not."""
+    return text if text is None or len(text) <= LONGEST else text[:LONGEST] + "..."
 
 
 def check_range(

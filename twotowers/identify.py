@@ -51,9 +51,10 @@ def _read_parquet(path: Path, wanted: list[str]) -> pd.DataFrame:
         wanted = [name for name in schema.names if name in {*wanted, *COUNTS}]
         check_types(schema, dict.fromkeys(wanted), path)
         for name in wanted:
-            if pa.types.is_nested(kind := schema.field(name).type):
+            kind = schema.field(name).type
+            if pa.types.is_nested(kind) or pa.types.is_float16(kind):
                 raise InputError(f"has type {str(kind)[:40]}", path=path, field=name)
-        return file.read(wanted).to_pandas(ignore_metadata=True)
+        return file.read(wanted).replace_schema_metadata().to_pandas()
 
 
 def _read_csv(path: Path, wanted: list[str]) -> pd.DataFrame:

@@ -127,7 +127,8 @@ def read_rankings(path: str | Path) -> Rankings:
     """
     table = read_table(path, TYPES)
     features = table["features"].combine_chunks()
-    if features.type != pa.list_(pa.float32(), getattr(features.type, "list_size", -1)):
+    kind = features.type
+    if not (pa.types.is_fixed_size_list(kind) and pa.types.is_float32(kind.value_type)):
         raise InputError(
             f"has type {features.type}",
             path=path,

@@ -65,7 +65,7 @@ def read_results(paths: Iterable[str | Path]) -> pd.DataFrame:
             do not have.
     """
     table = pa.concat_tables(map(_read, paths), promote_options="permissive")
-    return table.to_pandas(ignore_metadata=True).astype({"position": "Int64"})
+    return table.replace_schema_metadata().to_pandas().astype({"position": "Int64"})
 
 
 def _read(path: str | Path) -> pa.Table:
@@ -77,4 +77,7 @@ def _read(path: str | Path) -> pa.Table:
             allowed = (NUMBERS[field.name],) if number else LANE_TYPES
             if not any(is_a(field.type) for is_a in allowed):
                 raise InputError(f"has type {str(field.type)[:40]}", path=path, field=field.name)
-        return file.read()
+        table = file.read()
+        # By way of floating point, where some are NA.
+        position = table["position"].cast(pa.int32())
+        return table.set_column(schema.names.index("position"), "position", position)

@@ -62,13 +62,8 @@ class Target:
             message = str(error)
             assert str(path) in message, f"does not name its file: {message}"
             assert re.search(self.locates, message), f"does not say where: {message}"
-            assert len(message) < MOST_WORDS + 2 * len(str(path)), f"is {len(message)} long"
             return False
         return True
-
-
-MOST_WORDS = 2_000
-"""Characters of an error's message beside paths."""
 
 
 def from_corpus(kind: str, *words: str) -> Callable[[Random], bytes]:
@@ -135,16 +130,11 @@ def check_click_log(log: pa.Table) -> None:
     assert clicks.sum() == counts["clicks"] - left_out
 
 
-def check_csv(path: Path) -> None:
-    check_identify(path, ["query", "document"], ["position"])
-
-
-def check_identify(path: Path, feature: list[str], bias: list[str]) -> None:
+def check_identify(path: Path) -> None:
+    feature, bias = ["query", "document"], ["position"]
     log = read_log(path, [*feature, *bias])
     report = check_log(log, feature=feature, bias=bias, path=path)
-    assert report.sizes.sum() == len(report.factors) <= report.rows == len(log) or (
-        "impressions" in log
-    )
+    assert report.sizes.sum() == len(report.factors) <= report.rows <= len(log)
     assert len(list(describe(report))) >= 3
 
 
@@ -232,17 +222,11 @@ def check_counts(path: Path) -> None:
 
 
 def check_results(path: Path) -> None:
-    results = read_results([path, path])
+    results = read_results([path])
     assert not set(REQUIRED) - set(results)
     assert str(results["position"].dtype) == "Int64"
     assert results["value"].dtype == np.float64
 
-
-def check_log_parquet(path: Path) -> None:
-    check_identify(path, ["query", "document"], ["position"])
-
-
-LINE = r"input:\d+: |holds no|no such|column|row|log is empty|missing in|differs|numeric|cannot be"
 
 TARGETS = {
     "letor": Target(
@@ -305,7 +289,7 @@ TARGETS = {
             *("query", "document", "position", "impressions", "clicks", ",", "\n", ",,", '"', ";"),
             *("1,5,1,10,3,a\n", "1.5", "inf", "NaN", "1e400", "True", "-1", "3,", "a,b,c\n", "#"),
         ),
-        check_csv,
+        check_identify,
         name="input.csv",
     ),
     "config": Target(from_corpus("config", *YAML_WORDS), check_read_config),
@@ -320,5 +304,5 @@ TARGETS = {
     "policy": Target(tables.drawn_from(tables.POLICY), check_policy),
     "counts": Target(tables.drawn_from(tables.COUNTS), check_counts),
     "results": Target(tables.drawn_from(tables.RESULTS), check_results),
-    "log": Target(tables.drawn_from(tables.LOG), check_log_parquet, name="input.parquet"),
+    "log": Target(tables.drawn_from(tables.LOG), check_identify, name="input.parquet"),
 }

@@ -238,7 +238,7 @@ def test_files_that_cannot_be_read(tmp_path):
         read_log(tmp_path / "none.csv", ["position"])
     for name, message in (
         ("log.txt", "unknown format"),
-        ("log.parquet", "cannot be read"),
+        ("log.parquet", "the file is damaged"),
         ("log.csv", "cannot be read"),
     ):
         (tmp_path / name).write_text("")

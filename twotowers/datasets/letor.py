@@ -58,11 +58,21 @@ def read_letor(
         InputError: naming file, line and token, where a row has no label in
             [0, label_max], no whole-number `qid:`, an index outside 1..width or not
             above the one before it, or a value that is not a finite number; and where
-            the file does not exist, holds no row, or (with width None) no feature.
+            the file does not exist, holds no row, or (with width None) no feature, or its
+            table does not fit into memory.
     """
     path = Path(path)
     if not path.is_file():
         raise InputError("there is no such file", path=path, expected="a LETOR text file")
+    try:
+        return _read(path, width, label_max)
+    except MemoryError as error:
+        raise InputError(
+            f"does not fit into memory: {error}", path=path, expected="4 bytes a row and feature"
+        ) from error
+
+
+def _read(path: Path, width: int | None, label_max: float | None) -> Rankings:
     table = _Table(lines=_count_lines(path), width=width)
     with path.open("rb") as file:
         for line, text in _chunks(file, path):

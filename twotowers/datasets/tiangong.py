@@ -151,6 +151,10 @@ class _Pages:
     def feed(self, text: bytes, last: bool = False) -> None:
         try:
             self.parser.Parse(text, last)
+        except InputError:
+            raise
+        except (LookupError, ValueError) as error:
+            raise self._error(f"is of no use: {error}", "encoding", "UTF-8") from error
         except expat.ExpatError as error:
             raise InputError(
                 f"not well-formed: {expat.ErrorString(error.code)}",
@@ -192,6 +196,8 @@ class _Pages:
         elif element == RESULT:
             self.result = {RANK: self._rank(attributes.get(RANK))}
         elif element == PAGE:
+            if self.page:
+                raise self._error("starts within another one", PAGE, "one after the other")
             self.page = {"results": {}, "clicks": []}
         elif element == SESSION:
             self.seen["sessions"] += 1
