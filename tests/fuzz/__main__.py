@@ -83,9 +83,9 @@ def _run(options, start: int, tally: Counter, first: dict[str, int]) -> int:
         return reached
     worker.kill()
     worker.join()
-    # The batch in which it happened is searched for the input by `--only`.
+    fault = f"{fault} ({worker.exitcode}) within the batch from here"
     tally[fault] += 1
-    first.setdefault(f"{fault} ({worker.exitcode}) within the batch from here", reached)
+    first.setdefault(fault, reached)
     return reached + BATCH
 
 

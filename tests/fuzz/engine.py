@@ -43,16 +43,26 @@ def fuzz(
             inputs and of files, and (kind of fault, number of its input) of each fault.
     """
     resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MOST_MEMORY,) * 2)
-    signal.signal(signal.SIGALRM, _too_slow)
-    warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         for first in range(start, stop, BATCH):
             numbers = range(first, min(first + BATCH, stop))
             report((numbers.stop, *try_batch(name, seed, numbers, Path(folder))))
 
 
-def try_batch(name: str, seed: int, numbers: range, folder: Path):
-    """Counts and faults of the inputs of those numbers."""
+def try_batch(
+    name: str, seed: int, numbers: range, folder: Path
+) -> tuple[Counter, list[tuple[str, int]]]:
+    """Counts and faults of the inputs of those numbers, as `fuzz` reports them."""
+    before = signal.signal(signal.SIGALRM, _too_slow)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _try_batch(name, seed, numbers, folder)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def _try_batch(name: str, seed: int, numbers: range, folder: Path):
     target = TARGETS[name]
     inputs = [drawn(name, seed, number) for number in numbers]
     files = target.join(inputs)
@@ -84,7 +94,7 @@ def _accepts(target, text: bytes, folder: Path) -> bool:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _too_slow(*_):
+def _too_slow(*_: object) -> None:
     raise TimeoutError(f"more than {MOST_SECONDS} s")
 
 
