@@ -104,6 +104,9 @@ def test_a_second_fetch_downloads_nothing(server, tmp_path):
     assert locate(data, tmp_path)
 
 
+@pytest.mark.fault(
+    "download whose checksum is another", "refused with both checksums; nothing is kept"
+)
 def test_damaged_archive_gives_both_checksums_and_leaves_nothing(server, tmp_path):
     data = public(server, tar(FILES), checksum=sha(b"the real archive"))
     with pytest.raises(InputError) as caught:
@@ -115,6 +118,7 @@ def test_damaged_archive_gives_both_checksums_and_leaves_nothing(server, tmp_pat
     assert server.requests == 1 + RETRIES
 
 
+@pytest.mark.fault("connection dropped during a download", "tried again")
 def test_dropped_connection_is_tried_again(server, tmp_path):
     data = public(server, tar(FILES))
     server.drops = 2
@@ -123,6 +127,7 @@ def test_dropped_connection_is_tried_again(server, tmp_path):
     assert locate(data, tmp_path)
 
 
+@pytest.mark.fault("connection that always drops", "refused with the address; no partial file")
 def test_connection_that_always_drops_leaves_no_partial_file(server, tmp_path):
     data = public(server, tar(FILES))
     server.drops = 100
@@ -131,6 +136,7 @@ def test_connection_that_always_drops_leaves_no_partial_file(server, tmp_path):
     assert files_below(tmp_path) == []
 
 
+@pytest.mark.fault("partial archive of an earlier run", "downloaded anew")
 def test_partial_archive_of_an_earlier_run_is_replaced(server, tmp_path):
     data = public(server, tar(FILES))
     (tmp_path / "sample.tar.gz").write_bytes(server.content[:40])
@@ -138,6 +144,9 @@ def test_partial_archive_of_an_earlier_run_is_replaced(server, tmp_path):
     assert (tmp_path / "sample.tar.gz").read_bytes() == server.content
 
 
+@pytest.mark.fault(
+    "archive with paths that escape, or a symbolic link", "refused; nothing is unpacked"
+)
 @pytest.mark.parametrize(
     ("files", "links", "member"),
     [
@@ -156,6 +165,7 @@ def test_hostile_archive_is_not_unpacked(server, tmp_path, files, links, member)
     assert files_below(tmp_path) == ["folder/sample.tar.gz"]
 
 
+@pytest.mark.fault("web page in place of an archive", "refused")
 def test_archive_that_is_no_tar(server, tmp_path):
     with pytest.raises(InputError, match=r"sample\.tar\.gz: cannot be unpacked"):
         fetch(public(server, b"<html>not found</html>"), tmp_path)
@@ -206,6 +216,7 @@ def test_missing_split_is_named_with_its_folder(tmp_path):
         assert str(tmp_path) in str(caught.value)
 
 
+@pytest.mark.fault("data file changed after it was unpacked", "refused with both checksums")
 def test_wrong_file_gives_both_checksums(server, tmp_path):
     data = public(server, tar(FILES))
     fetch(data, tmp_path)

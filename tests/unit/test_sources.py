@@ -73,6 +73,7 @@ def test_declared_source():
     assert set(entry.files_sha256.values()) == {None}
 
 
+@pytest.mark.fault("declared data set with a path that escapes", "refused with the field")
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -183,6 +183,7 @@ def test_the_line_is_the_files(tmp_path):
     assert error.value.line == wrong
 
 
+@pytest.mark.fault("XML cut short, or none", "refused with the line")
 def test_xml_that_is_not_well_formed(tmp_path):
     text = sessions(page(1, [result(1, 5)]))
     for broken in (text[:-20], text.replace("<results>", "<results"), "no XML", "\0\1\2"):
@@ -196,6 +197,10 @@ def test_results_outside_of_a_page(tmp_path):
         read_tiangong(path)
 
 
+@pytest.mark.fault(
+    "XML with entities, or a document type from elsewhere",
+    "refused with the line; nothing is fetched",
+)
 @pytest.mark.parametrize(
     "declaration",
     [
