@@ -25,31 +25,9 @@ BLOCK = tarfile.BLOCKSIZE
 CHECKSUM = slice(148, 156)
 
 NAMES = (
-    *(
-        "../outside",
-        "/tmp/outside",
-        "a/../../outside",
-        "..",
-        ".",
-        "",
-        "/",
-        "./x",
-        "a//b",
-        "a/",
-        "~",
-    ),
-    *(
-        NAME,
-        FILES[0],
-        "sample",
-        "sample/train.txt/deeper",
-        "x" * 300,
-        "a\nb",
-        "a b'\"",
-        "é",
-        "\udcff",
-    ),
-    *("a\\..\\b", "C:/x", "-rf", "con", "a\0b", "/".join("d" * 60)),
+    *("../outside", "/tmp/outside", "a/../../outside", "..", ".", "", "/", "./x", "a//b", "a/"),
+    *("~", NAME, FILES[0], "sample", "sample/train.txt/deeper", "x" * 300, "a\nb", "a b'\"", "é"),
+    *("\udcff", "a\\..\\b", "C:/x", "-rf", "con", "a\0b", "/".join("d" * 60)),
 )
 TYPES = (
     *(tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.CHRTYPE),

@@ -75,18 +75,7 @@ TYPES = (
     pa.dictionary(pa.int32(), pa.string()),
 )
 VALUES = (
-    None,
-    0,
-    1,
-    -1,
-    2**31,
-    2**63 - 1,
-    -(2**63),
-    1e300,
-    float("nan"),
-    float("inf"),
-    "",
-    "train",
+    *(None, 0, 1, -1, 2**31, 2**63 - 1, -(2**63), 1e300, float("nan"), float("inf"), "", "train"),
 )
 
 
@@ -184,14 +173,5 @@ def _describe(table, at, rng):
 
 
 CHANGES = (
-    _drop,
-    _double,
-    _rename,
-    _retype,
-    _retype,
-    _revalue,
-    _revalue,
-    _reorder,
-    _empty,
-    _describe,
+    *(_drop, _double, _rename, _retype, _retype, _revalue, _revalue, _reorder, _empty, _describe),
 )
