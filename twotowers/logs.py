@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.artefacts import atomic
@@ -33,6 +34,9 @@ SCHEMA = pa.schema(
         ("clicks", pa.int64()),
     ]
 )
+
+
+LANE, CELLS = SCHEMA.names[:3], SCHEMA.names[3:]
 
 
 @dataclass(frozen=True)
@@ -150,13 +154,13 @@ def read_logs(
                     expected=f"one of {sorted(groups)}",
                 )
             chosen.append(groups[split, *lane])
-        highest = max(_range(file, group, "impressions", path)[1] for group in chosen)
+        highest = max(_highest(file, group, path) for group in chosen)
         shape = (len(lanes), len(pairs.lengths), length, length)
         impressions, clicks = (np.zeros(shape, np.min_scalar_type(highest)) for _ in range(2))
         lookup = _Lookup(pairs, length, path)
         for number, group in enumerate(chosen):
-            table = check_no_nulls(file.read_row_group(group, SCHEMA.names[3:]), path)
-            cell = lookup.cells(*(table[name].to_numpy() for name in SCHEMA.names[3:6]))
+            table = _rows(file, group, (split, *lanes[number]), path)
+            cell = lookup.cells(*(table[name].to_numpy() for name in CELLS[:3]))
             shown, clicked = table["impressions"].to_numpy(), table["clicks"].to_numpy()
             _check_counts(shown, clicked, path)
             impressions[number].reshape(-1)[cell] = shown
@@ -176,26 +180,34 @@ def _check_counts(impressions: np.ndarray, clicks: np.ndarray, path: str | Path)
         raise InputError("more clicks than impressions", path=path, field="clicks")
 
 
-def _range(file: pq.ParquetFile, group: int, column: str, path: str | Path) -> tuple:
-    """Lowest and highest value of a column in a row group, as its writer noted them."""
-    column_number = file.schema_arrow.names.index(column)
-    statistics = file.metadata.row_group(group).column(column_number).statistics
-    if statistics is None or not statistics.has_min_max:
-        raise InputError(
-            f"row group {group} does not tell its lowest and highest", path=path, field=column
-        )
-    return statistics.min, statistics.max
-
-
 def _lane(file: pq.ParquetFile, group: int, path: str | Path) -> tuple[str, float, float]:
-    ranges = [_range(file, group, name, path) for name in SCHEMA.names[:3]]
-    if any(low != high for low, high in ranges):
-        raise InputError(
-            f"row group {group} holds more than one lane",
-            path=path,
-            expected="one row group per split, strength and temperature",
-        )
-    return tuple(high for _, high in ranges)
+    """The lane that a row group's first row belongs to."""
+    # Not from the file's statistics: Arrow ends the process where those are damaged.
+    row = next(file.iter_batches(batch_size=1, row_groups=[group], columns=LANE), None)
+    lane = tuple(column[0].as_py() for column in row.columns) if row else (None,)
+    if None in lane:
+        raise InputError(f"row group {group} holds no lane", path=path)
+    return lane
+
+
+def _highest(file: pq.ParquetFile, group: int, path: str | Path) -> int:
+    """The largest number of impressions in a row group."""
+    table = check_no_nulls(file.read_row_group(group, ["impressions"]), path)
+    return pc.max(table["impressions"]).as_py()
+
+
+def _rows(file: pq.ParquetFile, group: int, lane: tuple, path: str | Path) -> pa.Table:
+    """The cells of a row group, all of which must be of the lane."""
+    table = check_no_nulls(file.read_row_group(group, SCHEMA.names), path)
+    for name, value in zip(LANE, lane, strict=True):
+        if not pc.all(pc.equal(table[name], value)).as_py():
+            raise InputError(
+                f"row group {group} holds more than one lane",
+                path=path,
+                field=name,
+                expected="one row group per split, strength and temperature",
+            )
+    return table.select(CELLS)
 
 
 class _Lookup:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.fuzz import archives, tables
+from tests.fuzz.targets import CORPUS
 from twotowers.datasets import download, letor
 from twotowers.datasets.download import fetch, manifest, obtain
 from twotowers.datasets.letor import read_letor
@@ -276,6 +277,13 @@ def test_parquet_cut_short(tmp_path, name):
     for length in (0, 3, 8, len(whole) // 2, len(whole) - 1):
         message = "the file is damaged .*delete it and rerun"
         refused(read, tmp_path / "table.parquet", whole[:length], match=message)
+
+
+@pytest.mark.fault("parquet whose statistics make Arrow end the process", "refused as damaged")
+def test_damaged_statistics(tmp_path):
+    # Found by the fuzzer: with pyarrow 26.0.1 a look at them is the end of Python.
+    text = (CORPUS / "counts" / "statistics.parquet").read_bytes()
+    refused(READERS["counts"][1], tmp_path / "table.parquet", text, match="the file is damaged")
 
 
 @pytest.mark.fault("parquet that carries a pickle as its extension type", "nothing is unpickled")
