@@ -65,7 +65,7 @@ def read_results(paths: Iterable[str | Path]) -> pd.DataFrame:
             do not have.
     """
     table = pa.concat_tables(map(_read, paths), promote_options="permissive")
-    return table.replace_schema_metadata().to_pandas().astype({"position": "Int64"})
+    return table.to_pandas().astype({"position": "Int64"})
 
 
 def _read(path: str | Path) -> pa.Table:
@@ -80,4 +80,9 @@ def _read(path: str | Path) -> pa.Table:
         table = file.read()
         # By way of floating point, where some are NA.
         position = table["position"].cast(pa.int32())
-        return table.set_column(schema.names.index("position"), "position", position)
+        table = table.set_column(schema.names.index("position"), "position", position)
+    try:
+        table.to_pandas()
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InputError("its notes for pandas are damaged", path=path) from error
+    return table
