@@ -1,0 +1,60 @@
+"""Run the suite: `python -m benchmarks [PART ...] [--quick]`.
+
+Each part writes `benchmarks/results/<part>.json` row by row, then the pages are filled. Quick
+sizes show that the suite works; what they measure is printed and kept nowhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from benchmarks import fits, pages, pbm, road, roofline, scaling, simulator
+from benchmarks.measure import CACHE, machine
+from twotowers.artefacts import atomic
+
+PARTS = {
+    "roofline": roofline,
+    "fits": fits,
+    "pbm": pbm,
+    "simulator": simulator,
+    "scaling": scaling,
+    "road": road,
+}
+
+
+def measure(part: str, size: str, folder: Path) -> None:
+    """Run one part, and write its results after every row."""
+    result = {"machine": machine(), "rows": []}
+    for row in PARTS[part].run(**PARTS[part].SIZES[size]):
+        result["rows"].append(row)
+        with atomic(folder / f"{part}.json") as temporary:
+            temporary.write_text(json.dumps(result, indent=1))
+        shown = {key: value for key, value in row.items() if not isinstance(value, list)}
+        print(
+            part,
+            *(
+                f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
+                for key, value in shown.items()
+            ),
+            flush=True,
+        )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all")
+    parser.add_argument("--quick", action="store_true", help="small sizes, kept nowhere")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    folder = CACHE / "quick" if options.quick else pages.RESULTS
+    for part in options.parts or PARTS:
+        measure(part, "quick" if options.quick else "full", folder)
+    if not options.quick:
+        pages.write(pages.read())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""CLAX's position-based model, by its own trainer and collate function, with a clock.
+
+Runs in CLAX's environment, so it imports nothing of this project but `benchmarks.measure`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+
+import numpy as np
+import optax
+import torch
+from clax import PositionBasedModel, Trainer
+from clax.datasets.utils import SessionCollator
+from clax.parameters import DeepParameterConfig, LinearParameterConfig
+from flax import nnx
+from torch.utils.data import DataLoader, Dataset
+
+HIDDEN = 32
+
+
+class Sessions(Dataset):
+    """One session after the other, as CLAX's own data sets yield them."""
+
+    def __init__(self, file, split: str):
+        self.features, self.query, self.documents, self.clicks = (
+            file[f"{split}.{name}"] for name in ("features", "query", "documents", "clicks")
+        )
+        self.positions = np.arange(1, self.clicks.shape[1] + 1)
+        self.mask = np.ones(self.clicks.shape[1], bool)
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    def __getitem__(self, index: int) -> dict:
+        return {
+            "n": len(self.mask),
+            "query_doc_features": self.features[self.query[index], self.documents[index]],
+            "positions": self.positions,
+            "clicks": self.clicks[index],
+            "mask": self.mask,
+        }
+
+
+COLLATE = SessionCollator(
+    query_features={"n": np.int32},
+    doc_features={
+        "query_doc_features": np.float32,
+        "positions": np.int32,
+        "clicks": np.int32,
+        "mask": bool,
+    },
+)
+
+
+class Clock:
+    """Early stopping that also notes when each epoch ended, and at which loss.
+
+    The trainer copies what it is given, and asks it once an epoch.
+    """
+
+    def __init__(self, *, patience: int, min_delta: float):
+        self.patience, self.min_delta = patience, min_delta
+        self.best, self.bad, self.has_improved = np.inf, 0, False
+        self.seconds, self.nll = [], []
+        self.start = time.perf_counter()
+
+    def __deepcopy__(self, memo):
+        return self
+
+    @property
+    def should_stop(self) -> bool:
+        return self.bad >= self.patience
+
+    def update(self, loss) -> Clock:
+        self.seconds.append(time.perf_counter() - self.start)
+        self.nll.append(float(loss))
+        self.has_improved = loss < self.best - self.min_delta
+        self.best = min(self.best, float(loss)) if self.has_improved else self.best
+        self.bad = 0 if self.has_improved else self.bad + 1
+        return self
+
+
+def attraction(tower: str, width: int):
+    """The relevance tower of `twotowers.towers` in CLAX's terms, without its normalisation."""
+    shared = {"use_feature": "query_doc_features", "features": width, "input_norm": None}
+    if tower == "linear":
+        return LinearParameterConfig(**shared)
+    return DeepParameterConfig(**shared, hidden_units=HIDDEN, layers=2, norm=None)
+
+
+def fit_log(*, tower: str, log: str, epochs: int, training: dict, seed: int) -> dict:
+    """Fit the file of a log; what `benchmarks.replay.replay` returns, compilation in `seconds`."""
+    with np.load(log) as file:
+        train, validation = (Sessions(file, split) for split in ("train", "validation"))
+    torch.manual_seed(seed)
+    model = PositionBasedModel(
+        positions=train.clicks.shape[1],
+        attraction=attraction(tower, train.features.shape[-1]),
+        rngs=nnx.Rngs(seed),
+    )
+    loaders = [
+        DataLoader(data, batch_size=training["batch"], shuffle=shuffle, collate_fn=COLLATE)
+        for data, shuffle in ((train, True), (validation, False))
+    ]
+    clock = Clock(patience=training["patience"], min_delta=training["min_delta"])
+    optimizer = optax.adamw(training["learning_rate"], weight_decay=1e-4)
+    # Its progress table goes to stdout, which is the result's.
+    with contextlib.redirect_stdout(sys.stderr):
+        Trainer(optimizer, epochs=epochs, early_stopping=clock).train(model, *loaders)
+    first = {"positions": train.positions[None]}
+    bias = np.asarray(model.examination.log_prob(first)).ravel()
+    return {"compilation": 0.0, "seconds": clock.seconds, "nll": clock.nll, "bias": bias.tolist()}

@@ -1,0 +1,105 @@
+"""What bounds an epoch of a fit: the operations it needs, at the machine's own rates."""
+
+from __future__ import annotations
+
+from benchmarks.fits import counts_training
+from benchmarks.scaling import BASE
+
+HIDDEN = 32
+FLOAT = 4
+CELL_BYTES = 2
+"""Impressions and clicks of a cell, a byte each while no cell was shown more than 255 times."""
+
+
+def document_flops(tower: str, width: int, *, train: bool) -> float:
+    """Floating-point operations of one document: forward, and backward if training.
+
+    Backward, the first layer needs the gradient of its weights only, the others that of their
+    inputs as well.
+    """
+    first = 2 * width * (1 if tower == "linear" else HIDDEN)
+    rest = 0 if tower == "linear" else 2 * (HIDDEN * HIDDEN + HIDDEN)
+    return 2 * first + 3 * rest if train else first + rest
+
+
+def epoch_work(tower: str, *, queries: int, documents: int, width: int, lanes: int, **_) -> dict:
+    """Operations of an epoch: its steps, and a validation pass over a third of the queries.
+
+    Returns:
+        flops of products, cells whose softplus is taken, and bytes that have to be read.
+    """
+    training = counts_training(tower)
+    trained, validated = training["steps"] * training["batch"], queries // 3
+    flops = trained * document_flops(tower, width, train=True)
+    flops += validated * document_flops(tower, width, train=False)
+    lists = trained + validated
+    # Features are read once for all lanes, as they are gathered; counts by each lane.
+    read = lists * documents * (width * FLOAT + lanes * documents * CELL_BYTES)
+    return {
+        "flops": flops * documents * lanes,
+        "cells": lists * documents**2 * lanes,
+        "bytes": read,
+    }
+
+
+def predicted(results: dict) -> list[dict]:
+    """Rows of the lanes grid: what each kind of work takes at least, and what was measured."""
+    rates = results["roofline"]["rows"][0]
+    rows = []
+    for row in results["scaling"]["rows"]:
+        if row["grid"] != "lanes":
+            continue
+        work = epoch_work(**row)
+        times = {
+            "products": work["flops"] / rates["gemm_gflops"] / 1e9,
+            "cells_time": work["cells"] / rates["softplus_g_s"] / 1e9,
+            "bytes_time": work["bytes"] / rates["copy_gb_s"] / 1e9,
+        }
+        limit, measured = sum(times.values()), row["seconds"] / row["epochs"]
+        rows.append(
+            {"tower": row["tower"], "lanes": row["lanes"], **times}
+            | {"limit": limit, "measured": measured, "share": limit / measured}
+        )
+    return rows
+
+
+def extrapolations(results: dict) -> list[dict]:
+    """Time and memory of logs that were not fitted here, from the rates that were measured."""
+    sizes = [
+        {"sessions": 10**9, "queries": 3000, "temperature": 0},
+        {"sessions": 10**9, "queries": 3000, "temperature": 1},
+        {"sessions": 10**9, "queries": 4 * 10**6, "temperature": 1},
+    ]
+    return [
+        {
+            "what": f"{size['sessions']:.0e} sessions, {size['queries'] * documents:.2g} pairs, "
+            f"temperature {size['temperature']:g}".replace("e+0", " x 10^"),
+            "simulation": simulation_seconds(results["simulator"]["rows"], **size),
+            "epoch": size["queries"] * query_seconds(results["scaling"]["rows"]),
+            "features_gb": size["queries"] * documents * BASE["width"] * FLOAT / 1e9,
+            "counts_gb": size["queries"] * documents**2 * CELL_BYTES / 1e9,
+        }
+        for documents in [BASE["documents"]]
+        for size in sizes
+    ]
+
+
+def simulation_seconds(rows: list[dict], *, sessions: int, queries: int, temperature: float):
+    """Scaled from the longest log measured at the temperature.
+
+    Without shuffling, time grows with the cells that are shown; with it, with the sessions.
+    """
+    longest = [
+        row for row in rows if (row["simulator"], row["temperature"]) == ("counts", temperature)
+    ][-1]
+    size = "queries" if temperature == 0 else "sessions"
+    return longest["seconds"] * {"queries": queries, "sessions": sessions}[size] / longest[size]
+
+
+def query_seconds(rows: list[dict]) -> float:
+    """Seconds to train the deep tower on one query once, from the base size."""
+    base = next(
+        row for row in rows if (row["grid"], row["tower"], row["lanes"]) == ("lanes", "deep", 1)
+    )
+    training = counts_training("deep")
+    return base["seconds"] / base["epochs"] / training["steps"] / training["batch"]

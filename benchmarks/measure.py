@@ -1,0 +1,112 @@
+"""Calls in fresh processes, whose time and peak memory are theirs alone; and where they ran."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import date
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CACHE = ROOT / ".cache" / "benchmarks"
+
+ONE_THREAD = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "NPROC": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""How the pipeline's jobs run (see the Snakefile)."""
+
+PACKAGES = ("numpy", "jax", "flax", "optax", "snakemake")
+
+
+def child(
+    target: str,
+    *,
+    python: str | Path = sys.executable,
+    environment: dict[str, str] | None = None,
+    **arguments,
+) -> dict:
+    """Call a function in a fresh process, without JAX's cache of compiled programs.
+
+    Args:
+        target: "package.module:function"; it returns a dict of what JSON can hold.
+        python: the interpreter to call it in.
+        environment: variables to add.
+        arguments: of the function; what JSON can hold.
+
+    Returns:
+        the function's result, with the process's peak resident memory as `peak_gb`.
+
+    Raises:
+        subprocess.CalledProcessError: the function failed; its traceback is on stderr.
+    """
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_"))}
+    done = subprocess.run(
+        [python, "-m", "benchmarks.measure", target],
+        input=json.dumps(arguments),
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env=inherited | (environment or {}),
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def peak() -> float:
+    """Peak resident memory of this process in GB (10^9 bytes)."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # Unlike getrusage, this is of the program alone, not of the parent that it was forked from.
+        line = next(line for line in status.read_text().splitlines() if "VmHWM" in line)
+        return int(line.split()[1]) * 1024 / 1e9
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Wall time of one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def best_seconds(work: Callable[[], object], repeats: int = 3) -> float:
+    """Wall time of the fastest of several calls, since other processes only ever add to it."""
+    return min(seconds(work) for _ in range(repeats))
+
+
+def machine() -> dict:
+    """What a measurement has to be read with: processor, cores, load, date, versions."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "date": date.today().isoformat(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+    }
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+if __name__ == "__main__":
+    module, function = sys.argv[1].split(":")
+    result = getattr(import_module(module), function)(**json.load(sys.stdin))
+    print(json.dumps(result | {"peak_gb": peak()}))

@@ -1,0 +1,280 @@
+"""Results to pages: tables between markers, and plots. No number on a page is typed.
+
+A page is prose with places for tables, `<!-- name -->` to `<!-- /name -->`; `fill` puts the
+table of that name there. A table of what was not measured yet says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from benchmarks import fits
+from benchmarks.limits import extrapolations, predicted
+from benchmarks.measure import PACKAGES, ROOT
+from twotowers.artefacts import atomic
+from twotowers.figures import CATEGORICAL, MARKERS, PAGE_WIDTH, save, style
+
+PAGES = ("benchmarks/README.md", "docs/scaling.md")
+RESULTS = ROOT / "benchmarks" / "results"
+
+Results = dict[str, dict]
+"""Of each part: `machine` and `rows`."""
+
+
+def read(folder: Path = RESULTS) -> Results:
+    """The results at hand."""
+    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+
+
+def fill(text: str, results: Results) -> str:
+    """A page with every table anew.
+
+    Raises:
+        KeyError: the page has a place for a table that nobody makes.
+    """
+
+    def block(match: re.Match) -> str:
+        name = match[1]
+        part, make = TABLES[name]
+        body = make(results) if part in results else "Not measured yet."
+        stated = f"\n\n{where(results[part]['machine'])}" if part in results else ""
+        return f"<!-- {name} -->\n{body}{stated}\n<!-- /{name} -->"
+
+    return re.sub(r"<!-- ([\w-]+) -->.*?<!-- /\1 -->", block, text, flags=re.S)
+
+
+def write(results: Results) -> None:
+    """Fill all pages, and draw."""
+    for name in PAGES:
+        page = ROOT / name
+        text = fill(page.read_text(), results)
+        with atomic(page) as temporary:
+            temporary.write_text(text)
+    if "fits" in results:
+        draw_fits(results["fits"]["rows"], ROOT / "benchmarks" / "fits.svg")
+    if "scaling" in results:
+        draw_scaling(results["scaling"]["rows"], ROOT / "docs" / "scaling.svg")
+
+
+def where(machine: dict) -> str:
+    """A line that says on what, when and with which versions."""
+    versions = ", ".join(f"{package} {machine[package]}" for package in PACKAGES)
+    return (
+        f"*{machine['date']}; {machine['processor']}, {machine['cores']} cores, "
+        f"load {machine['load']:g} at the start; Python {machine['python']}, {versions}.*"
+    )
+
+
+def markdown(rows: list[dict], columns: dict[str, tuple[str, Callable]]) -> str:
+    """A table of the rows.
+
+    Args:
+        rows: what is in them, by key.
+        columns: heading -> key and how a value is written; a missing value is a dash.
+    """
+
+    def cell(row: dict, key: str, form: Callable) -> str:
+        value = row.get(key)
+        return "–" if value is None else form(value)
+
+    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    for row in rows:
+        cells = (cell(row, key, form) for key, form in columns.values())
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def digits(value: float) -> str:
+    """Three significant digits, and thousands apart."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def whole(value: int) -> str:
+    return f"{value:,}"
+
+
+def fit_table(part: str, baselines: tuple[str, ...]) -> Callable[[Results], str]:
+    columns = {
+        "tower": ("tower", str),
+        "fit": ("method", str),
+        "sessions": ("sessions", whole),
+        "lowest validation NLL": ("lowest", "{:.5f}".format),
+        "to the target, s": ("to_target", digits),
+        "epochs": ("epochs", str),
+        "an epoch, s": ("per_epoch", digits),
+        "compilation, s": ("compilation", digits),
+        "peak memory, GB": ("peak_gb", "{:.2f}".format),
+        "position bias, largest difference": ("bias_off", "{:.3f}".format),
+        **{
+            f"times faster than {baseline}": (f"against {baseline}", digits)
+            for baseline in baselines
+        },
+    }
+    return lambda results: markdown(fits.summary(results[part]["rows"], baselines), columns)
+
+
+def scaling_table(grid: str, *sizes: str) -> Callable[[Results], str]:
+    """Rows of one grid, each relative to the first of its tower and temperature."""
+
+    def make(results: Results) -> str:
+        rows, first = [], {}
+        for row in (row for row in results["scaling"]["rows"] if row["grid"] == grid):
+            start = first.setdefault((row["tower"], row["temperature"]), row)
+            relative = row["seconds"] / start["seconds"]
+            rows.append(row | {"relative": relative, "epoch": row["seconds"] / row["epochs"]})
+        columns = {
+            "tower": ("tower", str),
+            **{size: (size, whole if size != "temperature" else str) for size in sizes},
+            "an epoch, s": ("epoch", digits),
+            "relative": ("relative", "{:.2f}".format),
+            "data, GB": ("data_gb", digits),
+            "peak memory, GB": ("peak_gb", "{:.2f}".format),
+        }
+        return markdown(rows, columns)
+
+    return make
+
+
+def simulator_table(results: Results) -> str:
+    rows = results["simulator"]["rows"]
+    plain = {row["temperature"]: row for row in rows if row["simulator"] != "counts"}
+    for row in rows:
+        slow = plain[row["temperature"]]
+        row["rate"] = row["sessions"] / row["seconds"]
+        row["faster"] = row["rate"] * slow["seconds"] / slow["sessions"]
+    columns = {
+        "temperature": ("temperature", str),
+        "simulator": ("simulator", str),
+        "sessions": ("sessions", whole),
+        "s": ("seconds", digits),
+        "sessions a second": ("rate", lambda rate: whole(round(rate))),
+        "times faster": ("faster", digits),
+        "peak memory, GB": ("peak_gb", "{:.2f}".format),
+    }
+    return markdown(rows, columns)
+
+
+def road_table(results: Results) -> str:
+    rows = results["road"]["rows"]
+    for row in rows:
+        row["hourly"] = 3600 / row["seconds"] if "a job, on average" in row["what"] else None
+    columns = {"": ("what", str), "s": ("seconds", digits), "an hour": ("hourly", digits)}
+    return markdown(rows, columns)
+
+
+def roofline_table(results: Results) -> str:
+    columns = {
+        "square products, GFLOP/s": ("gemm_gflops", digits),
+        "narrow products (first layer), GFLOP/s": ("narrow_gflops", digits),
+        "copying, GB/s read and written": ("copy_gb_s", digits),
+        "softplus and its derivative, 10^9 a second": ("softplus_g_s", digits),
+    }
+    return markdown(results["roofline"]["rows"], columns)
+
+
+def limit_table(results: Results) -> str:
+    if "scaling" not in results:
+        return "Not measured yet."
+    columns = {
+        "tower": ("tower", str),
+        "lanes": ("lanes", str),
+        "products, s": ("products", digits),
+        "cells, s": ("cells_time", digits),
+        "bytes, s": ("bytes_time", digits),
+        "limit, s": ("limit", digits),
+        "measured, s": ("measured", digits),
+        "limit / measured": ("share", "{:.0%}".format),
+    }
+    return markdown(predicted(results), columns)
+
+
+def extrapolation_table(results: Results) -> str:
+    if "simulator" not in results:
+        return "Not measured yet."
+    columns = {
+        "log": ("what", str),
+        "simulation, s": ("simulation", digits),
+        "an epoch over every query once, s": ("epoch", digits),
+        "features, GB": ("features_gb", digits),
+        "counts, GB": ("counts_gb", digits),
+    }
+    return markdown(extrapolations(results), columns)
+
+
+REPLAYS = ("replay, samples", "replay, arrays")
+
+TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
+    "fits": ("fits", fit_table("fits", REPLAYS)),
+    "pbm": ("pbm", fit_table("pbm", ("CLAX",))),
+    "simulator": ("simulator", simulator_table),
+    "sessions": ("scaling", scaling_table("sessions", "temperature", "sessions", "cells")),
+    "lanes": ("scaling", scaling_table("lanes", "lanes")),
+    "queries": ("scaling", scaling_table("queries", "queries")),
+    "documents": ("scaling", scaling_table("documents", "documents")),
+    "width": ("scaling", scaling_table("width", "width")),
+    "road": ("road", road_table),
+    "roofline": ("roofline", roofline_table),
+    "limits": ("roofline", limit_table),
+    "extrapolations": ("scaling", extrapolation_table),
+}
+"""Of each table, the part whose machine is stated under it, and what makes it."""
+
+
+def draw_fits(rows: list[dict], path: Path) -> None:
+    """Validation loss against training time, a panel per tower."""
+    towers = list(dict.fromkeys(row["tower"] for row in rows))
+    with style():
+        figure, axes = plt.subplots(
+            1, len(towers), figsize=(PAGE_WIDTH, 2.6), layout="constrained", squeeze=False
+        )
+        methods = list(dict.fromkeys(row["method"] for row in rows))
+        for row in rows:
+            axis = axes[0][towers.index(row["tower"])]
+            look = methods.index(row["method"])
+            axis.plot(
+                row["seconds"],
+                row["nll"],
+                color=CATEGORICAL[look],
+                marker=MARKERS[look],
+                markersize=3,
+                label=row["method"],
+            )
+            axis.set(xscale="log", xlabel="seconds of training", title=f"{row['tower']} tower")
+        axes[0][0].set_ylabel("validation NLL")
+        axes[0][-1].legend()
+    save(figure, [path])
+    plt.close(figure)
+
+
+def draw_scaling(rows: list[dict], path: Path) -> None:
+    """Seconds of an epoch against each size, a panel per grid."""
+    grids = list(dict.fromkeys(row["grid"] for row in rows))
+    with style():
+        figure, axes = plt.subplots(
+            1, len(grids), figsize=(PAGE_WIDTH, 2.2), layout="constrained", squeeze=False
+        )
+        for axis, grid in zip(axes[0], grids, strict=True):
+            lines = {}
+            for row in (row for row in rows if row["grid"] == grid):
+                name = row["tower"]
+                if grid == "sessions":
+                    name += f", temperature {row['temperature']:g}"
+                lines.setdefault(name, []).append((row[grid], row["seconds"] / row["epochs"]))
+            for look, (name, points) in enumerate(lines.items()):
+                axis.plot(
+                    *zip(*points, strict=True),
+                    color=CATEGORICAL[look],
+                    marker=MARKERS[look],
+                    markersize=3,
+                    label=name,
+                )
+            axis.set(xscale="log", yscale="log", xlabel=grid, title=grid)
+        axes[0][0].set_ylabel("seconds an epoch")
+        axes[0][0].legend(fontsize=5)
+    save(figure, [path])
+    plt.close(figure)

@@ -1,0 +1,83 @@
+"""The position-based model: ours from counts against `clax-models`, to the same loss.
+
+CLAX needs older packages, so it lives in an environment of its own; `make bench PART=pbm` makes
+it from `benchmarks/clax/requirements.txt`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from benchmarks import fits
+from benchmarks.measure import CACHE, ROOT, child
+from benchmarks.worlds import SEED, read_log, write_log
+from twotowers.fitting import FitSettings
+from twotowers.towers import TwoTowers, two_towers
+
+SIZES = {
+    "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50, "clax": True},
+    # CLAX brings PyTorch with it, of several GB.
+    "quick": {"sessions": 4000, "queries": 60, "epochs": 2, "clax": False},
+}
+REQUIREMENTS = ROOT / "benchmarks" / "clax" / "requirements.txt"
+
+
+class PositionBased(TwoTowers):
+    """A click needs both: P = s(bias) s(relevance), as CLAX has it."""
+
+    def __call__(self, inputs: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """Click logits of each document at each position: [..., documents, positions]."""
+        relevance = self.relevance(inputs, key)[..., :, None]
+        chance = jax.nn.log_sigmoid(relevance) + jax.nn.log_sigmoid(self.position_bias)
+        return chance - jnp.log(-jnp.expm1(chance))
+
+
+def run(*, sessions: int, queries: int, epochs: int, clax: bool) -> Iterator[dict]:
+    """Yield a row per tower and method."""
+    for tower in fits.TOWERS:
+        log = str(write_log(tower, queries, sessions, fits.TEMPERATURE))
+        size = {"tower": tower, "log": log, "epochs": epochs}
+        methods = [("counts", {"target": "benchmarks.pbm:fit_counts", **size})]
+        if clax:
+            training = {**size, "training": fits.REPLAY, "seed": SEED}
+            target = {"target": "benchmarks.clax.replay:fit_log", "python": str(clax_python())}
+            methods.append(("CLAX", target | training))
+        for method, arguments in methods:
+            yield {"tower": tower, "method": method, "sessions": sessions, **child(**arguments)}
+
+
+def fit_counts(*, tower: str, log: str, epochs: int) -> dict:
+    """Fit the file of a log from counts; what `benchmarks.replay.replay` returns."""
+    data = [read_log(log, split) for split in ("train", "validation")]
+    _, documents, width = data[0][0].shape
+    towers = two_towers(tower, width=width, pairs=0, positions=documents, seed=SEED)
+    model = PositionBased(towers.relevance, documents, rngs=nnx.Rngs(SEED))
+    settings = FitSettings(**fits.counts_training(tower) | {"epochs": epochs})
+    found = fits.timed_fit(model, [fits.from_counts(*split) for split in data], settings)
+    # Of a product, the logarithm of the examination is what a constant may be added to.
+    return found | {"bias": log_sigmoid(found["bias"])}
+
+
+def log_sigmoid(logits: list[float]) -> list[float]:
+    return (-np.logaddexp(0, -np.array(logits))).tolist()
+
+
+def clax_python():
+    """The interpreter of CLAX's environment, which is made once."""
+    folder = CACHE / "clax"
+    python = folder / "bin" / "python"
+    if not (folder / "installed").exists():
+        print("making the environment of CLAX (6 GB, some minutes)", file=sys.stderr)
+        venv.create(folder, with_pip=True, clear=True)
+        install = [python, "-m", "pip", "install", "--quiet", "--require-hashes"]
+        subprocess.run([*install, "--requirement", REQUIREMENTS], check=True)
+        (folder / "installed").touch()
+    return python

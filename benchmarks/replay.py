@@ -1,0 +1,154 @@
+"""Session replay: what fits on sessions cost when each epoch walks through all of them in Python.
+
+Twice: `Samples` as the published code of Hager et al. 2025 does it, a data set that is asked
+for one session after the other and a collate function that pads and stacks them; and `Arrays`,
+the best plain form found here: features stay on the device, and a batch is one fancy index per
+array of the log. (Fancy indices of the features themselves take four times as long on a CPU:
+XLA copies what NumPy hands it.) Both feed one compiled step.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+from twotowers.clicks import Sessions
+from twotowers.fitting import FitSettings
+from twotowers.objectives import softplus
+
+Batch = dict[str, np.ndarray]
+
+
+class Samples:
+    """Sessions one by one: `self[i]` is what a map-style data set returns."""
+
+    shared = None
+
+    def __init__(self, features: np.ndarray, log: Sessions):
+        self.features, self.log = features, log
+
+    def __len__(self) -> int:
+        return len(self.log.query)
+
+    def __getitem__(self, index: int) -> Batch:
+        documents = self.log.documents[index]
+        return {
+            "features": self.features[self.log.query[index], documents],
+            "clicks": self.log.clicks[index],
+            "where": self.log.where[index],
+        }
+
+    def batches(self, order: np.ndarray, size: int) -> Iterator[Batch]:
+        """Collated batches of the sessions in the given order; the last may be smaller."""
+        for start in range(0, len(order), size):
+            yield collate([self[index] for index in order[start : start + size]])
+
+    @staticmethod
+    def relevance(model, shared: None, batch: Batch) -> jax.Array:
+        """[sessions, positions] relevance logits of the documents shown."""
+        return model.relevance(batch["features"])
+
+
+def collate(samples: list[Batch]) -> Batch:
+    """Pad every session to the longest, and stack: leaves [sessions, documents, ...]."""
+    longest = max(len(sample["clicks"]) for sample in samples)
+
+    def padded(values: np.ndarray) -> np.ndarray:
+        missing = longest - len(values)
+        return np.pad(values, [(0, missing)] + [(0, 0)] * (values.ndim - 1)) if missing else values
+
+    return {name: np.stack([padded(sample[name]) for sample in samples]) for name in samples[0]}
+
+
+class Arrays:
+    """Sessions as arrays; the features are `shared` by all batches."""
+
+    def __init__(self, features: np.ndarray, log: Sessions):
+        self.shared, self.log = jnp.asarray(features), log
+
+    def __len__(self) -> int:
+        return len(self.log.query)
+
+    def batches(self, order: np.ndarray, size: int) -> Iterator[Batch]:
+        """Batches of the sessions in the given order; the last may be smaller."""
+        for start in range(0, len(order), size):
+            index = order[start : start + size]
+            yield {
+                "query": self.log.query[index],
+                "documents": self.log.documents[index],
+                "clicks": self.log.clicks[index],
+                "where": self.log.where[index],
+            }
+
+    @staticmethod
+    def relevance(model, shared: jax.Array, batch: Batch) -> jax.Array:
+        """[sessions, positions] relevance logits of the documents shown."""
+        every = model.relevance(shared[batch["query"]])
+        return jnp.take_along_axis(every, batch["documents"].astype(jnp.int32), axis=-1)
+
+
+def replay(model, train, validation, settings: FitSettings, *, seed: int) -> dict:
+    """Train by replaying sessions, with the early stopping of `twotowers.fitting.fit`.
+
+    Args:
+        model: a two-tower model, see `twotowers.towers`.
+        train, validation: both `Samples` or both `Arrays`.
+        settings: see `FitSettings`; an epoch is a pass over all sessions, whatever `steps` says.
+        seed: orders the batches.
+
+    Returns:
+        seconds and validation nll after each epoch, seconds of compilation, position bias.
+    """
+    graph, params = nnx.split(model)
+    optimizer = optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay)
+
+    def losses(params, shared, batch):
+        model = nnx.merge(graph, params)
+        logits = train.relevance(model, shared, batch) + model.position_bias
+        cells = softplus(logits) - batch["clicks"] * logits
+        return jnp.where(batch["where"], cells, 0).sum(-1) / batch["where"].sum(-1)
+
+    @jax.jit
+    def step(params, state, shared, batch):
+        gradient = jax.grad(lambda params: losses(params, shared, batch).mean())(params)
+        updates, state = optimizer.update(gradient, state, params)
+        return optax.apply_updates(params, updates), state
+
+    total = jax.jit(lambda params, shared, batch: losses(params, shared, batch).sum())
+
+    state = optimizer.init(params)
+    start = time.perf_counter()
+    # The last batch of an epoch is smaller and compiled for as well.
+    for data in (train, validation):
+        for size in {min(settings.batch, len(data)), len(data) % settings.batch} - {0}:
+            batch = next(data.batches(np.arange(size), size))
+            jax.block_until_ready(step(params, state, data.shared, batch))
+            jax.block_until_ready(total(params, data.shared, batch))
+    compilation = time.perf_counter() - start
+
+    rng = np.random.default_rng(seed)
+    best, best_loss, bad = params, np.inf, 0
+    seconds, history = [], []
+    start = time.perf_counter()
+    for _ in range(settings.epochs):
+        for batch in train.batches(rng.permutation(len(train)), settings.batch):
+            params, state = step(params, state, train.shared, batch)
+        everyone = validation.batches(np.arange(len(validation)), settings.batch)
+        loss = sum(float(total(params, validation.shared, batch)) for batch in everyone)
+        loss /= len(validation)
+        seconds.append(time.perf_counter() - start)
+        history.append(loss)
+        if loss < best_loss - settings.min_delta:
+            best, best_loss, bad = params, loss, 0
+        else:
+            bad += 1
+        if bad >= settings.patience:
+            break
+    bias = np.asarray(nnx.merge(graph, best).position_bias)
+    return {"compilation": compilation, "seconds": seconds, "nll": history, "bias": bias.tolist()}

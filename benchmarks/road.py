@@ -1,0 +1,102 @@
+"""What the road costs besides computing: Snakemake, starting Python, importing, compiling."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.measure import ONE_THREAD, ROOT, best_seconds, child, seconds
+from benchmarks.scaling import BASE, prepare
+
+SIZES = {
+    "full": {"jobs": 40, "base": {}, "repeats": 3},
+    "quick": {"jobs": 2, "base": {"queries": 40, "sessions": 10**4}, "repeats": 1},
+}
+IMPORTS = ("numpy", "jax", "flax.nnx", "twotowers.methods", "twotowers.figures")
+WORKFLOW = """
+rule all:
+    input: expand("{job}.txt", job=range(config["jobs"]))
+rule job:
+    output: "{job}.txt"
+    script: "job.py"
+"""
+JOB = "from pathlib import Path\nPath(snakemake.output[0]).touch()\n"
+
+
+def run(*, jobs: int, base: dict, repeats: int) -> Iterator[dict]:
+    """Yield rows of what was done and the seconds that it took."""
+    python = [sys.executable, "-c"]
+    yield row("start Python", best_seconds(lambda: call([*python, ""]), repeats))
+    for module in IMPORTS:
+        took = best_seconds(lambda module=module: call([*python, f"import {module}"]), repeats)
+        yield row(f"start Python and import {module}", took)
+    one, many = (workflow_seconds(count) for count in (1, jobs))
+    yield row("Snakemake, one job that does nothing", one)
+    yield row(
+        "Snakemake, each further such job, its own Python included", (many - one) / (jobs - 1)
+    )
+    dry = [sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "all"]
+    target = f"{Path(tempfile.gettempdir()) / 'nowhere'}"
+    planned = [*dry, "--config", f"results={target}", f"figures={target}"]
+    yield row("Snakemake, planning every job of both papers", seconds(lambda: call(planned)))
+    yield from compilation(base)
+    yield from laptop_grid()
+
+
+def row(what: str, took: float) -> dict:
+    return {"what": what, "seconds": took}
+
+
+def call(command: list[str], folder: Path = ROOT) -> None:
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def workflow_seconds(jobs: int) -> float:
+    """Seconds of a Snakemake run, one job at a time, of so many jobs that do nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "Snakefile").write_text(WORKFLOW)
+        Path(folder, "job.py").write_text(JOB)
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", "--config", f"jobs={jobs}"]
+        return seconds(lambda: call(command, Path(folder)))
+
+
+def compilation(base: dict) -> Iterator[dict]:
+    """The first fit of a process without, and with, JAX's cache of compiled programs on disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        cache = {
+            "JAX_COMPILATION_CACHE_DIR": folder,
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        }
+        for state in ("cold", "warm"):
+            for tower in ("linear", "deep"):
+                found = child(
+                    "benchmarks.road:first_fit",
+                    environment=ONE_THREAD | cache,
+                    tower=tower,
+                    **BASE | base,
+                )
+                yield row(f"compile a fit of the {tower} tower, {state} cache", found["seconds"])
+
+
+def first_fit(*, tower: str, **size) -> dict:
+    """Seconds that the first fit of a process takes longer than the second."""
+    train = prepare(tower=tower, epochs=1, **size)
+    first = seconds(train)
+    return {"seconds": first - best_seconds(train)}
+
+
+def laptop_grid() -> Iterator[dict]:
+    """Jobs per hour of the laptop scale, where its results are at hand.
+
+    From Snakemake's own measurement of each job: their sum, shared by two cores.
+    """
+    files = sorted((ROOT / "results" / "laptop" / "benchmarks").rglob("*.tsv"))
+    if files:
+        took = pd.concat([pd.read_csv(file, sep="\t") for file in files])["s"].sum()
+        yield row(f"laptop grid: all {len(files)} jobs, one after the other", took)
+        yield row("laptop grid: a job, on average, on two cores", took / len(files) / 2)

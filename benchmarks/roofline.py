@@ -1,0 +1,63 @@
+"""What this machine can do at most: multiply, move bytes, and take softplus, on one core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.measure import ONE_THREAD, best_seconds, child
+from twotowers.objectives import softplus
+
+SIZES = {
+    "full": {"side": 2048, "copied": 2**26, "cells": 2**20, "rows": 800},
+    "quick": {"side": 128, "copied": 2**16, "cells": 2**12, "rows": 64},
+}
+
+
+def run(*, side: int, copied: int, cells: int, rows: int) -> Iterator[dict]:
+    """Yield the one row."""
+    yield child(
+        "benchmarks.roofline:rates",
+        environment=ONE_THREAD,
+        side=side,
+        copied=copied,
+        cells=cells,
+        rows=rows,
+    )
+
+
+def rates(*, side: int, copied: int, cells: int, rows: int) -> dict:
+    """GFLOP/s of float32 products, GB/s read and written, softplus and its derivative per second.
+
+    Args:
+        side: of the square matrices whose product is the best this core does.
+        copied: float32 numbers of the array that is copied, more than any cache holds.
+        cells: numbers whose softplus and sigmoid are taken, few enough to stay in cache.
+        rows: documents of a step of the deep tower, whose first layer is a narrow product.
+    """
+    square = jnp.ones((side, side), jnp.float32)
+    tall, narrow = jnp.ones((rows, 136), jnp.float32), jnp.ones((136, 32), jnp.float32)
+    source, target = np.ones(copied, np.float32), np.empty(copied, np.float32)
+    logits = jnp.linspace(-5, 5, cells, dtype=jnp.float32)
+    product = jax.jit(jnp.matmul)
+    both = jax.jit(jax.value_and_grad(lambda z: softplus(z).sum()))
+    repeats = 20
+
+    def work(function, *arguments):
+        def call():
+            for _ in range(repeats):
+                result = function(*arguments)
+            jax.block_until_ready(result)
+
+        call()
+        return best_seconds(call) / repeats
+
+    return {
+        "gemm_gflops": 2 * side**3 / work(product, square, square) / 1e9,
+        "narrow_gflops": 2 * rows * 136 * 32 / work(product, tall, narrow) / 1e9,
+        "copy_gb_s": 2 * source.nbytes / best_seconds(lambda: np.copyto(target, source)) / 1e9,
+        "softplus_g_s": cells / work(both, logits) / 1e9,
+    }

@@ -1,0 +1,126 @@
+"""How a fit's time and memory grow, one size at a time: sessions, lanes, and the data's shape.
+
+The same number of steps is trained whatever the size, without early stopping, so that what is
+compared is the same work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from benchmarks.fits import counts_training
+from benchmarks.measure import ONE_THREAD, best_seconds, child
+from benchmarks.worlds import SEED, shapes
+from twotowers.clicks import Counts, simulate_clicks
+from twotowers.fitting import FitSettings, fit
+from twotowers.methods import count_loss
+from twotowers.towers import two_towers
+
+BASE = {
+    "queries": 3000,
+    "documents": 25,
+    "width": 136,
+    "sessions": 10**6,
+    "temperature": 0.333,
+    "lanes": 1,
+}
+GRIDS = {
+    "sessions": [
+        {"temperature": temperature, "sessions": 10**power}
+        for temperature in (0, 0.333, 1)
+        for power in (6, 7, 8, 9)
+    ],
+    "lanes": [{"lanes": lanes} for lanes in (1, 2, 4, 8, 12)],
+    "queries": [{"queries": queries} for queries in (750, 1500, 3000, 6000, 12_000)],
+    "documents": [{"documents": documents} for documents in (5, 10, 25, 50)],
+    "width": [{"width": width} for width in (34, 68, 136, 272, 544)],
+}
+TOWERS = ("linear", "deep")
+
+SIZES = {
+    "full": {"epochs": 4, "base": {}, "grids": list(GRIDS)},
+    "quick": {"epochs": 1, "base": {"queries": 40, "sessions": 10**4}, "grids": ["lanes"]},
+}
+EXPECTED_FROM = 10**8
+"""Sessions from where shuffled rankings are not drawn, but shown as often as expected."""
+
+
+def run(*, epochs: int, base: dict, grids: list[str]) -> Iterator[dict]:
+    """Yield a row per grid, tower and size."""
+    for grid in grids:
+        for tower in TOWERS:
+            for change in GRIDS[grid]:
+                size = BASE | base | change
+                found = child(
+                    "benchmarks.scaling:time_fit",
+                    environment=ONE_THREAD,
+                    tower=tower,
+                    epochs=epochs,
+                    **size,
+                )
+                yield {"grid": grid, "tower": tower, **size, **found}
+
+
+def time_fit(*, tower: str, epochs: int, **size) -> dict:
+    """Seconds of a fit of noise of the given size, and what its size comes to."""
+    train = prepare(tower=tower, epochs=epochs, **size)
+    train()
+    objective = train.args[1]
+    return {
+        "seconds": best_seconds(train),
+        "epochs": epochs,
+        "data_gb": sum(leaf.nbytes for leaf in vars(objective).values()) / 1e9,
+        "cells": int((objective.impressions[0] > 0).sum()),
+    }
+
+
+def prepare(
+    *,
+    tower: str,
+    epochs: int,
+    queries: int,
+    documents: int,
+    width: int,
+    sessions: int,
+    temperature: float,
+    lanes: int,
+) -> partial:
+    """A fit of so many epochs, ready to be called, on noise of the given size.
+
+    It validates on a third of the queries, as the comparison of fits does.
+    """
+    world = shapes(queries, documents, width)
+    counts = draw(world, sessions, temperature)
+    narrow = np.min_scalar_type(int(counts.impressions.max()))
+
+    def objective(some: slice):
+        shown, clicked = (
+            np.broadcast_to(each[some].astype(narrow), (lanes, *each[some].shape))
+            for each in (counts.impressions, counts.clicks)
+        )
+        features = world.features[some]
+        return count_loss(features, Counts(shown, clicked), np.ones(features.shape[:2], bool))
+
+    settings = FitSettings(**counts_training(tower) | {"epochs": epochs, "patience": epochs})
+    model = two_towers(tower, width=width, pairs=0, positions=documents, seed=SEED)
+    every, third = slice(None), slice(queries // 3)
+    return partial(fit, model, objective(every), objective(third), settings, lanes=lanes, seed=SEED)
+
+
+def draw(world, sessions: int, temperature: float) -> Counts:
+    """The counts of a log; of a very long one, with expected impressions of shuffled rankings.
+
+    A fit's time depends on which cells were shown, not on how they were drawn.
+    """
+    if temperature == 0 or sessions < EXPECTED_FROM:
+        return world.counts(sessions, temperature)
+    queries, documents, _ = world.features.shape
+    visits = sessions // queries
+    shown = np.full((queries, documents, documents), round(visits * temperature / documents))
+    rows = np.arange(queries)[:, None], world.order, np.arange(documents)
+    shown[rows] += round(visits * (1 - temperature))
+    rng = np.random.default_rng(SEED)
+    return Counts(shown, simulate_clicks(shown, world.chance, rng=rng))

@@ -1,0 +1,138 @@
+"""What is measured on: documents of stand-in data, or of shapes alone, and clicks on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.measure import CACHE
+from twotowers.artefacts import atomic
+from twotowers.clicks import Counts, Sessions, Traffic, simulate_clicks, simulate_sessions
+from twotowers.datasets.preprocess import preprocess
+from twotowers.datasets.standin import generate
+from twotowers.policies import ranking_order
+from twotowers.randomness import stream
+from twotowers.relevance import relevance
+from twotowers.users import click_probability, position_bias
+
+SEED = 2021
+DOCUMENTS = 25
+SPARE = 1.25
+"""Stand-in queries drawn per query wanted: some are too short, or have no relevant document."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Lists of one length, and who wants what.
+
+    Attributes:
+        features: [queries, documents, width] float32.
+        relevance: [queries, documents] float32 in [0, 4].
+    """
+
+    features: np.ndarray
+    relevance: np.ndarray
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.full(len(self.features), self.features.shape[1])
+
+    @property
+    def order(self) -> np.ndarray:
+        """[queries, positions] the ranking by relevance: the strongest logging policy."""
+        every = np.ones(self.relevance.shape, bool)
+        return ranking_order(self.relevance, every, tiebreak=np.zeros(every.shape))
+
+    @property
+    def chance(self) -> np.ndarray:
+        """[queries, documents, positions] P(click) of the additive two-tower user."""
+        positions = self.features.shape[1]
+        return click_probability(self.relevance[..., None], position_bias(positions))
+
+    def counts(self, sessions: int, temperature: float) -> Counts:
+        """A log as the pipeline draws it."""
+        traffic = Traffic(
+            self.lengths,
+            sessions=sessions,
+            temperatures=[temperature],
+            length=self.features.shape[1],
+            rng=stream("benchmark traffic", SEED),
+        )
+        shown = traffic.impressions(self.order, temperature)
+        rng = stream("benchmark clicks", SEED)
+        return Counts(shown, simulate_clicks(shown, self.chance, rng=rng))
+
+    def sessions(self, sessions: int, temperature: float, split: str) -> Sessions:
+        """A log session by session."""
+        return simulate_sessions(
+            self.order,
+            self.chance,
+            self.lengths,
+            sessions=sessions,
+            temperature=temperature,
+            rng=stream("benchmark sessions", SEED, split),
+        )
+
+
+def standin(split: str, kind: str, queries: int) -> World:
+    """So many full lists of MSLR-WEB30K's stand-in, prepared as Hager et al. 2025 do.
+
+    Args:
+        split: "train" or "validation".
+        kind: of the relevance, "linear" or "deep" in the features.
+        queries: how many.
+    """
+    drawn = generate("mslr30k", split, queries=int(SPARE * queries) + 20, seed=SEED)
+    lists = preprocess(drawn, top=DOCUMENTS)
+    full = np.flatnonzero(lists.lengths == DOCUMENTS)[:queries]
+    if len(full) < queries:
+        raise AssertionError(f"SPARE is too small for {queries} full lists")
+    wanted = relevance(kind, lists.label, lists.features, seed=SEED, split=split)
+    rows = lists.offsets[full][:, None] + np.arange(DOCUMENTS)
+    return World(lists.features[rows], wanted[rows])
+
+
+def shapes(queries: int, documents: int, width: int) -> World:
+    """Noise of the given shape, where only shapes matter."""
+    rng = stream("benchmark shapes", SEED)
+    return World(
+        rng.standard_normal((queries, documents, width), np.float32),
+        rng.uniform(0, 4, (queries, documents)).astype(np.float32),
+    )
+
+
+LOG = ("query", "documents", "clicks")
+
+
+def write_log(kind: str, queries: int, sessions: int, temperature: float) -> Path:
+    """Simulate sessions on a stand-in, a training and a validation log, into one file.
+
+    There are half as many validation sessions, on a third as many queries. The file is kept and
+    made once.
+    """
+    path = CACHE / f"log-{kind}-{queries}-{sessions}-{temperature}.npz"
+    if path.exists():
+        return path
+    arrays = {}
+    sizes = {"train": (queries, sessions), "validation": (queries // 3, sessions // 2)}
+    for split, (some, many) in sizes.items():
+        world = standin(split, kind, some)
+        log = world.sessions(many, temperature, split)
+        arrays[f"{split}.features"] = world.features
+        # As narrow as a careful replay would hold them.
+        arrays[f"{split}.query"] = log.query.astype(np.int32)
+        arrays[f"{split}.documents"] = log.documents.astype(np.uint8)
+        arrays[f"{split}.clicks"] = log.clicks
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)
+    return path
+
+
+def read_log(path: str | Path, split: str) -> tuple[np.ndarray, Sessions]:
+    """Features [queries, documents, width] and sessions of one split of `write_log`'s file."""
+    with np.load(path) as file:
+        query, documents, clicks = (file[f"{split}.{name}"] for name in LOG)
+        every = np.ones(clicks.shape, bool)
+        return file[f"{split}.features"], Sessions(query, documents, clicks, every)
