@@ -4,13 +4,14 @@
 SCALE ?= laptop
 CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 CONFIG ?=
+PART ?=
 PYTHON ?= $(firstword $(foreach version,3.13 3.12 3.11,$(shell command -v python$(version) >/dev/null && python$(version) --version >/dev/null 2>&1 && echo python$(version))) python3)
 
 BIN := .venv/bin
 SNAKEMAKE := PYTHONPATH=.:scripts $(BIN)/snakemake --logger towers --cores $(CORES) \
 	$(if $(CONFIG),--configfile config.yaml $(CONFIG)) --config scale=$(SCALE)
 
-.PHONY: figures test lint standins clean lock
+.PHONY: figures test lint standins bench clean lock
 
 figures: .venv/installed
 	$(SNAKEMAKE)
@@ -26,6 +27,10 @@ lint: .venv/installed
 # Measure the stand-ins against the real data sets: docs/standins.md.
 standins: .venv/installed
 	$(BIN)/python scripts/describe_standins.py
+
+# Time and memory, against what others do: benchmarks/README.md. PART=fits for one part, or some.
+bench: .venv/installed
+	$(BIN)/python -m benchmarks $(PART)
 
 .venv/installed: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.measure import ONE_THREAD, child
+from benchmarks.measure import ONE_THREAD, ROOT, child
 from benchmarks.replay import Arrays, Samples, replay
 from benchmarks.worlds import SEED, read_log, write_log
 from twotowers.clicks import Counts, Sessions
@@ -79,7 +79,7 @@ def fit_log(*, method: str, tower: str, log: str, epochs: int) -> dict:
 
 def counts_training(tower: str) -> dict:
     """How the pipeline trains this tower at scale laptop."""
-    config = read_yaml("config.yaml") | {"scale": "laptop"}
+    config = read_yaml(ROOT / "config.yaml") | {"scale": "laptop"}
     return load_experiment("hager2025", config).training[tower]
 
 

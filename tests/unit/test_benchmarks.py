@@ -1,0 +1,181 @@
+"""The suite of benchmarks: its arithmetic, its pages, and that replay fits what we fit."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks import fits, limits, pages, simulator, worlds
+from benchmarks.__main__ import PARTS, main
+from benchmarks.measure import ROOT, child, peak
+from benchmarks.replay import Arrays, Samples, collate, replay
+from twotowers.clicks import Sessions
+from twotowers.fitting import FitSettings
+from twotowers.towers import two_towers
+
+
+@pytest.fixture
+def log() -> tuple[np.ndarray, Sessions]:
+    world = worlds.shapes(6, 4, 5)
+    return world.features, world.sessions(50, 0.5, "train")
+
+
+# Replay.
+
+
+def test_both_replays_see_the_same_batches(log):
+    features, sessions = log
+    order = np.random.default_rng(0).permutation(50)
+    model = two_towers("linear", width=5, pairs=0, positions=4, seed=0)
+    samples, arrays = Samples(*log), Arrays(*log)
+    sizes = []
+    for one, other in zip(samples.batches(order, 16), arrays.batches(order, 16), strict=True):
+        np.testing.assert_array_equal(one["clicks"], other["clicks"])
+        np.testing.assert_allclose(
+            samples.relevance(model, None, one),
+            arrays.relevance(model, arrays.shared, other),
+            rtol=1e-5,
+        )
+        sizes.append(len(one["clicks"]))
+    assert sizes == [16, 16, 16, 2]
+    first = samples[7]
+    np.testing.assert_array_equal(
+        first["features"], features[sessions.query[7]][sessions.documents[7]]
+    )
+
+
+def test_collate_pads_to_the_longest():
+    samples = [
+        {"clicks": np.ones(size), "features": np.ones((size, 3)), "where": np.ones(size, bool)}
+        for size in (2, 4)
+    ]
+    batch = collate(samples)
+    assert batch["features"].shape == (2, 4, 3)
+    np.testing.assert_array_equal(batch["where"].sum(1), [2, 4])
+    np.testing.assert_array_equal(batch["clicks"].sum(1), [2, 4])
+
+
+@pytest.mark.parametrize("kind", [Samples, Arrays])
+def test_replay_stops_early_at_the_loss_of_its_log(log, kind):
+    """With one document and one position, the optimum is the entropy of the click rate."""
+    clicks = np.random.default_rng(0).random((400, 1)) < 0.3
+    zeros = np.zeros(400, int)
+    sessions = Sessions(zeros, zeros[:, None], clicks, np.ones_like(clicks))
+    data = kind(np.zeros((1, 1, 5), np.float32), sessions)
+    model = two_towers("linear", width=5, pairs=0, positions=1, seed=0)
+    settings = FitSettings(
+        learning_rate=0.05, batch=100, steps=1, epochs=60, patience=3, min_delta=1e-5
+    )
+    found = replay(model, data, data, settings, seed=0)
+    rate = clicks.mean()
+    entropy = -(rate * np.log(rate) + (1 - rate) * np.log(1 - rate))
+    assert min(found["nll"]) == pytest.approx(entropy, abs=1e-3)
+    assert len(found["nll"]) < 60
+    assert len(found["seconds"]) == len(found["nll"])
+    assert np.diff(found["seconds"]).min() > 0
+
+
+# Simulators.
+
+
+@pytest.mark.parametrize("temperature", [0, 0.5])
+def test_the_plain_simulator_draws_pages_of_the_policy_and_shuffled_ones(temperature):
+    world = worlds.shapes(3, 4, 1)
+    counts = simulator.plain_counts(world, 600, temperature)
+    assert counts.sessions.sum() == 600
+    assert (counts.clicks <= counts.impressions).all()
+    followed = np.take_along_axis(counts.impressions, world.order[:, None, :], axis=1)
+    # A shuffled page puts the policy's document at a position once in four.
+    expected = 600 * 4 * (1 - temperature * 3 / 4)
+    assert followed.sum() == pytest.approx(expected, abs=4 * np.sqrt(600 * 4) * temperature)
+
+
+# Measuring.
+
+
+def test_a_child_has_its_own_peak_memory():
+    held = np.ones(40_000_000)  # 320 MB here, not there
+    found = child(
+        "benchmarks.simulator:time_simulator",
+        simulator="counts",
+        queries=3,
+        sessions=100,
+        temperature=0,
+    )
+    assert found["seconds"] > 0
+    assert 0.01 < found["peak_gb"] < held.nbytes / 1e9 < peak()
+
+
+# Tables.
+
+
+def test_a_fit_is_compared_at_the_first_epoch_that_reaches_the_target():
+    def row(method, seconds, nll, bias):
+        return {
+            "tower": "linear",
+            "method": method,
+            "sessions": 10,
+            "seconds": seconds,
+            "nll": nll,
+            "bias": bias,
+            "compilation": 0.0,
+            "peak_gb": 1.0,
+        }
+
+    rows = [
+        row("counts", [1, 2, 3], [0.5, 0.3, 0.2], [1, 0.5]),
+        row("replay, samples", [40, 80, 120], [0.6, 0.4, 0.3], [0, -0.51]),
+        row("sessions", [1, 2], [0.6, 0.31], [0, 0]),
+    ]
+    ours, theirs, never = fits.summary(rows, ("replay, samples", "replay, arrays"))
+    assert ours["to_target"] == 2
+    assert theirs["to_target"] == 120
+    assert ours["against replay, samples"] == 60
+    assert ours["against replay, arrays"] is None
+    assert ours["bias_off"] == pytest.approx(0.01)
+    assert never["to_target"] is None
+    assert never["against replay, samples"] is None
+
+
+def test_operations_of_an_epoch_by_hand():
+    # Two layers of 32 on 10 features: 2 (320 + 1024 + 32) forward, and the same for weights,
+    # and for the inputs of the last two layers, backward.
+    assert limits.document_flops("deep", 10, train=False) == 2752
+    assert limits.document_flops("deep", 10, train=True) == 2752 + 2752 + 2 * (1024 + 32)
+    assert limits.document_flops("linear", 10, train=True) == 40
+
+
+def test_pages_hold_what_was_measured():
+    """A page is filled from the results beside it: filling it again changes nothing."""
+    results = pages.read()
+    for page in pages.PAGES:
+        text = (ROOT / page).read_text()
+        assert pages.fill(text, results) == text, f"{page}: run `make bench`"
+
+
+def test_every_table_has_a_place_and_every_place_a_table():
+    text = "".join((ROOT / page).read_text() for page in pages.PAGES)
+    for name in pages.TABLES:
+        assert f"<!-- {name} -->" in text, name
+    with pytest.raises(KeyError):
+        pages.fill("<!-- nobody -->x<!-- /nobody -->", {})
+
+
+# The command.
+
+
+def test_unknown_part(capsys):
+    with pytest.raises(SystemExit):
+        main(["fitz"])
+    assert "no part fitz" in capsys.readouterr().err
+
+
+def test_quick_parts_run_and_fill_their_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
+    main(["roofline", "simulator", "--quick"])
+    results = pages.read(tmp_path / "quick")
+    assert set(results) == {"roofline", "simulator"} < set(PARTS)
+    text = pages.fill("<!-- simulator -->\n<!-- /simulator -->", results)
+    assert text.count("\n| ") == 1 + len(results["simulator"]["rows"])
+    assert results["roofline"]["rows"][0]["gemm_gflops"] > 0
+    json.dumps(results)
