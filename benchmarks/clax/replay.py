@@ -16,7 +16,7 @@ from clax import PositionBasedModel, Trainer
 from clax.datasets.utils import SessionCollator
 from clax.parameters import DeepParameterConfig, LinearParameterConfig
 from flax import nnx
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, Subset
 
 HIDDEN = 32
 
@@ -92,7 +92,7 @@ def attraction(tower: str, width: int):
 
 
 def fit_log(*, tower: str, log: str, epochs: int, training: dict, seed: int) -> dict:
-    """Fit the file of a log; what `benchmarks.replay.replay` returns, compilation in `seconds`."""
+    """Fit the file of a log; what `benchmarks.replay.replay` returns."""
     with np.load(log) as file:
         train, validation = (Sessions(file, split) for split in ("train", "validation"))
     torch.manual_seed(seed)
@@ -101,15 +101,32 @@ def fit_log(*, tower: str, log: str, epochs: int, training: dict, seed: int) -> 
         attraction=attraction(tower, train.features.shape[-1]),
         rngs=nnx.Rngs(seed),
     )
-    loaders = [
-        DataLoader(data, batch_size=training["batch"], shuffle=shuffle, collate_fn=COLLATE)
-        for data, shuffle in ((train, True), (validation, False))
-    ]
-    clock = Clock(patience=training["patience"], min_delta=training["min_delta"])
+    size = training["batch"]
+    # The trainer compiles for each size of batch; the last of an epoch is smaller.
+    few = [Subset(data, range(size + len(data) % size)) for data in (train, validation)]
+    compiled, timed = (
+        [
+            DataLoader(data, batch_size=size, shuffle=data is train, collate_fn=COLLATE)
+            for data in pair
+        ]
+        for pair in (few, (train, validation))
+    )
     optimizer = optax.adamw(training["learning_rate"], weight_decay=1e-4)
+    stopping = {name: training[name] for name in ("patience", "min_delta")}
+    # Compiled programs belong to the trainer, so one trainer warms up and is timed.
+    trainer = Trainer(optimizer, epochs=1, early_stopping=Clock(**stopping))
     # Its progress table goes to stdout, which is the result's.
     with contextlib.redirect_stdout(sys.stderr):
-        Trainer(optimizer, epochs=epochs, early_stopping=clock).train(model, *loaders)
+        start = time.perf_counter()
+        trainer.train(nnx.clone(model), *compiled)
+        compilation = time.perf_counter() - start
+        trainer.epochs, trainer.early_stopping = epochs, Clock(**stopping)
+        trainer.train(model, *timed)
+    clock = trainer.early_stopping
     first = {"positions": train.positions[None]}
-    bias = np.asarray(model.examination.log_prob(first)).ravel()
-    return {"compilation": 0.0, "seconds": clock.seconds, "nll": clock.nll, "bias": bias.tolist()}
+    return {
+        "compilation": compilation,
+        "seconds": clock.seconds,
+        "nll": clock.nll,
+        "bias": np.asarray(model.examination.log_prob(first)).ravel().tolist(),
+    }
