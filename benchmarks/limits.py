@@ -72,8 +72,8 @@ def extrapolations(results: dict) -> list[dict]:
     ]
     return [
         {
-            "what": f"{size['sessions']:.0e} sessions, {size['queries'] * documents:.2g} pairs, "
-            f"temperature {size['temperature']:g}".replace("e+0", " x 10^"),
+            "what": f"{size['sessions']:,} sessions, {size['queries'] * documents:,} pairs, "
+            f"temperature {size['temperature']:g}",
             "simulation": simulation_seconds(results["simulator"]["rows"], **size),
             "epoch": size["queries"] * query_seconds(results["scaling"]["rows"]),
             "features_gb": size["queries"] * documents * BASE["width"] * FLOAT / 1e9,

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import fits, limits, pages, simulator, worlds
+from benchmarks import fits, limits, pages, scaling, simulator, worlds
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
 from benchmarks.replay import Arrays, Samples, collate, replay
@@ -159,6 +159,70 @@ def test_every_table_has_a_place_and_every_place_a_table():
         assert f"<!-- {name} -->" in text, name
     with pytest.raises(KeyError):
         pages.fill("<!-- nobody -->x<!-- /nobody -->", {})
+
+
+@pytest.fixture
+def results() -> dict:
+    """A row or two of each part, as the parts yield them; every time is a second."""
+    machine = {"processor": "P", "cores": 2, "load": 0.5, "date": "2000-01-01", "python": "3"}
+    fit = {"sessions": 10, "seconds": [1], "nll": [0.5], "bias": [0, 1], "compilation": 1}
+    size = scaling.BASE | {"seconds": 1, "epochs": 1, "data_gb": 1, "cells": 5, "peak_gb": 1}
+    rows = {
+        "roofline": [{"gemm_gflops": 1, "narrow_gflops": 1, "copy_gb_s": 1, "softplus_g_s": 1}],
+        "fits": [
+            {"tower": "deep", "method": method, "peak_gb": 1, **fit}
+            for method in ("counts", *pages.REPLAYS)
+        ],
+        "pbm": [{"tower": "deep", "method": "CLAX", "peak_gb": 1, **fit}],
+        "simulator": [
+            {"simulator": simulator, "temperature": temperature, "queries": 3000}
+            | {"sessions": 10**9, "seconds": 1, "peak_gb": 1}
+            for temperature in (0, 1)
+            for simulator in ("session by session", "counts")
+        ],
+        "scaling": [
+            {"grid": grid, "tower": "deep", **size, **change}
+            for grid, changes in scaling.GRIDS.items()
+            for change in changes
+        ],
+        "road": [{"what": "laptop grid: a job, on average, on two cores", "seconds": 36}],
+    }
+    machine |= dict.fromkeys(pages.PACKAGES, "1")
+    return {part: {"machine": machine, "rows": rows[part]} for part in PARTS}
+
+
+def test_every_table_is_made_from_rows_of_its_part(results):
+    for name in pages.TABLES:
+        text = pages.fill(f"<!-- {name} -->\n<!-- /{name} -->", results)
+        header, _, *rows = (line for line in text.splitlines() if line.startswith("|"))
+        assert rows, name
+        assert {row.count("|") for row in rows} == {header.count("|")}, name
+        assert "2000-01-01; P, 2 cores" in text
+    assert "| 100 |" in pages.fill("<!-- road --><!-- /road -->", results)
+
+
+def test_limits_at_unit_rates(results):
+    """At 10^9 of each a second, a step's seconds are its operations over 10^9."""
+    (row,) = (row for row in limits.predicted(results) if row["lanes"] == 2)
+    training = fits.counts_training("deep")
+    lists = training["steps"] * training["batch"] + 1000
+    assert row["cells_time"] == pytest.approx(lists * 25 * 25 * 2 / 1e9)
+    assert row["bytes_time"] == pytest.approx(lists * 25 * (136 * 4 + 2 * 25 * 2) / 1e9)
+    assert row["share"] == pytest.approx(row["limit"])
+
+
+def test_far_larger_logs_scale_with_queries_or_with_sessions(results):
+    still, shuffled, pairs = limits.extrapolations(results)
+    assert (still["simulation"], shuffled["simulation"]) == (1, 1)
+    assert pairs["epoch"] == pytest.approx(still["epoch"] * 4e6 / 3000)
+    assert pairs["features_gb"] == pytest.approx(1e8 * 136 * 4 / 1e9)
+    assert "1,000,000,000 sessions, 100,000,000 pairs" in pairs["what"]
+
+
+def test_plots_are_drawn(results, tmp_path):
+    pages.draw_fits(results["fits"]["rows"], tmp_path / "fits.svg")
+    pages.draw_scaling(results["scaling"]["rows"], tmp_path / "scaling.svg")
+    assert all((tmp_path / name).stat().st_size > 5000 for name in ("fits.svg", "scaling.svg"))
 
 
 # The command.
