@@ -30,31 +30,39 @@ MIN_DELTA = 1e-5
 REPLAY = {"learning_rate": 0.003, "batch": 512, "patience": 3, "min_delta": MIN_DELTA}
 """As the published code of Hager et al. 2025 trains."""
 
+REPLAYS = {"arrays": Arrays, "samples": Samples}
+
+METHODS = (
+    ("counts", "counts", {}, SEED),
+    ("counts, one thread", "counts", ONE_THREAD, SEED),
+    ("sessions", "sessions", {}, SEED),
+    ("replay, arrays", "arrays", {}, SEED),
+    # How far replay is from itself when only its batches come in another order.
+    ("replay, arrays, reordered", "arrays", {}, SEED + 1),
+    ("replay, samples", "samples", {}, SEED),
+)
+"""Name, method, environment, and the seed that orders the batches."""
+
 
 def run(*, sessions: int, queries: int, epochs: int) -> Iterator[dict]:
     """Yield a row per tower and method."""
     for tower in TOWERS:
         log = str(write_log(tower, queries, sessions, TEMPERATURE))
-        for method, environment in (
-            ("counts", {}),
-            ("counts, one thread", ONE_THREAD),
-            ("sessions", {}),
-            ("replay, arrays", {}),
-            ("replay, samples", {}),
-        ):
+        for name, method, environment, seed in METHODS:
             found = child(
                 "benchmarks.fits:fit_log",
                 environment=environment,
-                method=method.removesuffix(", one thread"),
+                method=method,
                 tower=tower,
                 log=log,
                 epochs=epochs,
+                seed=seed,
             )
-            yield {"tower": tower, "method": method, "sessions": sessions, **found}
+            yield {"tower": tower, "method": name, "sessions": sessions, **found}
 
 
-def fit_log(*, method: str, tower: str, log: str, epochs: int) -> dict:
-    """Fit the file of a log; what `replay` returns."""
+def fit_log(*, method: str, tower: str, log: str, epochs: int, seed: int) -> dict:
+    """Fit the file of a log, its batches ordered by `seed`; what `replay` returns."""
     data = [read_log(log, split) for split in ("train", "validation")]
     features, sessions = data[0]
     model = two_towers(
@@ -70,11 +78,11 @@ def fit_log(*, method: str, tower: str, log: str, epochs: int) -> dict:
         objectives = [from_counts(*split) for split in data]
         settings = FitSettings(**counts_training(tower) | {"epochs": epochs})
         del data, sessions
-        return timed_fit(model, objectives, settings)
+        return timed_fit(model, objectives, settings, seed=seed)
     if method == "sessions":
-        return timed_fit(model, [from_sessions(*split) for split in data], settings)
-    kind = {"replay, arrays": Arrays, "replay, samples": Samples}[method]
-    return replay(model, *(kind(*split) for split in data), settings, seed=SEED)
+        objectives = [from_sessions(*split) for split in data]
+        return timed_fit(model, objectives, settings, seed=seed)
+    return replay(model, *(REPLAYS[method](*split) for split in data), settings, seed=seed)
 
 
 def counts_training(tower: str) -> dict:
@@ -97,7 +105,7 @@ def from_sessions(features: np.ndarray, log: Sessions) -> SessionLoss:
     return SessionLoss(jnp.asarray(features), *(jnp.asarray(column)[None] for column in columns))
 
 
-def timed_fit(model, objectives, settings: FitSettings) -> dict:
+def timed_fit(model, objectives, settings: FitSettings, *, seed: int) -> dict:
     """Fit twice: the first call compiles, the second is timed.
 
     A fit is one compiled program whose epochs do the same work, so its time is spread evenly.
@@ -105,7 +113,7 @@ def timed_fit(model, objectives, settings: FitSettings) -> dict:
     elapsed = []
     for _ in range(2):
         start = time.perf_counter()
-        found = fit(model, *objectives, settings, lanes=1, seed=SEED)
+        found = fit(model, *objectives, settings, lanes=1, seed=seed)
         elapsed.append(time.perf_counter() - start)
     epochs = int(found.epochs[0])
     return {

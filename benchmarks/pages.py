@@ -13,11 +13,11 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from benchmarks import fits
+from benchmarks import fits, scaling
 from benchmarks.limits import extrapolations, predicted
 from benchmarks.measure import PACKAGES, ROOT
 from twotowers.artefacts import atomic
-from twotowers.figures import CATEGORICAL, MARKERS, PAGE_WIDTH, save, style
+from twotowers.figures import CATEGORICAL, MARKERS, PAGE_WIDTH, save, shared_legend, style
 
 PAGES = ("benchmarks/README.md", "docs/scaling.md")
 RESULTS = ROOT / "benchmarks" / "results"
@@ -246,35 +246,38 @@ def draw_fits(rows: list[dict], path: Path) -> None:
             )
             axis.set(xscale="log", xlabel="seconds of training", title=f"{row['tower']} tower")
         axes[0][0].set_ylabel("validation NLL")
-        axes[0][-1].legend()
+        shared_legend(figure)
     save(figure, [path])
     plt.close(figure)
 
 
 def draw_scaling(rows: list[dict], path: Path) -> None:
-    """Seconds of an epoch against each size, a panel per grid."""
+    """Seconds of an epoch against each size, the others as in `scaling.BASE`."""
+    rows = [row for row in rows if row["temperature"] == scaling.BASE["temperature"]]
     grids = list(dict.fromkeys(row["grid"] for row in rows))
     with style():
         figure, axes = plt.subplots(
             1, len(grids), figsize=(PAGE_WIDTH, 2.2), layout="constrained", squeeze=False
         )
         for axis, grid in zip(axes[0], grids, strict=True):
-            lines = {}
-            for row in (row for row in rows if row["grid"] == grid):
-                name = row["tower"]
-                if grid == "sessions":
-                    name += f", temperature {row['temperature']:g}"
-                lines.setdefault(name, []).append((row[grid], row["seconds"] / row["epochs"]))
-            for look, (name, points) in enumerate(lines.items()):
+            for look, tower in enumerate(scaling.TOWERS):
+                points = [
+                    (row[grid], row["seconds"] / row["epochs"])
+                    for row in rows
+                    if (row["grid"], row["tower"]) == (grid, tower)
+                ]
                 axis.plot(
                     *zip(*points, strict=True),
                     color=CATEGORICAL[look],
                     marker=MARKERS[look],
                     markersize=3,
-                    label=name,
+                    label=f"{tower} tower",
                 )
-            axis.set(xscale="log", yscale="log", xlabel=grid, title=grid)
+            axis.set(xscale="log", yscale="log", title=grid)
+            ends = [points[0][0], points[-1][0]]
+            axis.set_xticks(ends, labels=[f"{end:g}" for end in ends])
+            axis.minorticks_off()
         axes[0][0].set_ylabel("seconds an epoch")
-        axes[0][0].legend(fontsize=5)
+        shared_legend(figure)
     save(figure, [path])
     plt.close(figure)

@@ -61,7 +61,8 @@ def fit_counts(*, tower: str, log: str, epochs: int) -> dict:
     towers = two_towers(tower, width=width, pairs=0, positions=documents, seed=SEED)
     model = PositionBased(towers.relevance, documents, rngs=nnx.Rngs(SEED))
     settings = FitSettings(**fits.counts_training(tower) | {"epochs": epochs})
-    found = fits.timed_fit(model, [fits.from_counts(*split) for split in data], settings)
+    objectives = [fits.from_counts(*split) for split in data]
+    found = fits.timed_fit(model, objectives, settings, seed=SEED)
     # Of a product, the logarithm of the examination is what a constant may be added to.
     return found | {"bias": log_sigmoid(found["bias"])}
 

@@ -181,8 +181,9 @@ def results() -> dict:
             for simulator in ("session by session", "counts")
         ],
         "scaling": [
-            {"grid": grid, "tower": "deep", **size, **change}
+            {"grid": grid, "tower": tower, **size, **change}
             for grid, changes in scaling.GRIDS.items()
+            for tower in scaling.TOWERS
             for change in changes
         ],
         "road": [{"what": "laptop grid: a job, on average, on two cores", "seconds": 36}],
@@ -203,7 +204,8 @@ def test_every_table_is_made_from_rows_of_its_part(results):
 
 def test_limits_at_unit_rates(results):
     """At 10^9 of each a second, a step's seconds are its operations over 10^9."""
-    (row,) = (row for row in limits.predicted(results) if row["lanes"] == 2)
+    _, row = (row for row in limits.predicted(results) if row["lanes"] == 2)
+    assert row["tower"] == "deep"
     training = fits.counts_training("deep")
     lists = training["steps"] * training["batch"] + 1000
     assert row["cells_time"] == pytest.approx(lists * 25 * 25 * 2 / 1e9)
