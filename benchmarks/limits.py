@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from benchmarks.fits import counts_training
 from benchmarks.scaling import BASE
 
 HIDDEN = 32
 FLOAT = 4
-CELL_BYTES = 2
-"""Impressions and clicks of a cell, a byte each while no cell was shown more than 255 times."""
+
+
+def cell_bytes(sessions: int, queries: int, documents: int, temperature: float) -> int:
+    """Bytes of a cell's impressions and clicks, in the smallest type that holds the largest."""
+    shown = sessions / queries * ((1 - temperature) + temperature / documents)
+    return 2 * np.min_scalar_type(int(shown)).itemsize
 
 
 def document_flops(tower: str, width: int, *, train: bool) -> float:
@@ -22,7 +28,16 @@ def document_flops(tower: str, width: int, *, train: bool) -> float:
     return 2 * first + 3 * rest if train else first + rest
 
 
-def epoch_work(tower: str, *, queries: int, documents: int, width: int, lanes: int, **_) -> dict:
+def epoch_work(
+    *,
+    tower: str,
+    queries: int,
+    documents: int,
+    width: int,
+    sessions: int,
+    temperature: float,
+    lanes: int,
+) -> dict:
     """Operations of an epoch: its steps, and a validation pass over a third of the queries.
 
     Returns:
@@ -34,7 +49,8 @@ def epoch_work(tower: str, *, queries: int, documents: int, width: int, lanes: i
     flops += validated * document_flops(tower, width, train=False)
     lists = trained + validated
     # Features are read once for all lanes, as they are gathered; counts by each lane.
-    read = lists * documents * (width * FLOAT + lanes * documents * CELL_BYTES)
+    cell = cell_bytes(sessions, queries, documents, temperature)
+    read = lists * documents * (width * FLOAT + lanes * documents * cell)
     return {
         "flops": flops * documents * lanes,
         "cells": lists * documents**2 * lanes,
@@ -49,7 +65,7 @@ def predicted(results: dict) -> list[dict]:
     for row in results["scaling"]["rows"]:
         if row["grid"] != "lanes":
             continue
-        work = epoch_work(**row)
+        work = epoch_work(tower=row["tower"], **{name: row[name] for name in BASE})
         times = {
             "products": work["flops"] / rates["gemm_gflops"] / 1e9,
             "cells_time": work["cells"] / rates["softplus_g_s"] / 1e9,
@@ -77,7 +93,10 @@ def extrapolations(results: dict) -> list[dict]:
             "simulation": simulation_seconds(results["simulator"]["rows"], **size),
             "epoch": size["queries"] * query_seconds(results["scaling"]["rows"]),
             "features_gb": size["queries"] * documents * BASE["width"] * FLOAT / 1e9,
-            "counts_gb": size["queries"] * documents**2 * CELL_BYTES / 1e9,
+            "counts_gb": size["queries"]
+            * documents**2
+            * cell_bytes(documents=documents, **size)
+            / 1e9,
         }
         for documents in [BASE["documents"]]
         for size in sizes

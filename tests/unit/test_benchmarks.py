@@ -219,6 +219,10 @@ def test_far_larger_logs_scale_with_queries_or_with_sessions(results):
     assert pairs["epoch"] == pytest.approx(still["epoch"] * 4e6 / 3000)
     assert pairs["features_gb"] == pytest.approx(1e8 * 136 * 4 / 1e9)
     assert "1,000,000,000 sessions, 100,000,000 pairs" in pairs["what"]
+    # 333,333 showings of a cell need four bytes, 13,333 two, 10 one; and as much for clicks.
+    assert [row["counts_gb"] * 1e9 for row in (still, shuffled, pairs)] == pytest.approx(
+        [3000 * 625 * 8, 3000 * 625 * 4, 4e6 * 625 * 2]
+    )
 
 
 def test_plots_are_drawn(results, tmp_path):
