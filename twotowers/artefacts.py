@@ -1,8 +1,9 @@
-"""Files between the stages: written whole or not at all, read by column name."""
+"""Files between the stages: written whole or not at all, and known by their checksums."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,3 +38,9 @@ def atomic(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sha256(path: str | Path) -> str:
+    """SHA-256 of a file of any size, in lower-case hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

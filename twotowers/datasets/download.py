@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import shutil
 import tarfile
 import zlib
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit
 import pooch
 import requests
 
-from twotowers.artefacts import atomic
+from twotowers.artefacts import atomic, sha256
 from twotowers.datasets.sources import Source
 from twotowers.errors import InputError
 
@@ -118,12 +117,6 @@ def manifest(paths: dict[str, Path]) -> dict[str, dict[str, str | int]]:
         split: {"path": str(path), "sha256": sha256(path), "bytes": path.stat().st_size}
         for split, path in paths.items()
     }
-
-
-def sha256(path: str | Path) -> str:
-    """SHA-256 of a file of any size, in lower-case hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _find(source: Source, folder: Path) -> dict[str, Path]:
