@@ -25,6 +25,7 @@ from twotowers import claims
 from twotowers.artefacts import atomic
 from twotowers.errors import InputError, nearest
 from twotowers.experiments import seed_range
+from twotowers.progress import spell
 from twotowers.statistics import select
 
 VERDICTS = (claims.REPRODUCED, claims.NOT_REPRODUCED, claims.NOT_TESTABLE)
@@ -344,16 +345,8 @@ def printed_name(name: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a reader says them: 4 min 05 s."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return (
-        f"{minutes} min {rest:02d} s"
-        if minutes < 60
-        else f"{minutes // 60} h {minutes % 60:02d} min"
-    )
+    """Seconds as a reader says them, with a decimal below ten: 4.2 s, 4 min 05 s."""
+    return f"{seconds:.1f} s" if seconds < 10 else spell(seconds)
 
 
 def _check_claim(row: Mapping[str, object]) -> None:
