@@ -25,7 +25,6 @@ RESULTS = f"{config['results']}/{config['scale']}"
 FIGURES = config["figures"]
 
 # Jobs inherit these; all of them are about running well, none about what is computed.
-os.environ["PYTHONPATH"] = workflow.basedir
 os.environ.setdefault("PYTHONHASHSEED", "0")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.abspath(".cache/jax"))
 # Small programs too: a fit has dozens, and compiling them anew takes a third of a short one.
@@ -37,9 +36,14 @@ os.environ.setdefault(
 )
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
-# The size of XLA's pool of threads. Unlike the flags above it also decides how programs are cut
-# into parallel parts, so without it the last digits of a fit tell how many cores a job saw.
-os.environ["NPROC"] = "1"
+os.environ.update(
+    PYTHONPATH=workflow.basedir,
+    # The size of XLA's pool of threads. Unlike the flags above it also decides how programs are cut
+    # into parallel parts, so without it the last digits of a fit tell how many cores a job saw.
+    NPROC="1",
+    # A job whose resources name a GPU turns to it: twotowers.devices.
+    JAX_PLATFORMS="cpu",
+)
 
 
 wildcard_constraints:

@@ -36,8 +36,6 @@ rule fit:
     wildcard_constraints:
         setting="|".join(name for paper in EXPERIMENTS.values() for name in paper.settings)
         or "(?!)",
-    resources:
-        gpu=1,
     params:
         code=code("scripts/fit_towers.py"),
         paper=lambda wildcards: wildcards.paper,

@@ -11,8 +11,6 @@ rule policy:
         ),
     log:
         f"{RESULTS}/logs/policies/{{paper}}/{{dataset}}/{{relevance}}-{{ranker}}/{{seed}}.log",
-    resources:
-        gpu=1,
     params:
         code=code("scripts/train_policy.py"),
         relevance=lambda wildcards: wildcards.relevance,

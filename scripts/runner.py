@@ -8,6 +8,8 @@ import sys
 import traceback
 from pathlib import Path
 
+from twotowers.devices import asks_for_gpu, use_own_gpu
+
 
 def run(main, snakemake) -> None:
     """Call main(inputs, outputs, **params) with stdout and stderr in the job's log.
@@ -25,6 +27,8 @@ def run(main, snakemake) -> None:
         print(f"rule {snakemake.rule}, Python {platform.python_version()}", flush=True)
         print(f"parameters {params}", flush=True)
         try:
+            if asks_for_gpu(snakemake.resources):
+                print(f"device {use_own_gpu()}", flush=True)
             main(snakemake.input, snakemake.output, **params)
         except Exception as error:
             traceback.print_exc()
