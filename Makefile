@@ -44,3 +44,6 @@ lock:
 	.cache/lock/bin/pip install --quiet uv
 	.cache/lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --extra checks \
 		--generate-hashes --no-header --no-annotate --no-emit-index-url pyproject.toml -o requirements.txt
+	.cache/lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --group cluster \
+		--constraint requirements.txt --generate-hashes --no-header --no-annotate \
+		--no-emit-index-url -o profiles/slurm/requirements.txt

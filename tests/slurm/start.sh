@@ -6,7 +6,7 @@
 # with tests/slurm/stop.sh FOLDER. Its two GPUs are no GPUs: devices that every Linux has.
 set -euo pipefail
 
-mkdir -p "$1"/state "$1"/spool
+mkdir -p "$1"/{state,spool,bin}
 folder=$(realpath "$1")
 export SLURM_CONF=$folder/slurm.conf
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])'; }
@@ -37,12 +37,20 @@ SelectTypeParameters=CR_CPU_Memory
 PropagateResourceLimits=NONE
 ReturnToService=2
 KillWait=2
+MinJobAge=3600
 GresTypes=gpu
 NodeName=node NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=$(awk '/MemTotal/ {print int($2 / 1024)}' /proc/meminfo) Gres=gpu:2
-PartitionName=tests Nodes=node Default=YES MaxTime=60 State=UP
+PartitionName=tests Nodes=node Default=YES State=UP
 CONF
 echo "CgroupPlugin=cgroup/v1" >"$folder/cgroup.conf"
 printf 'Name=gpu File=%s\n' /dev/null /dev/zero >"$folder/gres.conf"
+
+# Snakemake's plugin hides SLURM_CONF from srun, which on a cluster is not needed.
+cat >"$folder/bin/srun" <<SRUN
+#!/bin/sh
+SLURM_CONF=$SLURM_CONF exec $(command -v srun) "\$@"
+SRUN
+chmod +x "$folder/bin/srun"
 
 (umask 077 && head --bytes 128 /dev/urandom >"$folder/munge.key")
 munged --force --key-file="$folder/munge.key" --socket="$folder/munge.socket" \
