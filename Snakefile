@@ -62,6 +62,8 @@ rule all:
 include: "rules/datasets.smk"
 include: "rules/policies.smk"
 include: "rules/clicks.smk"
+include: "rules/needs.smk"
 include: "rules/fits.smk"
+include: "rules/shown.smk"
 include: "rules/items.smk"
 include: "rules/report.smk"

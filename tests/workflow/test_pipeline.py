@@ -411,10 +411,6 @@ def test_a_broken_file_stops_the_run_with_its_line_and_token(unbuilt, tmp_path):
 DECLINED = {
     # Everything runs in the one environment that `make` sets up from hashed requirements.
     "Specify a conda environment or container for each rule.",
-    # A rule's helpers stand beside it; what several files use is in rules/common.smk.
-    "Mixed rules and functions in same snakefile.",
-    # The Snakefile reads none, it sets them.
-    "Environment variable ",
 }
 
 

@@ -59,7 +59,7 @@ def submitted(clean_copy, cluster, cluster_python) -> tuple[Project, Run, str]:
     project = replace(copy, environment=copy.environment | cluster, python=cluster_python)
     process = project.start(
         *(f"figures/{PAPER}/{item}.csv" for item in ITEMS),
-        *("--workflow-profile", "profiles/slurm", "--cores", "2", "--latency-wait", "5"),
+        *("--workflow-profile", "profiles/slurm", "--latency-wait", "5"),
         *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2"),
     )
     # The runner opens the log when all imports are done.
