@@ -28,7 +28,6 @@ FIGURES = config["figures"]
 STARTED = time.time()
 
 # Jobs inherit these; all of them are about running well, none about what is computed.
-os.environ["PYTHONPATH"] = workflow.basedir
 os.environ.setdefault("PYTHONHASHSEED", "0")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.abspath(".cache/jax"))
 # Small programs too: a fit has dozens, and compiling them anew takes a third of a short one.
@@ -40,9 +39,14 @@ os.environ.setdefault(
 )
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
-# The size of XLA's pool of threads. Unlike the flags above it also decides how programs are cut
-# into parallel parts, so without it the last digits of a fit tell how many cores a job saw.
-os.environ["NPROC"] = "1"
+os.environ.update(
+    PYTHONPATH=workflow.basedir,
+    # The size of XLA's pool of threads. Unlike the flags above it also decides how programs are cut
+    # into parallel parts, so without it the last digits of a fit tell how many cores a job saw.
+    NPROC="1",
+    # A job whose resources name a GPU turns to it: twotowers.devices.
+    JAX_PLATFORMS="cpu",
+)
 
 
 wildcard_constraints:
@@ -62,7 +66,9 @@ rule all:
 include: "rules/datasets.smk"
 include: "rules/policies.smk"
 include: "rules/clicks.smk"
+include: "rules/needs.smk"
 include: "rules/fits.smk"
+include: "rules/shown.smk"
 include: "rules/items.smk"
 include: "rules/report.smk"
 

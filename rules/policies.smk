@@ -15,8 +15,6 @@ rule policy:
     priority: 1
     conda:
         TRAINING
-    resources:
-        gpu=1,
     params:
         code=code("scripts/train_policy.py"),
         relevance=lambda wildcards: wildcards.relevance,

@@ -1,4 +1,4 @@
-"""pyproject.toml -> requirements.txt and envs/*.yaml: `make lock`. Needs uv and a network.
+"""pyproject.toml -> requirements.txt, envs/*.yaml and the profile's: `make lock`. Needs a network.
 
 requirements.txt pins, with hashes, every package that any job or test needs on any supported
 Python, but CUDA's. envs/<group>.yaml pins what one kind of job needs, all of it from PyPI, at the
@@ -25,6 +25,9 @@ ENVIRONMENTS = Path("envs")
 TESTS_ONLY = "checks"
 CUDA = "jax-cuda"
 """Linux only, and gigabytes: not in the lock, so that `make` does not install it."""
+CLUSTER = "cluster"
+CLUSTER_LOCK = Path("profiles/slurm/requirements.txt")
+"""What is installed beside Snakemake for Slurm."""
 
 PYTHONS = ("3.11", "3.12", "3.13")
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin")
@@ -46,10 +49,12 @@ dependencies:
 def main() -> None:
     project = tomllib.loads(PROJECT.read_text())
     groups = project["dependency-groups"]
-    resolve([name for name in groups if name != CUDA], "--generate-hashes", "--output-file", LOCK)
+    hashed = ("--generate-hashes", "--output-file")
+    resolve([name for name in groups if name not in (CUDA, CLUSTER)], *hashed, LOCK)
+    resolve([CLUSTER], "--constraint", LOCK, *hashed, CLUSTER_LOCK)
     ENVIRONMENTS.mkdir(exist_ok=True)
     for name in groups:
-        if name != TESTS_ONLY:
+        if name not in (TESTS_ONLY, CLUSTER):
             pins = resolve([name], "--constraint", LOCK).splitlines()
             text = SPECIFICATION.format(
                 python=project["project"]["requires-python"],

@@ -7,6 +7,7 @@ import sys
 from inspect import getsourcefile
 from pathlib import Path
 
+from twotowers.devices import asks_for_gpu, use_own_gpu
 from twotowers.joblogs import cause, job_log
 from twotowers.provenance import code_version
 
@@ -30,6 +31,8 @@ def run(main, snakemake) -> None:
     }
     try:
         with job_log(path, facts):
+            if asks_for_gpu(snakemake.resources):
+                print(f"GPU {use_own_gpu()}", flush=True)
             main(snakemake.input, snakemake.output, **params)
     except Exception as error:
         sys.stderr.write(f"\n{snakemake.rule} failed: {cause(error)}\n(log: {path})\n\n")

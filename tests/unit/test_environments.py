@@ -70,7 +70,7 @@ def needed(requirements: list[Requirement]) -> set[str]:
 
 
 def test_there_is_an_environment_for_every_group_but_the_tests():
-    assert set(ENVIRONMENTS) == set(GROUPS) - {"checks"}
+    assert set(ENVIRONMENTS) == set(GROUPS) - {"checks", "cluster"}
 
 
 @pytest.mark.parametrize("name", sorted(ENVIRONMENTS))

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+import sysconfig
+import venv
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +77,22 @@ def finished(clean_copy) -> Finished:
     run = project.snakemake("--cores", "2")
     assert run.code == 0, run.text[-5000:]
     return Finished(project, run, project.digests())
+
+
+@pytest.fixture(scope="session")
+def cluster_python(tmp_path_factory) -> str:
+    """A Python that has what this one has, and Snakemake's plugin for Slurm."""
+    folder = tmp_path_factory.mktemp("cluster") / "venv"
+    venv.create(folder)
+    python = str(folder / "bin" / "python")
+    (site,) = folder.glob("lib/python*/site-packages")
+    (Path(site) / "ours.pth").write_text(sysconfig.get_path("purelib"))
+    pip = [sys.executable, "-m", "pip", "--quiet", "--python", python, "install"]
+    lock = ROOT / "profiles" / "slurm" / "requirements.txt"
+    run = subprocess.run(
+        [*pip, "--require-hashes", "--requirement", lock], capture_output=True, text=True
+    )
+    if "No matching distribution" in run.stderr:
+        pytest.skip("the plugin for Slurm cannot be downloaded here")
+    assert run.returncode == 0, run.stderr
+    return python

@@ -16,17 +16,18 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "hager2025"
 """The paper that most tests drive the pipeline with, alone, however many there are."""
-SNAKEMAKE = [sys.executable, "-m", "snakemake"]
+PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 SMOKE = ["--config", "scale=smoke"]
 
-_JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
-_OUTPUT = re.compile(r"^    output: ([^,\n]+)", re.MULTILINE)
+# Indented where several are submitted as one.
+_JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .*\n)*)", re.MULTILINE)
+_OUTPUT = re.compile(r"^ *output: ([^,\n]+)", re.MULTILINE)
 
 
 def jobs(text: str) -> dict[str, set[str]]:
     """First output of every job that Snakemake's messages announce, by rule; `all` has none."""
     found = {}
-    for rule, body in _JOB.findall(text):
+    for _, rule, body in _JOB.findall(text):
         output = _OUTPUT.search(body)
         found.setdefault(rule, set()).update(output.groups() if output else ())
     return found
@@ -52,16 +53,19 @@ class Project:
         folder: where it is.
         environment: the environment variables of all that runs in it.
         paper: the one paper that its config.yaml asks for.
+        python: the Python that runs Snakemake.
     """
 
     folder: Path
     environment: dict[str, str]
     paper: str = PAPER
+    python: str = sys.executable
 
     def start(self, *arguments: str, launcher: tuple[str, ...] = (), **environment):
         """Snakemake at scale smoke as a process of its own group, its messages piped."""
+        snakemake = [*launcher, self.python, "-m", "snakemake"]
         return subprocess.Popen(
-            [*launcher, *SNAKEMAKE, *arguments, *([] if "--config" in arguments else SMOKE)],
+            [*snakemake, *arguments, *([] if "--config" in arguments else SMOKE)],
             cwd=self.folder,
             env=self.environment | environment,
             stdout=subprocess.PIPE,

@@ -17,7 +17,6 @@ import shutil
 import signal
 import subprocess
 import time
-from collections import Counter
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -27,7 +26,7 @@ import pytest
 import yaml
 
 from tests.browser import check_page, find_chromium
-from tests.workflow.project import PAPER, ROOT, SMOKE, Finished, Project, jobs
+from tests.workflow.project import PAPER, PAPERS, SMOKE, Finished, Project, jobs
 from twotowers import SPLITS
 from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from twotowers.joblogs import read
@@ -35,7 +34,6 @@ from twotowers.joblogs import read
 # One group, so that pytest-xdist gives the shared runs to one worker (--dist loadgroup).
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
 
-PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 CRATE = "figures/ro-crate-metadata.json"
 PAGE = {"page": {"figures/index.html"}, "crate": {CRATE}, "all": set()}
 ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
@@ -375,62 +373,7 @@ def test_a_paper_of_studies_gets_to_the_page(clean_copy):
     assert project.plan() == {}
 
 
-# Plans, of which nothing is run
-
-
-@pytest.mark.parametrize(
-    ("paper", "config", "scale"),
-    [
-        *((paper, None, scale) for paper in PAPERS for scale in ("smoke", "laptop", "paper")),
-        (PAPER, "config/mq2008.yaml", "smoke"),
-        (PAPER, "config/mslr_sample.yaml", "smoke"),
-    ],
-)
-def test_the_plan_has_every_job_that_the_experiment_declares(unbuilt, paper, config, scale):
-    experiment = replace(unbuilt, paper=paper).experiment
-    over = ["--configfile", "config.yaml", config] if config else []
-    plan = unbuilt.plan(*over, "--config", f"scale={scale}", f"papers=[{paper}]")
-    assert {rule: len(outputs) for rule, outputs in plan.items()} == {
-        **declared(experiment, scale, from_files=config is not None),
-        "all": 0,
-    }
-
-
-def declared(experiment: dict, scale: str, *, from_files: bool) -> Counter:
-    """How many jobs of each rule an experiment makes, if all or none of its data is generated."""
-    values = experiment["scales"][scale]
-    seeds = values["seeds"]
-    settings = experiment.get("settings", {}).values()
-    logs = [experiment["logs"][log] for log in {setting["log"] for setting in settings}]
-    studies = [
-        study | values.get("studies", {}).get(name, {})
-        for name, study in experiment["studies"].items()
-    ]
-    used = {user["dataset"] for user in [*logs, *studies] if "dataset" in user}
-    # A click log is prepared in no way.
-    ranked = {name for name in used if experiment["datasets"][name]}
-    parts = len(SPLITS) * len(ranked) + len(used - ranked)
-    policies = {
-        (log["dataset"], log["relevance"], log["ranker"], seed) for log in logs for seed in seeds
-    } | {
-        # Studies share the first seed's.
-        (study["dataset"], "annotated", study["ranker"], seeds[0])
-        for study in studies
-        if "ranker" in study
-    }
-    counts = {
-        **({"fetch": len(used), "parse": parts} if from_files else {"generate_standin": parts}),
-        "preprocess": len(ranked),
-        "policy": len(policies),
-        "clicks": len(logs) * len(seeds),
-        "fit": len(settings) * len(seeds),
-        "study": sum(len(study.get("seeds", seeds)) for study in studies),
-        **Counter(item["kind"] for item in experiment["items"].values()),
-        "claims": 1,
-        "page": 1,
-        "crate": 1,
-    }
-    return +Counter(counts)
+# Runs that stop, or share
 
 
 def test_papers_share_their_page_and_what_is_raw_but_nothing_else(unbuilt):
@@ -523,10 +466,6 @@ def test_make_says_a_failure_and_its_log_in_a_few_lines(unbuilt, broken, tmp_pat
 DECLINED = {
     # Everything runs in the one environment that `make` sets up from hashed requirements.
     "Specify a conda environment or container for each rule.",
-    # A rule's helpers stand beside it; what several files use is in rules/common.smk.
-    "Mixed rules and functions in same snakefile.",
-    # The Snakefile reads none, it sets them.
-    "Environment variable ",
 }
 
 

@@ -1,0 +1,120 @@
+"""Who gets which GPU, on a machine that has none: nvidia-smi is a script here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from twotowers.devices import asks_for_gpu, visible_gpus
+from twotowers.errors import InputError
+
+DEVICES = ["GPU-a", "GPU-b", "GPU-c"]
+
+# When told to, holds a GPU; says which, and from when to when.
+JOB = """
+import sys, time
+from twotowers.devices import claim
+print("ready", flush=True)
+sys.stdin.readline()
+device = claim(sys.argv[2:], folder=sys.argv[1], pause=0.01)
+print(device, time.monotonic(), flush=True)
+time.sleep(0.2)
+print(time.monotonic(), flush=True)
+"""
+# Holds one until it is killed.
+HOLDER = JOB.replace("time.sleep(0.2)", "time.sleep(1000)")
+
+
+@pytest.fixture
+def nvidia_smi(tmp_path, monkeypatch):
+    """Install an nvidia-smi that prints the given lines."""
+
+    def install(*lines: str) -> None:
+        script = tmp_path / "nvidia-smi"
+        script.write_text("#!/bin/sh\n" + "".join(f"echo {line}\n" for line in lines))
+        script.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+    return install
+
+
+def start(script: str, folder: Path, jobs: int, devices: list[str]) -> list[subprocess.Popen]:
+    """So many jobs, which begin together."""
+    command = [sys.executable, "-c", script, str(folder), *devices]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    started = [subprocess.Popen(command, **pipes) for _ in range(jobs)]
+    for job in started:
+        assert job.stdout.readline() == "ready\n"
+    for job in started:
+        job.stdin.write("\n")
+        job.stdin.flush()
+    return started
+
+
+def test_each_gpu_has_one_job_at_a_time(tmp_path):
+    held = []
+    for job in start(JOB, tmp_path, 9, DEVICES):
+        device, begin, end = job.communicate(timeout=60)[0].split()
+        assert job.returncode == 0
+        held.append((device, float(begin), float(end)))
+    for device in {device for device, _, _ in held}:
+        turns = sorted(turn[1:] for turn in held if turn[0] == device)
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(turns))
+
+
+def test_as_many_jobs_as_gpus_have_one_each_until_they_are_killed(tmp_path):
+    holders = start(HOLDER, tmp_path, len(DEVICES), DEVICES)
+    held = [job.stdout.readline().split()[0] for job in holders]
+    assert sorted(held) == DEVICES
+    (waiting,) = start(JOB, tmp_path, 1, DEVICES)
+    with pytest.raises(subprocess.TimeoutExpired):
+        waiting.wait(timeout=0.5)
+    holders[1].kill()
+    assert waiting.communicate(timeout=60)[0].split()[0] == held[1]
+    for job in holders:
+        job.kill()
+        job.communicate()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "visible"),
+    [
+        (None, DEVICES),
+        ("2,0", ["GPU-c", "GPU-a"]),  # as Slurm says it
+        ("GPU-b", ["GPU-b"]),
+        ("MIG-x", ["MIG-x"]),  # a part of a GPU, which nvidia-smi's list does not have
+    ],
+)
+def test_only_what_a_scheduler_chose_is_visible(nvidia_smi, monkeypatch, chosen, visible):
+    nvidia_smi(*DEVICES)
+    if chosen is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    assert visible_gpus() == visible
+
+
+@pytest.mark.parametrize("chosen", ["", "3"])
+def test_a_gpu_that_is_not_there_is_an_error(nvidia_smi, monkeypatch, chosen):
+    nvidia_smi(*DEVICES)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    with pytest.raises(InputError, match="no GPU is visible"):
+        visible_gpus()
+
+
+def test_a_machine_without_nvidia_smi_has_no_gpu(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(InputError, match="no GPU is visible"):
+        visible_gpus()
+
+
+@pytest.mark.parametrize(
+    ("resources", "asks"),
+    [({}, False), ({"gpu": 0}, False), ({"gpu": 1}, True), ({"gres": "gpu:a100:1"}, True)],
+)
+def test_jobs_ask_for_a_gpu_by_count_or_as_a_generic_resource(resources, asks):
+    assert asks_for_gpu(resources) == asks

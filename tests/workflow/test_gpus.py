@@ -1,0 +1,31 @@
+"""The profile for GPUs, on a machine that has none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.workflow.gpus import DEVICES, held, make_workflow
+from tests.workflow.project import ROOT
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("plans")]
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_as_many_jobs_as_gpus_run_at_a_time_each_on_its_own(tmp_path, gpus):
+    environment = os.environ | make_workflow(tmp_path)
+    profile = ["--workflow-profile", ROOT / "profiles" / "gpu", "--resources", f"gpu={gpus}"]
+    together = ["--cores", "4", "--config", f"together={gpus == 2}"]
+    run = subprocess.run(
+        [sys.executable, "-m", "snakemake", *profile, *together],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    # One at a time, both get the first.
+    assert held(tmp_path) == (DEVICES if gpus == 2 else [DEVICES[0]] * 2)

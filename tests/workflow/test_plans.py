@@ -1,0 +1,117 @@
+"""Dry runs: the jobs that experiment.yaml declares, at every scale, in every profile."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from math import ceil
+
+import pytest
+import yaml
+
+from tests.workflow.project import PAPER, PAPERS, Project, Run
+from twotowers import SPLITS
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("plans")]
+
+SCALES = ("smoke", "laptop", "paper")
+FROM_FILES = ("config/mq2008.yaml", "config/mslr_sample.yaml")
+TRAINING = {"policy", "fit"}
+"""Rules that ask for a GPU where there are some."""
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("profile", ["default", "gpu"])
+def test_a_plan_has_every_job_that_is_declared(unbuilt, profile, scale):
+    run = planned(unbuilt, profile, PAPERS, scale)
+    assert counts(run.jobs) == declared(unbuilt, PAPERS, scale)
+    asking = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: .*gpu=1\b", run.text, re.M)
+    assert set(asking) == (TRAINING if profile == "gpu" else set())
+
+
+@pytest.mark.parametrize("config", FROM_FILES)
+def test_a_plan_from_files_has_every_job_that_is_declared(unbuilt, config):
+    run = planned(unbuilt, "default", [PAPER], "smoke", "--configfile", "config.yaml", config)
+    assert counts(run.jobs) == declared(unbuilt, [PAPER], "smoke", from_files=True)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_plan_for_slurm_batches_the_same_jobs(unbuilt, cluster_python, scale):
+    run = planned(replace(unbuilt, python=cluster_python), "slurm", PAPERS, scale)
+    expected = declared(unbuilt, PAPERS, scale)
+    assert counts(run.jobs) == expected
+    limited = re.findall(r"^ *resources: .*mem_mb=[1-9]\d*, .*runtime=[1-9]\d*", run.text, re.M)
+    assert len(limited) == expected.total() + len(["all"])
+    profile = yaml.safe_load((unbuilt.folder / "profiles" / "slurm" / "config.yaml").read_text())
+    batches = dict(entry.split("=") for entry in profile["group-components"])
+    grouped = Counter()
+    for rule, group in (entry.split("=") for entry in profile["groups"]):
+        grouped[group] += expected[rule]
+    submissions = Counter(re.findall(r"Group job (\w+) ", run.text))
+    assert submissions == {g: ceil(jobs / int(batches[g])) for g, jobs in grouped.items()}
+
+
+def planned(project: Project, profile: str, papers: list[str], scale: str, *arguments: str) -> Run:
+    """A dry run."""
+    settings = ["--config", f"scale={scale}", f"papers=[{','.join(papers)}]"]
+    named = ["--workflow-profile", f"profiles/{profile}"]
+    run = project.snakemake("--dry-run", *named, *arguments, *settings)
+    assert run.code == 0, run.text
+    return run
+
+
+def counts(jobs: dict[str, set[str]]) -> Counter:
+    """How many jobs of each rule there are; `all` has no output and is none."""
+    return +Counter({rule: len(outputs) for rule, outputs in jobs.items()})
+
+
+def declared(project: Project, papers: list[str], scale: str, from_files: bool = False) -> Counter:
+    """How many jobs of each rule papers make, if all or none of their data is generated.
+
+    They share what is raw, the page and the crate.
+    """
+    total, used, logs = Counter(page=1, crate=1), set(), set()
+    for paper in papers:
+        experiment = replace(project, paper=paper).experiment
+        jobs, ranked, read = declared_alone(experiment, scale)
+        total += jobs
+        used |= ranked
+        logs |= read
+    parts = len(SPLITS) * len(used) + len(logs)
+    if from_files:
+        return total + Counter(fetch=len(used | logs), parse=parts)
+    return total + Counter(generate_standin=parts)
+
+
+def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set[str]]:
+    """A paper's own jobs of each rule, the data sets whose documents it ranks, its click logs."""
+    values = experiment["scales"][scale]
+    seeds = values["seeds"]
+    settings = experiment.get("settings", {}).values()
+    logs = [experiment["logs"][log] for log in {setting["log"] for setting in settings}]
+    studies = [
+        study | values.get("studies", {}).get(name, {})
+        for name, study in experiment["studies"].items()
+    ]
+    used = {user["dataset"] for user in [*logs, *studies] if "dataset" in user}
+    # A click log is prepared in no way.
+    ranked = {name for name in used if experiment["datasets"][name]}
+    policies = {
+        (log["dataset"], log["relevance"], log["ranker"], seed) for log in logs for seed in seeds
+    } | {
+        # Studies share the first seed's.
+        (study["dataset"], "annotated", study["ranker"], seeds[0])
+        for study in studies
+        if "ranker" in study
+    }
+    jobs = Counter(
+        preprocess=len(ranked),
+        policy=len(policies),
+        clicks=len(logs) * len(seeds),
+        fit=len(settings) * len(seeds),
+        study=sum(len(study.get("seeds", seeds)) for study in studies),
+        claims=1,
+        **Counter(item["kind"] for item in experiment["items"].values()),
+    )
+    return jobs, ranked, used - ranked
