@@ -10,6 +10,7 @@ sys.path.insert(0, workflow.basedir)
 
 from twotowers import LOG, SPLITS
 from twotowers.experiments import check_config, load_experiment, seed_range
+from twotowers.processes import only_run
 from twotowers.provenance import code_digest, code_version
 
 
@@ -40,6 +41,10 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 # The size of XLA's pool of threads. Unlike the flags above it also decides how programs are cut
 # into parallel parts, so without it the last digits of a fit tell how many cores a job saw.
 os.environ["NPROC"] = "1"
+
+
+onstart:
+    only_run(config["results"], FIGURES)
 
 
 wildcard_constraints:

@@ -8,12 +8,15 @@ import sys
 import traceback
 from pathlib import Path
 
+from twotowers.processes import end_with_parent
+
 
 def run(main, snakemake) -> None:
     """Call main(inputs, outputs, **params) with stdout and stderr in the job's log.
 
     A parameter named `code` is Snakemake's to decide on reruns; main does not get it.
     """
+    end_with_parent()
     params = {name: value for name, value in snakemake.params.items() if name != "code"}
     path = Path(snakemake.log[0])
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
+from twotowers.artefacts import readable
 from twotowers.errors import InputError, check_range
 from twotowers.logs import Pairs
 
@@ -76,9 +77,10 @@ def read_policy(path: str | Path, split: str) -> Policy:
     """Read one split of a policy file.
 
     Raises:
-        InputError: the file lacks the split.
+        InputError: the file is damaged or lacks the split.
     """
-    table = pq.read_table(path, filters=[("split", "=", split)])
+    with readable(path):
+        table = pq.read_table(path, filters=[("split", "=", split)])
     if not len(table):
         raise InputError(f"has no rows of split {split!r}", path=path, field="split")
     query = table["query"].to_numpy()

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.artefacts import atomic
+from twotowers.artefacts import atomic, readable
 from twotowers.errors import InputError
 
 COLUMNS = ("query", "document", "label", "features")
@@ -116,9 +116,10 @@ def read_rankings(path: str | Path) -> Rankings:
     """Read what `write_rankings` wrote.
 
     Raises:
-        InputError: a column is missing or has another type.
+        InputError: the file is damaged, or a column is missing or has another type.
     """
-    table = pq.read_table(path)
+    with readable(path):
+        table = pq.read_table(path)
     for column in COLUMNS:
         if column not in table.column_names:
             raise InputError(

@@ -1,0 +1,77 @@
+"""Which processes may work in a folder of results: one run, and no job of a dead one.
+
+Standard library only, so that a Snakefile can use it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from twotowers.artefacts import remove_temporary_files
+from twotowers.errors import InputError
+
+LOCK = "run.lock"
+POLL = 0.5  # seconds; planning a run takes longer, so that it meets no job of a dead one
+_held = []
+
+
+def only_run(results: str | Path, figures: str | Path) -> None:
+    """Make this process the only run in a folder of results, until it ends in whatever way.
+
+    The lock is the kernel's and dies with its holder, so that a kill or a power cut leaves
+    nothing to unlock. What such a run was writing is removed. On a file system without locks
+    nothing is asked.
+
+    Raises:
+        InputError: another run works there, or the folder cannot be written to.
+    """
+    path = Path(results) / LOCK
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.open("a+")
+    except OSError as error:
+        raise InputError(
+            f"cannot be written: {error.strerror}. Nothing was run",
+            path=results,
+            expected="a folder that you may write to; the key `results` in config.yaml names it",
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        raise InputError(
+            f"{lock.read() or 'another run'} is working there. Nothing was run; let it finish, or "
+            "stop it",
+            path=results,
+        ) from None
+    except OSError:
+        pass
+    _held.append(lock)
+    # A courtesy to the next one; without room for it the run's own files will say so.
+    with contextlib.suppress(OSError):
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} on {os.uname().nodename}, since {time.strftime('%c')},")
+        lock.flush()
+    for folder in (results, figures):
+        remove_temporary_files(folder)
+
+
+def end_with_parent() -> None:
+    """End this process soon after the one that started it, if that one is killed.
+
+    Else a job would go on, unseen, beside the run that is started next.
+    """
+    parent = os.getppid()
+
+    def watch():
+        while os.getppid() == parent:
+            time.sleep(POLL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
