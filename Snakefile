@@ -58,6 +58,9 @@ rule all:
     default_target: True
     input:
         f"{FIGURES}/index.html",
+        f"{FIGURES}/claims.csv",
+        # Of the page alone nothing would be made again that was deleted.
+        lambda wildcards: page_files(),
 
 
 include: "rules/datasets.smk"

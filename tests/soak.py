@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,9 +30,16 @@ from twotowers.artefacts import atomic
 from twotowers.randomness import stream
 
 KINDS = ("run", "scheduler", "job")
-BETWEEN = 9.0
-"""Mean seconds from a start or kill to the next kill; exponential, so that no moment is safe."""
-SHARES = {"raw": 0.05, "rankings": 0.05, "policies": 0.1, "clicks": 0.1, "fits": 0.4, "claims": 0.3}
+KILLS_PER_RUN = 30
+"""Kills in the time that an undisturbed run takes: its longest jobs must now and then get by."""
+SHARES = {
+    "raw": 0.05,
+    "rankings": 0.05,
+    "policies": 0.1,
+    "clicks": 0.1,
+    "fits": 0.25,
+    "claims": 0.3,
+}
 """How likely a file of each kind is removed between chains; of what is drawn, ITEMS."""
 ITEMS = 0.3
 
@@ -54,20 +62,31 @@ class Record:
     faults: list[str] = field(default_factory=list)
 
 
-def soak(project: Project, expected: dict[str, str], rng: np.random.Generator, kills: int, log):
-    """Yield the record after every kill and chain, until `kills` kills are survived.
+def soak(
+    project: Project,
+    expected: dict[str, str],
+    rng: np.random.Generator,
+    log,
+    *,
+    kills: int,
+    between: float,
+    shares: dict[str, float] = SHARES,
+) -> Iterator[Record]:
+    """Yield the record after every run, until `kills` kills are survived.
 
     Args:
         project: a copy in which the pipeline has run.
         expected: the digests of what an undisturbed run draws.
         rng: draws what is removed, when is killed, and what.
-        kills: how many.
         log: an open file for the messages of all runs.
+        kills: how many.
+        between: mean seconds between them; the times are exponential, so that none is safe.
+        shares: as SHARES.
     """
     record = Record()
     while len(record.kills) < kills:
-        remove_some(project, rng)
-        while not one_run(project, rng, kills, log, record):
+        remove_some(project, rng, shares)
+        while not one_run(project, rng, log, record, kills, between):
             yield record
             if record.faults:
                 return
@@ -78,10 +97,10 @@ def soak(project: Project, expected: dict[str, str], rng: np.random.Generator, k
             return
 
 
-def remove_some(project: Project, rng: np.random.Generator) -> None:
+def remove_some(project: Project, rng: np.random.Generator, shares: dict[str, float]) -> None:
     """Remove a random part of what was made: at least one item."""
     results = project.folder / "results" / "smoke"
-    for kind, share in SHARES.items():
+    for kind, share in shares.items():
         for path in sorted(file for file in (results / kind).rglob("*") if file.is_file()):
             if rng.random() < share:
                 path.unlink()
@@ -92,13 +111,13 @@ def remove_some(project: Project, rng: np.random.Generator) -> None:
             path.unlink()
 
 
-def one_run(project: Project, rng, kills: int, log, record: Record) -> bool:
+def one_run(project: Project, rng, log, record: Record, kills: int, between: float) -> bool:
     """Start the pipeline and kill it or its jobs; whether it came to its end, all done."""
     run = project.start("--cores", "2", stdout=log)
     record.runs += 1
     wounded = False
     while True:
-        wait, kind, victim = rng.exponential(BETWEEN), str(rng.choice(KINDS)), rng.random()
+        wait, kind, victim = rng.exponential(between), str(rng.choice(KINDS)), rng.random()
         try:
             run.wait(wait if len(record.kills) < kills else None)
         except subprocess.TimeoutExpired:
@@ -164,8 +183,9 @@ def differences(project: Project, expected: dict[str, str]) -> list[str]:
     """What is not as an undisturbed run leaves it."""
     found = project.digests()
     return [
-        *(f"{name}: other bytes" for name in expected if found.get(name) != expected[name]),
+        *(f"{name}: missing" for name in expected.keys() - found.keys()),
         *(f"{name}: unexpected" for name in found.keys() - expected.keys()),
+        *(f"{name}: other bytes" for name in found if found[name] != expected.get(name)),
         *(
             f"{path.relative_to(project.folder)}: left behind"
             for folder in ("results", "figures")
@@ -223,11 +243,12 @@ def main(arguments: list[str] | None = None) -> int:
         if undisturbed.wait():
             print(f"the undisturbed run failed: {log.name}")
             return 1
-        expected = project.digests()
-        print(f"undisturbed: {time.monotonic() - start:.0f} s, {len(expected)} files", flush=True)
-        rng = stream("soak", options.seed)
-        record, fields = Record(), {"kills": options.kills, "seed": options.seed}
-        for record in soak(project, expected, rng, options.kills, log):
+        expected, alone = project.digests(), time.monotonic() - start
+        print(f"undisturbed: {alone:.0f} s, {len(expected)} files", flush=True)
+        record, rng = Record(), stream("soak", options.seed)
+        fields = {"kills": options.kills, "seed": options.seed}
+        between = alone / KILLS_PER_RUN
+        for record in soak(project, expected, rng, log, kills=options.kills, between=between):
             seconds = time.monotonic() - start
             with atomic(options.record) as path:
                 text = describe(record, **fields, files=len(expected), seconds=seconds)

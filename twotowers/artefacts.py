@@ -1,10 +1,12 @@
-"""Files between the stages: written whole or not at all, and refused when damaged."""
+"""Files between the stages: written whole or not at all."""
 
 from __future__ import annotations
 
 import errno
+import os
 import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,29 +60,21 @@ def _create(path: Path) -> None:
         raise
 
 
-def remove_temporary_files(folder: str | Path) -> None:
-    """Remove what writers that were killed have left below `folder`; no writer may be alive."""
+def put_in_order(folder: str | Path) -> None:
+    """Undo below `folder` what a kill or a clock set back has left; no writer may be alive.
+
+    Files that writers left half-written are removed. Files dated in the future are dated now, in
+    their order: Snakemake refuses to make a file that is older than what it is made from.
+    """
     for path in Path(folder).rglob(".*"):
         if _TEMPORARY.fullmatch(path.name):
             path.unlink()
-
-
-@contextmanager
-def readable(path: str | Path) -> Iterator[None]:
-    """Read a parquet file of an earlier stage in this block.
-
-    Raises:
-        InputError: it is no whole parquet file.
-    """
-    # Not all that write files read parquet.
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowInvalid, OSError) as error:
-        # Its subclasses are about files that are missing or forbidden.
-        if isinstance(error, OSError) and type(error) is not OSError:
-            raise
-        raise InputError(
-            f"the file is damaged ({error}). Delete it and rerun: it is made again", path=path
-        ) from error
+    now = time.time_ns()
+    files = (path for path in Path(folder).rglob("*") if path.is_file())
+    dates = {path: path.stat().st_mtime_ns for path in files}
+    future = sorted({date for date in dates.values() if date > now}, reverse=True)
+    # Microseconds apart: Snakemake's dates are floats, which know no nanoseconds.
+    earlier = {date: now - 1000 * number for number, date in enumerate(future)}
+    for path, date in dates.items():
+        if date in earlier:
+            os.utime(path, ns=(earlier[date], earlier[date]))

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.artefacts import atomic, readable
+from twotowers.artefacts import atomic
 from twotowers.clicks import Counts
 from twotowers.errors import InputError
 from twotowers.rankings import mask
@@ -132,10 +132,10 @@ def read_logs(
         that holds them.
 
     Raises:
-        InputError: the file is damaged, a lane is missing, a row names a pair or position that
-            is not there, or its numbers cannot be counts.
+        InputError: a lane is missing, a row names a pair or position that is not there, or
+            its numbers cannot be counts.
     """
-    with readable(path), pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path) as file:
         for column in SCHEMA.names:
             if column not in file.schema_arrow.names:
                 raise InputError(

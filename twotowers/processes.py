@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from twotowers.artefacts import remove_temporary_files
+from twotowers.artefacts import put_in_order
 from twotowers.errors import InputError
 
 LOCK = "run.lock"
@@ -25,7 +25,7 @@ def only_run(results: str | Path, figures: str | Path) -> None:
     """Make this process the only run in a folder of results, until it ends in whatever way.
 
     The lock is the kernel's and dies with its holder, so that a kill or a power cut leaves
-    nothing to unlock. What such a run was writing is removed. On a file system without locks
+    nothing to unlock; what else these leave is put in order. On a file system without locks
     nothing is asked.
 
     Raises:
@@ -59,7 +59,7 @@ def only_run(results: str | Path, figures: str | Path) -> None:
         lock.write(f"process {os.getpid()} on {os.uname().nodename}, since {time.strftime('%c')},")
         lock.flush()
     for folder in (results, figures):
-        remove_temporary_files(folder)
+        put_in_order(folder)
 
 
 def end_with_parent() -> None:

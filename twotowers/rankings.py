@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.artefacts import atomic, readable
+from twotowers.artefacts import atomic
 from twotowers.errors import InputError
 
 COLUMNS = ("query", "document", "label", "features")
@@ -116,10 +116,9 @@ def read_rankings(path: str | Path) -> Rankings:
     """Read what `write_rankings` wrote.
 
     Raises:
-        InputError: the file is damaged, or a column is missing or has another type.
+        InputError: a column is missing or has another type.
     """
-    with readable(path):
-        table = pq.read_table(path)
+    table = pq.read_table(path)
     for column in COLUMNS:
         if column not in table.column_names:
             raise InputError(

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.artefacts import atomic, readable
+from twotowers.artefacts import atomic
 from twotowers.errors import InputError
 
 REQUIRED = ["paper", "setting", "method", "seed", "metric", "position", "value"]
@@ -44,14 +44,7 @@ def write_results(
 
 
 def read_results(paths: Iterable[str | Path]) -> pd.DataFrame:
-    """The results of several jobs, one below the other; lanes that a job lacks are NA.
-
-    Raises:
-        InputError: a file is damaged.
-    """
-    tables = []
-    for path in paths:
-        with readable(path):
-            tables.append(pq.read_table(path))
+    """The results of several jobs, one below the other; lanes that a job lacks are NA."""
+    tables = [pq.read_table(path) for path in paths]
     table = pa.concat_tables(tables, promote_options="permissive")
     return table.to_pandas().astype({"position": "Int64"})

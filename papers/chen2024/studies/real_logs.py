@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from twotowers.artefacts import readable
 from twotowers.identifiability import factor_components
 from twotowers.intervention import node_intervention
 from twotowers.merging import node_merging
@@ -27,8 +26,7 @@ def run(inputs, *, seed: int, name: str, shares: list[float], draws: int) -> pd.
         shares: shares of the query-document pairs that are kept.
         draws: how often for each share.
     """
-    with readable(inputs.log):
-        log = pq.read_table(inputs.log, columns=["query", "document", "position", "impressions"])
+    log = pq.read_table(inputs.log, columns=["query", "document", "position", "impressions"])
     columns = {column: log[column].to_numpy() for column in log.column_names}
     pairs = np.stack([columns["query"], columns["document"]], axis=1)
     document = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()

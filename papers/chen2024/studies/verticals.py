@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow.parquet as pq
 
-from twotowers.artefacts import readable
 from twotowers.datasets.tiangong import components
 
 CHOICES = (("v1", "v2", "position"), ("v1", "position"), ("v2", "position"), ("position",))
@@ -13,8 +12,7 @@ CHOICES = (("v1", "v2", "position"), ("v1", "position"), ("v2", "position"), ("p
 
 def run(inputs, *, seed: int) -> pd.DataFrame:
     """Bias factors and components under every choice of what is a bias factor."""
-    with readable(inputs.log):
-        log = pq.read_table(inputs.log)
+    log = pq.read_table(inputs.log)
     rows = []
     for choice in CHOICES:
         factors, found = components(log, choice)
