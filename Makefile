@@ -7,7 +7,8 @@ CONFIG ?=
 PYTHON ?= $(firstword $(foreach version,3.13 3.12 3.11,$(shell command -v python$(version) >/dev/null && python$(version) --version >/dev/null 2>&1 && echo python$(version))) python3)
 
 BIN := .venv/bin
-SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) \
+# Snakemake wants a cache folder before it reads anything; a home folder may be absent or full.
+SNAKEMAKE := XDG_CACHE_HOME='$(CURDIR)/.cache' $(BIN)/snakemake --cores $(CORES) \
 	$(if $(CONFIG),--configfile config.yaml $(CONFIG)) --config scale=$(SCALE)
 
 .PHONY: figures test lint standins clean lock

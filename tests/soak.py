@@ -30,8 +30,6 @@ from twotowers.artefacts import atomic
 from twotowers.randomness import stream
 
 KINDS = ("run", "scheduler", "job")
-KILLS_PER_RUN = 30
-"""Kills in the time that an undisturbed run takes: its longest jobs must now and then get by."""
 SHARES = {
     "raw": 0.05,
     "rankings": 0.05,
@@ -195,7 +193,9 @@ def differences(project: Project, expected: dict[str, str]) -> list[str]:
     ]
 
 
-def describe(record: Record, *, kills: int, seed: int, files: int, seconds: float) -> str:
+def describe(
+    record: Record, *, kills: int, seed: int, between: float, files: int, seconds: float
+) -> str:
     """The record as a page."""
     kinds = Counter(kind for kind, _ in record.kills)
     rules = Counter(name for _, names in record.kills for name in names)
@@ -203,7 +203,7 @@ def describe(record: Record, *, kills: int, seed: int, files: int, seconds: floa
     return f"""\
 # A soak of random kills
 
-    .venv/bin/python -m tests.soak --kills {kills} --seed {seed}
+    .venv/bin/python -m tests.soak --kills {kills} --seed {seed} --between {between:g}
 
 Written by that command; what it does is said in [tests/soak.py](../tests/soak.py).
 
@@ -231,6 +231,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--between", type=float, default=12, help="mean seconds between kills")
     parser.add_argument("--folder", type=Path, required=True, help="where to work; is emptied")
     parser.add_argument("--record", type=Path, required=True, help="the page to write")
     options = parser.parse_args(arguments)
@@ -243,16 +244,15 @@ def main(arguments: list[str] | None = None) -> int:
         if undisturbed.wait():
             print(f"the undisturbed run failed: {log.name}")
             return 1
-        expected, alone = project.digests(), time.monotonic() - start
-        print(f"undisturbed: {alone:.0f} s, {len(expected)} files", flush=True)
+        expected = project.digests()
+        print(f"undisturbed: {time.monotonic() - start:.0f} s, {len(expected)} files", flush=True)
         record, rng = Record(), stream("soak", options.seed)
-        fields = {"kills": options.kills, "seed": options.seed}
-        between = alone / KILLS_PER_RUN
-        for record in soak(project, expected, rng, log, kills=options.kills, between=between):
+        pace = {"kills": options.kills, "between": options.between}
+        for record in soak(project, expected, rng, log, **pace):
             seconds = time.monotonic() - start
             with atomic(options.record) as path:
-                text = describe(record, **fields, files=len(expected), seconds=seconds)
-                path.write_text(text)
+                facts = {"seed": options.seed, "files": len(expected), "seconds": seconds}
+                path.write_text(describe(record, **pace, **facts))
             print(
                 f"{seconds:.0f} s, {len(record.kills)} kills, {record.chains} chains, "
                 f"{record.runs} runs, faults: {record.faults}",

@@ -36,11 +36,11 @@ def tar(files: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `content`; the first `drops` answers end half-way."""
+    """Serves `content`, or nothing if `dead`; the first `drops` answers end half-way."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.content, self.drops, self.requests = b"", 0, 0
+        self.content, self.drops, self.requests, self.dead = b"", 0, 0, False
         self.url = f"http://127.0.0.1:{self.server_port}/data/sample.tar.gz"
 
 
@@ -49,6 +49,8 @@ class Handler(BaseHTTPRequestHandler):
         server = self.server
         server.requests += 1
         dropped = server.requests <= server.drops
+        if server.dead:
+            return self.send_error(404)
         self.send_response(200)
         self.send_header("Content-Length", str(len(server.content)))
         self.end_headers()
@@ -104,6 +106,9 @@ def test_a_second_fetch_downloads_nothing(server, tmp_path):
     assert locate(data, tmp_path)
 
 
+@pytest.mark.fault(
+    "a corrupted download", "tried again; then both checksums are named and nothing is kept"
+)
 def test_damaged_archive_gives_both_checksums_and_leaves_nothing(server, tmp_path):
     data = public(server, tar(FILES), checksum=sha(b"the real archive"))
     with pytest.raises(InputError) as caught:
@@ -115,6 +120,7 @@ def test_damaged_archive_gives_both_checksums_and_leaves_nothing(server, tmp_pat
     assert server.requests == 1 + RETRIES
 
 
+@pytest.mark.fault("a connection that drops", "tried again")
 def test_dropped_connection_is_tried_again(server, tmp_path):
     data = public(server, tar(FILES))
     server.drops = 2
@@ -131,6 +137,18 @@ def test_connection_that_always_drops_leaves_no_partial_file(server, tmp_path):
     assert files_below(tmp_path) == []
 
 
+@pytest.mark.fault("a dead link", "tried again; then the address is named and nothing is kept")
+def test_dead_link(server, tmp_path):
+    server.dead = True
+    data = public(server, tar(FILES))
+    with pytest.raises(InputError, match="404") as caught:
+        fetch(data, tmp_path)
+    assert server.url in str(caught.value)
+    assert files_below(tmp_path) == []
+    assert server.requests == 1 + RETRIES
+
+
+@pytest.mark.fault("a partial archive of an earlier run", "downloaded anew")
 def test_partial_archive_of_an_earlier_run_is_replaced(server, tmp_path):
     data = public(server, tar(FILES))
     (tmp_path / "sample.tar.gz").write_bytes(server.content[:40])
@@ -197,6 +215,7 @@ def test_splits_of_the_same_file_name_are_not_mixed_up(tmp_path):
     assert locate(data, tmp_path)["validation"] == tmp_path / "vali" / "data.txt"
 
 
+@pytest.mark.fault("a file of data that is missing", "named with its folder and where to get it")
 def test_missing_split_is_named_with_its_folder(tmp_path):
     data = local(tmp_path, train="train.txt", validation="vali.txt", test="test.txt")
     (tmp_path / "vali.txt").unlink()
@@ -206,6 +225,7 @@ def test_missing_split_is_named_with_its_folder(tmp_path):
         assert str(tmp_path) in str(caught.value)
 
 
+@pytest.mark.fault("a file of data that is not the known one", "named with both checksums")
 def test_wrong_file_gives_both_checksums(server, tmp_path):
     data = public(server, tar(FILES))
     fetch(data, tmp_path)

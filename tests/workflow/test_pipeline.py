@@ -170,6 +170,7 @@ def test_a_second_run_does_nothing(finished):
     assert {path: path.stat().st_mtime_ns for path in figures(finished.project)} == dates
 
 
+@pytest.mark.fault("new dates of all tracked files (a git checkout)", "nothing runs again")
 def test_new_dates_of_all_files_rerun_nothing(finished):
     """Dates are what a git checkout changes."""
     now = time.time()
@@ -295,6 +296,10 @@ def await_a_fit(project: Project, process: subprocess.Popen) -> None:
     time.sleep(0.5)
 
 
+@pytest.mark.fault(
+    "`kill -9` of the whole run in the middle of a fit, and the lock it leaves",
+    "a rerun needs no unlocking and repeats that fit only",
+)
 def test_a_killed_run_goes_on_where_it_was(recovered, finished):
     killed, after = recovered
     begun = jobs(killed)
@@ -308,6 +313,7 @@ def test_a_killed_run_goes_on_where_it_was(recovered, finished):
     assert list((after.project.folder / "results").rglob(".*")) == [], "temporary files"
 
 
+@pytest.mark.fault("a kill, another number of cores and another order of hashes", "same bytes")
 def test_cores_hashes_and_a_kill_change_no_byte(recovered, finished):
     _, after = recovered
     assert after.digests == finished.digests
@@ -413,8 +419,14 @@ def test_papers_share_their_page_and_what_is_raw_but_nothing_else(unbuilt):
     ("setting", "found", "nearest"),
     [
         ("sclae=smoke", "unknown setting 'sclae'", "'scale'"),
-        ("scale=smok", "scale: 'smok' is not one of", "'smoke'"),
-        ("papers=[hagr2025]", "papers: 'hagr2025' is unknown", "did you mean 'hager2025'?"),
+        pytest.param(
+            *("scale=smok", "scale: 'smok' is not one of", "'smoke'"),
+            marks=pytest.mark.fault("a wrong scale", "named with the right ones; nothing runs"),
+        ),
+        pytest.param(
+            *("papers=[hagr2025]", "papers: 'hagr2025' is unknown", "did you mean 'hager2025'?"),
+            marks=pytest.mark.fault("a mistyped paper", "named with the nearest; nothing runs"),
+        ),
         ("replace={mslr30k: mslr}", "replace: 'mslr' is unknown", "did you mean 'mslr30k'?"),
     ],
 )
@@ -427,6 +439,9 @@ def test_a_wrong_setting_is_named_with_the_nearest_valid_one(unbuilt, setting, f
     assert len(run.text.splitlines()) < 10
 
 
+@pytest.mark.fault(
+    "a broken line in a file of data", "the job names file, line and token; nothing half-read stays"
+)
 def test_a_broken_file_stops_the_run_with_its_line_and_token(unbuilt, tmp_path):
     data = tmp_path / "data"
     data.mkdir()
