@@ -10,7 +10,7 @@ sys.path.insert(0, workflow.basedir)
 
 from twotowers import LOG, SPLITS
 from twotowers.experiments import check_config, load_experiment, seed_range
-from twotowers.processes import only_run
+from twotowers.processes import RUN, only_run
 from twotowers.provenance import code_digest, code_version
 
 
@@ -27,6 +27,7 @@ FIGURES = config["figures"]
 
 # Jobs inherit these; all of them are about running well, none about what is computed.
 os.environ["PYTHONPATH"] = workflow.basedir
+os.environ[RUN] = str(os.getpid())
 os.environ.setdefault("PYTHONHASHSEED", "0")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.abspath(".cache/jax"))
 # Small programs too: a fit has dozens, and compiling them anew takes a third of a short one.

@@ -8,7 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from twotowers.processes import end_with_parent
+from twotowers.processes import end_with_run
 
 
 def run(main, snakemake) -> None:
@@ -16,7 +16,7 @@ def run(main, snakemake) -> None:
 
     A parameter named `code` is Snakemake's to decide on reruns; main does not get it.
     """
-    end_with_parent()
+    end_with_run()
     params = {name: value for name, value in snakemake.params.items() if name != "code"}
     path = Path(snakemake.log[0])
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -163,8 +163,8 @@ def running_jobs(scheduler: int) -> dict[int, str]:
 
 
 def survivors(jobs: dict[int, str]) -> list[str]:
-    """The jobs of a dead run that are still there after a second or two."""
-    deadline = time.monotonic() + 10
+    """The jobs of a dead run that do not end; one that has just begun must import much first."""
+    deadline = time.monotonic() + 120
     while (alive := [pid for pid in jobs if _is_job(pid)]) and time.monotonic() < deadline:
         time.sleep(0.1)
     return [f"{jobs[pid]} outlived its run" for pid in alive]

@@ -17,6 +17,7 @@ from twotowers.artefacts import put_in_order
 from twotowers.errors import InputError
 
 LOCK = "run.lock"
+RUN = "TWO_TOWERS_RUN"
 POLL = 0.5  # seconds; planning a run takes longer, so that it meets no job of a dead one
 _held = []
 
@@ -44,11 +45,11 @@ def only_run(results: str | Path, figures: str | Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        lock.seek(0)
+        with lock:
+            lock.seek(0)
+            other = lock.read() or "another run"
         raise InputError(
-            f"{lock.read() or 'another run'} is working there. Nothing was run; let it finish, or "
-            "stop it",
-            path=results,
+            f"{other} is working there. Nothing was run; let it finish, or stop it", path=results
         ) from None
     except OSError:
         pass
@@ -62,16 +63,28 @@ def only_run(results: str | Path, figures: str | Path) -> None:
         put_in_order(folder)
 
 
-def end_with_parent() -> None:
-    """End this process soon after the one that started it, if that one is killed.
+def end_with_run() -> None:
+    """End this process, a job, as soon as the run that started it is no more.
 
-    Else a job would go on, unseen, beside the run that is started next.
+    Else a job of a run that was killed would go on, unseen, beside those of the next. The run is
+    told by the environment variable RUN, which the Snakefile sets; without it nothing happens.
     """
-    parent = os.getppid()
+    if (run := os.environ.get(RUN)) is None:
+        return
+    _end_without(int(run))
 
     def watch():
-        while os.getppid() == parent:
+        while True:
             time.sleep(POLL)
-        os.kill(os.getpid(), signal.SIGKILL)
+            _end_without(int(run))
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _end_without(run: int) -> None:
+    try:
+        os.kill(run, 0)
+    except ProcessLookupError:
+        os.kill(os.getpid(), signal.SIGKILL)
+    except PermissionError:
+        """It is there, and another user's."""

@@ -1,6 +1,7 @@
 """Downloads from a local server: whole, damaged, dropped, hostile; and files found on disk."""
 
 import dataclasses
+import gc
 import hashlib
 import io
 import tarfile
@@ -49,9 +50,7 @@ class Handler(BaseHTTPRequestHandler):
         server = self.server
         server.requests += 1
         dropped = server.requests <= server.drops
-        if server.dead:
-            return self.send_error(404)
-        self.send_response(200)
+        self.send_response(404 if server.dead else 200)
         self.send_header("Content-Length", str(len(server.content)))
         self.end_headers()
         self.wfile.write(server.content[: len(server.content) // 2 if dropped else None])
@@ -138,14 +137,18 @@ def test_connection_that_always_drops_leaves_no_partial_file(server, tmp_path):
 
 
 @pytest.mark.fault("a dead link", "tried again; then the address is named and nothing is kept")
+# Pooch leaves open the connections on which it was told 404.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_dead_link(server, tmp_path):
     server.dead = True
-    data = public(server, tar(FILES))
+    data = dataclasses.replace(public(server, b""), sha256=sha(tar(FILES)))
     with pytest.raises(InputError, match="404") as caught:
         fetch(data, tmp_path)
     assert server.url in str(caught.value)
     assert files_below(tmp_path) == []
     assert server.requests == 1 + RETRIES
+    del caught
+    gc.collect()
 
 
 @pytest.mark.fault("a partial archive of an earlier run", "downloaded anew")
