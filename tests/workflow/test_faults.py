@@ -98,7 +98,7 @@ def await_job(run: subprocess.Popen) -> int:
     "the others go on, the run fails and says so; a rerun goes on; same bytes",
 )
 def test_random_kills(project, finished, tmp_path):
-    shares = {"claims": 1.0, "raw/mslr30k": 1.0, f"fits/{PAPER}/appendix_a": 1.0}
+    shares = {"claims": 1.0, f"fits/{PAPER}/appendix_a": 1.0}
     rng = stream("kills in a test", 1)
     with (tmp_path / "log").open("w") as log:
         records = soak(project, finished.digests, rng, log, kills=5, between=4, shares=shares)
