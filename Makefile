@@ -8,7 +8,9 @@ PART ?=
 PYTHON ?= $(firstword $(foreach version,3.13 3.12 3.11,$(shell command -v python$(version) >/dev/null && python$(version) --version >/dev/null 2>&1 && echo python$(version))) python3)
 
 BIN := .venv/bin
-SNAKEMAKE := PYTHONPATH=.:scripts $(BIN)/snakemake --logger towers --cores $(CORES) \
+# Snakemake wants a cache folder before it reads anything; a home folder may be absent or full.
+SNAKEMAKE := PYTHONPATH=.:scripts XDG_CACHE_HOME='$(CURDIR)/.cache' \
+	$(BIN)/snakemake --logger towers --cores $(CORES) \
 	$(if $(CONFIG),--configfile config.yaml $(CONFIG)) --config scale=$(SCALE)
 
 .PHONY: figures test lint standins bench clean lock
@@ -23,6 +25,7 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/snakemake --lint
 
 # Measure the stand-ins against the real data sets: docs/standins.md.
 standins: .venv/installed

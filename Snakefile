@@ -12,6 +12,7 @@ sys.path.insert(0, workflow.basedir)
 from twotowers import LOG, SPLITS
 from twotowers.experiments import check_config, load_experiment, seed_range
 from twotowers.joblogs import failures
+from twotowers.processes import RUN, only_run
 from twotowers.provenance import code_digest, code_version
 
 
@@ -28,6 +29,7 @@ FIGURES = config["figures"]
 STARTED = time.time()
 
 # Jobs inherit these; all of them are about running well, none about what is computed.
+os.environ[RUN] = str(os.getpid())
 os.environ.setdefault("PYTHONHASHSEED", "0")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.abspath(".cache/jax"))
 # Small programs too: a fit has dozens, and compiling them anew takes a third of a short one.
@@ -49,6 +51,10 @@ os.environ.update(
 )
 
 
+onstart:
+    only_run(config["results"], FIGURES)
+
+
 wildcard_constraints:
     dataset="[^/]+",
     split="|".join([*SPLITS, LOG]),
@@ -60,6 +66,9 @@ rule all:
     default_target: True
     input:
         f"{FIGURES}/index.html",
+        f"{FIGURES}/claims.csv",
+        # Of the page alone nothing would be made again that was deleted.
+        lambda wildcards: page_files(),
         f"{FIGURES}/ro-crate-metadata.json",
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from twotowers.devices import asks_for_gpu, use_own_gpu
 from twotowers.joblogs import cause, job_log
+from twotowers.processes import end_with_run
 from twotowers.provenance import code_version
 
 
@@ -17,6 +18,7 @@ def run(main, snakemake) -> None:
 
     A parameter named `code` is Snakemake's to decide on reruns; main does not get it.
     """
+    end_with_run()
     params = dict(snakemake.params.items())
     code = params.pop("code", None)
     path = Path(snakemake.log[0])

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
+import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from twotowers.errors import InputError
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a full disk, a used-up quota and a limit on the size of files are called."""
+NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}(\..*)?")
 
 
 @contextmanager
@@ -20,17 +28,16 @@ def atomic(path: str | Path) -> Iterator[Path]:
     for a whole one.
 
     Raises:
-        InputError: the disk has no room left.
+        InputError: the disk has no room left, or the folder cannot be written to.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{path.suffix}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.touch(exist_ok=False)
+        _create(temporary)
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        if error.errno == errno.ENOSPC:
+        if error.errno in NO_ROOM:
             raise InputError(
                 "no space left on the disk; nothing was written. Free some room and rerun",
                 path=path,
@@ -44,3 +51,37 @@ def sha256(path: str | Path) -> str:
     """SHA-256 of a file of any size, in lower-case hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _create(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(exist_ok=False)
+    except OSError as error:
+        if error.errno in NO_RIGHT:
+            raise InputError(
+                f"cannot be written: {error.strerror}",
+                path=path.parent,
+                expected="a folder that you may write to",
+            ) from error
+        raise
+
+
+def put_in_order(folder: str | Path) -> None:
+    """Undo below `folder` what a kill or a clock set back has left; no writer may be alive.
+
+    Files that writers left half-written are removed. Files dated in the future are dated now, in
+    their order: Snakemake refuses to make a file that is older than what it is made from.
+    """
+    for path in Path(folder).rglob(".*"):
+        if _TEMPORARY.fullmatch(path.name):
+            path.unlink()
+    now = time.time_ns()
+    files = (path for path in Path(folder).rglob("*") if path.is_file())
+    dates = {path: path.stat().st_mtime_ns for path in files}
+    future = sorted({date for date in dates.values() if date > now}, reverse=True)
+    # Microseconds apart: Snakemake's dates are floats, which know no nanoseconds.
+    earlier = {date: now - 1000 * number for number, date in enumerate(future)}
+    for path, date in dates.items():
+        if date in earlier:
+            os.utime(path, ns=(earlier[date], earlier[date]))

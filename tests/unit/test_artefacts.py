@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from twotowers import artefacts
-from twotowers.artefacts import atomic
+from twotowers.artefacts import atomic, put_in_order
 from twotowers.errors import InputError
 from twotowers.results import write_results
 
@@ -32,6 +33,7 @@ def test_written_on_success_in_new_folders(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])
+@pytest.mark.fault("a job that fails while it writes", "nothing half-written is left")
 def test_nothing_left_behind_on_failure(tmp_path, error):
     path = tmp_path / "a.csv"
     with pytest.raises(error), atomic(path) as temporary:  # noqa: PT012
@@ -96,6 +98,46 @@ def test_no_room_even_for_an_empty_file(tmp_path, monkeypatch, call):
         pytest.fail("the block must not run")
 
 
+@pytest.mark.parametrize("code", [errno.EDQUOT, errno.EFBIG])
+def test_a_quota_and_a_limit_are_disks_without_room(tmp_path, code):
+    with pytest.raises(InputError, match="no space left on the disk"), atomic(tmp_path / "a"):
+        raise OSError(code, os.strerror(code))
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
+def test_a_folder_without_the_right_to_write(tmp_path, monkeypatch, code):
+    def refused(*args, **options):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(artefacts.Path, "touch", refused)
+    with pytest.raises(InputError, match="cannot be written") as caught, atomic(tmp_path / "a"):
+        pytest.fail("the block must not run")
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path):
+    kept = {"a.csv", ".a.csv", ".keep", ".a.1234567.csv"}
+    with atomic(tmp_path / "b.csv") as temporary:
+        left = temporary.name
+    for name in {*kept, left, left.removesuffix(".csv")}:
+        (tmp_path / name).touch()
+    put_in_order(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == kept | {"b.csv"}
+
+
+def test_dates_in_the_future_become_now_in_their_order(tmp_path):
+    start = time.time()
+    ahead = {"d": 0, "c": start - 100, "a": start + 1e6, "b": start + 2e6, "b too": start + 2e6}
+    for name, date in ahead.items():
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (date, date))
+    put_in_order(tmp_path)
+    dates = {name: (tmp_path / name).stat().st_mtime for name in ahead}
+    assert dates["d"] == 0
+    assert dates["c"] == pytest.approx(start - 100, abs=1e-3)
+    assert start - 1 < dates["a"] < dates["b"] == dates["b too"] <= time.time()
+
+
 def test_other_errors_of_the_system_are_not_renamed(tmp_path):
     with pytest.raises(PermissionError), atomic(tmp_path / "a"):
         raise PermissionError(errno.EACCES, "no")
@@ -113,6 +155,7 @@ def test_permissions_follow_the_umask(tmp_path, mask):
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask
 
 
+@pytest.mark.fault("several processes that write one file", "one whole file")
 def test_concurrent_writers_leave_one_whole_file(tmp_path):
     path, barrier = tmp_path / "a.txt", threading.Barrier(4)
 

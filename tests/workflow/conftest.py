@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -13,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.project import PAPER, ROOT, Finished, Project
-
-# All that a run may know of the process that tests it: the tests' own settings of JAX must not
-# hide what the Snakefile forgets to set.
-INHERITED = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH")
+from tests.workflow.project import (
+    PAPER,
+    ROOT,
+    Finished,
+    Project,
+    clean_project,
+    own_environment,
+)
 
 
 @pytest.fixture(scope="session")
@@ -25,43 +26,12 @@ def clean_copy(tmp_path_factory) -> Callable[..., Project]:
     """Make a clean, committed copy of the project's files, for one paper: clean_copy(name)."""
     if not (ROOT / ".git").exists():
         pytest.skip("only git knows which files are the project's")
-    caches = tmp_path_factory.mktemp("caches")
-    environment = {name: os.environ[name] for name in INHERITED if name in os.environ} | {
-        "XDG_CACHE_HOME": str(caches / "xdg"),
-        # Shared by all copies: compiling takes a third of a smoke run.
-        "JAX_COMPILATION_CACHE_DIR": str(caches / "jax"),
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-    }
+    environment = own_environment(tmp_path_factory.mktemp("caches"))
 
     def copy(name: str, paper: str = PAPER) -> Project:
-        project = Project(tmp_path_factory.mktemp(name) / "two-towers", environment, paper)
-        for path in project_files():
-            (project.folder / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / path, project.folder / path)
-        project.pin()
-        project.git("init", "--quiet")
-        project.git("add", "--all")
-        project.git("commit", "--quiet", "--message", "A clean copy")
-        return project
+        return clean_project(tmp_path_factory.mktemp(name) / "two-towers", environment, paper)
 
     return copy
-
-
-def project_files() -> list[str]:
-    """Files that git tracks, or would track, as far as they are there."""
-    command = [
-        "git",
-        "-C",
-        str(ROOT),
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-    ]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return [path for path in listed.split("\0") if path and (ROOT / path).is_file()]
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +20,10 @@ PAPER = "hager2025"
 """The paper that most tests drive the pipeline with, alone, however many there are."""
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 SMOKE = ["--config", "scale=smoke"]
+
+# All that a run may know of the process that tests it: the tests' own settings of JAX must not
+# hide what the Snakefile forgets to set.
+INHERITED = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH")
 
 # Indented where several are submitted as one.
 _JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .*\n)*)", re.MULTILINE)
@@ -61,14 +67,14 @@ class Project:
     paper: str = PAPER
     python: str = sys.executable
 
-    def start(self, *arguments: str, launcher: tuple[str, ...] = (), **environment):
-        """Snakemake at scale smoke as a process of its own group, its messages piped."""
+    def start(self, *arguments: str, launcher=(), stdout=subprocess.PIPE, **environment):
+        """Snakemake at scale smoke as a process of its own group, its messages in `stdout`."""
         snakemake = [*launcher, self.python, "-m", "snakemake"]
         return subprocess.Popen(
             [*snakemake, *arguments, *([] if "--config" in arguments else SMOKE)],
             cwd=self.folder,
             env=self.environment | environment,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
@@ -143,3 +149,35 @@ class Finished:
     project: Project
     run: Run
     digests: dict[str, str]
+
+
+def own_environment(caches: Path) -> dict[str, str]:
+    """What runs are told of the machine, with compiled programs kept in `caches`."""
+    return {name: os.environ[name] for name in INHERITED if name in os.environ} | {
+        "XDG_CACHE_HOME": str(caches / "xdg"),
+        # Shared by all copies: compiling takes a third of a smoke run.
+        "JAX_COMPILATION_CACHE_DIR": str(caches / "jax"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
+
+
+def clean_project(folder: Path, environment: dict[str, str], paper: str = PAPER) -> Project:
+    """A clean, committed copy of the project's files in a new folder, for one paper."""
+    project = Project(folder, environment, paper)
+    for path in project_files():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, folder / path)
+    project.pin()
+    project.git("init", "--quiet")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "--message", "A clean copy")
+    return project
+
+
+def project_files() -> list[str]:
+    """Files that git tracks, or would track, as far as they are there."""
+    options = ["-z", "--cached", "--others", "--exclude-standard"]
+    command = ["git", "-C", str(ROOT), "ls-files", *options]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [path for path in listed.split("\0") if path and (ROOT / path).is_file()]

@@ -1,0 +1,265 @@
+"""Kill the pipeline again and again, and compare what it draws with an undisturbed run.
+
+    .venv/bin/python -m tests.soak --kills 200 --seed 1 --folder /tmp/soak --record docs/soak.md
+
+Runs one paper at scale smoke in a copy of the project. Kills (SIGKILL) come at random moments and
+hit the whole run, its scheduler alone, or one job. A chain of runs goes on from what its
+predecessors left, until one ends by itself; then every csv and svg must have the bytes of the
+undisturbed run, and a random part of all that was made is removed for the next chain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tests.workflow.project import PAPER, Project, clean_project, own_environment
+from twotowers.artefacts import atomic
+from twotowers.randomness import stream
+
+KINDS = ("run", "scheduler", "job")
+SHARES = {
+    "raw": 0.05,
+    "rankings": 0.05,
+    "policies": 0.1,
+    "clicks": 0.1,
+    "fits": 0.25,
+    "claims": 0.3,
+}
+"""How likely a file of each kind is removed between chains; of what is drawn, ITEMS."""
+ITEMS = 0.3
+
+
+@dataclass
+class Record:
+    """What has happened so far.
+
+    Attributes:
+        kills: (kind, what was running) of every kill; jobs are named by their script.
+        chains: completed chains.
+        runs: runs that were started.
+        faults: what must not be, one line each: other bytes, files left behind, runs that failed
+            though no job of theirs was killed, jobs that outlived their scheduler.
+    """
+
+    kills: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    chains: int = 0
+    runs: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+def soak(
+    project: Project,
+    expected: dict[str, str],
+    rng: np.random.Generator,
+    log,
+    *,
+    kills: int,
+    between: float,
+    shares: dict[str, float] = SHARES,
+) -> Iterator[Record]:
+    """Yield the record after every run, until `kills` kills are survived.
+
+    Args:
+        project: a copy in which the pipeline has run.
+        expected: the digests of what an undisturbed run draws.
+        rng: draws what is removed, when is killed, and what.
+        log: an open file for the messages of all runs.
+        kills: how many.
+        between: mean seconds between them; the times are exponential, so that none is safe.
+        shares: as SHARES.
+    """
+    record = Record()
+    while len(record.kills) < kills:
+        remove_some(project, rng, shares)
+        while not one_run(project, rng, log, record, kills, between):
+            yield record
+            if record.faults:
+                return
+        record.chains += 1
+        record.faults += differences(project, expected)
+        yield record
+        if record.faults:
+            return
+
+
+def remove_some(project: Project, rng: np.random.Generator, shares: dict[str, float]) -> None:
+    """Remove a random part of what was made: at least one item."""
+    results = project.folder / "results" / "smoke"
+    for kind, share in shares.items():
+        for path in sorted(file for file in (results / kind).rglob("*") if file.is_file()):
+            if rng.random() < share:
+                path.unlink()
+    items = sorted((project.folder / "figures" / project.paper).iterdir())
+    certain = rng.integers(len(items))
+    for number, path in enumerate(items):
+        if number == certain or rng.random() < ITEMS:
+            path.unlink()
+
+
+def one_run(project: Project, rng, log, record: Record, kills: int, between: float) -> bool:
+    """Start the pipeline and kill it or its jobs; whether it came to its end, all done."""
+    run = project.start("--cores", "2", stdout=log)
+    record.runs += 1
+    wounded = False
+    while True:
+        wait, kind, victim = rng.exponential(between), str(rng.choice(KINDS)), rng.random()
+        try:
+            run.wait(wait if len(record.kills) < kills else None)
+        except subprocess.TimeoutExpired:
+            jobs = running_jobs(run.pid)
+            if kind == "job":
+                if jobs:
+                    pid = sorted(jobs)[int(victim * len(jobs))]
+                    _kill(pid)
+                    wounded = True
+                    record.kills.append((kind, (jobs[pid],)))
+                continue
+            record.kills.append((kind, tuple(jobs.values()) or ("none",)))
+            if kind == "run":
+                os.killpg(run.pid, signal.SIGKILL)
+            else:
+                run.kill()
+            run.wait()
+            record.faults += survivors(jobs)
+            return False
+        if run.returncode and not wounded:
+            record.faults.append(f"run {record.runs} failed by itself, exit {run.returncode}")
+        return run.returncode == 0
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        """It has just ended by itself: a kill that came too late counts as well."""
+
+
+def running_jobs(scheduler: int) -> dict[int, str]:
+    """Process id and script of each job of a run, from /proc."""
+    jobs = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            words = (folder / "cmdline").read_bytes().decode().split("\0")
+        except (OSError, IndexError):
+            continue  # It has ended meanwhile.
+        scripts = [word for word in words if ".snakemake/scripts/" in word]
+        if parent == scheduler and scripts:
+            jobs[int(folder.name)] = scripts[0].split(".")[-2]
+    return jobs
+
+
+def survivors(jobs: dict[int, str]) -> list[str]:
+    """The jobs of a dead run that do not end; one that has just begun must import much first."""
+    deadline = time.monotonic() + 120
+    while (alive := [pid for pid in jobs if _is_job(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return [f"{jobs[pid]} outlived its run" for pid in alive]
+
+
+def _is_job(pid: int) -> bool:
+    try:
+        return b".snakemake/scripts/" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def differences(project: Project, expected: dict[str, str]) -> list[str]:
+    """What is not as an undisturbed run leaves it."""
+    found = project.digests()
+    return [
+        *(f"{name}: missing" for name in expected.keys() - found.keys()),
+        *(f"{name}: unexpected" for name in found.keys() - expected.keys()),
+        *(f"{name}: other bytes" for name in found if found[name] != expected.get(name)),
+        *(
+            f"{path.relative_to(project.folder)}: left behind"
+            for folder in ("results", "figures")
+            for path in (project.folder / folder).rglob(".*")
+        ),
+        *(f"planned again: {rule}" for rule in project.plan()),
+    ]
+
+
+def describe(
+    record: Record, *, kills: int, seed: int, between: float, files: int, seconds: float
+) -> str:
+    """The record as a page."""
+    kinds = Counter(kind for kind, _ in record.kills)
+    rules = Counter(name for _, names in record.kills for name in names)
+    verdict = "; ".join(record.faults) or "none"
+    return f"""\
+# A soak of random kills
+
+    .venv/bin/python -m tests.soak --kills {kills} --seed {seed} --between {between:g}
+
+Written by that command; what it does is said in [tests/soak.py](../tests/soak.py).
+
+| | |
+|---|---|
+| kills survived | {len(record.kills)} of {kills} |
+| of the whole run, of the scheduler alone, of one job | {", ".join(str(kinds[k]) for k in KINDS)} |
+| runs started, chains completed | {record.runs}, {record.chains} |
+| files compared after each chain | {files} (every csv and svg of {PAPER} at scale smoke) |
+| differences, files left behind, jobs that outlived their run | {verdict} |
+| seed | {seed} |
+| wall time | {seconds / 60:.0f} min, the machine shared with other work |
+| machine | {os.cpu_count()} cores, {platform.machine()}, {platform.system()} |
+
+What was running when the kill came (several jobs may run; `none` is planning or between jobs):
+
+| script | kills |
+|---|---:|
+{chr(10).join(f"| {name} | {count} |" for name, count in rules.most_common())}
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the soak; 1 if anything was found that must not be."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--between", type=float, default=12, help="mean seconds between kills")
+    parser.add_argument("--folder", type=Path, required=True, help="where to work; is emptied")
+    parser.add_argument("--record", type=Path, required=True, help="the page to write")
+    options = parser.parse_args(arguments)
+    shutil.rmtree(options.folder, ignore_errors=True)
+    options.folder.mkdir(parents=True)
+    project = clean_project(options.folder / "two-towers", own_environment(options.folder))
+    start = time.monotonic()
+    with (options.folder / "runs.log").open("w") as log:
+        undisturbed = project.start("--cores", "2", stdout=log)
+        if undisturbed.wait():
+            print(f"the undisturbed run failed: {log.name}")
+            return 1
+        expected = project.digests()
+        print(f"undisturbed: {time.monotonic() - start:.0f} s, {len(expected)} files", flush=True)
+        record, rng = Record(), stream("soak", options.seed)
+        pace = {"kills": options.kills, "between": options.between}
+        for record in soak(project, expected, rng, log, **pace):
+            seconds = time.monotonic() - start
+            with atomic(options.record) as path:
+                facts = {"seed": options.seed, "files": len(expected), "seconds": seconds}
+                path.write_text(describe(record, **pace, **facts))
+            print(
+                f"{seconds:.0f} s, {len(record.kills)} kills, {record.chains} chains, "
+                f"{record.runs} runs, faults: {record.faults}",
+                flush=True,
+            )
+    return 1 if record.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

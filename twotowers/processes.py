@@ -1,0 +1,90 @@
+"""Which processes may work in a folder of results: one run, and no job of a dead one.
+
+Standard library only, so that a Snakefile can use it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from twotowers.artefacts import put_in_order
+from twotowers.errors import InputError
+
+LOCK = "run.lock"
+RUN = "TWO_TOWERS_RUN"
+POLL = 0.5  # seconds; planning a run takes longer, so that it meets no job of a dead one
+_held = []
+
+
+def only_run(results: str | Path, figures: str | Path) -> None:
+    """Make this process the only run in a folder of results, until it ends in whatever way.
+
+    The lock is the kernel's and dies with its holder, so that a kill or a power cut leaves
+    nothing to unlock; what else these leave is put in order. On a file system without locks
+    nothing is asked.
+
+    Raises:
+        InputError: another run works there, or the folder cannot be written to.
+    """
+    path = Path(results) / LOCK
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.open("a+")
+    except OSError as error:
+        raise InputError(
+            f"cannot be written: {error.strerror}. Nothing was run",
+            path=results,
+            expected="a folder that you may write to; the key `results` in config.yaml names it",
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with lock:
+            lock.seek(0)
+            other = lock.read() or "another run"
+        raise InputError(
+            f"{other} is working there. Nothing was run; let it finish, or stop it", path=results
+        ) from None
+    except OSError:
+        pass
+    _held.append(lock)
+    # A courtesy to the next one; without room for it the run's own files will say so.
+    with contextlib.suppress(OSError):
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} on {os.uname().nodename}, since {time.strftime('%c')},")
+        lock.flush()
+    for folder in (results, figures):
+        put_in_order(folder)
+
+
+def end_with_run() -> None:
+    """End this process, a job, as soon as the run that started it is no more.
+
+    Else a job of a run that was killed would go on, unseen, beside those of the next. The run is
+    told by the environment variable RUN, which the Snakefile sets; without it nothing happens.
+    """
+    if (run := os.environ.get(RUN)) is None:
+        return
+    _end_without(int(run))
+
+    def watch():
+        while True:
+            time.sleep(POLL)
+            _end_without(int(run))
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _end_without(run: int) -> None:
+    try:
+        os.kill(run, 0)
+    except ProcessLookupError:
+        os.kill(os.getpid(), signal.SIGKILL)
+    except PermissionError:
+        """It is there, and another user's."""
