@@ -15,15 +15,15 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from papers.chen2024.contexts import POSITIONS, Displays, assign_contexts, relevance
+from papers.chen2024.contexts import POSITIONS, assign_contexts, relevance, vector_ids
+from papers.chen2024.judges.connectivity import GRAPH
+from papers.chen2024.studies.connectivity import components, graph
+from papers.chen2024.studies.contexts import gains
 from twotowers.artefacts import atomic
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.standin import generate
 from twotowers.experiments import ROOT
-from twotowers.identifiability import factor_components, graph_statistics
-from twotowers.metrics import ndcg
 from twotowers.pairwise import rank, sample_queries, train_rank_svm
-from twotowers.rankings import Rankings, mask, pad
 from twotowers.trees import fit_trees
 
 QUERIES = {"yahoo": 19_944, "istella_s": 19_245}
@@ -31,19 +31,15 @@ TITLES = {"yahoo": "Yahoo! C14B set 1", "istella_s": "Istella-S"}
 TEST_QUERIES = 2000
 SEED = 0  # as in rules/datasets.smk
 CONTEXTS = 5000
-ROWS = (
-    "nodes",
-    "edges",
-    "components",
-    "largest component",
-    "second",
-    "third",
-)
-# Table 4, and test nDCG@5 and @10 of node merging in Table 2.
-PUBLISHED = {
-    "yahoo": (48_894, 59_811_898, 28_958, 15_684, 98, 96),
-    "istella_s": (48_919, 5_972, 47_976, 101, 7, 5),
+ROWS = {
+    "nodes": "nodes",
+    "edges": "edges",
+    "components": "components",
+    "top1": "largest component",
+    "top2": "second",
+    "top3": "third",
 }
+# Test nDCG@5 and @10 of node merging in Table 2.
 PUBLISHED_NDCG = {"yahoo": (0.697, 0.745), "istella_s": (0.636, 0.684)}
 CHEAP, FULL = {"trees": 100, "leaves": 31}, {"trees": 500, "leaves": 255}
 CONTEXT_COUNTS = (1, 10, 20, 50, 100, 200, 500, 1000)
@@ -68,9 +64,9 @@ def section(name: str) -> str:
     weights = train_rank_svm(sample_queries(ready["train"], 0.01, seed=SEED))
     test = ready["test"]
     lists = rank(ready["train"], ready["train"].features @ weights, top=POSITIONS)
-    shown = assign_contexts(lists, CONTEXTS, seed=SEED)
-    padded = statistics(*shown.padded())
-    bare = statistics(shown.feature, shown.factor)
+    feature, queries = vector_ids(lists.features), lists.lengths
+    places = assign_contexts(queries, CONTEXTS, seed=SEED)
+    padded, bare = graph(*places.padded(feature)), graph(feature, places.shown)
     trees = {
         label: fit_trees(lists.features, relevance(lists.label), **size)(test.features)
         for label, size in (("cheap", CHEAP), ("full", FULL))
@@ -81,7 +77,7 @@ def section(name: str) -> str:
         f"## `{name}`, for {TITLES[name]}",
         "",
         f"{QUERIES[name]:,} training queries drawn, {len(ready['train'].queries):,} after",
-        f"preprocessing, {len(shown.feature):,} displays and {len(shown.padding):,} empty places.",
+        f"preprocessing, {len(feature):,} displays and {len(places.empty):,} empty places.",
         f"List lengths: mean {lengths.mean():.1f}, median {np.median(lengths):.0f}, 90th",
         f"percentile {np.percentile(lengths, 90):.0f}. Shares of labels 0 to 4:",
         ", ".join(f"{share:.3f}" for share in shares) + ".",
@@ -89,82 +85,62 @@ def section(name: str) -> str:
         f"| {CONTEXTS:,} contexts | published | with empty places | without |",
         "|---|---:|---:|---:|",
         *(
-            f"| {row} | {printed:,} | {one:,} | {other:,} |"
-            for row, printed, one, other in zip(ROWS, PUBLISHED[name], padded, bare, strict=True)
+            f"| {row} | {GRAPH[name][key]:,} | {padded[key]:,} | {bare[key]:,} |"
+            for key, row in ROWS.items()
         ),
         "",
         "| test nDCG | @5 | @10 |",
         "|---|---:|---:|",
         f"| published, node merging | {five} | {ten} |",
         *(
-            f"| {label} | {quality(test, scores, 5):.3f} | {quality(test, scores, 10):.3f} |"
+            f"| {label} | {found['ndcg@5']:.3f} | {found['ndcg@10']:.3f} |"
             for label, scores in (
                 ("true relevance, 500 trees of 255 leaves", trees["full"]),
                 ("true relevance, 100 trees of 31 leaves", trees["cheap"]),
                 ("ranking SVM", test.features @ weights),
                 ("random order", rng.random(len(test.label))),
             )
+            for found in [gains(scores, test)]
         ),
         "",
         "Components by number of contexts, empty places counted as the published code does:",
         "",
         "| contexts | " + " | ".join(f"{n:,}" for n in CONTEXT_COUNTS) + " |",
         "|---|" + "---:|" * len(CONTEXT_COUNTS),
-        "| components | " + " | ".join(f"{n:,}" for n in by_contexts(lists)) + " |",
+        "| components | " + " | ".join(f"{n:,}" for n in by_contexts(feature, queries)) + " |",
         "",
         f"Share of {DRAWS} random subsets of the queries in which positions alone are connected:",
         "",
         "| queries | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |",
         "|---|" + "---:|" * len(SHARES),
-        "| with empty places | " + " | ".join(by_share(lists, padding=True)) + " |",
-        "| without | " + " | ".join(by_share(lists, padding=False)) + " |",
+        "| with empty places | " + " | ".join(by_share(feature, queries, padding=True)) + " |",
+        "| without | " + " | ".join(by_share(feature, queries, padding=False)) + " |",
         "",
     ]
     return "\n".join(lines)
 
 
-def statistics(feature: np.ndarray, factor: np.ndarray) -> tuple[int, ...]:
-    """The six numbers of Table 4; only factors that were seen are nodes."""
-    seen, number = np.unique(factor, return_inverse=True)
-    graph = graph_statistics(feature, number, factors=len(seen))
-    return (graph.nodes, graph.edges, graph.components, *map(int, graph.sizes[:3]))
+def by_contexts(feature: np.ndarray, lengths: np.ndarray) -> list[int]:
+    """Components for each of CONTEXT_COUNTS, empty places counted."""
+    return [
+        components(*assign_contexts(lengths, contexts, seed=SEED).padded(feature))
+        for contexts in CONTEXT_COUNTS
+    ]
 
 
-def quality(test: Rankings, scores: np.ndarray, topn: int) -> float:
-    """Mean nDCG of [rows] scores."""
-    length = test.lengths.max()
-    values = (pad(column, test.offsets, length) for column in (scores, test.label))
-    return float(ndcg(*values, where=mask(test.lengths, length), topn=topn).mean())
-
-
-def by_contexts(lists: Rankings) -> list[int]:
-    """Components for each of CONTEXT_COUNTS, factors never seen left out."""
-    counts = []
-    for contexts in CONTEXT_COUNTS:
-        feature, factor = assign_contexts(lists, contexts, seed=SEED).padded()
-        components = factor_components(feature, factor, factors=contexts * POSITIONS)
-        counts.append(len(np.unique(components[factor])))
-    return counts
-
-
-def by_share(lists: Rankings, *, padding: bool) -> list[str]:
+def by_share(feature: np.ndarray, lengths: np.ndarray, *, padding: bool) -> list[str]:
     """For each of SHARES, how often random queries connect the positions."""
-    number = np.repeat(np.arange(len(lists.queries)), lists.lengths)
     cells = []
     for share in SHARES:
         connected = 0
         for draw in range(DRAWS):
-            rng = np.random.default_rng([SEED, draw])
-            part = lists.take((rng.random(len(lists.queries)) < share)[number])
-            connected += connects(assign_contexts(part, 1, seed=SEED), padding=padding)
+            kept = np.random.default_rng([SEED, draw]).random(len(lengths)) < share
+            vectors = feature[np.repeat(kept, lengths)]
+            places = assign_contexts(lengths[kept], 1, seed=SEED)
+            rows = places.padded(vectors) if padding else (vectors, places.shown)
+            connected += components(*rows) == 1
         cells.append(f"{connected / DRAWS:.2f}")
     return cells
-
-
-def connects(shown: Displays, *, padding: bool) -> bool:
-    """Whether positions are connected in displays under one context."""
-    feature, factor = shown.padded() if padding else (shown.feature, shown.factor)
-    return not factor_components(feature, factor, factors=POSITIONS).any()
 
 
 INTRODUCTION = """\

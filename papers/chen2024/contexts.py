@@ -12,7 +12,6 @@ import numpy as np
 
 from twotowers.errors import InputError, check_range
 from twotowers.randomness import stream
-from twotowers.rankings import Rankings
 
 POSITIONS = 10
 # Examination by position, and relevance by label 0 to 4: the authors' click_model.json.
@@ -39,38 +38,36 @@ POSITION_WEIGHT = 10
 
 
 @dataclass(frozen=True)
-class Displays:
-    """What was shown under which bias factor.
+class Places:
+    """The bias factors of ten places per list, numbered context * 10 + position.
 
     Attributes:
-        feature: [rows] numbers of the feature vectors, from 0 in lexical order of their bytes;
-            documents with the same vector share one.
-        factor: [rows] numbers of the bias factors, context * 10 + position.
-        list: [rows] 0-based number of the list.
-        padding: [empty places] factors of the places behind the end of short lists.
+        shown: [rows] those of the documents, list by list.
+        empty: [empty places] those behind the end of short lists.
     """
 
-    feature: np.ndarray
-    factor: np.ndarray
-    list: np.ndarray
-    padding: np.ndarray
+    shown: np.ndarray
+    empty: np.ndarray
 
-    def padded(self) -> tuple[np.ndarray, np.ndarray]:
-        """`feature` and `factor` with the empty places as displays of one more vector.
+    def padded(self, feature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Vectors and factors with the empty places as displays of one more vector.
 
         The authors' identifiability check is made on these: it reads ten places of every list,
         and those behind its end hold one vector of zeros. So short lists connect factors that
         share no document, and Table 4 counts these connections. Their fits leave them out.
+
+        Args:
+            feature: [rows] numbers of the documents' vectors.
         """
-        empty = np.full(len(self.padding), self.feature.max(initial=-1) + 1)
-        return np.concatenate([self.feature, empty]), np.concatenate([self.factor, self.padding])
+        empty = np.full(len(self.empty), feature.max(initial=-1) + 1)
+        return np.concatenate([feature, empty]), np.concatenate([self.shown, self.empty])
 
 
-def assign_contexts(lists: Rankings, contexts: int, *, seed: int) -> Displays:
+def assign_contexts(lengths: np.ndarray, contexts: int, *, seed: int) -> Places:
     """Give each place of each list a context type, uniformly at random (Section 5.2).
 
     Args:
-        lists: documents of each list in the order displayed, ten at most.
+        lengths: [lists] numbers of documents displayed, ten at most.
         contexts: number of context types, 1 or more; with one, positions are the only bias.
         seed: of the draw; the same for any number of documents in the lists.
 
@@ -78,22 +75,17 @@ def assign_contexts(lists: Rankings, contexts: int, *, seed: int) -> Displays:
         InputError: a list is too long, or the number of contexts out of range.
     """
     check_range(contexts, field="contexts", low=1, high=2**31, whole=True)
-    lengths = lists.lengths
+    lengths = np.asarray(lengths)
     if lengths.max(initial=0) > POSITIONS:
         raise InputError(
             f"a list has {lengths.max()} documents",
-            field="lists",
+            field="lengths",
             expected=f"{POSITIONS} documents at most",
         )
     drawn = stream("contexts", seed).integers(contexts, size=(len(lengths), POSITIONS))
     factor = drawn * POSITIONS + np.arange(POSITIONS)
     shown = np.arange(POSITIONS) < lengths[:, None]
-    return Displays(
-        feature=vector_ids(lists.features),
-        factor=factor[shown],
-        list=np.repeat(np.arange(len(lengths)), lengths),
-        padding=factor[~shown],
-    )
+    return Places(shown=factor[shown], empty=factor[~shown])
 
 
 def vector_ids(features: np.ndarray) -> np.ndarray:

@@ -15,63 +15,38 @@ from papers.chen2024.contexts import (
     vector_ids,
 )
 from twotowers.errors import InputError
-from twotowers.rankings import Rankings
 
 
-def lists(*lengths) -> Rankings:
-    """Lists of random vectors, of which the first two lists share their first document."""
-    rows = sum(lengths)
-    features = np.random.default_rng(1).normal(size=(rows, 4)).astype(np.float32)
-    features[lengths[0]] = features[0]
-    return Rankings(
-        query=np.repeat(np.arange(len(lengths)), lengths),
-        document=np.concatenate([np.arange(n) for n in lengths]).astype(np.int32),
-        label=np.zeros(rows, np.float32),
-        features=features,
-    )
-
-
-def test_rows_name_vector_factor_and_list():
-    shown = assign_contexts(lists(10, 3, 7), 50, seed=0)
-    assert shown.list.tolist() == [0] * 10 + [1] * 3 + [2] * 7
-    position = shown.factor % POSITIONS
-    assert position.tolist() == [*range(10), *range(3), *range(7)]
-    assert (shown.padding % POSITIONS).tolist() == [*range(3, 10), *range(7, 10)]
-    assert shown.factor.min() >= 0
-    assert shown.factor.max() < 50 * POSITIONS
-    # 20 rows, of which two are the same document.
-    assert len(np.unique(shown.feature)) == 19
-    assert shown.feature[10] == shown.feature[0]
+def test_rows_name_context_and_position():
+    places = assign_contexts(np.array([10, 3, 7]), 50, seed=0)
+    assert (places.shown % POSITIONS).tolist() == [*range(10), *range(3), *range(7)]
+    assert (places.empty % POSITIONS).tolist() == [*range(3, 10), *range(7, 10)]
+    assert places.shown.min() >= 0
+    assert places.shown.max() < 50 * POSITIONS
 
 
 def test_padding_is_one_more_vector():
-    shown = assign_contexts(lists(10, 3, 7), 50, seed=0)
-    feature, factor = shown.padded()
-    assert feature[:20].tolist() == shown.feature.tolist()
-    assert set(feature[20:]) == {19}
-    assert factor[20:].tolist() == shown.padding.tolist()
-    assert len(feature) == len(factor) == 30
+    places = assign_contexts(np.array([10, 3, 7]), 50, seed=0)
+    # Among them two documents of the same vector.
+    vectors = np.array([*range(10), 0, *range(10, 19)])
+    feature, factor = places.padded(vectors)
+    assert feature.tolist() == [*vectors, *[19] * 10]
+    assert factor.tolist() == [*places.shown, *places.empty]
 
 
 def test_one_context_leaves_the_positions():
-    shown = assign_contexts(lists(4, 10), 1, seed=9)
-    assert shown.factor.tolist() == [*range(4), *range(10)]
+    places = assign_contexts(np.array([4, 10]), 1, seed=9)
+    assert places.shown.tolist() == [*range(4), *range(10)]
 
 
 def test_a_place_has_its_context_however_long_the_list_is():
-    short, long = (assign_contexts(lists(n, 10), 5000, seed=3).factor for n in (4, 10))
+    short, long = (assign_contexts(np.array([n, 10]), 5000, seed=3).shown for n in (4, 10))
     assert short[:4].tolist() == long[:4].tolist()
     assert short[4:].tolist() == long[10:].tolist()
 
 
 def test_contexts_are_uniform():
-    data = Rankings(
-        np.repeat(np.arange(4000), 10),
-        np.tile(np.arange(10, dtype=np.int32), 4000),
-        np.zeros(40_000, np.float32),
-        np.zeros((40_000, 1), np.float32),
-    )
-    counts = np.bincount(assign_contexts(data, 8, seed=0).factor, minlength=80)
+    counts = np.bincount(assign_contexts(np.full(4000, 10), 8, seed=0).shown, minlength=80)
     # Binomial, 4000 draws of chance 1/8: five standard deviations.
     assert np.abs(counts - 500).max() < 5 * np.sqrt(4000 / 8 * 7 / 8)
 
@@ -129,9 +104,9 @@ def test_no_such_label(label):
 @pytest.mark.parametrize("contexts", [0, 2.5, True])
 def test_contexts_out_of_range(contexts):
     with pytest.raises(InputError, match=r"contexts: .* is out of range"):
-        assign_contexts(lists(3, 3), contexts, seed=0)
+        assign_contexts(np.array([3, 3]), contexts, seed=0)
 
 
 def test_lists_too_long():
     with pytest.raises(InputError, match="a list has 11 documents"):
-        assign_contexts(lists(11, 3), 5, seed=0)
+        assign_contexts(np.array([11, 3]), 5, seed=0)

@@ -13,7 +13,7 @@ from papers.chen2024.contexts import POSITIONS, assign_contexts, vector_ids
 from papers.chen2024.displays import displayed
 from twotowers.identifiability import factor_components, graph_statistics
 from twotowers.randomness import stream
-from twotowers.rankings import Rankings, read_rankings
+from twotowers.rankings import read_rankings
 
 LARGEST = 3
 
@@ -42,67 +42,72 @@ def run(
         features: numbers of features that are kept, with `feature_contexts` context types.
         table_contexts: context types of Table 4.
     """
-    raw = displayed(inputs.train, inputs.policy, "train", top=POSITIONS)
-    lists = numbered(raw, raw.features)
+    lists = displayed(inputs.train, inputs.policy, "train", top=POSITIONS)
+    feature, lengths = vector_ids(lists.features), lists.lengths
     rows = []
     for repeat in range(repeats):
         draw = stream("repeat", seed, repeat).integers(2**31)
         rows += [
-            ("contexts", number, repeat, "connected", connected(lists, number, draw))
+            ("contexts", number, repeat, "connected", connected(feature, lengths, number, draw))
             for number in contexts
         ]
         rows += [
-            ("sampling", ratio, repeat, "connected", connected(sample(lists, ratio, draw), 0, draw))
+            ("sampling", ratio, repeat, "connected", connected(*part, 0, draw))
             for ratio in ratios
+            for part in [sample(feature, lengths, ratio, draw)]
         ]
-        order = stream("features", seed, repeat).permutation(raw.features.shape[1])
+        order = stream("features", seed, repeat).permutation(lists.features.shape[1])
         for number in features:
-            fewer = numbered(raw, raw.features[:, order[:number]])
-            value = connected(fewer, feature_contexts, draw)
+            fewer = vector_ids(lists.features[:, order[:number]])
+            value = connected(fewer, lengths, feature_contexts, draw)
             rows.append(("features", number, repeat, "connected", value))
-    values = statistics(inputs, lists, table_contexts, seed=seed)
+    padded = assign_contexts(lengths, table_contexts, seed=seed).padded(feature)
+    values = sizes(inputs) | graph(*padded)
     rows += [("statistics", table_contexts, 0, metric, value) for metric, value in values.items()]
     frame = pd.DataFrame(rows, columns=["sweep", "amount", "repeat", "metric", "value"])
     frame = frame.astype({"amount": float, "value": float})
     return frame.assign(method="graph", position=None, dataset=name)
 
 
-def numbered(lists: Rankings, features: np.ndarray) -> Rankings:
-    """The lists with the number of each row's vector as its only feature: quicker to compare."""
-    numbers = vector_ids(features).astype(np.float32)[:, None]
-    return Rankings(lists.query, lists.document, lists.label, numbers)
-
-
-def connected(lists: Rankings, contexts: int, seed: int) -> bool:
+def connected(feature: np.ndarray, lengths: np.ndarray, contexts: int, seed: int) -> bool:
     """Is the graph between the (context, position) that occur connected?"""
-    log = assign_contexts(lists, max(contexts, 1), seed=seed)
-    seen, factor = np.unique(log.factor, return_inverse=True)
-    return factor_components(log.feature, factor, factors=len(seen)).max() == 0
+    factor = assign_contexts(lengths, max(contexts, 1), seed=seed).shown
+    return components(feature, factor) == 1
 
 
-def sample(lists: Rankings, ratio: float, seed: int) -> Rankings:
-    """A random share of the queries, at least one."""
-    queries = lists.queries
-    number = max(round(ratio * len(queries)), 1)
-    kept = stream("sample", seed, ratio).choice(queries, number, replace=False)
-    return lists.take(np.isin(lists.query, kept))
-
-
-def statistics(inputs, lists: Rankings, contexts: int, *, seed: int) -> dict[str, float]:
-    """Tables 3 and 4."""
-    splits = [read_rankings(path) for path in (inputs.train, inputs.validation, inputs.test)]
-    log = assign_contexts(lists, contexts, seed=seed)
-    feature, factor = log.padded()
+def components(feature: np.ndarray, factor: np.ndarray) -> int:
+    """Into how many components the factors that occur fall."""
     seen, factor = np.unique(factor, return_inverse=True)
-    graph = graph_statistics(feature, factor, factors=len(seen))
-    sizes = {f"top{place}": size for place, size in enumerate(graph.sizes[:LARGEST], start=1)}
+    return factor_components(feature, factor, factors=len(seen)).max() + 1
+
+
+def sample(feature: np.ndarray, lengths: np.ndarray, ratio: float, seed: int):
+    """Vectors and lengths of a random share of the lists, at least one."""
+    number = max(round(ratio * len(lengths)), 1)
+    kept = np.zeros(len(lengths), bool)
+    kept[stream("sample", seed, ratio).choice(len(lengths), number, replace=False)] = True
+    return feature[np.repeat(kept, lengths)], lengths[kept]
+
+
+def sizes(inputs) -> dict[str, float]:
+    """Table 3."""
+    splits = [read_rankings(path) for path in (inputs.train, inputs.validation, inputs.test)]
     return {
         "queries": sum(len(split.queries) for split in splits),
         "documents": sum(len(split.label) for split in splits),
         "features": splits[0].features.shape[1],
         "relevance_levels": len(np.unique(np.concatenate([split.label for split in splits]))),
-        "nodes": graph.nodes,
-        "edges": graph.edges,
-        "components": graph.components,
-        **sizes,
+    }
+
+
+def graph(feature: np.ndarray, factor: np.ndarray) -> dict[str, int]:
+    """Table 4; only factors that occur are nodes."""
+    seen, factor = np.unique(factor, return_inverse=True)
+    found = graph_statistics(feature, factor, factors=len(seen))
+    largest = {f"top{place}": int(size) for place, size in enumerate(found.sizes[:LARGEST], 1)}
+    return {
+        "nodes": found.nodes,
+        "edges": found.edges,
+        "components": found.components,
+        **largest,
     }

@@ -13,12 +13,12 @@ import pandas as pd
 
 from papers.chen2024.contexts import (
     POSITIONS,
-    Displays,
     assign_contexts,
     bias_features,
     context_vectors,
     examination,
     relevance,
+    vector_ids,
 )
 from papers.chen2024.displays import displayed
 from twotowers.examination import (
@@ -67,22 +67,23 @@ def run(
     """
     lists = displayed(inputs.train, inputs.policy, "train", top=POSITIONS)
     test = read_rankings(inputs.test)
-    log = assign_contexts(lists, contexts, seed=data_seed)
+    feature = vector_ids(lists.features)
     vectors = context_vectors(contexts, seed=data_seed)
+    places = assign_contexts(lists.lengths, contexts, seed=data_seed)
+    seen, factor = np.unique(places.shown, return_inverse=True)
     truth = relevance(lists.label)
-    seen, factor = np.unique(log.factor, return_inverse=True)
-    chance = truth * examination(vectors)[log.factor]
+    chance = truth * examination(vectors)[places.shown]
     rate = simulate_rates(chance, clicks, stream("clicks", seed))
-    merged = node_merging(log.feature, factor, bias_features(vectors)[seen]).merged
+    merged = node_merging(feature, factor, bias_features(vectors)[seen]).merged
 
     frames = []
     for variant, numbers in {"plain": np.arange(len(seen)), "merging": merged}.items():
         rates = ClickRates(
-            feature=log.feature,
+            feature=feature,
             factor=np.tile(numbers[factor], (len(STARTS), 1)),
             rate=np.tile(rate, (len(STARTS), 1)),
             weight=np.ones((len(STARTS), len(rate)), np.float32),
-            features=log.feature.max() + 1,
+            features=feature.max() + 1,
             factors=len(seen),
         )
         random = stream("start", seed, variant).random(len(seen))
@@ -97,25 +98,19 @@ def run(
                 predict = fit_trees(
                     lists.features, rate / (observed + FLOOR), trees=trees, leaves=leaves
                 )
-                values = measure(estimate.relevance[lane][log.feature], truth, lists, log)
-                values |= measure_test(predict(test.features), test)
+                learnt = estimate.relevance[lane][feature]
+                values = {"mcc": correlation(truth, learnt[None])[0], **gains(learnt, lists)}
+                values |= {
+                    f"test_{metric}": value
+                    for metric, value in gains(predict(test.features), test).items()
+                }
                 values["click_mse"] = error[lane]
                 frame = pd.DataFrame(values.items(), columns=["metric", "value"])
                 frames.append(frame.assign(method=method, variant=variant, start=start))
     return pd.concat(frames, ignore_index=True).assign(position=None, dataset=name)
 
 
-def measure(estimate: np.ndarray, truth: np.ndarray, lists: Rankings, log: Displays) -> dict:
-    """Correlation and nDCG on the displayed training documents."""
-    return {"mcc": correlation(truth, estimate[None])[0], **gains(estimate, lists)}
-
-
-def measure_test(scores: np.ndarray, test: Rankings) -> dict:
-    """nDCG on all documents of the test queries."""
-    return {f"test_{metric}": value for metric, value in gains(scores, test).items()}
-
-
-def gains(scores: np.ndarray, lists: Rankings) -> dict:
+def gains(scores: np.ndarray, lists: Rankings) -> dict[str, float]:
     """Mean nDCG of the documents sorted by the scores."""
     length = lists.lengths.max()
     scores = pad(scores.astype(np.float32), lists.offsets, length)
