@@ -248,7 +248,7 @@ def _comparison_view(item: ItemPage) -> dict:
     numbers = frame[["published", "reproduced", "low", "high", "difference"]]
     # A logit and an nDCG in one table keep decimals of their own.
     metric = frame["metric"].astype(str) if "metric" in keys else pd.Series("", index=frame.index)
-    digits = {name: _decimals(rows) for name, rows in numbers.groupby(metric)}
+    formats = {name: _format(rows) for name, rows in numbers.groupby(metric)}
     cells = [[_key_text(value) for value in row] for row in frame[varying].itertuples(index=False)]
     return {
         "constant": [(_heading(key), _key_text(frame[key].iloc[0])) for key in constant],
@@ -257,7 +257,7 @@ def _comparison_view(item: ItemPage) -> dict:
         "reproduced": bool(frame["reproduced"].notna().any()),
         "interval": bool(frame["low"].notna().any()),
         "rows": [
-            {"keys": _marked(row, before), **_number_texts(values, digits[name])}
+            {"keys": _marked(row, before), **_number_texts(values, formats[name])}
             for row, before, values, name in zip(
                 cells, [None, *cells[:-1]], numbers.itertuples(index=False), metric, strict=True
             )
@@ -273,32 +273,35 @@ def _marked(row: Sequence[str], before: Sequence[str] | None) -> list[tuple[str,
     return [(text, all(repeats[: index + 1])) for index, text in enumerate(row)]
 
 
-def _number_texts(values: Iterable[float], digits: int) -> dict[str, str]:
+def _number_texts(values: Iterable[float], form: str) -> dict[str, str]:
     published, reproduced, low, high, difference = values
-    interval = f"[{_fixed(low, digits)}, {_fixed(high, digits)}]" if not math.isnan(low) else ""
+    interval = f"[{_text(low, form)}, {_text(high, form)}]" if not math.isnan(low) else ""
     return {
-        "published": _fixed(published, digits),
-        "reproduced": _fixed(reproduced, digits),
+        "published": _text(published, form),
+        "reproduced": _text(reproduced, form),
         "interval": interval,
-        "difference": _fixed(difference, digits, signed=True),
+        "difference": _text(difference, "+" + form),
     }
 
 
-def _decimals(numbers: pd.DataFrame) -> int:
-    """Decimals that show a thousandth of the largest number: 4 for an nDCG, 3 for a logit."""
+def _format(numbers: pd.DataFrame) -> str:
+    """How to print numbers so that a thousandth of the largest shows: 4 decimals for an nDCG,
+    3 for a logit; powers of ten for errors that would be 0.0000."""
     values = numbers[["published", "reproduced"]].abs().to_numpy(dtype=float)
     finite = values[np.isfinite(values)]
     largest = finite.max() if len(finite) else 1.0
-    return 4 if largest <= 1 else 3 if largest < 100 else 1
+    if 0 < largest < 1e-3:
+        return ".1e"
+    return ".4f" if largest <= 1 else ".3f" if largest < 100 else ".1f"
 
 
-def _fixed(value: float, digits: int, *, signed: bool = False) -> str:
+def _text(value: float, form: str) -> str:
     if value is None or math.isnan(value):
         return _MISSING
-    text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+    text = re.sub(r"e([+-])0", r"e\1", f"{value:{form}}")
     # Neither -0.000 nor +0.000 says anything that 0.000 does not.
     if float(text) == 0:
-        text = text.lstrip("+-")
+        text = "0" if "e" in form else text.lstrip("+-")
     return text.replace("-", "−")
 
 

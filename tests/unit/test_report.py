@@ -262,6 +262,15 @@ def test_a_logit_and_an_ndcg_keep_their_own_decimals(tmp_path, item, paper):
     assert "−2.000" in page
 
 
+def test_errors_far_below_one_are_powers_of_ten(tmp_path, item, paper):
+    errors = table().head(1).assign(metric="click_mse", low=np.nan, high=np.nan)
+    ours, theirs = errors.assign(value=8.7e-7), errors.assign(value=2e-5, source="published")
+    rows = pd.concat([table().assign(metric="mcc"), ours, theirs])
+    page = build(tmp_path, replace(paper, items=[replace(item, table=rows, highlight=None)]))
+    for text in ("8.7e−7", "2.0e−5", "−1.9e−5"):
+        assert text in page
+
+
 @pytest.mark.parametrize(
     ("name", "printed"),
     [
