@@ -14,6 +14,7 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.identifiability import factor_components
+from twotowers.spanning import spanning_forest
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,9 @@ def random_intervention(
     """Swaps that connect a log, at random (Chen et al. 2024, Section 5.1, "random cost").
 
     The tree is the cheapest by costs that are uniform on [0, 1] and independent for each
-    (feature vector, source, target). They are not drawn one by one: the lowest of n has the
-    order of an exponential with rate n, and any of the n is equally likely to be it. Takes
-    K^2 / 2 draws.
+    (feature vector, source, target). Only the order of costs matters, and all orders are
+    equally likely: swaps are drawn one after the other and taken if they connect anything. A
+    component has a factor to be drawn as target, so that some F ln F draws do for F factors.
 
     Args:
         feature, factor, relevance, examination: as in `node_intervention`; the estimates
@@ -113,37 +114,19 @@ def random_intervention(
         rng: source of randomness.
     """
     component = _checked_components(feature, factor, relevance, examination)
-    # Of each component, its rows of the log without repetition, and its factors.
+    # A row of the log that is repeated is no further swap.
     factors = len(examination)
     feature, factor = np.divmod(np.unique(feature.astype(np.int64) * factors + factor), factors)
-    row_order = np.argsort(component[factor], kind="stable")
-    rows = np.bincount(component[factor], minlength=component.max() + 1)
-    factor_order = np.argsort(component, kind="stable")
-    sizes = np.bincount(component)
-    first_row, first_factor = (np.cumsum(counts) - counts for counts in (rows, sizes))
-
-    nearest, parent = np.full(len(sizes), np.inf), np.zeros(len(sizes), int)
-    left = np.arange(1, len(sizes))
-    newest, chosen = 0, []
-    while len(left):
-        candidates = rows[newest] * sizes[left] + rows[left] * sizes[newest]
-        draw = rng.exponential(size=len(left))
-        draw = np.divide(draw, candidates, out=np.full(len(left), np.inf), where=candidates > 0)
-        closer = draw < nearest[left]
-        nearest[left[closer]], parent[left[closer]] = draw[closer], newest
-        newest = left[np.argmin(nearest[left])]
-        left = left[left != newest]
-
-        ends = np.array([parent[newest], newest])
-        ways = rows[ends] * sizes[ends[::-1]]
-        number = rng.integers(ways.sum())
-        if number >= ways[0]:
-            number, ends = number - ways[0], ends[::-1]
-        row, other = np.divmod(number, sizes[ends[1]])
-        row = row_order[first_row[ends[0]] + row]
-        chosen.append((feature[row], factor[row], factor_order[first_factor[ends[1]] + other]))
-    columns = np.array(chosen, int).reshape(-1, 3).T
-    return _swaps(*columns, relevance, examination)
+    rows, targets = [np.zeros(0, int)], [np.zeros(0, int)]
+    while component.max() > 0:
+        row, target = rng.integers(len(factor), size=factors), rng.integers(factors, size=factors)
+        ends = np.stack([component[factor[row]], component[target]], axis=1)
+        kept, joined = spanning_forest(ends, component.max() + 1)
+        rows.append(row[kept])
+        targets.append(target[kept])
+        component = joined[component]
+    rows = np.concatenate(rows)
+    return _swaps(feature[rows], factor[rows], np.concatenate(targets), relevance, examination)
 
 
 def _checked_components(feature, factor, relevance, examination) -> np.ndarray:

@@ -11,12 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial import KDTree
 
 from twotowers.errors import InputError
 from twotowers.identifiability import factor_components
+from twotowers.spanning import spanning_forest
 
 NEIGHBOURS = 32
 """Nearest neighbours of every factor that are kept; more are looked up again when needed."""
@@ -85,13 +84,14 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
             found = _foreign_neighbours(tree, neighbours, group, sizes <= small)
         else:
             found = _neighbour_of_all(points, group, np.argmin(sizes))
-        length, pair = _acyclic(*found, group)
-        pairs.append(pair)
-        cost.append(length)
-        joined = coo_array(
-            (np.ones(len(pair), np.int8), tuple(group[pair].T)), shape=(len(sizes), len(sizes))
-        )
-        group = connected_components(joined, directed=False)[1][group]
+        # Ways out of different length make no cycle, but equally long ones can.
+        distance, point, neighbour = found
+        order = np.lexsort((neighbour, point, distance))
+        found = np.stack([point, neighbour], axis=1)[order]
+        kept, joined = spanning_forest(group[found], len(sizes))
+        pairs.append(found[kept])
+        cost.append(distance[order][kept])
+        group = joined[group]
     pairs = np.sort(np.concatenate(pairs), axis=1)
     return Merging(pairs, np.concatenate(cost), merge_pairs(pairs, len(points)))
 
@@ -155,19 +155,3 @@ def _neighbour_of_all(points, group, chosen: int):
         if distance[nearest] < best[0]:
             best = (distance[nearest], part[nearest], others[index[nearest]])
     return tuple(np.array([each]) for each in best)
-
-
-def _acyclic(distance, point, neighbour, group):
-    """Of one shortest way out per group those that make no cycle, and their pairs.
-
-    Ways of different length cannot make one, but equally long ones can.
-    """
-    ends = np.sort(np.stack([group[point], group[neighbour]], axis=1), axis=1)
-    order = np.lexsort((neighbour, point, distance))
-    _, first = np.unique(ends[order], axis=0, return_index=True)
-    kept = order[np.sort(first)]
-    groups = group.max() + 1
-    # Ranks for distances: these may be 0, which would be no edge.
-    ranks = coo_array((np.arange(1, len(kept) + 1), tuple(ends[kept].T)), shape=(groups, groups))
-    chosen = kept[np.sort(minimum_spanning_tree(ranks.tocsr()).data.astype(int)) - 1]
-    return distance[chosen], np.stack([point[chosen], neighbour[chosen]], axis=1)

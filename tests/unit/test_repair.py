@@ -193,6 +193,27 @@ def test_random_swaps_have_the_law_of_uniform_costs():
     assert sum(found.values()) == 2 * draws
 
 
+def test_random_swaps_take_about_linear_time():
+    """20,000 components of a factor each, by the numbers drawn; none was seen but one."""
+    factors, drawn = 20_000, []
+    generator = stream("test of many random swaps")
+
+    class Counting:
+        def integers(self, high, size):
+            drawn.append(size)
+            return generator.integers(high, size=size)
+
+    for feature, factor in ((np.zeros(1, int), np.zeros(1, int)), [np.arange(factors)] * 2):
+        drawn.clear()
+        estimates = np.ones(len(feature)), np.ones(factors)
+        found = random_intervention(feature, factor, *estimates, rng=Counting())
+        assert len(found.feature) == factors - 1
+        # As many draws as collecting every factor takes: F (ln F + 10) but for a chance of e^-10.
+        assert sum(drawn) / 2 < factors * (np.log(factors) + 10)
+        swapped = np.append(feature, found.feature), np.append(factor, found.target)
+        assert factor_components(*swapped, factors=factors).max() == 0
+
+
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
 def test_estimates_must_be_positive(bad):
     rows = columns([(0, 0), (1, 1)])
