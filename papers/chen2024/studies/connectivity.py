@@ -81,7 +81,9 @@ def components(feature: np.ndarray, factor: np.ndarray) -> int:
     return factor_components(feature, factor, factors=len(seen)).max() + 1
 
 
-def sample(feature: np.ndarray, lengths: np.ndarray, ratio: float, seed: int):
+def sample(
+    feature: np.ndarray, lengths: np.ndarray, ratio: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Vectors and lengths of a random share of the lists, at least one."""
     number = max(round(ratio * len(lengths)), 1)
     kept = np.zeros(len(lengths), bool)
