@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
-from papers.chen2024.lists import RELEVANCE, read_lists
+from papers.chen2024.lists import RELEVANCE, Lists, read_lists
 from twotowers.examination import (
     ClickRates,
     click_mse,
@@ -37,32 +37,41 @@ VARIANTS = {
 }
 
 
-def measure(folder: Path, merge: bool, methods: dict) -> None:
-    """Print a row of the table per method."""
-    lists = read_lists(folder)
-    truth = RELEVANCE[lists.labels]
+def sample(folder: Path, variant: str, runs: int) -> tuple[Lists, ClickRates]:
+    """The lists of a variant and, per run, their click rates."""
+    name, merge = VARIANTS[variant]
+    lists = read_lists(folder / name)
     feature = lists.documents.ravel()
     position = np.tile(np.arange(POSITIONS), len(lists.documents))
-    chance = np.tile(truth[feature] * EXAMINATION[position], (RUNS, 1))
+    chance = np.tile(RELEVANCE[lists.labels][feature] * EXAMINATION[position], (runs, 1))
     rate = simulate_rates(chance, CLICKS, np.random.default_rng(0))
     factor = np.where(merge & (position == MERGED[1]), MERGED[0], position)
-    rates = ClickRates(
+    return lists, ClickRates(
         feature=feature,
-        factor=np.tile(factor, (RUNS, 1)),
+        factor=np.tile(factor, (runs, 1)),
         rate=rate,
         weight=np.ones_like(rate),
-        features=len(truth),
+        features=len(lists.labels),
         factors=POSITIONS,
     )
+
+
+def scores(lists: Lists, relevance: np.ndarray) -> np.ndarray:
+    """[runs, 5] MCC and nDCG@1/3/5/10 of [runs, documents] estimates."""
     where = np.ones(lists.documents.shape, bool)
     labels = lists.labels[lists.documents].astype(float)
+    shown = [run[lists.documents] for run in relevance]
+    gains = [[ndcg(each, labels, where=where, topn=top).mean() for each in shown] for top in TOPS]
+    return np.column_stack([correlation(RELEVANCE[lists.labels], relevance), *gains])
+
+
+def measure(folder: Path, variant: str, methods: dict) -> None:
+    """Print a row of the table per method."""
+    lists, rates = sample(folder, variant, RUNS)
     for name, fit in methods.items():
         found = fit(rates)
-        columns = [correlation(truth, found.relevance)]
-        for top in TOPS:
-            scores = (run[lists.documents] for run in found.relevance)
-            columns.append([ndcg(s, labels, where=where, topn=top).mean() for s in scores])
-        cells = [f"{np.mean(values):.3f} ± {np.std(values):.3f}" for values in columns]
+        columns = scores(lists, found.relevance).T
+        cells = [f"{values.mean():.3f} ± {values.std():.3f}" for values in columns]
         print(f"| {name} | {' | '.join(cells)} | {click_mse(rates, found).max():.1e} |", flush=True)
 
 
@@ -76,7 +85,7 @@ def main() -> None:
     uniform, normal = rng.random((RUNS, POSITIONS)), rng.normal(size=(RUNS, POSITIONS))
     print("| method | MCC | nDCG@1 | nDCG@3 | nDCG@5 | nDCG@10 | largest click MSE |")
     print("|---|---|---|---|---|---|---|")
-    for variant, (folder, merge) in VARIANTS.items():
+    for variant in VARIANTS:
         methods = {
             f"DLA, {variant}": lambda rates: fit_dla(rates, uniform, steps=arguments.steps),
             f"Regression-EM, {variant}": lambda rates: fit_regression_em(
@@ -88,7 +97,7 @@ def main() -> None:
         }
         if variant == "plain":
             methods = {"No debias": fit_naive} | methods
-        measure(arguments.folder / folder, merge, methods)
+        measure(arguments.folder, variant, methods)
 
 
 if __name__ == "__main__":
