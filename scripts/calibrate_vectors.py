@@ -19,10 +19,10 @@ from papers.chen2024.contexts import POSITIONS, assign_contexts, relevance, vect
 from papers.chen2024.judges.connectivity import GRAPH
 from papers.chen2024.studies.connectivity import components, graph
 from papers.chen2024.studies.contexts import gains
+from twotowers import ROOT
 from twotowers.artefacts import atomic
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.standin import generate
-from twotowers.experiments import ROOT
 from twotowers.pairwise import rank, sample_queries, train_rank_svm
 from twotowers.trees import fit_trees
 

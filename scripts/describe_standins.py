@@ -20,13 +20,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import jax.numpy as jnp
 from simulate_clicks import simulate
 
-from twotowers import SPLITS
+from twotowers import ROOT, SPLITS
 from twotowers.artefacts import atomic
 from twotowers.clicks import Counts
 from twotowers.datasets.preprocess import preprocess, signed_log1p
 from twotowers.datasets.standin import generate
 from twotowers.experiments import (
-    ROOT,
     Experiment,
     check_config,
     load_experiment,

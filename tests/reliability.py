@@ -9,8 +9,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from twotowers import ROOT
 from twotowers.artefacts import atomic
-from twotowers.experiments import ROOT
 
 PAGE = ROOT / "docs" / "reliability.md"
 MARK = "pytest.mark.fault"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -25,11 +26,12 @@ def use_own_gpu() -> str:
     Raises:
         InputError: no GPU is visible.
     """
-    import jax
-
     device = claim(visible_gpus())
     os.environ["CUDA_VISIBLE_DEVICES"] = device
-    jax.config.update("jax_platforms", "cuda,cpu")
+    os.environ["JAX_PLATFORMS"] = "cuda,cpu"
+    # A job imports what it needs before it gets here.
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update("jax_platforms", "cuda,cpu")
     return device
 
 

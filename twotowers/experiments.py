@@ -14,9 +14,8 @@ from pathlib import Path
 import jsonschema
 import yaml
 
+from twotowers import ROOT
 from twotowers.errors import InputError, nearest
-
-ROOT = Path(__file__).resolve().parents[1]
 
 OPTIONAL = {
     "positions": 10,

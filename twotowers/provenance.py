@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from twotowers.experiments import ROOT
+from twotowers import ROOT
 
 PACKAGES = ("twotowers", "papers")
 

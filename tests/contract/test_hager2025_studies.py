@@ -15,8 +15,9 @@ from papers.hager2025 import published
 from papers.hager2025.claims import CLAIMS, ISOLATED
 from papers.hager2025.population import first_queries
 from papers.hager2025.studies import appendix_a, clipping, incidental, lemmas
+from twotowers import ROOT
 from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
-from twotowers.experiments import ROOT, load_experiment
+from twotowers.experiments import load_experiment
 from twotowers.figures import save
 from twotowers.rankings import Rankings, write_rankings
 from twotowers.relevance import relevance

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tests.fuzz import archives, oracle, tables
 from tests.fuzz.mutations import mutate
+from twotowers import ROOT
 from twotowers.datasets import letor, sources
 from twotowers.datasets.download import fetch
 from twotowers.datasets.sources import load_sources, resolve
@@ -21,7 +22,7 @@ from twotowers.datasets.tiangong import read_tiangong
 from twotowers.datasets.yandex import read_yandex
 from twotowers.diagnosis import check_log
 from twotowers.errors import InputError
-from twotowers.experiments import ROOT, check_config, load_experiment, read_yaml
+from twotowers.experiments import check_config, load_experiment, read_yaml
 from twotowers.identify import describe, read_log
 from twotowers.logs import read_logs
 from twotowers.policies import read_policy

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
-from twotowers.experiments import ROOT
+from twotowers import ROOT
 from twotowers.rankings import Rankings
 
 BRIEF = {"batch": 8, "steps": 2, "epochs": 1}

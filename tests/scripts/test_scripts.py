@@ -29,13 +29,12 @@ from scripts import (
     simulate_clicks,
     train_policy,
 )
-from twotowers import LOG, SPLITS
+from twotowers import LOG, ROOT, SPLITS
 from twotowers.claims import NOT_TESTABLE
 from twotowers.datasets.cells import seen
 from twotowers.datasets.sources import Source, resolve, source
 from twotowers.datasets.standin_logs import generate_log
 from twotowers.errors import InputError
-from twotowers.experiments import ROOT
 from twotowers.joblogs import read
 from twotowers.pairwise import sample_queries, train_rank_svm
 from twotowers.rankings import read_rankings

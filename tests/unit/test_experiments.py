@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from twotowers import ROOT
 from twotowers.errors import InputError
-from twotowers.experiments import ROOT, check_config, load_experiment, read_yaml, seed_range
+from twotowers.experiments import check_config, load_experiment, read_yaml, seed_range
 
 CONFIG = read_yaml(ROOT / "config.yaml")
 SCALES = ("smoke", "laptop", "paper")

@@ -17,6 +17,7 @@ import pytest
 
 from tests.fuzz import archives, tables
 from tests.fuzz.targets import CORPUS
+from twotowers import ROOT
 from twotowers.datasets import download, letor
 from twotowers.datasets.download import fetch, manifest, obtain
 from twotowers.datasets.letor import read_letor
@@ -24,7 +25,7 @@ from twotowers.datasets.sources import source_from_config
 from twotowers.datasets.tiangong import read_tiangong
 from twotowers.datasets.yandex import read_yandex
 from twotowers.errors import LONGEST, InputError
-from twotowers.experiments import ROOT, read_yaml
+from twotowers.experiments import read_yaml
 from twotowers.identify import read_log
 from twotowers.logs import read_logs
 from twotowers.policies import read_policy
