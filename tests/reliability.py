@@ -1,63 +1,70 @@
-"""docs/reliability.md, made of the tests' `fault` marks.
+"""docs/reliability.md, made of the `fault` marks of the tests.
 
 .venv/bin/python -m tests.reliability
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-from twotowers import ROOT
+import pytest
+
 from twotowers.artefacts import atomic
+from twotowers import ROOT
 
 PAGE = ROOT / "docs" / "reliability.md"
-MARK = "pytest.mark.fault"
 INTRODUCTION = """\
 # What is survived
 
 Each row is shown by the test that it names, which carries the row's words as a mark; this page is
 written by `.venv/bin/python -m tests.reliability`, and a test fails when it differs from the
-marks. "The same bytes" are those of an undisturbed run, in every csv and svg that the row's run
-draws. Kills in greater number: [soak.md](soak.md).
+marks. "The same bytes" are those of an undisturbed run, in all that the test makes again. Kills
+in greater number: `.venv/bin/python -m tests.soak --help`.
 
 | fault or input | what happens | test |
 |---|---|---|
 """
 
 
-def marks(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Fault, outcome and test of each mark in a file: on a function, or on one of its cases.
+class Marks:
+    """A plugin of pytest that notes (fault, outcome, file, test) of the tests it collects."""
 
-    A mark whose words are not literal, or that is on no test, is an error (ValueError).
+    def __init__(self):
+        self.rows = []
+
+    def pytest_collection_finish(self, session):
+        for item in session.items:
+            file = item.path.relative_to(item.config.rootpath)
+            for mark in reversed(list(item.iter_markers("fault"))):
+                self.rows.append((*mark.args, file, item.originalname))
+
+
+def rows(files: Iterable[Path]) -> list[tuple[str, str, Path, str]]:
+    """Fault, outcome, file and test of each mark in test files, each once.
+
+    Raises:
+        RuntimeError: pytest cannot collect them.
     """
-    tree = ast.parse(path.read_text())
-    owners = {
-        id(call): function.name
-        for function in tree.body
-        if isinstance(function, ast.FunctionDef)
-        for decorator in function.decorator_list
-        for call in ast.walk(decorator)
-    }
-    for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == MARK:
-            if id(call) not in owners:
-                raise ValueError(f"{path}:{call.lineno}: a fault mark that is on no test")
-            fault, outcome = map(ast.literal_eval, call.args)
-            yield fault, outcome, owners[id(call)]
+    marks = Marks()
+    options = ["--collect-only", "-qq", "-p", "no:cacheprovider"]
+    if pytest.main([*options, *map(str, files)], plugins=[marks]):
+        raise RuntimeError("the tests cannot be collected; pytest says why")
+    return list(dict.fromkeys(marks.rows))
 
 
-def page() -> str:
-    """The page, as the marks have it."""
-    rows = []
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        name = path.relative_to(ROOT)
-        for fault, outcome, test in marks(path):
-            rows.append(f"| {fault} | {outcome} | [{test}](../{name}) |\n")
-    return INTRODUCTION + "".join(rows)
+def page(found: Iterable[tuple[str, str, Path, str]]) -> str:
+    """The page, with a row for each of `rows`."""
+    lines = []
+    for fault, outcome, file, test in found:
+        words = (text.replace("|", r"\|") for text in (fault, outcome))
+        lines.append(f"| {' | '.join(words)} | [{test}](../{file}) |\n")
+    return INTRODUCTION + "".join(lines)
 
 
 if __name__ == "__main__":
-    with atomic(PAGE) as temporary:
-        temporary.write_text(page())
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
+    text = page(rows(path for path in tests if "mark.fault" in path.read_text()))
+    with atomic(Path(sys.argv[1]) if len(sys.argv) > 1 else PAGE) as temporary:
+        temporary.write_text(text)
