@@ -5,17 +5,16 @@ Needs PyYAML and jsonschema only, so that a Snakefile can use it from a lean env
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import jsonschema
-import yaml
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
+from twotowers.yamls import read_yaml
 
 OPTIONAL = {
     "positions": 10,
@@ -26,8 +25,6 @@ OPTIONAL = {
     "studies": {},
 }
 """What an experiment may leave out."""
-
-MOST_VALUES = 100_000
 
 
 @dataclass(frozen=True)
@@ -156,70 +153,6 @@ def seed_range(seeds: Sequence[int]) -> str:
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]}–{seeds[-1]}"
     return ", ".join(map(str, seeds))
-
-
-def read_yaml(path: str | Path) -> dict:
-    """The mapping in a YAML file; tags that build objects are refused.
-
-    Raises:
-        InputError: the file is not YAML, not a mapping, has a key that is no text, or grows
-            beyond MOST_VALUES once its aliases are written out.
-    """
-    text = Path(path).read_bytes()
-    try:
-        content = yaml.load(text, _Loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or getattr(error, "reason", error)
-        raise InputError(
-            f"not YAML: {str(problem)[:200]}", path=path, line=mark.line + 1 if mark else None
-        ) from error
-    except RecursionError:
-        raise InputError("not YAML: nested too deeply", path=path) from None
-    if not isinstance(content, dict):
-        raise InputError(f"holds a {type(content).__name__}", path=path, expected="a mapping")
-    if _values(content, {}, path) > MOST_VALUES:
-        raise InputError(
-            "has aliases that go round in circles, or multiply",
-            path=path,
-            expected=f"at most {MOST_VALUES:,} values with aliases written out",
-        )
-    return content
-
-
-class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, whose every complaint is a YAMLError with a line."""
-
-    def construct_object(self, node, deep=False):
-        try:
-            return super().construct_object(node, deep)
-        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"{str(node.value)[:40]!r} is no {node.tag}", node.start_mark
-            ) from error
-
-    def flatten_mapping(self, node):
-        super().flatten_mapping(node)
-        if len(node.value) > MOST_VALUES:
-            raise yaml.constructor.ConstructorError(
-                None, None, "merged keys multiply", node.start_mark
-            )
-
-
-def _values(content, known: dict[int, float], path: str | Path) -> float:
-    """How many values there are with aliases written out; infinite where one holds itself."""
-    if not isinstance(content, dict | list):
-        return 1
-    if id(content) not in known:
-        known[id(content)] = math.inf
-        inner = content
-        if isinstance(content, dict):
-            for key in content:
-                if not isinstance(key, str):
-                    raise InputError(f"the key {str(key)[:40]} is not text", path=path)
-            inner = content.values()
-        known[id(content)] = 1 + sum(_values(each, known, path) for each in inner)
-    return known[id(content)]
 
 
 def _replaced(datasets: dict, replace: dict[str, str], known, path: Path) -> dict[str, dict]:

@@ -22,12 +22,13 @@ from twotowers.datasets.tiangong import read_tiangong
 from twotowers.datasets.yandex import read_yandex
 from twotowers.diagnosis import check_log
 from twotowers.errors import InputError
-from twotowers.experiments import check_config, load_experiment, read_yaml
+from twotowers.experiments import check_config, load_experiment
 from twotowers.identify import describe, read_log
 from twotowers.logs import read_logs
 from twotowers.policies import read_policy
 from twotowers.rankings import read_rankings
 from twotowers.results import REQUIRED, read_results
+from twotowers.yamls import read_yaml
 
 CORPUS = Path(__file__).with_name("corpus")
 CONFIG = read_yaml(ROOT / "config.yaml")

@@ -192,18 +192,9 @@ def _checked(tar: tarfile.TarFile, archive: Path) -> list[tarfile.TarInfo]:
                 "nothing was unpacked",
                 path=archive,
             )
-        safe = (
-            member.name.isprintable()
-            and not path.is_absolute()
-            and ".." not in path.parts
-            and all(len(part.encode()) <= LONGEST_NAME for part in path.parts)
-            and len(path.parts) <= DEEPEST
-        )
-        if not safe or not (member.isdir() or _is_file(member, path)):
+        if not _is_safe(member, path) or path in files or path.name == archive.name:
             raise _unsafe(member, archive)
         if member.isreg():
-            if path in files or path.name == archive.name:
-                raise _unsafe(member, archive)
             files[path] = member
     for path in files:
         for folder in path.parents:
@@ -212,8 +203,16 @@ def _checked(tar: tarfile.TarFile, archive: Path) -> list[tarfile.TarInfo]:
     return list(files.values())
 
 
-def _is_file(member: tarfile.TarInfo, path: PurePosixPath) -> bool:
-    return member.isreg() and member.size >= 0 and bool(path.name)
+def _is_safe(member: tarfile.TarInfo, path: PurePosixPath) -> bool:
+    """Whether a member is a folder, or a file with a name, at a path that every disk can hold."""
+    return (
+        (member.isdir() or (member.isreg() and member.size >= 0 and path.name != ""))
+        and member.name.isprintable()
+        and not path.is_absolute()
+        and ".." not in path.parts
+        and len(path.parts) <= DEEPEST
+        and all(len(part.encode()) <= LONGEST_NAME for part in path.parts)
+    )
 
 
 def _unsafe(member: tarfile.TarInfo, archive: Path) -> InputError:
