@@ -148,7 +148,9 @@ def test_a_header_that_is_too_long(tmp_path, kind, size):
 @pytest.mark.fault("archive cut or damaged, though its checksum agrees", "refused as damaged")
 def test_a_damaged_archive(tmp_path):
     archive = packed(member("a", content=np.random.default_rng(1).bytes(5000)))
-    for number, broken in enumerate((archive[:-2000], archive[:60] + b"????" + archive[64:])):
+    no_text = packed(member("header", tarfile.XHDTYPE, b"17 hdrcharset=\xff\xff\n"))
+    scratched = archive[:60] + b"????" + archive[64:]
+    for number, broken in enumerate((archive[:-2000], scratched, no_text)):
         refusal_of(broken, tmp_path / str(number), "cannot be unpacked")
 
 

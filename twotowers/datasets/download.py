@@ -24,7 +24,8 @@ MOST_MEMBERS = 10_000
 LONGEST_READ = 1 << 20
 LONGEST_NAME = 200
 DEEPEST = 20
-DAMAGED = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
+# What Python's readers make of damage. A header's numbers and texts are a ValueError.
+DAMAGED = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError)
 
 
 def locate(source: Source, folder: str | Path) -> dict[str, Path]:
@@ -157,6 +158,8 @@ def _unpack(archive: Path, folder: Path) -> None:
             for member in _checked(tar, archive):
                 with atomic(folder / member.name) as temporary, temporary.open("wb") as target:
                     shutil.copyfileobj(tar.extractfile(member), target)
+    except InputError:
+        raise
     except DAMAGED as error:
         raise InputError(
             f"cannot be unpacked: {error}", path=archive, expected="a gzipped tar archive"
