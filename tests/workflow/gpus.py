@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from tests.workflow.project import ROOT
@@ -43,6 +44,8 @@ def make_workflow(folder: Path) -> dict[str, str]:
     """Write it into a folder; what to add to the environment of its Snakemake."""
     (folder / "Snakefile").write_text(SNAKEFILE)
     (folder / "hold.py").write_text(SCRIPT)
+    # Which the profile lays over the workflow's own.
+    shutil.copytree(ROOT / "config", folder / "config")
     (folder / "nvidia-smi").write_text("#!/bin/sh\n" + "".join(f"echo {d}\n" for d in DEVICES))
     (folder / "nvidia-smi").chmod(0o755)
     return {
