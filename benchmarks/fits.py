@@ -12,11 +12,12 @@ from benchmarks.measure import ONE_THREAD, ROOT, child
 from benchmarks.replay import Arrays, Samples, replay
 from benchmarks.worlds import SEED, read_log, write_log
 from twotowers.clicks import Counts, Sessions
-from twotowers.experiments import load_experiment, read_yaml
+from twotowers.experiments import load_experiment
 from twotowers.fitting import FitSettings, fit
 from twotowers.methods import count_loss
 from twotowers.objectives import SessionLoss
 from twotowers.towers import two_towers
+from twotowers.yamls import read_yaml
 
 SIZES = {
     "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50},

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from twotowers.artefacts import atomic
 from twotowers import ROOT
+from twotowers.artefacts import atomic
 
 PAGE = ROOT / "docs" / "reliability.md"
 INTRODUCTION = """\
