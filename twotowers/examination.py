@@ -165,8 +165,9 @@ def fit_regression_em(rates: ClickRates, examination: np.ndarray, *, steps: int)
     One step is r = mean(c / o) per feature vector, then o = mean(P(examined | c)) per bias
     factor, with P = c + (1 - c) o (1 - r) / (1 - o r), clipped to [0, 1].
 
-    An o that is clipped to 1 stays there. Starts near 0 can lead to that, since they make r
-    large; such a lane never fits the clicks.
+    An o that is clipped to 1 stays there, and such a lane never fits the clicks. Starts near 0
+    lead to that in the first steps, since they make r large before it is clipped: about one
+    start in ten on the authors' lists of K = 2 (papers/chen2024/README.md).
 
     Args:
         examination: [lanes, factors] o to start from: U(0, 1).
