@@ -81,6 +81,8 @@ def test_an_input_that_takes_too_long_is_a_fault(faulty, tmp_path):
     assert [(number, kind.split()[0]) for kind, number in faults] == [(130, "TimeoutError")]
 
 
+# Other tests of this process may have started JAX; the processes made here do not use it.
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 def test_the_command_goes_on_where_its_process_was_killed(faulty, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["fuzz", faulty, "--inputs", "192"])
     assert command.main() == 1

@@ -551,6 +551,7 @@ def job(folder: Path, **changes) -> SimpleNamespace:
             "width": 3,
         },
         "log": [str(folder / "logs" / "parse" / "train.log")],
+        "resources": {"mem_mb": 1000},
     }
     return SimpleNamespace(**{**parts, **changes})
 
