@@ -227,6 +227,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
 
 def draw_fits(rows: list[dict], path: Path) -> None:
     """Validation loss against training time, a panel per tower."""
+    rows = [fits.completed(row, rows) for row in rows]
     towers = list(dict.fromkeys(row["tower"] for row in rows))
     with style():
         figure, axes = plt.subplots(

@@ -202,6 +202,14 @@ def test_every_table_is_made_from_rows_of_its_part(results):
     assert "| 100 |" in pages.fill("<!-- road --><!-- /road -->", results)
 
 
+def test_a_row_of_one_timed_epoch_takes_the_losses_and_epochs_of_the_one_it_follows():
+    leader = {"tower": "deep", "method": "a", "seconds": [1, 2, 3], "nll": [3, 2, 1], "bias": [0]}
+    slow = {"tower": "deep", "method": "b", "seconds": [7], "nll": [9], "bias": [9], "follows": "a"}
+    expected = slow | {"seconds": [7, 14, 21], "nll": [3, 2, 1], "bias": [0]}
+    assert fits.completed(slow, [leader, slow]) == expected
+    assert fits.completed(leader, [leader, slow]) == leader
+
+
 def test_limits_at_unit_rates(results):
     """At 10^9 of each a second, a step's seconds are its operations over 10^9."""
     _, row = (row for row in limits.predicted(results) if row["lanes"] == 2)
