@@ -78,13 +78,12 @@ def make(project: Project, *arguments: str) -> subprocess.CompletedProcess:
 
 
 def await_job(run: subprocess.Popen) -> int:
-    """The process id of the first job of a run that has begun its work."""
+    """The process id of the first job of a run, as soon as there is one."""
     deadline = time.monotonic() + 120
     while not (jobs := running_jobs(run.pid)):
         assert run.poll() is None, "ended without a job"
         assert time.monotonic() < deadline, "no job began"
         time.sleep(0.05)
-    time.sleep(1)
     return next(iter(jobs))
 
 
@@ -319,7 +318,7 @@ def test_out_of_memory(project):
         pytest.skip("there is no prlimit")
     before = remove(project, STUDY)
     run = project.start("--cores", "1", STUDY)
-    # The job alone, once it has begun: the scheduler keeps what it has.
+    # The job alone: the scheduler keeps what it has.
     subprocess.run([prlimit, "--pid", str(await_job(run)), "--as=100000000"], check=True)
     text, _ = run.communicate(timeout=120)
     assert run.returncode == 1, text

@@ -226,7 +226,9 @@ def test_editing_a_figures_drawing_redraws_it_and_the_page(finished, tmp_path):
     folder = tmp_path / "edited"
     shutil.copytree(finished.project.folder, folder)
     project = replace(finished.project, folder=folder)
-    dates = {path: path.stat().st_mtime_ns for path in folder.glob("figures/**/*.*")}
+    dates = {
+        path: path.stat().st_mtime_ns for path in folder.glob("figures/**/*") if path.is_file()
+    }
     redrawn = {f"figures/{PAPER}/fig3.{ending}" for ending in ENDINGS["figure"]}
     with project.edited(f"papers/{PAPER}/items/fig3.py", with_statement("draw")):
         assert project.plan() == {"figure": {f"figures/{PAPER}/fig3.pdf"}, **PAGE}
