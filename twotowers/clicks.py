@@ -19,8 +19,8 @@ import numpy as np
 
 from twotowers.errors import check_range
 
-CHUNK = 100_000
-"""Sessions whose random rankings are in memory at a time (25 documents: 60 MB)."""
+CHUNK = 10_000
+"""Sessions whose random rankings are in memory at a time (25 documents: 4 MB, as caches hold)."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,11 @@ def shuffled_impressions(
         for start in range(0, len(log), CHUNK):
             query = log[start : start + CHUNK]
             documents = random_rankings(len(query), size, rng=rng)
-            cell = (query[:, None] * length + documents) * length + np.arange(size)
             # Sessions are sorted by query, so a chunk touches a short run of cells only.
             first, last = query[0] * length**2, (query[-1] + 1) * length**2
-            cells[first:last] += np.bincount(cell.ravel() - first, minlength=last - first)
+            cell = documents.astype(np.int64) * length + np.arange(size)
+            cell += (query * length**2 - first)[:, None]
+            cells[first:last] += np.bincount(cell.ravel(), minlength=last - first)
     return cells.reshape(len(lengths), length, length)
 
 
