@@ -107,6 +107,15 @@ def test_random_kills(project, finished, tmp_path):
     assert record.chains >= 1
 
 
+@pytest.fixture
+def heeded_interrupt() -> Iterator[None]:
+    """Children heed SIGINT, even where the tests run in a shell's background and ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded_interrupt")
 @pytest.mark.fault("Ctrl-C", "jobs are stopped, nothing half-made stays; a rerun: same bytes")
 def test_ctrl_c(project):
     before = remove(project, STUDY)
