@@ -214,6 +214,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "simulator": ("simulator", simulator_table),
     "sessions": ("scaling", scaling_table("sessions", "temperature", "sessions", "cells")),
     "lanes": ("scaling", scaling_table("lanes", "lanes")),
+    "two-jobs": ("scaling", scaling_table("two jobs", "lanes")),
     "queries": ("scaling", scaling_table("queries", "queries")),
     "documents": ("scaling", scaling_table("documents", "documents")),
     "width": ("scaling", scaling_table("width", "width")),
@@ -255,7 +256,7 @@ def draw_fits(rows: list[dict], path: Path) -> None:
 def draw_scaling(rows: list[dict], path: Path) -> None:
     """Seconds of an epoch against each size, the others as in `scaling.BASE`."""
     rows = [row for row in rows if row["temperature"] == scaling.BASE["temperature"]]
-    grids = list(dict.fromkeys(row["grid"] for row in rows))
+    grids = [grid for grid in dict.fromkeys(row["grid"] for row in rows) if grid in scaling.BASE]
     with style():
         figure, axes = plt.subplots(
             1, len(grids), figsize=(PAGE_WIDTH, 2.2), layout="constrained", squeeze=False
