@@ -226,9 +226,13 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
 """Of each table, the part whose machine is stated under it, and what makes it."""
 
 
+DRAWN = ("counts", "sessions", *REPLAYS)
+"""Fits whose course is drawn; the others run on top of one of these."""
+
+
 def draw_fits(rows: list[dict], path: Path) -> None:
     """Validation loss against training time, a panel per tower."""
-    rows = [fits.completed(row, rows) for row in rows]
+    rows = [fits.completed(row, rows) for row in rows if row["method"] in DRAWN]
     towers = list(dict.fromkeys(row["tower"] for row in rows))
     with style():
         figure, axes = plt.subplots(
@@ -247,6 +251,12 @@ def draw_fits(rows: list[dict], path: Path) -> None:
                 label=row["method"],
             )
             axis.set(xscale="log", xlabel="seconds of training", title=f"{row['tower']} tower")
+        for axis, tower in zip(axes[0], towers, strict=True):
+            # Replay's range: from far above, counts have but a few epochs to get there.
+            losses = [r["nll"] for r in rows if r["tower"] == tower and r["method"] in REPLAYS]
+            low, high = min(map(min, losses)), max(map(max, losses))
+            room = 0.1 * (high - low) or 1
+            axis.set_ylim(low - room, high + room)
         axes[0][0].set_ylabel("validation NLL")
         shared_legend(figure)
     save(figure, [path])
@@ -259,7 +269,12 @@ def draw_scaling(rows: list[dict], path: Path) -> None:
     grids = [grid for grid in dict.fromkeys(row["grid"] for row in rows) if grid in scaling.BASE]
     with style():
         figure, axes = plt.subplots(
-            1, len(grids), figsize=(PAGE_WIDTH, 2.2), layout="constrained", squeeze=False
+            1,
+            len(grids),
+            figsize=(PAGE_WIDTH, 2.2),
+            layout="constrained",
+            squeeze=False,
+            sharey=True,
         )
         for axis, grid in zip(axes[0], grids, strict=True):
             for look, tower in enumerate(scaling.TOWERS):
