@@ -168,7 +168,10 @@ def results() -> dict:
     fit = {"sessions": 10, "seconds": [1], "nll": [0.5], "bias": [0, 1], "compilation": 1}
     size = scaling.BASE | {"seconds": 1, "epochs": 1, "data_gb": 1, "cells": 5, "peak_gb": 1}
     rows = {
-        "roofline": [{"gemm_gflops": 1, "narrow_gflops": 1, "copy_gb_s": 1, "softplus_g_s": 1}],
+        "roofline": [
+            {"gemm_gflops": 1, "narrow_gflops": 1, "copy_gb_s": 1}
+            | {"softplus_g_s": 1, "derivative_g_s": 1}
+        ],
         "fits": [
             {"tower": "deep", "method": method, "peak_gb": 1, **fit}
             for method in ("counts", *pages.REPLAYS)
