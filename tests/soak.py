@@ -203,7 +203,8 @@ def describe(
     return f"""\
 # A soak of random kills
 
-    .venv/bin/python -m tests.soak --kills {kills} --seed {seed} --between {between:g}
+    .venv/bin/python -m tests.soak --kills {kills} --seed {seed} --between {between:g} \\
+        --folder /tmp/soak --record docs/soak.md
 
 Written by that command; what it does is said in [tests/soak.py](../tests/soak.py).
 

@@ -184,7 +184,7 @@ def one_seed() -> list[dict]:
             lane |= {"feature_vectors": 50, "bias_factors": factors, "rows": number}
             rows += [{**lane, "metric": metric, "value": v} for metric, v in values.items()]
     lane = {"setting": "real_logs", "method": "graph"}
-    counts = {"components": 1, "merges": 0, "interventions": 0, "documents": 400}
+    counts = {"components": 1, "merges": 0, "interventions": 0, "documents": 1024}
     rows += [{**lane, "metric": metric, "value": value} for metric, value in counts.items()]
     rows += [
         {**lane, "metric": "connected_share", "share": share, "value": value}
@@ -513,6 +513,13 @@ def test_what_a_stand_in_was_adjusted_to_is_no_evidence(name, change, where):
     assert judgement.verdict == NOT_TESTABLE
     assert judgement.reason.startswith("calibration, not evidence")
     assert judgement.measured
+
+
+def test_a_log_that_was_drawn_is_no_real_log():
+    judgement = judge(BY_ID["19"], altered(to(448), setting="real_logs", metric="documents"))
+    assert judgement.verdict == NOT_TESTABLE
+    assert judgement.reason.startswith("the log is a stand-in")
+    assert "448 query-document pairs" in judgement.measured
 
 
 def test_another_draw_of_the_data_set_has_the_stated_chance():
