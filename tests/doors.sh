@@ -15,7 +15,6 @@ export JAX_COMPILATION_CACHE_DIR=$folder/jax PYTHONUNBUFFERED=1
 
 enter() {
     echo "$1: $folder/$1.log"
-    git clone --quiet "$root" "$folder/$1"
     cd "$folder/$1"
     exec >"$folder/$1.log" 2>&1
 }
@@ -47,6 +46,10 @@ slurm() (
         --slurm-status-command squeue --slurm-init-seconds-before-status-checks 2
 )
 
+# All at once, so that they are of one commit.
+for door in plain conda slurm; do
+    git clone --quiet "$root" "$folder/$door"
+done
 plain
 conda
 slurm
