@@ -21,7 +21,7 @@ INTRODUCTION = """\
 Each row is shown by the test that it names, which carries the row's words as a mark; this page is
 written by `.venv/bin/python -m tests.reliability`, and a test fails when it differs from the
 marks. "The same bytes" are those of an undisturbed run, in all that the test makes again. Kills
-in greater number: `.venv/bin/python -m tests.soak --help`.
+in greater number: [soak.md](soak.md). Damaged files in greater number: [fuzzing.md](fuzzing.md).
 
 | fault or input | what happens | test |
 |---|---|---|
