@@ -20,6 +20,7 @@ from twotowers.diagnosis import Report, check_columns, check_log
 from twotowers.errors import InputError
 from twotowers.tables import check_types, opened
 
+COUNTS = ("impressions", "clicks")
 FEW = 20
 """Bias factors, components or repairs that are still named one by one."""
 
@@ -39,9 +40,6 @@ def read_log(path: str | Path, wanted: list[str]) -> pd.DataFrame:
     if path.suffix == ".csv":
         return _read_csv(path, wanted)
     raise InputError("unknown format", path=path, expected="a .parquet or .csv file")
-
-
-COUNTS = ("impressions", "clicks")
 
 
 def _read_parquet(path: Path, wanted: list[str]) -> pd.DataFrame:

@@ -295,6 +295,23 @@ def test_read_only_figures(project, powerless, read_only):
     check_made(project, {path: before[path] for path in before if not path.endswith("pdf")})
 
 
+@pytest.fixture
+def prlimit() -> str:
+    """The command that limits what a process may take."""
+    if not (command := shutil.which("prlimit")):
+        pytest.skip("there is no prlimit")
+    return command
+
+
+def check_no_room(project: Project, launcher: tuple[str, ...]) -> None:
+    """Assert that a job under this launcher says that there is no room, and is made without it."""
+    before = remove(project, TRAIN)
+    line = failure(project.snakemake("--cores", "1", TRAIN, launcher=launcher))
+    assert TRAIN in line
+    assert "no space left on the disk" in line
+    check_made(project, before)
+
+
 @pytest.mark.fault("a full disk", "the job says that there is no space; then: same bytes")
 def test_full_disk(project):
     here = project.folder / Path(TRAIN).parent
@@ -303,28 +320,16 @@ def test_full_disk(project):
     launcher = ("unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh")
     if not shutil.which("unshare") or subprocess.run([*launcher, "true"]).returncode:
         pytest.skip("no right to mount a small disk")
-    before = remove(project, TRAIN)
-    line = failure(project.snakemake("--cores", "1", TRAIN, launcher=launcher))
-    assert TRAIN in line
-    assert "no space left on the disk" in line
-    check_made(project, before)
+    check_no_room(project, launcher)
 
 
 @pytest.mark.fault("a limit on the size of files, or a quota", "as for a full disk")
-def test_file_size_limit(project):
-    if not (prlimit := shutil.which("prlimit")):
-        pytest.skip("there is no prlimit")
-    before = remove(project, TRAIN)
-    line = failure(project.snakemake("--cores", "1", TRAIN, launcher=(prlimit, "--fsize=1000000")))
-    assert TRAIN in line
-    assert "no space left on the disk" in line
-    check_made(project, before)
+def test_file_size_limit(project, prlimit):
+    check_no_room(project, (prlimit, "--fsize=1000000"))
 
 
 @pytest.mark.fault("a job out of memory", "the run fails and names the job's log; then: same bytes")
-def test_out_of_memory(project):
-    if not (prlimit := shutil.which("prlimit")):
-        pytest.skip("there is no prlimit")
+def test_out_of_memory(project, prlimit):
     before = remove(project, STUDY)
     run = project.start("--cores", "1", STUDY)
     # The job alone: the scheduler keeps what it has.
