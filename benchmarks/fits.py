@@ -33,8 +33,8 @@ REPLAY = {"learning_rate": 0.003, "batch": 512, "patience": 3, "min_delta": MIN_
 """As the published code of Hager et al. 2025 trains."""
 
 TRAININGS = {"linear": "linear", "deep": "deep-quiet"}
-"""How the pipeline fits counts, the deep tower as for Figures 1 and 5 of Hager et al. 2025: early
-stopping of its other training hears more noise, and may end above replay's best loss."""
+"""How the pipeline fits counts, the deep tower as for Figures 1 and 5 of Hager et al. 2025. Here
+both are averaged: what the last batches leave would be most of two fits' difference."""
 
 REPLAYS = {"arrays": Arrays, "samples": Samples}
 
@@ -47,6 +47,7 @@ class Method:
         kind: as `fit_log` knows it.
         environment: of its process.
         seed: orders the batches.
+        averaged: as `FitSettings` knows it.
         follows: a method that takes as many steps to the same losses. Then one epoch is timed,
             which all cost the same, and the rest is the other's.
     """
@@ -54,17 +55,20 @@ class Method:
     kind: str
     environment: dict[str, str] = field(default_factory=dict)
     seed: int = SEED
+    averaged: bool = False
     follows: str | None = None
 
 
 METHODS = {
-    "counts": Method("counts"),
-    "counts, one thread": Method("counts", ONE_THREAD),
+    "counts": Method("counts", averaged=True),
+    "counts, one thread": Method("counts", ONE_THREAD, averaged=True),
     "replay, arrays": Method("arrays"),
     "replay, samples": Method("samples", follows="replay, arrays"),
     "sessions": Method("sessions", follows="replay, arrays"),
     # How far replay is from itself when only its batches come in another order.
     "replay, arrays, reordered": Method("arrays", seed=SEED + 1),
+    # Where replay ends without that noise.
+    "replay, arrays, averaged": Method("arrays", averaged=True),
 }
 
 
@@ -80,12 +84,13 @@ def run(*, sessions: int, queries: int, epochs: int) -> Iterator[dict]:
                 log=str(write_log(tower, queries, sessions, TEMPERATURE)),
                 epochs=1 if method.follows else epochs,
                 seed=method.seed,
+                averaged=method.averaged,
             )
             row = {"tower": tower, "method": name, "sessions": sessions}
             yield {**row, "follows": method.follows, **found}
 
 
-def fit_log(*, method: str, tower: str, log: str, epochs: int, seed: int) -> dict:
+def fit_log(*, method: str, tower: str, log: str, epochs: int, seed: int, averaged: bool) -> dict:
     """Fit the file of a log, its batches ordered by `seed`; what `replay` returns."""
     data = [read_log(log, split) for split in ("train", "validation")]
     features, sessions = data[0]
@@ -97,10 +102,10 @@ def fit_log(*, method: str, tower: str, log: str, epochs: int, seed: int) -> dic
         seed=SEED,
     )
     steps = -(-len(sessions.query) // REPLAY["batch"])
-    settings = FitSettings(**REPLAY, steps=steps, epochs=epochs)
+    settings = FitSettings(**REPLAY, steps=steps, epochs=epochs, averaged=averaged)
     if method == "counts":
         objectives = [from_counts(*split) for split in data]
-        settings = FitSettings(**counts_training(TRAININGS[tower]) | {"epochs": epochs})
+        settings = counts_settings(tower, epochs=epochs, averaged=averaged)
         del data, sessions
         return timed_fit(model, objectives, settings, seed=seed)
     if method == "sessions":
@@ -113,6 +118,11 @@ def counts_training(name: str) -> dict:
     """One of the ways in which the pipeline trains at scale laptop."""
     config = read_yaml(ROOT / "config.yaml") | {"scale": "laptop"}
     return load_experiment("hager2025", config).training[name]
+
+
+def counts_settings(tower: str, **changes) -> FitSettings:
+    """That tower's training, with some settings of its own."""
+    return FitSettings(**counts_training(TRAININGS[tower]) | changes)
 
 
 def from_counts(features: np.ndarray, log: Sessions):
@@ -148,18 +158,24 @@ def timed_fit(model, objectives, settings: FitSettings, *, seed: int) -> dict:
     }
 
 
-def summary(rows: list[dict], baselines: tuple[str, ...]) -> list[dict]:
+def summary(
+    rows: list[dict], baselines: tuple[str, ...], references: tuple[str, ...]
+) -> list[dict]:
     """A row per tower and method: to a common loss, and against the baselines.
 
     The target is the lowest validation loss of the first baseline, plus what early stopping
     takes for the same. What was not measured, or never got there, is None.
+
+    Args:
+        rows: as `run` yields them.
+        baselines: methods whose time to the target is compared with.
+        references: methods whose position bias is compared with.
     """
     found = []
     rows = [completed(row, rows) for row in rows]
     for row in rows:
         reference = _find(rows, row["tower"], baselines[0])
         target = min(reference["nll"]) + MIN_DELTA if reference else None
-        off = reference and np.subtract(row["bias"], reference["bias"])
         found.append(
             {
                 "tower": row["tower"],
@@ -171,13 +187,24 @@ def summary(rows: list[dict], baselines: tuple[str, ...]) -> list[dict]:
                 "compilation": row["compilation"],
                 "per_epoch": row["seconds"][-1] / len(row["seconds"]),
                 "peak_gb": row["peak_gb"],
-                "bias_off": None if off is None else float(np.abs(off - off[0]).max()),
+                **{
+                    f"off {name}": bias_difference(row, _find(rows, row["tower"], name))
+                    for name in references
+                },
             }
         )
     for row in found:
         for baseline in baselines:
             row[f"against {baseline}"] = ratio(_find(found, row["tower"], baseline), row)
     return found
+
+
+def bias_difference(row: dict, reference: dict | None) -> float | None:
+    """Largest difference at any position, both relative to the first; None without the other."""
+    if reference is None:
+        return None
+    off = np.subtract(row["bias"], reference["bias"])
+    return float(np.abs(off - off[0]).max())
 
 
 def completed(row: dict, rows: list[dict]) -> dict:

@@ -19,7 +19,6 @@ from flax import nnx
 from benchmarks import fits
 from benchmarks.measure import CACHE, ROOT, child
 from benchmarks.worlds import SEED, read_log, write_log
-from twotowers.fitting import FitSettings
 from twotowers.towers import TwoTowers, two_towers
 
 SIZES = {
@@ -60,7 +59,7 @@ def fit_counts(*, tower: str, log: str, epochs: int) -> dict:
     _, documents, width = data[0][0].shape
     towers = two_towers(tower, width=width, pairs=0, positions=documents, seed=SEED)
     model = PositionBased(towers.relevance, documents, rngs=nnx.Rngs(SEED))
-    settings = FitSettings(**fits.counts_training(fits.TRAININGS[tower]) | {"epochs": epochs})
+    settings = fits.counts_settings(tower, epochs=epochs, averaged=True)
     objectives = [fits.from_counts(*split) for split in data]
     found = fits.timed_fit(model, objectives, settings, seed=SEED)
     # Of a product, the logarithm of the examination is what a constant may be added to.

@@ -27,7 +27,7 @@ EVALUATION_BATCH = 256
 """Units evaluated at a time, which bounds the memory of a validation pass."""
 
 BLOCK = 4
-"""Lanes trained side by side on a CPU: their activations fit its cache, and few are idle."""
+"""Most lanes trained side by side on a CPU: their activations fit its cache, and few are idle."""
 
 REPORT = 5
 """Epochs between lines on how far training is."""
@@ -45,6 +45,9 @@ class FitSettings:
         epochs: at most this many.
         patience: epochs without improvement before a lane stops.
         min_delta: smallest decrease of the validation loss that counts as improvement.
+        averaged: whether the parameters validated and kept are not those of the last step, which
+            its batch and those before it have moved to and fro, but their exponential average
+            over about an epoch's steps (Polyak and Juditsky, 1992).
     """
 
     learning_rate: float
@@ -54,6 +57,7 @@ class FitSettings:
     patience: int
     min_delta: float
     weight_decay: float = field(default=1e-4)
+    averaged: bool = field(default=False)
 
     def __post_init__(self):
         for name in ("batch", "steps", "epochs", "patience"):
@@ -123,7 +127,8 @@ def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: in
 
 
 def _block(lanes: int) -> int:
-    return min(lanes, BLOCK) if jax.default_backend() == "cpu" else lanes
+    blocks = -(-lanes // BLOCK) if jax.default_backend() == "cpu" else 1
+    return -(-lanes // blocks)
 
 
 @register_dataclass
@@ -133,6 +138,7 @@ class _Lanes:
 
     lane: jax.Array
     params: nnx.State
+    average: nnx.State | None
     optimizer: optax.OptState
     best: nnx.State
     best_loss: jax.Array
@@ -154,6 +160,7 @@ def _start(state, settings: FitSettings, lanes: int, block: int) -> _Lanes:
     return _Lanes(
         lane=jnp.minimum(jnp.arange(count), lanes - 1),
         params=params,
+        average=params if settings.averaged else None,
         optimizer=jax.vmap(_optimizer(settings).init)(params),
         best=params,
         best_loss=jnp.full(count, jnp.inf),
@@ -172,28 +179,34 @@ def _train(graph, lanes: _Lanes, number, until, train, validation, key, settings
     def batch_loss(params, index, lane, key):
         return train.losses(nnx.merge(graph, params), index, lane, key).mean()
 
-    def lane_step(params, state, index, lane, key):
+    def lane_step(params, average, state, index, lane, key):
         gradient = jax.grad(batch_loss)(params, index, lane, key)
         updates, state = optimizer.update(gradient, state, params)
-        return optax.apply_updates(params, updates), state
+        params = optax.apply_updates(params, updates)
+        if settings.averaged:
+            average = optax.incremental_update(params, average, 1 / settings.steps)
+        return params, average, state
 
-    all_lanes_step = jax.vmap(lane_step, in_axes=(0, 0, None, 0, None))
+    all_lanes_step = jax.vmap(lane_step, in_axes=(0, 0, 0, None, 0, None))
 
     def train_block(number, batches, now):
         def step(carry, batch):
             index, key = batch
             return all_lanes_step(*carry, index, now.lane, key), None
 
-        (params, state), _ = jax.lax.scan(step, (now.params, now.optimizer), batches)
-        loss = jax.vmap(partial(mean_loss, graph, objective=validation))(params, lane=now.lane)
+        start = now.params, now.average, now.optimizer
+        (params, average, state), _ = jax.lax.scan(step, start, batches)
+        judged = average if settings.averaged else params
+        loss = jax.vmap(partial(mean_loss, graph, objective=validation))(judged, lane=now.lane)
         better = now.running & (loss < now.best_loss - settings.min_delta)
         bad_epochs = jnp.where(better, 0, now.bad_epochs + 1)
         return _Lanes(
             lane=now.lane,
             params=params,
+            average=average,
             optimizer=state,
             best=jax.tree.map(
-                lambda new, old: jnp.where(_like(better, new), new, old), params, now.best
+                lambda new, old: jnp.where(_like(better, new), new, old), judged, now.best
             ),
             best_loss=jnp.where(better, loss, now.best_loss),
             bad_epochs=bad_epochs,

@@ -15,8 +15,12 @@ from twotowers.errors import InputError, nearest
 
 @jax.custom_jvp
 def elu(inputs: jax.Array) -> jax.Array:
-    """Exponential linear unit; its derivative is computed from its value, with no second exp."""
-    return jax.nn.elu(inputs)
+    """Exponential linear unit; its derivative is computed from its value, with no second exp.
+
+    By exp instead of expm1, which costs twice as much: absolutely as exact (1e-7), as a hidden
+    unit's value has to be, though not relatively near 0.
+    """
+    return jnp.where(inputs > 0, inputs, jnp.exp(jnp.minimum(inputs, 0)) - 1)
 
 
 @elu.defjvp

@@ -55,8 +55,8 @@ def test_collate_pads_to_the_longest():
     np.testing.assert_array_equal(batch["clicks"].sum(1), [2, 4])
 
 
-@pytest.mark.parametrize("kind", [Samples, Arrays])
-def test_replay_stops_early_at_the_loss_of_its_log(log, kind):
+@pytest.mark.parametrize(("kind", "averaged"), [(Samples, False), (Arrays, False), (Arrays, True)])
+def test_replay_stops_early_at_the_loss_of_its_log(log, kind, averaged):
     """With one document and one position, the optimum is the entropy of the click rate."""
     clicks = np.random.default_rng(0).random((400, 1)) < 0.3
     zeros = np.zeros(400, int)
@@ -64,7 +64,13 @@ def test_replay_stops_early_at_the_loss_of_its_log(log, kind):
     data = kind(np.zeros((1, 1, 5), np.float32), sessions)
     model = two_towers("linear", width=5, pairs=0, positions=1, seed=0)
     settings = FitSettings(
-        learning_rate=0.05, batch=100, steps=1, epochs=60, patience=3, min_delta=1e-5
+        learning_rate=0.05,
+        batch=100,
+        steps=4,
+        epochs=60,
+        patience=3,
+        min_delta=1e-5,
+        averaged=averaged,
     )
     found = replay(model, data, data, settings, seed=0)
     rate = clicks.mean()
@@ -127,12 +133,15 @@ def test_a_fit_is_compared_at_the_first_epoch_that_reaches_the_target():
         row("replay, samples", [40, 80, 120], [0.6, 0.4, 0.3], [0, -0.51]),
         row("sessions", [1, 2], [0.6, 0.31], [0, 0]),
     ]
-    ours, theirs, never = fits.summary(rows, ("replay, samples", "replay, arrays"))
+    ours, theirs, never = fits.summary(
+        rows, ("replay, samples", "replay, arrays"), ("replay, samples", "replay, arrays")
+    )
     assert ours["to_target"] == 2
     assert theirs["to_target"] == 120
     assert ours["against replay, samples"] == 60
     assert ours["against replay, arrays"] is None
-    assert ours["bias_off"] == pytest.approx(0.01)
+    assert ours["off replay, samples"] == pytest.approx(0.01)
+    assert ours["off replay, arrays"] is None
     assert never["to_target"] is None
     assert never["against replay, samples"] is None
 

@@ -146,7 +146,29 @@ def test_patience_and_min_delta():
     assert fit_curves(["slow"], min_delta=0.0, epochs=6).loss[0] == pytest.approx(4.80)
 
 
+def test_averaged_parameters_are_validated_and_kept_and_steps_go_on_from_the_last():
+    height = Height(jnp.ones(6))
+    settings = replace(SETTINGS, averaged=True, epochs=3)
+    result = fit(Falling(), height, height, settings, lanes=1, seed=0)
+    x, average, epochs = 0.0, 0.0, []
+    for step in range(1, 3 * settings.steps + 1):
+        x -= settings.learning_rate
+        average += (x - average) / settings.steps
+        if step % settings.steps == 0:
+            epochs.append(average)
+    np.testing.assert_allclose(result.history[:, 0], epochs, rtol=1e-4)
+    # Nothing falls by min_delta .1 again after the first epoch.
+    np.testing.assert_allclose(result.model(0).x[...], epochs[0], rtol=1e-4)
+
+
 # Lanes, seeds and bad data.
+
+
+@pytest.mark.parametrize(("lanes", "block"), [(1, 1), (4, 4), (5, 3), (6, 3), (12, 4), (28, 4)])
+def test_blocks_of_lanes_are_even(lanes, block):
+    """Lanes that fill up the last block cost as much as others."""
+    assert fitting._block(lanes) == block
+
 
 FEATURES = np.random.default_rng(0).normal(size=(6, 3, 4)).astype(np.float32)
 RELEVANCE = FEATURES @ np.array([1.0, -1.0, 0.5, 0.2]) + 2
