@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from sklearn.svm import LinearSVC
 
 from twotowers.errors import InputError, check_range
 from twotowers.randomness import stream
@@ -59,6 +58,9 @@ def train_rank_svm(rankings: Rankings, *, cost: float = COST) -> np.ndarray:
         InputError: no query has two documents of different labels, or the cost is not
             positive.
     """
+    # Here and not above: its import takes longer than another ranker's training at scale smoke.
+    from sklearn.svm import LinearSVC
+
     check_range(cost, field="cost", low=np.finfo(float).tiny, high=np.finfo(float).max)
     better, worse = _pairs(rankings)
     if not len(better):
