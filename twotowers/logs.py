@@ -154,22 +154,29 @@ def read_logs(
                     expected=f"one of {sorted(groups)}",
                 )
             chosen.append(groups[split, *lane])
-        highest = max(_highest(file, group, path) for group in chosen)
-        shape = (len(lanes), len(pairs.lengths), length, length)
-        impressions, clicks = (np.zeros(shape, np.min_scalar_type(highest)) for _ in range(2))
         lookup = _Lookup(pairs, length, path)
-        for number, group in enumerate(chosen):
-            table = _rows(file, group, (split, *lanes[number]), path)
-            cell = lookup.cells(*(table[name].to_numpy() for name in CELLS[:3]))
-            shown, clicked = table["impressions"].to_numpy(), table["clicks"].to_numpy()
-            _check_counts(shown, clicked, path)
-            impressions[number].reshape(-1)[cell] = shown
-            clicks[number].reshape(-1)[cell] = clicked
-            if impressions[number].sum(dtype=np.int64) != shown.sum():
-                raise InputError(
-                    "a document is listed more than once at a position", path=path, field="position"
-                )
-    return Counts(impressions, clicks)
+        counts = [
+            _dense(_rows(file, group, (split, *lane), path), lookup, path)
+            for lane, group in zip(lanes, chosen, strict=True)
+        ]
+    # Each lane has the type that it needs; together they get the widest of these.
+    return Counts(*(np.stack(arrays) for arrays in zip(*counts, strict=True)))
+
+
+def _dense(table: pa.Table, lookup: _Lookup, path: str | Path) -> tuple[np.ndarray, np.ndarray]:
+    """Impressions and clicks of one lane, [queries, documents, positions]."""
+    cell = lookup.cells(*(table[name].to_numpy() for name in CELLS[:3]))
+    shown, clicked = table["impressions"].to_numpy(), table["clicks"].to_numpy()
+    _check_counts(shown, clicked, path)
+    kind = np.min_scalar_type(shown.max(initial=0))
+    impressions, clicks = (np.zeros(lookup.shape, kind) for _ in range(2))
+    impressions.reshape(-1)[cell] = shown
+    clicks.reshape(-1)[cell] = clicked
+    if impressions.sum(dtype=np.int64) != shown.sum():
+        raise InputError(
+            "a document is listed more than once at a position", path=path, field="position"
+        )
+    return impressions, clicks
 
 
 def _check_counts(impressions: np.ndarray, clicks: np.ndarray, path: str | Path) -> None:
@@ -188,12 +195,6 @@ def _lane(file: pq.ParquetFile, group: int, path: str | Path) -> tuple[str, floa
     if None in lane:
         raise InputError(f"row group {group} holds no lane", path=path)
     return lane
-
-
-def _highest(file: pq.ParquetFile, group: int, path: str | Path) -> int:
-    """The largest number of impressions in a row group."""
-    table = check_no_nulls(file.read_row_group(group, ["impressions"]), path)
-    return pc.max(table["impressions"]).as_py()
 
 
 def _rows(file: pq.ParquetFile, group: int, lane: tuple, path: str | Path) -> pa.Table:
@@ -219,6 +220,7 @@ class _Lookup:
         key = self._key(pairs.query, pairs.document)
         self.order = np.argsort(key)
         self.key, self.first_cell = key[self.order], ((query * length + rank) * length)[self.order]
+        self.shape = (len(pairs.lengths), length, length)
         self.length, self.path = length, path
 
     @staticmethod

@@ -24,7 +24,8 @@ from tests.soak import running_jobs, soak
 from tests.workflow.project import PAPER, Project
 from twotowers.randomness import stream
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
+# A group, and so a finished project, of its own: beside the pipeline's other tests it costs less.
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("faults")]
 
 STUDY = f"results/smoke/fits/{PAPER}/appendix_a/2021.parquet"
 FIGURE = f"figures/{PAPER}/appendixA.csv"
