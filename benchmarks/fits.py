@@ -33,8 +33,7 @@ REPLAY = {"learning_rate": 0.003, "batch": 512, "patience": 3, "min_delta": MIN_
 """As the published code of Hager et al. 2025 trains."""
 
 TRAININGS = {"linear": "linear", "deep": "deep-quiet"}
-"""How the pipeline fits counts, the deep tower as for Figures 1 and 5 of Hager et al. 2025. Here
-both are averaged: what the last batches leave would be most of two fits' difference."""
+"""How the pipeline fits counts, the deep tower as for Figures 1 and 5 of Hager et al. 2025."""
 
 REPLAYS = {"arrays": Arrays, "samples": Samples}
 
@@ -47,7 +46,7 @@ class Method:
         kind: as `fit_log` knows it.
         environment: of its process.
         seed: orders the batches.
-        averaged: as `FitSettings` knows it.
+        averaged: as `FitSettings` knows it; counts always are.
         follows: a method that takes as many steps to the same losses. Then one epoch is timed,
             which all cost the same, and the rest is the other's.
     """
@@ -60,8 +59,8 @@ class Method:
 
 
 METHODS = {
-    "counts": Method("counts", averaged=True),
-    "counts, one thread": Method("counts", ONE_THREAD, averaged=True),
+    "counts": Method("counts"),
+    "counts, one thread": Method("counts", ONE_THREAD),
     "replay, arrays": Method("arrays"),
     "replay, samples": Method("samples", follows="replay, arrays"),
     "sessions": Method("sessions", follows="replay, arrays"),
@@ -101,13 +100,12 @@ def fit_log(*, method: str, tower: str, log: str, epochs: int, seed: int, averag
         positions=features.shape[1],
         seed=SEED,
     )
-    steps = -(-len(sessions.query) // REPLAY["batch"])
-    settings = FitSettings(**REPLAY, steps=steps, epochs=epochs, averaged=averaged)
     if method == "counts":
         objectives = [from_counts(*split) for split in data]
-        settings = counts_settings(tower, epochs=epochs, averaged=averaged)
         del data, sessions
-        return timed_fit(model, objectives, settings, seed=seed)
+        return timed_fit(model, objectives, counts_settings(tower, epochs), seed=seed)
+    steps = -(-len(sessions.query) // REPLAY["batch"])
+    settings = FitSettings(**REPLAY, steps=steps, epochs=epochs, averaged=averaged)
     if method == "sessions":
         objectives = [from_sessions(*split) for split in data]
         return timed_fit(model, objectives, settings, seed=seed)
@@ -120,9 +118,13 @@ def counts_training(name: str) -> dict:
     return load_experiment("hager2025", config).training[name]
 
 
-def counts_settings(tower: str, **changes) -> FitSettings:
-    """That tower's training, with some settings of its own."""
-    return FitSettings(**counts_training(TRAININGS[tower]) | changes)
+def counts_settings(tower: str, epochs: int) -> FitSettings:
+    """How that tower is fitted to counts here: averaged, whether or not the pipeline does it.
+
+    What the last batches leave would be most of two fits' difference.
+    """
+    training = counts_training(TRAININGS[tower]) | {"epochs": epochs, "averaged": True}
+    return FitSettings(**training)
 
 
 def from_counts(features: np.ndarray, log: Sessions):

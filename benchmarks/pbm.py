@@ -59,7 +59,7 @@ def fit_counts(*, tower: str, log: str, epochs: int) -> dict:
     _, documents, width = data[0][0].shape
     towers = two_towers(tower, width=width, pairs=0, positions=documents, seed=SEED)
     model = PositionBased(towers.relevance, documents, rngs=nnx.Rngs(SEED))
-    settings = fits.counts_settings(tower, epochs=epochs, averaged=True)
+    settings = fits.counts_settings(tower, epochs)
     objectives = [fits.from_counts(*split) for split in data]
     found = fits.timed_fit(model, objectives, settings, seed=SEED)
     # Of a product, the logarithm of the examination is what a constant may be added to.

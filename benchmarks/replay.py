@@ -120,8 +120,9 @@ def replay(model, train, validation, settings: FitSettings, *, seed: int) -> dic
         gradient = jax.grad(lambda params: losses(params, shared, batch).mean())(params)
         updates, state = optimizer.update(gradient, state, params)
         params = optax.apply_updates(params, updates)
-        newest = 1 / settings.steps if settings.averaged else 1
-        return params, optax.incremental_update(params, average, newest), state
+        if not settings.averaged:
+            return params, params, state
+        return params, optax.incremental_update(params, average, 1 / settings.steps), state
 
     total = jax.jit(lambda params, shared, batch: losses(params, shared, batch).sum())
 

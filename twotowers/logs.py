@@ -156,25 +156,25 @@ def read_logs(
             chosen.append(groups[split, *lane])
         lookup = _Lookup(pairs, length, path)
         counts = [
-            _dense(_rows(file, group, (split, *lane), path), lookup, path)
+            _dense(_rows(file, group, (split, *lane), path), lookup)
             for lane, group in zip(lanes, chosen, strict=True)
         ]
     # Each lane has the type that it needs; together they get the widest of these.
     return Counts(*(np.stack(arrays) for arrays in zip(*counts, strict=True)))
 
 
-def _dense(table: pa.Table, lookup: _Lookup, path: str | Path) -> tuple[np.ndarray, np.ndarray]:
+def _dense(table: pa.Table, lookup: _Lookup) -> tuple[np.ndarray, np.ndarray]:
     """Impressions and clicks of one lane, [queries, documents, positions]."""
     cell = lookup.cells(*(table[name].to_numpy() for name in CELLS[:3]))
     shown, clicked = table["impressions"].to_numpy(), table["clicks"].to_numpy()
-    _check_counts(shown, clicked, path)
+    _check_counts(shown, clicked, lookup.path)
     kind = np.min_scalar_type(shown.max(initial=0))
     impressions, clicks = (np.zeros(lookup.shape, kind) for _ in range(2))
     impressions.reshape(-1)[cell] = shown
     clicks.reshape(-1)[cell] = clicked
     if impressions.sum(dtype=np.int64) != shown.sum():
         raise InputError(
-            "a document is listed more than once at a position", path=path, field="position"
+            "a document is listed more than once at a position", path=lookup.path, field="position"
         )
     return impressions, clicks
 
