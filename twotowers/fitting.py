@@ -3,7 +3,8 @@
 Lanes share the batches (so that features are read once for all of them) and differ in
 parameters and click log. Each has its own early stopping: a lane that has stopped keeps
 its best parameters while the others go on. Lanes are trained in blocks, those that still
-run first, so that whole blocks of stopped lanes cost nothing.
+run first, so that whole blocks of stopped lanes cost nothing. While it is trained, a lane's
+parameters are one vector: the program is compiled in half of the time that a tree takes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
+from jax.flatten_util import ravel_pytree
 from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError, check_range
@@ -109,7 +111,7 @@ def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: in
     now, epoch = _start(state, settings, lanes, _block(lanes)), 0
     while epoch < settings.epochs and now.running.any():
         until = min(epoch + REPORT, settings.epochs)
-        epoch, now = _train(graph, now, epoch, until, *data, settings, _block(lanes))
+        epoch, now = _train(graph, state, now, epoch, until, *data, settings, _block(lanes))
         losses = np.asarray(now.best_loss)[:lanes]
         LOGGER.info(
             "epoch %d of at most %d: %d of %d lanes running, validation loss %.5f to %.5f",
@@ -123,7 +125,7 @@ def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: in
             field="fit",
             expected="finite features and counts, and a learning rate that is not too large",
         )
-    return Fit(graph, done.best, done.best_loss, done.epochs, done.history.T)
+    return Fit(graph, _restored(state, done.best), done.best_loss, done.epochs, done.history.T)
 
 
 def _block(lanes: int) -> int:
@@ -134,13 +136,13 @@ def _block(lanes: int) -> int:
 @register_dataclass
 @dataclass(frozen=True)
 class _Lanes:
-    """Where training stands; all leaves are [lanes, ...]."""
+    """Where training stands; all leaves are [lanes, ...], parameters [lanes, all of a model's]."""
 
     lane: jax.Array
-    params: nnx.State
-    average: nnx.State | None
+    params: jax.Array
+    average: jax.Array | None
     optimizer: optax.OptState
-    best: nnx.State
+    best: jax.Array
     best_loss: jax.Array
     bad_epochs: jax.Array
     running: jax.Array
@@ -156,7 +158,8 @@ def _optimizer(settings: FitSettings) -> optax.GradientTransformation:
 def _start(state, settings: FitSettings, lanes: int, block: int) -> _Lanes:
     # Blocks are full: lanes that never run, on the last one's data, make up the number.
     count = -(-lanes // block) * block
-    params = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), state)
+    start, _ = ravel_pytree(state)
+    params = jnp.broadcast_to(start, (count, start.size))
     return _Lanes(
         lane=jnp.minimum(jnp.arange(count), lanes - 1),
         params=params,
@@ -172,12 +175,16 @@ def _start(state, settings: FitSettings, lanes: int, block: int) -> _Lanes:
 
 
 @partial(jax.jit, static_argnames=("graph", "settings", "block"))
-def _train(graph, lanes: _Lanes, number, until, train, validation, key, settings, block):
+def _train(graph, state, lanes: _Lanes, number, until, train, validation, key, settings, block):
     """Train to the end of epoch `until` or of all lanes: the epoch reached, and the lanes."""
     optimizer = _optimizer(settings)
+    _, restore = ravel_pytree(state)
 
     def batch_loss(params, index, lane, key):
-        return train.losses(nnx.merge(graph, params), index, lane, key).mean()
+        return train.losses(nnx.merge(graph, restore(params)), index, lane, key).mean()
+
+    def validation_loss(params, lane):
+        return mean_loss(graph, restore(params), lane, objective=validation)
 
     def lane_step(params, average, state, index, lane, key):
         gradient = jax.grad(batch_loss)(params, index, lane, key)
@@ -197,7 +204,7 @@ def _train(graph, lanes: _Lanes, number, until, train, validation, key, settings
         start = now.params, now.average, now.optimizer
         (params, average, state), _ = jax.lax.scan(step, start, batches)
         judged = average if settings.averaged else params
-        loss = jax.vmap(partial(mean_loss, graph, objective=validation))(judged, lane=now.lane)
+        loss = jax.vmap(validation_loss)(judged, now.lane)
         better = now.running & (loss < now.best_loss - settings.min_delta)
         bad_epochs = jnp.where(better, 0, now.bad_epochs + 1)
         return _Lanes(
@@ -205,9 +212,7 @@ def _train(graph, lanes: _Lanes, number, until, train, validation, key, settings
             params=params,
             average=average,
             optimizer=state,
-            best=jax.tree.map(
-                lambda new, old: jnp.where(_like(better, new), new, old), judged, now.best
-            ),
+            best=jnp.where(better[:, None], judged, now.best),
             best_loss=jnp.where(better, loss, now.best_loss),
             bad_epochs=bad_epochs,
             running=now.running & (bad_epochs < settings.patience),
@@ -240,6 +245,12 @@ def _train(graph, lanes: _Lanes, number, until, train, validation, key, settings
     return jax.lax.while_loop(unfinished, epoch, (number, lanes))
 
 
+@jax.jit
+def _restored(state, vectors: jax.Array):
+    """The lanes' vectors as trees like `state`, with leaves [lanes, ...]."""
+    return jax.vmap(ravel_pytree(state)[1])(vectors)
+
+
 def batch_order(key: jax.Array, units: int, batch: int, steps: int) -> jax.Array:
     """[steps, batch] unit indices: random passes over all units, one after the other.
 
@@ -265,7 +276,3 @@ def mean_loss(graph, params, lane: jax.Array, *, objective) -> jax.Array:
 
     total, _ = jax.lax.scan(add, jnp.float32(0), (index, counted))
     return total / objective.units
-
-
-def _like(flags: jax.Array, leaf: jax.Array) -> jax.Array:
-    return flags.reshape(flags.shape + (1,) * (leaf.ndim - 1))

@@ -37,7 +37,8 @@ class LinearTower(nnx.Module):
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] features -> [...] logits; `key` is accepted for symmetry, not used."""
-        return self.layer(features)[..., 0]
+        rows = features.reshape(-1, features.shape[-1])
+        return self.layer(rows).reshape(features.shape[:-1])
 
 
 class DeepTower(nnx.Module):
