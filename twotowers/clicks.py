@@ -145,10 +145,7 @@ def simulate_clicks(
     Returns:
         [queries, documents, positions] int64.
     """
-    clicks = np.zeros_like(impressions)
-    shown = np.nonzero(impressions)
-    clicks[shown] = rng.binomial(impressions[shown], probability[shown])
-    return clicks
+    return rng.binomial(impressions, probability)
 
 
 @dataclass(frozen=True)

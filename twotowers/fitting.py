@@ -117,7 +117,8 @@ def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: in
             "epoch %d of at most %d: %d of %d lanes running, validation loss %.5f to %.5f",
             *(epoch, settings.epochs, now.running.sum(), lanes, losses.min(), losses.max()),
         )
-    done = jax.tree.map(lambda leaf: np.asarray(leaf)[:lanes], now)
+    best = _restored(state, now.best)
+    done, best = jax.tree.map(lambda leaf: np.asarray(leaf)[:lanes], (now, best))
     if not np.isfinite(done.best_loss).all():
         raise InputError(
             f"lanes {np.flatnonzero(~np.isfinite(done.best_loss)).tolist()} did not reach a "
@@ -125,7 +126,7 @@ def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: in
             field="fit",
             expected="finite features and counts, and a learning rate that is not too large",
         )
-    return Fit(graph, _restored(state, done.best), done.best_loss, done.epochs, done.history.T)
+    return Fit(graph, best, done.best_loss, done.epochs, done.history.T)
 
 
 def _block(lanes: int) -> int:

@@ -35,7 +35,6 @@ SCHEMA = pa.schema(
     ]
 )
 
-
 LANE, CELLS = SCHEMA.names[:3], SCHEMA.names[3:]
 
 
@@ -84,9 +83,10 @@ def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs
             SCHEMA,
             compression="zstd",
             compression_level=1,
-            use_dictionary=SCHEMA.names[:3],
+            use_dictionary=LANE,
+            write_statistics=LANE,
             # Sorted cells and small counts: twice as fast to write, four times to read.
-            column_encoding=dict.fromkeys(SCHEMA.names[3:], "DELTA_BINARY_PACKED"),
+            column_encoding=dict.fromkeys(CELLS, "DELTA_BINARY_PACKED"),
         ) as writer,
     ):
         for log in logs:
@@ -111,8 +111,7 @@ def _table(log: LaneLog, pairs: Pairs) -> pa.Table:
         impressions.ravel()[cell],
         clicks.ravel()[cell],
     ]
-    arrays = [pa.array(column) for column in columns]
-    return pa.Table.from_arrays(arrays, schema=SCHEMA)
+    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=SCHEMA)
 
 
 def read_logs(

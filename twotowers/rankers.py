@@ -80,4 +80,9 @@ def train_ranker(
     )
     training = FitSettings(**settings)
     model = fit(build[name](), objective, objective, training, lanes=1, seed=seed).model(0)
-    return lambda rankings, relevance: np.asarray(model(jnp.asarray(rankings.features)))
+    return lambda rankings, relevance: np.asarray(_scores(model, rankings.features))
+
+
+@jax.jit
+def _scores(model, features):
+    return model(features)
