@@ -45,24 +45,40 @@ GRIDS = {
 TOWERS = ("linear", "deep")
 
 SIZES = {
-    "full": {"epochs": 4, "base": {}, "grids": list(GRIDS)},
-    "quick": {"epochs": 1, "base": {"queries": 40, "sessions": 10**4}, "grids": ["lanes"]},
+    "full": {"epochs": 4, "rounds": 3, "base": {}, "grids": list(GRIDS)},
+    "quick": {
+        "epochs": 1,
+        "rounds": 1,
+        "base": {"queries": 40, "sessions": 10**4},
+        "grids": ["lanes"],
+    },
 }
-REPEATS = 10
-"""Fits of which the fastest counts; most take a fraction of a second."""
+REPEATS = 3
+"""Fits of one process, of which the fastest counts; most take a fraction of a second."""
 EXPECTED_FROM = 10**8
 """Sessions from where shuffled rankings are not drawn, but shown as often as expected."""
 
 
-def run(*, epochs: int, base: dict, grids: list[str]) -> Iterator[dict]:
-    """Yield a row per grid, tower and size."""
+def run(*, epochs: int, rounds: int, base: dict, grids: list[str]) -> Iterator[dict]:
+    """Yield a row per grid, tower and size.
+
+    A curve is measured in rounds, one size after the other, and of each size the fastest counts:
+    a machine's slow minutes, which come and go with its neighbours, then hit no size alone.
+    """
     for grid in grids:
         for tower in TOWERS:
-            for change in GRIDS[grid]:
-                size = BASE | base | change
-                jobs = min(2, size["lanes"]) if grid == "two jobs" else 1
-                part = size | {"lanes": size["lanes"] // jobs, "tower": tower, "epochs": epochs}
-                yield {"grid": grid, "tower": tower, **size, **side_by_side(jobs, **part)}
+            curve = [BASE | base | change for change in GRIDS[grid]]
+            measure = partial(measure_size, grid, tower=tower, epochs=epochs)
+            tries = zip(*([measure(size) for size in curve] for _ in range(rounds)), strict=True)
+            for size, found in zip(curve, tries, strict=True):
+                fastest = min(found, key=lambda each: each["seconds"])
+                yield {"grid": grid, "tower": tower, **size, **fastest}
+
+
+def measure_size(grid: str, size: dict, **training) -> dict:
+    """One size of a curve; for `two jobs` the slower one of two with half of the lanes each."""
+    jobs = min(2, size["lanes"]) if grid == "two jobs" else 1
+    return side_by_side(jobs, **size | {"lanes": size["lanes"] // jobs}, **training)
 
 
 def side_by_side(jobs: int, **size) -> dict:
