@@ -45,7 +45,7 @@ GRIDS = {
 TOWERS = ("linear", "deep")
 
 SIZES = {
-    "full": {"epochs": 4, "rounds": 3, "base": {}, "grids": list(GRIDS)},
+    "full": {"epochs": 4, "rounds": 2, "base": {}, "grids": list(GRIDS)},
     "quick": {
         "epochs": 1,
         "rounds": 1,
