@@ -176,10 +176,13 @@ def _start(state, settings: FitSettings, lanes: int, block: int) -> _Lanes:
 
 
 @partial(jax.jit, static_argnames=("graph", "settings", "block"))
-def _train(graph, state, lanes: _Lanes, number, until, train, validation, key, settings, block):
-    """Train to the end of epoch `until` or of all lanes: the epoch reached, and the lanes."""
+def _train(graph, template, lanes: _Lanes, number, until, train, validation, key, settings, block):
+    """Train to the end of epoch `until` or of all lanes: the epoch reached, and the lanes.
+
+    The lanes' vectors are laid out as the parameters `template` are.
+    """
     optimizer = _optimizer(settings)
-    _, restore = ravel_pytree(state)
+    _, restore = ravel_pytree(template)
 
     def batch_loss(params, index, lane, key):
         return train.losses(nnx.merge(graph, restore(params)), index, lane, key).mean()

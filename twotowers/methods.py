@@ -23,7 +23,7 @@ from twotowers.objectives import CountLoss
 from twotowers.policies import Policy, read_policy
 from twotowers.propensities import inverse_propensity
 from twotowers.rankings import Rankings, mask, pad, read_rankings
-from twotowers.towers import two_towers
+from twotowers.towers import scores, two_towers
 
 
 @dataclass(frozen=True)
@@ -197,11 +197,11 @@ def measure(result: Fit, lane: int, test: Split, log: int) -> pd.DataFrame:
     """Metrics of one lane on its (unweighted) test log: metric, position or NA, value."""
     model = result.model(lane)
     bias = np.asarray(model.position_bias, float)
-    scores = np.asarray(_scores(model, test.objective.inputs))
+    logits = np.asarray(scores(model.relevance, test.objective.inputs))
     state = jax.tree.map(lambda leaf: leaf[lane], result.state)
     values = {
-        "ndcg@10": ndcg(scores, test.relevance, where=test.where).mean(),
-        "mrr@10": mrr(scores, test.relevance, where=test.where).mean(),
+        "ndcg@10": ndcg(logits, test.relevance, where=test.where).mean(),
+        "mrr@10": mrr(logits, test.relevance, where=test.where).mean(),
         "nll": _loss(result.graph, state, log, test.objective),
         "policy_ndcg@10": _policy_ndcg(test, log),
         "epochs": result.epochs[lane],
@@ -210,11 +210,6 @@ def measure(result: Fit, lane: int, test: Split, log: int) -> pd.DataFrame:
     rows += [(metric, None, value) for metric, value in values.items()]
     frame = pd.DataFrame(rows, columns=["metric", "position", "value"])
     return frame.astype({"position": "Int64", "value": float})
-
-
-@jax.jit
-def _scores(model, inputs):
-    return model.relevance(inputs)
 
 
 _loss = jax.jit(

@@ -18,7 +18,7 @@ from twotowers.fitting import FitSettings, fit
 from twotowers.objectives import LabelLoss
 from twotowers.pairwise import sample_queries, train_rank_svm
 from twotowers.rankings import Rankings, mask, pad
-from twotowers.towers import DeepTower, LinearTower
+from twotowers.towers import DeepTower, LinearTower, scores
 
 RANKERS = ("expert", "linear", "deep", "svm")
 DROPOUT = 0.1
@@ -80,9 +80,4 @@ def train_ranker(
     )
     training = FitSettings(**settings)
     model = fit(build[name](), objective, objective, training, lanes=1, seed=seed).model(0)
-    return lambda rankings, relevance: np.asarray(_scores(model, rankings.features))
-
-
-@jax.jit
-def _scores(model, features):
-    return model(features)
+    return lambda rankings, relevance: np.asarray(scores(model, rankings.features))

@@ -37,8 +37,7 @@ class LinearTower(nnx.Module):
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] features -> [...] logits; `key` is accepted for symmetry, not used."""
-        rows = features.reshape(-1, features.shape[-1])
-        return self.layer(rows).reshape(features.shape[:-1])
+        return self.layer(_rows(features)).reshape(features.shape[:-1])
 
 
 class DeepTower(nnx.Module):
@@ -53,9 +52,7 @@ class DeepTower(nnx.Module):
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] features -> [...] logits; without a `key` nothing is dropped."""
         keys = [None, None] if key is None else jax.random.split(key)
-        # As one matrix of documents, which XLA multiplies a fifth faster than a stack of lists.
-        rows = features.reshape(-1, features.shape[-1])
-        hidden = self._drop(elu(self.first(rows)), keys[0])
+        hidden = self._drop(elu(self.first(_rows(features))), keys[0])
         hidden = self._drop(elu(self.second(hidden)), keys[1])
         return self.last(hidden).reshape(features.shape[:-1])
 
@@ -64,6 +61,11 @@ class DeepTower(nnx.Module):
             return hidden
         kept = jax.random.bernoulli(key, 1 - self.dropout, hidden.shape)
         return hidden * kept / (1 - self.dropout)
+
+
+def _rows(features: jax.Array) -> jax.Array:
+    """[documents, width]: XLA multiplies one matrix a fifth faster than a stack of lists."""
+    return features.reshape(-1, features.shape[-1])
 
 
 class EmbeddingTower(nnx.Module):
@@ -75,6 +77,12 @@ class EmbeddingTower(nnx.Module):
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[...] pair numbers -> [...] logits; `key` is accepted for symmetry, not used."""
         return self.logits(pairs)[..., 0]
+
+
+@jax.jit
+def scores(tower, inputs: jax.Array) -> jax.Array:
+    """A trained tower's logits of its inputs, by one compiled function: [...]."""
+    return tower(inputs)
 
 
 class TwoTowers(nnx.Module):
