@@ -8,11 +8,15 @@ lanes share (the features) is gathered and multiplied once.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 from jax.tree_util import register_dataclass
+
+LIMIT = 85.0
+"""Logits whose exponential and its inverse are both float32, so that no 0 meets an infinity."""
 
 
 @jax.custom_jvp
@@ -27,6 +31,36 @@ def softplus(logits: jax.Array) -> jax.Array:
 @softplus.defjvp
 def _softplus_jvp(primals, tangents):
     return softplus(primals[0]), jax.nn.sigmoid(primals[0]) * tangents[0]
+
+
+@jax.custom_jvp
+def cell_losses(
+    relevance: jax.Array, bias: jax.Array, shown: jax.Array, clicked: jax.Array
+) -> jax.Array:
+    """Negative log-likelihood of the clicks of each cell, whose logit is relevance + bias (Eq. 3).
+
+    Its derivative takes an exponential per document and one per position instead of one per
+    cell, which would be most of its cost. Relevance and bias count as at most +-LIMIT there.
+
+    Args:
+        relevance: [..., documents] logits.
+        bias: [positions] logits.
+        shown: [..., documents, positions] impressions.
+        clicked: the same shape, clicks.
+    """
+    logits = relevance[..., None] + bias
+    # -[c log s(z) + (n - c) log s(-z)] = n softplus(z) - c z, without the logarithm of
+    # a sigmoid, which underflows for large |z|.
+    return shown.astype(jnp.float32) * softplus(logits) - clicked.astype(jnp.float32) * logits
+
+
+@cell_losses.defjvp
+def _cell_losses_jvp(primals, tangents):
+    relevance, bias, shown, clicked = primals
+    odds = (jnp.exp(-jnp.clip(logit, -LIMIT, LIMIT)) for logit in (relevance[..., None], bias))
+    expected = shown.astype(jnp.float32) / (1 + math.prod(odds))
+    moved = tangents[0][..., None] + tangents[1]
+    return cell_losses(*primals), (expected - clicked.astype(jnp.float32)) * moved
 
 
 @register_dataclass
@@ -56,12 +90,9 @@ class CountLoss:
 
     def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
         """[units] losses of the queries with the given indices."""
-        shown = self.impressions[lane, index].astype(jnp.float32)
-        clicked = self.clicks[lane, index].astype(jnp.float32)
-        logits = model(self.inputs[index], key)
-        # -[c log s(z) + (n - c) log s(-z)] = n softplus(z) - c z, without the logarithm of
-        # a sigmoid, which underflows for large |z|.
-        cells = shown * softplus(logits) - clicked * logits
+        relevance = model.relevance(self.inputs[index], key)
+        shown, clicked = self.impressions[lane, index], self.clicks[lane, index]
+        cells = cell_losses(relevance, model.position_bias, shown, clicked)
         return self.weight[index] * cells.sum((-2, -1))
 
 

@@ -29,6 +29,23 @@ def _elu_jvp(primals, tangents):
     return value, jnp.where(primals[0] > 0, 1, value + 1) * tangents[0]
 
 
+@jax.custom_vjp
+def product(rows: jax.Array, weights: jax.Array) -> jax.Array:
+    """rows @ weights; for the weights' gradient the rows are transposed first.
+
+    With lanes, XLA multiplies the copy more than twice as fast as rows read column by column.
+    """
+    return rows @ weights
+
+
+def _product_gradients(saved, gradient):
+    rows, weights = saved
+    return gradient @ weights.T, jax.lax.optimization_barrier(rows.T) @ gradient
+
+
+product.defvjp(lambda *inputs: (product(*inputs), inputs), _product_gradients)
+
+
 class LinearTower(nnx.Module):
     """One weight per feature, no intercept."""
 
@@ -53,7 +70,8 @@ class DeepTower(nnx.Module):
         """[..., width] features -> [...] logits; without a `key` nothing is dropped."""
         keys = [None, None] if key is None else jax.random.split(key)
         hidden = self._drop(elu(self.first(_rows(features))), keys[0])
-        hidden = self._drop(elu(self.second(hidden)), keys[1])
+        hidden = product(hidden, self.second.kernel[...]) + self.second.bias[...]
+        hidden = self._drop(elu(hidden), keys[1])
         return self.last(hidden).reshape(features.shape[:-1])
 
     def _drop(self, hidden: jax.Array, key: jax.Array | None) -> jax.Array:

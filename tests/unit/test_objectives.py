@@ -10,10 +10,11 @@ import pytest
 import rax
 from flax import nnx
 from jax.test_util import check_grads
+from scipy.special import expit
 
 from twotowers.clicks import Counts, simulate_sessions
 from twotowers.methods import count_loss
-from twotowers.objectives import CountLoss, LabelLoss, SessionLoss, softplus
+from twotowers.objectives import LIMIT, CountLoss, LabelLoss, SessionLoss, softplus
 from twotowers.policies import ranking_order
 from twotowers.propensities import inverse_propensity
 from twotowers.rankings import mask
@@ -181,21 +182,26 @@ def test_lanes_of_every_weighting_keep_their_scale(weightings):
         )
 
 
-# Extreme logits: a model that returns its inputs.
+# Extreme logits: a model whose relevance is its inputs.
 
 
 def as_is(inputs, key=None):
     return inputs
 
 
+def model_with(bias):
+    return SimpleNamespace(relevance=as_is, position_bias=jnp.asarray(bias, jnp.float32))
+
+
 EXTREME = np.array([-80, -30, -1, 0, 1e-3, 2, 30, 80.0])
+BIAS = np.array([0, -3.5, 12, -60, 60])
 
 
-def extreme_objective(logits, clicked=3) -> CountLoss:
-    """Cells of 5 impressions at these logits."""
-    shape = (1, 1, 1, len(logits))
+def extreme_objective(relevance, *, clicked, positions) -> CountLoss:
+    """Cells of 5 impressions of documents with this relevance."""
+    shape = (1, 1, len(relevance), positions)
     return CountLoss(
-        jnp.asarray(logits, jnp.float32).reshape(shape[1:]),
+        jnp.asarray(relevance, jnp.float32)[None],
         jnp.full(shape, 5),
         jnp.full(shape, clicked),
         jnp.ones(1),
@@ -203,27 +209,39 @@ def extreme_objective(logits, clicked=3) -> CountLoss:
 
 
 @pytest.mark.parametrize("clicked", [0, 3, 5])
-def test_extreme_logits_against_double_precision(clicked):
-    for logit in EXTREME:
-        objective = extreme_objective([logit], clicked)
-        value = objective.losses(as_is, jnp.arange(1), 0)[0]
+@pytest.mark.parametrize("bias", BIAS)
+def test_extreme_logits_against_double_precision(clicked, bias):
+    for relevance in EXTREME:
+        objective = extreme_objective([relevance], clicked=clicked, positions=1)
+        value = objective.losses(model_with([bias]), jnp.arange(1), 0)[0]
+        logit = relevance + bias
         expected = 5 * np.logaddexp(0, logit) - clicked * logit
         # n softplus(z) and c z cancel: the error is a rounding error of either.
         np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6 * 5 * abs(logit))
 
 
-def test_gradient_is_the_residual_and_always_finite():
-    @jax.jit
-    def loss(logits):
-        objective = CountLoss(logits, *(getattr(base, n) for n in ("impressions", "clicks")), one)
-        return objective.losses(as_is, jnp.arange(1), 0).sum()
+@jax.jit
+@partial(jax.grad, argnums=(0, 1))
+def extreme_gradients(relevance, bias):
+    base = extreme_objective(EXTREME, clicked=3, positions=len(BIAS))
+    objective = CountLoss(relevance, base.impressions, base.clicks, base.weight)
+    return objective.losses(model_with(bias), jnp.arange(1), 0).sum()
 
-    base, one = extreme_objective(EXTREME), jnp.ones(1)
-    gradients = jax.jit(jax.grad(loss))
-    for scale in (1, 1e3, 1e30):
-        gradient = np.asarray(gradients(base.inputs * scale))[0, 0]
-        z = np.clip(EXTREME * scale, -700, 700)
-        np.testing.assert_allclose(gradient, 5 / (1 + np.exp(-z)) - 3, rtol=1e-5, atol=1e-6)
+
+@pytest.mark.parametrize("scale", [1, 1e3, 1e30])
+def test_gradient_is_the_residual_and_always_finite(scale):
+    found = extreme_gradients(jnp.asarray(EXTREME * scale, jnp.float32)[None], jnp.asarray(BIAS))
+    # Beyond LIMIT relevance counts as LIMIT.
+    clipped = np.clip(EXTREME * scale, -LIMIT, LIMIT)
+    residual = 5 * expit(clipped[:, None] + BIAS) - 3
+    np.testing.assert_allclose(found[0][0], residual.sum(1), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found[1], residual.sum(0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_gradient_is_finite_where_relevance_and_bias_cancel(sign):
+    found = extreme_gradients(jnp.full((1, len(EXTREME)), sign * 1e30), jnp.full(5, -sign * 1e30))
+    np.testing.assert_allclose(found[0], 5 * (5 / 2 - 3), rtol=1e-5)
 
 
 def test_softplus_and_its_derivatives():
@@ -260,25 +278,29 @@ def test_gradients_numerically(tower, make):
 
 
 def test_counts_ignore_padded_documents_and_positions():
-    logits = RNG.normal(size=(4, POSITIONS, POSITIONS)).astype(np.float32)
-    plain = counts_objective(logits)
+    relevance = RNG.normal(size=(4, POSITIONS)).astype(np.float32)
+    bias = RNG.normal(size=POSITIONS)
+    plain = counts_objective(relevance)
     grow = ((0, 0), (0, 0), (0, 3), (0, 2))
     padded = CountLoss(
-        jnp.asarray(np.pad(logits, grow[1:], constant_values=50)),
+        jnp.asarray(np.pad(relevance, grow[1:3], constant_values=50)),
         jnp.asarray(np.pad(COUNTS.impressions, grow)),
         jnp.asarray(np.pad(COUNTS.clicks, grow)),
         plain.weight,
     )
+    longer = np.pad(bias, grow[-1], constant_values=50)
     index = jnp.arange(4)
     for lane in range(len(LOGS)):
         np.testing.assert_allclose(
-            padded.losses(as_is, index, lane), plain.losses(as_is, index, lane), rtol=1e-5
+            padded.losses(model_with(longer), index, lane),
+            plain.losses(model_with(bias), index, lane),
+            rtol=1e-5,
         )
 
 
 def test_sessions_ignore_what_stands_behind_the_list():
     log = LOGS[2]
-    model = SimpleNamespace(relevance=as_is, position_bias=jnp.arange(POSITIONS + 2.0))
+    model = model_with(np.arange(POSITIONS + 2))
     relevance = RNG.normal(size=WHERE.shape).astype(np.float32)
 
     def objective(extra, documents, clicks):

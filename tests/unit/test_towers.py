@@ -1,5 +1,7 @@
 """Relevance and bias towers in closed form."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 from flax import nnx
 
 from twotowers.errors import InputError
-from twotowers.towers import DeepTower, LinearTower, two_towers
+from twotowers.towers import DeepTower, LinearTower, product, two_towers
 
 FEATURES = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
 
@@ -31,6 +33,18 @@ def test_deep_tower_is_two_hidden_layers_of_elu():
         assert hidden.shape[-1] == 32
     expected = hidden @ np.asarray(tower.last.kernel[...]) + np.asarray(tower.last.bias[...])
     np.testing.assert_allclose(tower(FEATURES), expected[..., 0], rtol=1e-4, atol=1e-5)
+
+
+def test_product_has_the_gradients_of_a_product_in_every_lane():
+    rng = np.random.default_rng(1)
+    rows, weights, up = (rng.normal(size=(3, *n)) for n in ((7, 4), (4, 5), (7, 5)))
+
+    def loss(multiply, rows, weights, up):
+        return (multiply(rows, weights) * up).sum()
+
+    gradients = jax.vmap(jax.grad(partial(loss, product), argnums=(0, 1)))(rows, weights, up)
+    for found, expected in zip(gradients, (up @ weights.mT, rows.mT @ up), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_dropout_only_with_a_key_and_unbiased():
