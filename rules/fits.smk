@@ -8,8 +8,6 @@ rule fit:
         ensure(f"{RESULTS}/fits/{{paper}}/{{setting}}/{{seed}}.parquet", non_empty=True),
     log:
         f"{RESULTS}/logs/fits/{{paper}}/{{setting}}/{{seed}}.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/fits/{{paper}}/{{setting}}/{{seed}}.tsv"
     wildcard_constraints:
         setting="|".join(name for paper in EXPERIMENTS.values() for name in paper.settings)
         or "(?!)",
@@ -33,8 +31,6 @@ rule study:
         ensure(f"{RESULTS}/fits/{{paper}}/{{study}}/{{seed}}.parquet", non_empty=True),
     log:
         f"{RESULTS}/logs/fits/{{paper}}/{{study}}/{{seed}}.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/fits/{{paper}}/{{study}}/{{seed}}.tsv"
     wildcard_constraints:
         study="|".join(name for paper in EXPERIMENTS.values() for name in paper.studies) or "(?!)",
     conda:

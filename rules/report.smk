@@ -6,7 +6,6 @@ rule page:
     input:
         page_files(),
         [f"{RESULTS}/claims/{key}.csv" for key in EXPERIMENTS],
-        [path for key in EXPERIMENTS for path in timings(key)],
     output:
         page=report(f"{FIGURES}/index.html", category="overview", caption="page.rst"),
         claims=report(f"{FIGURES}/claims.csv", category="overview", caption="claims.rst"),

@@ -64,10 +64,10 @@ def page_files(wildcards=None):
     ]
 
 
-def timings(paper, needs=None):
-    """Seconds and memory of the jobs behind the given settings and studies."""
+def fit_logs(paper, needs=None):
+    """The logs of the jobs behind the given settings and studies, which say how long they took."""
     return [
-        f"{RESULTS}/benchmarks/{os.path.relpath(path, RESULTS)}".replace(".parquet", ".tsv")
+        f"{RESULTS}/logs/{os.path.relpath(path, RESULTS)}".replace(".parquet", ".log")
         for path in fit_files(paper, needs)
     ]
 
@@ -88,13 +88,13 @@ def page_papers():
             "datasets": origins(paper.datasets),
             "seeds": paper.seeds,
             "claims": f"{RESULTS}/claims/{key}.csv",
-            "timings": timings(key),
+            "logs": fit_logs(key),
             "items": {
                 name: {
                     **{word: item[word] for word in ("title", "caption", "expected", "kind")},
                     "highlight": item.get("highlight"),
                     "files": item_files(key, name),
-                    "timings": timings(key, item["needs"]),
+                    "logs": fit_logs(key, item["needs"]),
                     "datasets": origins(used_datasets(key, item["needs"])),
                     "seeds": used_seeds(key, item["needs"]),
                 }

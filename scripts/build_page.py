@@ -5,6 +5,7 @@ import os
 import pandas as pd
 
 from twotowers.artefacts import atomic
+from twotowers.joblogs import seconds
 from twotowers.report import ItemPage, PaperPage, build_page
 
 
@@ -16,10 +17,9 @@ def main(inputs, outputs, *, papers: list[dict], scale: str, version: str):
         pages.append(paper_page(paper, claims, os.path.dirname(outputs.page), scale, version))
     with atomic(outputs.claims) as path:
         pd.concat(verdicts).to_csv(path, index=False, lineterminator="\n")
-    total = sum(page.provenance["seconds"] for page in pages)
-    build_page(
-        pages, outputs.page, provenance={"scale": scale, "version": version, "seconds": total}
-    )
+    logs = [log for paper in papers for log in paper["logs"]]
+    provenance = {"scale": scale, "version": version, "seconds": seconds(logs)}
+    build_page(pages, outputs.page, provenance=provenance)
 
 
 def paper_page(paper: dict, claims: pd.DataFrame, folder: str, scale: str, version: str):
@@ -29,7 +29,7 @@ def paper_page(paper: dict, claims: pd.DataFrame, folder: str, scale: str, versi
             "seeds": part["seeds"],
             "scale": scale,
             "version": version,
-            "seconds": seconds(part["timings"]),
+            "seconds": seconds(part["logs"]),
         }
 
     items = [
@@ -49,11 +49,6 @@ def paper_page(paper: dict, claims: pd.DataFrame, folder: str, scale: str, versi
         provenance=provenance(paper),
         claims=claims[~claims["item"].isin(list(paper["items"]))].to_dict("records"),
     )
-
-
-def seconds(timings: list[str]) -> float:
-    """Time that the jobs took, one after the other, from Snakemake's benchmark files."""
-    return float(sum(pd.read_csv(path, sep="\t")["s"].sum() for path in timings))
 
 
 if "snakemake" in globals():

@@ -7,6 +7,8 @@
     <what the job prints>
     device: cpu
     ended: 2026-11-21T06:11:40+00:00
+    seconds: 22.3
+    memory: 912 MB
     outcome: done
 
 Standard library only, so that a Snakefile can use it.
@@ -19,9 +21,11 @@ import json
 import logging
 import platform
 import re
+import resource
 import sys
+import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -55,7 +59,7 @@ def job_log(path: str | Path, facts: Mapping[str, object]) -> Iterator[None]:
     ):
         _write(log, facts | {"started": _now(), "versions": versions()})
         print(file=log)
-        outcome = "ended early"
+        outcome, begin = "ended early", time.perf_counter()
         try:
             yield
             outcome = DONE
@@ -64,13 +68,22 @@ def job_log(path: str | Path, facts: Mapping[str, object]) -> Iterator[None]:
             outcome = f"failed: {cause(error)}"
             raise
         finally:
-            _write(log, {"device": device(), "ended": _now(), "outcome": outcome})
+            took = f"{time.perf_counter() - begin:.1f}"
+            end = {"device": device(), "ended": _now(), "seconds": took, "memory": memory()}
+            _write(log, end | {"outcome": outcome})
 
 
 def read(path: str | Path) -> dict[str, str]:
     """The facts in a job's log, the last one of each name; without 'outcome' if it was killed."""
     lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     return dict(match.groups() for line in lines if (match := _FACT.fullmatch(line)))
+
+
+def seconds(paths: Iterable[str | Path]) -> float | None:
+    """What the jobs with these logs took, one after the other; None if a log does not say."""
+    jobs = [read(path) if Path(path).exists() else {} for path in paths]
+    known = all("seconds" in job for job in jobs)
+    return sum(float(job["seconds"]) for job in jobs) if known else None
 
 
 def failures(folder: str | Path, since: float) -> Iterator[tuple[Path, str]]:
@@ -108,6 +121,12 @@ def device() -> str:
         return ", ".join(sorted({device.device_kind for device in sys.modules["jax"].devices()}))
     except RuntimeError as error:
         return f"none, {cause(error)}"
+
+
+def memory() -> str:
+    """The most memory that this process has held so far."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6:.0f} MB"
 
 
 @contextlib.contextmanager

@@ -347,8 +347,10 @@ def printed_name(name: str) -> str:
     return f"{kinds[match[1]]} {match[2]}" if match else name
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float | None) -> str:
     """Seconds as a reader says them, with a decimal below ten: 4.2 s, 4 min 05 s."""
+    if seconds is None:
+        return "an unknown time"
     return f"{seconds:.1f} s" if seconds < 10 else spell(seconds)
 
 

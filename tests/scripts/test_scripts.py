@@ -324,14 +324,14 @@ def test_a_claim_without_results_is_not_testable(claims):
 
 
 def test_the_page_shows_items_and_claims(folder, figure, table, claims):
-    timing = folder / "timing.tsv"
-    timing.write_text("s\th:m:s\n12.5\t0:00:12\n")
+    log = folder / "job.log"
+    log.write_text("rule: fit\nseconds: 12.5\n")
     (folder / "README.md").write_text("Deviations\n")
 
     def item(title: str, kind: str, outputs: SimpleNamespace, **origin) -> dict:
         files = [str(path) for path in vars(outputs).values()]
         words = {"title": title, "caption": "Shown.", "expected": "Seen.", "kind": kind}
-        return {**words, "highlight": None, "files": files, "timings": [timing], **origin}
+        return {**words, "highlight": None, "files": files, "logs": [log], **origin}
 
     outputs = SimpleNamespace(
         page=folder / "figures" / "index.html", claims=folder / "figures" / "claims.csv"
@@ -344,7 +344,7 @@ def test_the_page_shows_items_and_claims(folder, figure, table, claims):
         "datasets": {"mslr30k": True, "mine": False},
         "seeds": [7],
         "claims": claims,
-        "timings": [timing, timing],
+        "logs": [log, log],
         "items": {
             "appendixA": item("An appendix", "figure", figure, datasets={}, seeds=[8, 9]),
             "grid": item("A grid", "table", table, datasets={"mine": False}, seeds=[7]),
@@ -362,7 +362,8 @@ def test_the_page_shows_items_and_claims(folder, figure, table, claims):
         places = [shown.index(f"<span>{words}</span>") for words in origin]
         assert places == sorted(places), "what is said of another item comes later"
     assert outputs.claims.read_bytes() == claims.read_bytes()
-    assert build_page.seconds([timing, timing]) == 25
+    for took, times in {"12 s": 2, "<dd>25 s": 1, "25 s in all": 1}.items():
+        assert page.count(f"{took}<") == times
 
 
 # Click logs

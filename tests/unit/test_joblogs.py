@@ -12,7 +12,7 @@ from datetime import datetime
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.joblogs import cause, failures, job_log, read
+from twotowers.joblogs import cause, failures, job_log, read, seconds
 
 
 def test_a_log_has_facts_what_was_said_and_the_outcome(tmp_path):
@@ -27,9 +27,21 @@ def test_a_log_has_facts_what_was_said_and_the_outcome(tmp_path):
     assert json.loads(facts["versions"])["Python"] == platform.python_version()
     assert facts["outcome"] == "done"
     assert datetime.fromisoformat(facts["started"]) <= datetime.fromisoformat(facts["ended"])
+    assert 0 <= float(facts["seconds"]) < 5
+    assert 1 < float(facts["memory"].removesuffix(" MB")) < 10**5
     said = path.read_text().split("\n\n", 1)[1].splitlines()
     assert said[:2] == ["to stdout", "to stderr"]
     assert said[2].endswith(" epoch 7")
+
+
+def test_jobs_take_the_sum_of_their_seconds_or_an_unknown_time(tmp_path):
+    logs = [tmp_path / "a.log", tmp_path / "b.log"]
+    for log, took in zip(logs, (1.5, 20), strict=True):
+        log.write_text(f"rule: fit\nseconds: {took}\noutcome: done\n")
+    assert seconds(logs) == 21.5
+    logs[0].write_text("rule: fit\n")
+    assert seconds(logs) is None
+    assert seconds([*logs[1:], tmp_path / "gone.log"]) is None
 
 
 def test_the_librarys_messages_end_with_the_job(tmp_path):

@@ -295,6 +295,7 @@ def test_names_are_printed_as_papers_print_them(name, printed):
         (125, "2 min 05 s"),
         (3600, "1 h 00 min"),
         (9000, "2 h 30 min"),
+        (None, "an unknown time"),
     ],
 )
 def test_durations_read_well(seconds, text):
