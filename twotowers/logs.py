@@ -24,7 +24,8 @@ from twotowers.tables import check_no_nulls, check_types, opened
 
 SCHEMA = pa.schema(
     [
-        ("split", pa.string()),
+        # Read and written as its few values: millions of strings would take half of the time.
+        ("split", pa.dictionary(pa.int32(), pa.string())),
         ("strength", pa.float64()),
         ("temperature", pa.float64()),
         ("query", pa.int64()),
@@ -81,6 +82,8 @@ def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs
         pq.ParquetWriter(
             temporary,
             SCHEMA,
+            # Else other readers would see categories in `split`, not text.
+            store_schema=False,
             compression="zstd",
             compression_level=1,
             use_dictionary=LANE,
@@ -102,7 +105,7 @@ def _table(log: LaneLog, pairs: Pairs) -> pa.Table:
     row[mask(pairs.lengths, length)] = np.arange(len(pairs.query))
     row = row.ravel()[pair]
     columns = [
-        pa.repeat(pa.scalar(log.split), len(cell)),
+        pa.DictionaryArray.from_arrays(np.zeros(len(cell), np.int32), [log.split]),
         pa.repeat(pa.scalar(float(log.strength)), len(cell)),
         pa.repeat(pa.scalar(float(log.temperature)), len(cell)),
         pairs.query[row],
@@ -111,7 +114,7 @@ def _table(log: LaneLog, pairs: Pairs) -> pa.Table:
         impressions.ravel()[cell],
         clicks.ravel()[cell],
     ]
-    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=SCHEMA)
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
 def read_logs(
@@ -139,7 +142,7 @@ def read_logs(
         InputError: the file cannot be read or has other columns, a lane is missing, a row
             names a pair or position that is not there, or its numbers cannot be counts.
     """
-    with opened(path) as file:
+    with opened(path, dictionaries=["split"]) as file:
         check_types(file.schema_arrow, dict(zip(SCHEMA.names, SCHEMA.types, strict=True)), path)
         groups = {_lane(file, group, path): group for group in range(file.num_row_groups)}
         if len(groups) < file.num_row_groups:
@@ -200,7 +203,7 @@ def _rows(file: pq.ParquetFile, group: int, lane: tuple, path: str | Path) -> pa
     """The cells of a row group, all of which must be of the lane."""
     table = check_no_nulls(file.read_row_group(group, SCHEMA.names), path)
     for name, value in zip(LANE, lane, strict=True):
-        if not pc.all(pc.equal(table[name], value)).as_py():
+        if pc.unique(table[name]).to_pylist() != [value]:
             raise InputError(
                 f"row group {group} holds more than one lane",
                 path=path,

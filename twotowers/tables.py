@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,15 +13,22 @@ from twotowers.errors import InputError
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[pq.ParquetFile]:
+def opened(path: str | Path, dictionaries: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
     """The parquet file, for reading; what Arrow finds wrong with it meanwhile is bad input.
+
+    Args:
+        path: the file.
+        dictionaries: columns of text to read as indices into their distinct values.
 
     Raises:
         InputError: there is no such file, or it is damaged, cut or of another format.
     """
     try:
         # As a file, since Arrow takes a path for more than that: `key=value` in it for a column.
-        with open(path, "rb") as raw, pq.ParquetFile(raw) as file:
+        with (
+            open(path, "rb") as raw,
+            pq.ParquetFile(raw, read_dictionary=dictionaries) as file,
+        ):
             yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(
