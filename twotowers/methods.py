@@ -147,12 +147,13 @@ def load_split(
 
 def weighted(counts: Counts, weightings: Sequence[str]) -> Counts:
     """The counts of every log under the first weighting, then under the next."""
+    if list(weightings) == ["none"]:
+        return counts
     parts = [{"none": lambda c: c, "ips": inverse_propensity}[name](counts) for name in weightings]
-    kind = None if list(weightings) == ["none"] else np.float32
     return Counts(
         *(
-            # Weighted counts are fractions; plain ones alone keep their narrow type.
-            np.concatenate([getattr(part, name) for part in parts], dtype=kind)
+            # Weighted counts are fractions, and all lanes are of one type.
+            np.concatenate([getattr(part, name) for part in parts], dtype=np.float32)
             for name in ("impressions", "clicks")
         )
     )
