@@ -26,7 +26,9 @@ def setting(wildcards):
 
 def urgency(wildcards):
     """Long fits first, so that no core idles while the last one ends; a setting's first seed before
-    the others, which then find its program compiled; and studies, of priority 0, to fill the end.
+    the others, which then find its program compiled; and studies to fill the end.
+
+    Between the priority of policies and click logs, 1, and that of studies, 0.
     """
     paper = experiment(wildcards)
     fit = setting(wildcards)
@@ -34,7 +36,8 @@ def urgency(wildcards):
     visits = lanes * fit["training"]["batch"] * fit["training"]["steps"]
     # A query costs a deep tower about six times as much as another.
     work = visits * (6 if fit["tower"] == "deep" else 1)
-    return len(paper.seeds) - paper.seeds.index(int(wildcards.seed)) + work / 10**9
+    later = paper.seeds.index(int(wildcards.seed)) + 1
+    return 1 - later / (len(paper.seeds) + 1) + work / 10**9
 
 
 def study(wildcards):
