@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.measure import ONE_THREAD, best_seconds, child
-from twotowers.objectives import softplus
+from benchmarks.scaling import BASE
+from twotowers.objectives import cell_losses
 
 SIZES = {
     "full": {"side": 2048, "copied": 2**26, "cells": 2**20, "rows": 800},
@@ -35,16 +36,24 @@ def rates(*, side: int, copied: int, cells: int, rows: int) -> dict:
     Args:
         side: of the square matrices whose product is the best this core does.
         copied: float32 numbers of the array that is copied, more than any cache holds.
-        cells: numbers whose softplus, or its derivative, is taken, few enough to stay in cache.
+        cells: how many losses, or their gradients, are taken, few enough to stay in cache.
         rows: documents of a step of the deep tower, whose first layer is a narrow product.
     """
     square = jnp.ones((side, side), jnp.float32)
     tall, narrow = jnp.ones((rows, 136), jnp.float32), jnp.ones((136, 32), jnp.float32)
     source, target = np.ones(copied, np.float32), np.empty(copied, np.float32)
-    logits = jnp.linspace(-5, 5, cells, dtype=jnp.float32)
+    documents = BASE["documents"]
+    lists = cells // documents**2
+    relevance = jnp.linspace(-5, 5, lists * documents).reshape(lists, documents)
+    shown = jnp.ones((lists, documents, documents), jnp.uint8)
+    counts = jnp.zeros(documents), shown, shown
     product = jax.jit(jnp.matmul)
     value, slope = (
-        jax.jit(function) for function in (softplus, jax.grad(lambda z: softplus(z).sum()))
+        jax.jit(function)
+        for function in (
+            cell_losses,
+            jax.grad(lambda *arguments: cell_losses(*arguments).sum(), argnums=(0, 1)),
+        )
     )
     repeats = 20
 
@@ -61,6 +70,6 @@ def rates(*, side: int, copied: int, cells: int, rows: int) -> dict:
         "gemm_gflops": 2 * side**3 / work(product, square, square) / 1e9,
         "narrow_gflops": 2 * rows * 136 * 32 / work(product, tall, narrow) / 1e9,
         "copy_gb_s": 2 * source.nbytes / best_seconds(lambda: np.copyto(target, source)) / 1e9,
-        "softplus_g_s": cells / work(value, logits) / 1e9,
-        "derivative_g_s": cells / work(slope, logits) / 1e9,
+        "softplus_g_s": shown.size / work(value, relevance, *counts) / 1e9,
+        "derivative_g_s": shown.size / work(slope, relevance, *counts) / 1e9,
     }

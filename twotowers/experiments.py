@@ -26,6 +26,9 @@ OPTIONAL = {
 }
 """What an experiment may leave out."""
 
+OVERRIDDEN = ("rankers", "training", "studies")
+"""What a scale may override, by name."""
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -93,10 +96,10 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     _validate(raw, ROOT / "config" / "experiment.schema.yaml", path)
     raw = OPTIONAL | raw
     # YAML's aliases are one object, and what is filled in is one name's own.
-    for section in ("training", "logs", "settings", "studies"):
+    for section in (*OVERRIDDEN, "logs", "settings"):
         raw[section] = {name: dict(entry) for name, entry in raw[section].items()}
     scale = raw["scales"][config["scale"]]
-    for section in ("training", "studies"):
+    for section in OVERRIDDEN:
         for name, changes in scale.get(section, {}).items():
             _reference(name, raw[section], path, f"scales.{config['scale']}.{section}")
             raw[section][name] |= changes

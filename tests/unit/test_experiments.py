@@ -178,14 +178,20 @@ def test_a_study_may_have_seeds_of_its_own(load):
 
 
 def test_overrides_of_a_scale_apply_to_that_scale_only(load):
-    overrides = {"training": {"deep": {"steps": 7}}, "studies": {"lemma": {"views": 9}}}
+    overrides = {
+        "rankers": {"svm": {"cost": 3}},
+        "training": {"deep": {"steps": 7}},
+        "studies": {"lemma": {"views": 9}},
+    }
     changed = put(
         EXPERIMENT, ["scales", "smoke"], EXPERIMENT["scales"]["smoke"] | {"seeds": [5]} | overrides
     )
     smoke, laptop = load(changed, scale="smoke"), load(changed, scale="laptop")
     assert (smoke.seeds, smoke.training["deep"]["steps"]) == ([5], 7)
+    assert smoke.rankers["svm"] == {"share": 0.1, "cost": 3}
     assert smoke.studies["lemma"]["views"] == 9
     assert (laptop.seeds, laptop.training["deep"]["steps"]) == ([1], 1)
+    assert laptop.rankers["svm"]["cost"] == 200
     assert laptop.studies["lemma"]["views"] == 2
     assert smoke.training["deep"]["epochs"] == 1
 
