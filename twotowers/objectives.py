@@ -8,7 +8,6 @@ lanes share (the features) is gathered and multiplied once.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import jax
@@ -57,10 +56,14 @@ def cell_losses(
 @cell_losses.defjvp
 def _cell_losses_jvp(primals, tangents):
     relevance, bias, shown, clicked = primals
-    odds = (jnp.exp(-jnp.clip(logit, -LIMIT, LIMIT)) for logit in (relevance[..., None], bias))
-    expected = shown.astype(jnp.float32) / (1 + math.prod(odds))
+    odds = _inverse_exp(relevance)[..., None] * _inverse_exp(bias)
+    expected = shown.astype(jnp.float32) / (1 + odds)
     moved = tangents[0][..., None] + tangents[1]
     return cell_losses(*primals), (expected - clicked.astype(jnp.float32)) * moved
+
+
+def _inverse_exp(logits: jax.Array) -> jax.Array:
+    return jnp.exp(-jnp.clip(logits, -LIMIT, LIMIT))
 
 
 @register_dataclass
