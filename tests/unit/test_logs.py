@@ -169,9 +169,10 @@ def test_columns_in_another_order(tmp_path):
     assert read(path).impressions.sum() == 5
 
 
-def test_a_missing_column_is_named(tmp_path):
+@pytest.mark.parametrize("name", SCHEMA.names)
+def test_a_missing_column_is_named(tmp_path, name):
     path = tmp_path / "log.parquet"
     write_table(path, [ROW])
-    pq.write_table(pq.read_table(path).drop(["clicks"]), path)
-    with pytest.raises(InputError, match="clicks: the column is missing"):
+    pq.write_table(pq.read_table(path).drop([name]), path)
+    with pytest.raises(InputError, match=f"{name}: the column is missing"):
         read(path)
