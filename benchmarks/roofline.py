@@ -1,4 +1,4 @@
-"""What this machine can do at most: multiply, move bytes, take softplus, on one core."""
+"""What this machine can do at most: multiply, move bytes, take losses of cells, on one core."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(*, side: int, copied: int, cells: int, rows: int) -> Iterator[dict]:
 
 
 def rates(*, side: int, copied: int, cells: int, rows: int) -> dict:
-    """GFLOP/s of float32 products, GB/s read and written, 10^9 softplus or derivatives a second.
+    """GFLOP/s of float32 products, GB/s read and written, 10^9 cells a second (losses, gradients).
 
     Args:
         side: of the square matrices whose product is the best this core does.

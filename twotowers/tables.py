@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,16 +21,17 @@ def opened(path: str | Path, dictionaries: Sequence[str] = ()) -> Iterator[pq.Pa
         dictionaries: columns of text to read as indices into their distinct values.
 
     Raises:
-        InputError: there is no such file, it is damaged, cut or of another format, or has no
-            column of `dictionaries`.
+        InputError: there is no such file, or it is damaged, cut or of another format.
     """
     try:
         # As a file, since Arrow takes a path for more than that: `key=value` in it for a column.
-        with (
-            open(path, "rb") as raw,
-            _parquet(raw, dictionaries, path) as file,
-        ):
-            yield file
+        with open(path, "rb") as raw:
+            metadata = pq.read_metadata(raw)
+            columns = {metadata.schema.column(i).path for i in range(metadata.num_columns)}
+            # Of a column that is not there, or no plain one, the checks of types tell.
+            coded = [name for name in dictionaries if name in columns]
+            with pq.ParquetFile(raw, metadata=metadata, read_dictionary=coded) as file:
+                yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             f"the file is damaged ({str(error)[:200]})",
@@ -40,14 +40,6 @@ def opened(path: str | Path, dictionaries: Sequence[str] = ()) -> Iterator[pq.Pa
         ) from error
     except UnicodeDecodeError as error:
         raise InputError("holds text that is not UTF-8", path=path) from error
-
-
-def _parquet(raw: IO[bytes], dictionaries: Sequence[str], path: str | Path) -> pq.ParquetFile:
-    try:
-        return pq.ParquetFile(raw, read_dictionary=dictionaries)
-    except KeyError as error:
-        name = error.args[0].decode()
-        raise InputError("the column is missing", path=path, field=name) from error
 
 
 def check_types(
