@@ -53,6 +53,10 @@ os.environ.update(
 
 onstart:
     only_run(config["results"], FIGURES)
+    # Snakemake limits jobs a second by timers, one more for every job that ended, each of which
+    # asks all ready jobs anew every second: up to a tenth of a core. Local jobs need no limit.
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
 
 
 wildcard_constraints:

@@ -116,13 +116,13 @@ def fit_setting(
         lanes=len(lanes),
         seed=seed,
     )
-    frames = [
-        measure(result, lane, splits["test"], lane % len(logs)).assign(
-            strength=strength, temperature=temperature, weighting=weighting
-        )
-        for lane, (weighting, (strength, temperature)) in enumerate(lanes)
+    rows = [
+        (*measured, *log, weighting)
+        for lane, (weighting, log) in enumerate(lanes)
+        for measured in measure(result, lane, splits["test"], lane % len(logs))
     ]
-    return pd.concat(frames, ignore_index=True)
+    names = ["metric", "position", "value", "strength", "temperature", "weighting"]
+    return pd.DataFrame(rows, columns=names).astype({"position": "Int64", "value": float})
 
 
 def load_split(
@@ -194,8 +194,8 @@ def count_loss(
     )
 
 
-def measure(result: Fit, lane: int, test: Split, log: int) -> pd.DataFrame:
-    """Metrics of one lane on its (unweighted) test log: metric, position or NA, value."""
+def measure(result: Fit, lane: int, test: Split, log: int) -> list[tuple[str, int | None, float]]:
+    """Metrics of one lane on its (unweighted) test log: metric, position if of one, value."""
     model = result.model(lane)
     bias = np.asarray(model.position_bias, float)
     logits = np.asarray(scores(model.relevance, test.objective.inputs))
@@ -208,9 +208,7 @@ def measure(result: Fit, lane: int, test: Split, log: int) -> pd.DataFrame:
         "epochs": result.epochs[lane],
     }
     rows = [("position_bias", rank, value) for rank, value in enumerate(bias - bias[0], start=1)]
-    rows += [(metric, None, value) for metric, value in values.items()]
-    frame = pd.DataFrame(rows, columns=["metric", "position", "value"])
-    return frame.astype({"position": "Int64", "value": float})
+    return rows + [(metric, None, value) for metric, value in values.items()]
 
 
 _loss = jax.jit(
