@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from inspect import getsourcefile
@@ -19,6 +20,8 @@ def run(main, snakemake) -> None:
     A parameter named `code` is Snakemake's to decide on reruns; main does not get it.
     """
     end_with_run()
+    # What is imported stays: looking through it for garbage again and again takes up to a second.
+    gc.freeze()
     params = dict(snakemake.params.items())
     code = params.pop("code", None)
     path = Path(snakemake.log[0])
