@@ -41,7 +41,7 @@ def epoch_work(
     """Operations of an epoch: its steps, and a validation pass over a third of the queries.
 
     Returns:
-        flops of products, cells whose softplus is taken (in validation) or its derivative (in
+        flops of products, cells whose loss is taken (in validation) or its gradient (in
         training, which needs no loss), and bytes that have to be read.
     """
     training = counts_training(tower)
@@ -54,8 +54,8 @@ def epoch_work(
     read = lists * documents * (width * FLOAT + lanes * documents * cell)
     return {
         "flops": flops * documents * lanes,
-        "softplus": validated * documents**2 * lanes,
-        "derivatives": trained * documents**2 * lanes,
+        "losses": validated * documents**2 * lanes,
+        "gradients": trained * documents**2 * lanes,
         "bytes": read,
     }
 
@@ -70,8 +70,8 @@ def predicted(results: dict) -> list[dict]:
         work = epoch_work(tower=row["tower"], **{name: row[name] for name in BASE})
         times = {
             "products": work["flops"] / rates["gemm_gflops"] / 1e9,
-            "cells_time": work["softplus"] / rates["softplus_g_s"] / 1e9
-            + work["derivatives"] / rates["derivative_g_s"] / 1e9,
+            "cells_time": work["losses"] / rates["losses_g_s"] / 1e9
+            + work["gradients"] / rates["gradients_g_s"] / 1e9,
             "bytes_time": work["bytes"] / rates["copy_gb_s"] / 1e9,
         }
         limit, measured = sum(times.values()), row["seconds"] / row["epochs"]

@@ -179,8 +179,8 @@ def roofline_table(results: Results) -> str:
         "square products, GFLOP/s": ("gemm_gflops", digits),
         "narrow products (first layer), GFLOP/s": ("narrow_gflops", digits),
         "copying, GB/s read and written": ("copy_gb_s", digits),
-        "losses of cells, 10^9 a second": ("softplus_g_s", digits),
-        "gradients of them, 10^9 a second": ("derivative_g_s", digits),
+        "losses of cells, 10^9 a second": ("losses_g_s", digits),
+        "gradients of them, 10^9 a second": ("gradients_g_s", digits),
     }
     return markdown(results["roofline"]["rows"], columns)
 

@@ -70,6 +70,6 @@ def rates(*, side: int, copied: int, cells: int, rows: int) -> dict:
         "gemm_gflops": 2 * side**3 / work(product, square, square) / 1e9,
         "narrow_gflops": 2 * rows * 136 * 32 / work(product, tall, narrow) / 1e9,
         "copy_gb_s": 2 * source.nbytes / best_seconds(lambda: np.copyto(target, source)) / 1e9,
-        "softplus_g_s": shown.size / work(value, relevance, *counts) / 1e9,
-        "derivative_g_s": shown.size / work(slope, relevance, *counts) / 1e9,
+        "losses_g_s": shown.size / work(value, relevance, *counts) / 1e9,
+        "gradients_g_s": shown.size / work(slope, relevance, *counts) / 1e9,
     }

@@ -179,7 +179,7 @@ def results() -> dict:
     rows = {
         "roofline": [
             {"gemm_gflops": 1, "narrow_gflops": 1, "copy_gb_s": 1}
-            | {"softplus_g_s": 1, "derivative_g_s": 1}
+            | {"losses_g_s": 1, "gradients_g_s": 1}
         ],
         "fits": [
             {"tower": "deep", "method": method, "peak_gb": 1, **fit}
