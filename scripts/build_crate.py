@@ -5,6 +5,7 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
+from scripts.runner import run
 from twotowers.artefacts import atomic
 from twotowers.crate import build_crate
 from twotowers.joblogs import read, versions
@@ -76,6 +77,4 @@ def parts(name: str, manifest: str | None = None, generated: dict | None = None)
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

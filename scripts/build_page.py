@@ -4,6 +4,7 @@ import os
 
 import pandas as pd
 
+from scripts.runner import run
 from twotowers.artefacts import atomic
 from twotowers.joblogs import seconds
 from twotowers.report import ItemPage, PaperPage, build_page
@@ -52,6 +53,4 @@ def paper_page(paper: dict, claims: pd.DataFrame, folder: str, scale: str, versi
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

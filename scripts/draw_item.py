@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from scripts.runner import run
 from twotowers.artefacts import atomic
 from twotowers.figures import save, source_note
 from twotowers.results import read_results
@@ -23,6 +24,4 @@ def main(inputs, outputs, *, paper: str, item: str, note: str, caption: str):
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

@@ -2,6 +2,7 @@
 
 import json
 
+from scripts.runner import run
 from twotowers.artefacts import atomic
 from twotowers.datasets.download import manifest, obtain
 from twotowers.datasets.sources import resolve
@@ -23,6 +24,4 @@ def main(inputs, outputs, *, source, folder: str) -> None:
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

@@ -2,6 +2,7 @@
 
 import logging
 
+from scripts.runner import run
 from twotowers import SPLITS
 from twotowers.methods import fit_setting
 from twotowers.results import write_results
@@ -25,6 +26,4 @@ def main(inputs, outputs, *, paper: str, name: str, setting: dict, seed: int):
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

@@ -2,6 +2,7 @@
 
 import pyarrow.parquet as pq
 
+from scripts.runner import run
 from twotowers import LOG
 from twotowers.artefacts import atomic
 from twotowers.datasets.standin import generate
@@ -26,6 +27,4 @@ def main(inputs, outputs, *, name: str, split: str, size: int, seed: int) -> Non
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from scripts.runner import run
 from twotowers.artefacts import atomic
 from twotowers.claims import judge_all
 from twotowers.results import read_results
@@ -17,6 +18,4 @@ def main(inputs, outputs, *, paper: str):
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from scripts.runner import run
 from twotowers.artefacts import atomic
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.tiangong import read_tiangong
@@ -25,6 +26,4 @@ def main(inputs, outputs, *, split: str, format: str, label_max: float | None, w
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

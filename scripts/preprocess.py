@@ -1,5 +1,6 @@
 """Prepare a raw data set as a paper does."""
 
+from scripts.runner import run
 from twotowers import SPLITS
 from twotowers.datasets.preprocess import preprocess, preprocess_ultra
 from twotowers.rankings import read_rankings, write_rankings
@@ -34,6 +35,4 @@ PREPARE = {"top_labels": top_labels, "ultra": ultra}
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from scripts.runner import run
 from twotowers.results import write_results
 
 
@@ -12,6 +13,4 @@ def main(inputs, outputs, *, paper: str, name: str, module: str, parameters: dic
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

@@ -13,6 +13,11 @@ from twotowers.joblogs import cause, job_log
 from twotowers.processes import end_with_run
 from twotowers.provenance import code_version
 
+if hasattr(sys.modules["__main__"], "snakemake"):
+    # A script imports this before all that is large. Looking for garbage in what is imported, which
+    # stays, takes a quarter of a job's start, and again as much later: `run` sets it apart.
+    gc.disable()
+
 
 def run(main, snakemake) -> None:
     """Call main(inputs, outputs, **params) with stdout and stderr in the job's log.
@@ -20,8 +25,8 @@ def run(main, snakemake) -> None:
     A parameter named `code` is Snakemake's to decide on reruns; main does not get it.
     """
     end_with_run()
-    # What is imported stays: looking through it for garbage again and again takes up to a second.
     gc.freeze()
+    gc.enable()
     params = dict(snakemake.params.items())
     code = params.pop("code", None)
     path = Path(snakemake.log[0])

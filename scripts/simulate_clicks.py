@@ -1,5 +1,6 @@
 """A policy's scores -> click counts of every strength, temperature and split."""
 
+from scripts.runner import run
 from twotowers import SPLITS
 from twotowers.clicks import Counts, Traffic, simulate_clicks
 from twotowers.logs import LaneLog, write_logs
@@ -63,6 +64,4 @@ def simulate(split, policy, *, strengths, temperatures, sessions, positions, see
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

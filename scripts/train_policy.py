@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from scripts.runner import run
 from twotowers import SPLITS
 from twotowers.artefacts import atomic
 from twotowers.policies import ranks
@@ -36,6 +37,4 @@ def main(inputs, outputs, *, relevance: str, ranker: str, settings: dict | None,
 
 
 if "snakemake" in globals():
-    from runner import run
-
     run(main, snakemake)  # noqa: F821

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -574,6 +577,25 @@ def test_the_runner_logs_what_a_job_says(tmp_path, capfd):
     assert "\nto stdout train letor 4 3\n" in Path(now.log[0]).read_text()
     assert now.output[0].read_text() == str(tmp_path / "manifest.json")
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("begin", "looked"), [("snakemake = None", False), ("", True)])
+def test_only_a_job_looks_for_no_garbage_while_it_imports(begin, looked):
+    code = f"{begin}\nimport gc, sys\nfrom scripts import runner\nsys.exit(gc.isenabled())"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == looked
+
+
+def test_a_job_looks_for_garbage_in_what_is_new(tmp_path):
+    def main(inputs, outputs, **params):
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > 0
+
+    gc.disable()
+    try:
+        runner.run(main, job(tmp_path))
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 def test_a_failure_is_one_readable_line_with_the_rest_in_the_log(tmp_path, capfd):

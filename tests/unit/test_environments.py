@@ -159,7 +159,7 @@ def imported(*files: Path) -> set[str]:
             elif isinstance(node, ast.ImportFrom):
                 modules.add(node.module)
     tops = {module.split(".")[0] for module in modules} - set(sys.stdlib_module_names)
-    own = {"twotowers", "papers", *(path.stem for path in ROOT.glob("scripts/*.py"))}
+    own = {"twotowers", "papers", "scripts"}
     return {canonicalize_name(owner) for top in tops - own for owner in OWNERS[top]}
 
 

@@ -35,7 +35,7 @@ def main(inputs, outputs, *, together):
     time.sleep(1)
     Path(outputs[0]).write_text(os.environ["CUDA_VISIBLE_DEVICES"])
 
-from runner import run
+from scripts.runner import run
 run(main, snakemake)
 """
 
@@ -50,7 +50,7 @@ def make_workflow(folder: Path) -> dict[str, str]:
     (folder / "nvidia-smi").chmod(0o755)
     return {
         "PATH": f"{folder}:{os.environ['PATH']}",
-        "PYTHONPATH": f"{ROOT}:{ROOT / 'scripts'}",
+        "PYTHONPATH": str(ROOT),
         "TMPDIR": str(folder),
     }
 
