@@ -13,7 +13,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from benchmarks import fits, scaling
+from benchmarks import fits, gpu, scaling
 from benchmarks.limits import extrapolations, predicted
 from benchmarks.measure import PACKAGES, ROOT
 from twotowers.artefacts import atomic
@@ -174,6 +174,20 @@ def road_table(results: Results) -> str:
     return markdown(rows, columns)
 
 
+def gpu_table(results: Results) -> str:
+    columns = {
+        "": ("what", str),
+        "jobs": ("jobs", str),
+        "fits": ("fits", whole),
+        "on": ("device", str),
+        "s": ("seconds", digits),
+        "a kernel ran": ("busy", "{:.0%}".format),
+        "GPU memory, GB": ("gpu_gb", digits),
+        **{f"{metric}, off GPU": (f"{metric} off", "{:.2g}".format) for metric in gpu.COMPARED},
+    }
+    return markdown(results["gpu"]["rows"], columns)
+
+
 def roofline_table(results: Results) -> str:
     columns = {
         "square products, GFLOP/s": ("gemm_gflops", digits),
@@ -230,6 +244,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "documents": ("scaling", scaling_table("documents", "documents")),
     "width": ("scaling", scaling_table("width", "width")),
     "road": ("road", road_table),
+    "gpu": ("gpu", gpu_table),
     "roofline": ("roofline", roofline_table),
     "limits": ("roofline", limit_table),
     "extrapolations": ("scaling", extrapolation_table),

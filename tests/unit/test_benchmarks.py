@@ -1,11 +1,13 @@
 """The suite of benchmarks: its arithmetic, its pages, and that replay fits what we fit."""
 
 import json
+import os
+import time
 
 import numpy as np
 import pytest
 
-from benchmarks import fits, limits, pages, scaling, simulator, worlds
+from benchmarks import fits, gpu, limits, pages, scaling, simulator, worlds
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
 from benchmarks.replay import Arrays, Samples, collate, replay
@@ -112,6 +114,28 @@ def test_a_child_has_its_own_peak_memory():
     assert 0.01 < found["peak_gb"] < held.nbytes / 1e9 < peak()
 
 
+NVIDIA_SMI = """#!/bin/sh
+echo '40, 1000'
+echo '80, 3000'
+touch {done}
+exec sleep 100
+"""
+
+
+def test_what_gpus_do_is_sampled(tmp_path, monkeypatch):
+    (tmp_path / "nvidia-smi").write_text(NVIDIA_SMI.format(done=tmp_path / "done"))
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with gpu.sampled(["GPU-a"]) as use:
+        while not (tmp_path / "done").exists():
+            time.sleep(0.01)
+        assert use == {}
+    assert use == {"busy": pytest.approx(0.6), "gpu_gb": pytest.approx(3.145728)}
+    with gpu.sampled([]) as use:
+        pass
+    assert use == {}
+
+
 # Tables.
 
 
@@ -199,6 +223,7 @@ def results() -> dict:
             for change in changes
         ],
         "road": [{"what": "laptop grid: a job, on average, on two cores", "seconds": 36}],
+        "gpu": [{"what": "all fits", "seconds": 1, "jobs": 24, "fits": 492, "busy": 0.5}],
     }
     machine |= dict.fromkeys(pages.PACKAGES, "1")
     return {part: {"machine": machine, "rows": rows[part]} for part in PARTS}
@@ -269,3 +294,12 @@ def test_quick_parts_run_and_fill_their_tables(tmp_path, monkeypatch):
     assert text.count("\n| ") == 1 + len(results["simulator"]["rows"])
     assert results["roofline"]["rows"][0]["gemm_gflops"] > 0
     json.dumps(results)
+
+
+def test_the_gpu_part_where_there_is_none_fits_on_cores_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(gpu, "FOLDER", tmp_path)
+    _, every, setting, again = gpu.run(**gpu.SIZES["quick"])
+    assert every["fits"] == setting["fits"] == again["fits"] == 12
+    assert every["device"] == "cpu"
+    assert all(again[f"{metric} off"] == 0 for metric in gpu.COMPARED)
+    assert 0 < setting["seconds"] < every["seconds"]
