@@ -92,9 +92,10 @@ def first_fit(*, tower: str, **size) -> dict:
 def laptop_grid() -> Iterator[dict]:
     """Jobs per hour of the laptop scale, where its results are at hand.
 
-    From the jobs' own logs, without starting Python and importing: their sum, shared by two cores.
+    From the jobs' own logs: their sum, shared by two cores.
     """
     logs = sorted((ROOT / "results" / "laptop" / "logs").rglob("*.log"))
     if logs and (took := joblogs.seconds(logs)):
-        yield row(f"laptop grid: all {len(logs)} jobs, one after the other", took)
-        yield row("laptop grid: a job, on average, on two cores", took / len(logs) / 2)
+        which = f"laptop grid, {len(logs)} jobs, without starting Python and importing:"
+        yield row(f"{which} all, one after the other", took)
+        yield row(f"{which} a job, on average, on two cores", took / len(logs) / 2)
