@@ -47,7 +47,9 @@ def measure(part: str, size: str, folder: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; else all but gpu"
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes, kept nowhere")
     options = parser.parse_args(arguments)
     if unknown := set(options.parts) - set(PARTS):

@@ -1,11 +1,12 @@
 """Every fit of Hager et al. 2025 at scale paper on GPUs, and some of them again on cores.
 
 By the pipeline, as its users run it, in a folder of its own. Click logs, which cores make, stay
-for the next time; fits are always made anew.
+for the next time; fits are always compiled and made anew.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -20,25 +21,27 @@ import pandas as pd
 from benchmarks.measure import CACHE, ROOT, seconds
 from twotowers import joblogs
 from twotowers.devices import visible_gpus
+from twotowers.errors import InputError
 from twotowers.experiments import load_experiment
 from twotowers.results import read_results
 from twotowers.yamls import read_yaml
 
 PAPER = "hager2025"
 FOLDER = CACHE / "gpu"
+COMPILED = FOLDER / "compiled"
 SIZES = {
     "full": {
         "scale": "paper",
-        "profile": "gpu",
         "settings": None,
         # One of each tower.
         "again": ["fit-linear", "fit-deep", "fit-embedding"],
+        "needs_gpu": True,
     },
     "quick": {
         "scale": "smoke",
-        "profile": "default",
         "settings": ["fit-linear"],
         "again": ["fit-linear"],
+        "needs_gpu": False,
     },
 }
 LANE = ["strength", "temperature", "weighting", "metric", "position"]
@@ -52,20 +55,20 @@ SAMPLER = [
 
 
 def run(
-    *, scale: str, profile: str, settings: list[str] | None, again: list[str]
+    *, scale: str, settings: list[str] | None, again: list[str], needs_gpu: bool
 ) -> Iterator[dict]:
     """Yield a row for the click logs, for all fits, for each setting, and for each fit again.
 
     Args:
         scale: of the pipeline.
-        profile: folder of `profiles/`; with `gpu` rankers and fits are trained on GPUs.
         settings: of the experiment; all if None.
-        again: settings whose first seed is fitted on cores too, to compare time and results.
+        again: settings whose first seed is fitted on one core too, to compare time and results.
+        needs_gpu: whether no GPU is an error; else all is done on cores where there is none.
 
     Raises:
-        InputError: the profile is `gpu`, and no GPU is visible.
+        InputError: a GPU is needed, and none is visible.
     """
-    gpus = visible_gpus() if profile == "gpu" else []
+    gpus = visible(needs_gpu)
     paper = load_experiment(PAPER, read_yaml(ROOT / "config.yaml") | {"scale": scale})
     jobs = {
         setting: [f"fits/{PAPER}/{setting}/{seed}" for seed in paper.seeds]
@@ -73,11 +76,15 @@ def run(
     }
     every = [job for of_setting in jobs.values() for job in of_setting]
     results = FOLDER / scale
-    shutil.rmtree(results / "fits", ignore_errors=True)
+    for old in (results / "fits", COMPILED):
+        shutil.rmtree(old, ignore_errors=True)
 
+    profile = "gpu" if gpus else "default"
     devices = [f"--workflow-profile=profiles/{profile}", f"--resources=gpu={len(gpus)}"]
+    kept = (results / "clicks").exists()
     took = seconds(lambda: make(scale, every, *devices, "--until=clicks"))
-    yield {"what": "click logs, and all that is before them", "seconds": took}
+    if not kept:
+        yield {"what": "click logs, and all that is before them", "seconds": took}
     with sampled(gpus) as use:
         took = seconds(lambda: make(scale, every, *devices))
     yield {"what": "all fits", "seconds": took, **made(results, every), **use}
@@ -86,10 +93,22 @@ def run(
     for setting in again:
         job = jobs[setting][:1]
         before = read_results(files(results, job))
+        what = f"{setting}, first seed"
+        yield {"what": what, "seconds": work(results, job), **made(results, job)}
         make(scale, job, "--workflow-profile=profiles/default", "--force")
         off = differences(before, read_results(files(results, job)))
-        what = f"{setting}, first seed, on cores"
+        what = f"{setting}, first seed, on one core"
         yield {"what": what, "seconds": work(results, job), **made(results, job), **off}
+
+
+def visible(needed: bool) -> list[str]:
+    """The GPUs of this process; none, where there is none and none is needed."""
+    try:
+        return visible_gpus()
+    except InputError:
+        if needed:
+            raise
+        return []
 
 
 def make(scale: str, jobs: list[str], *options: str) -> None:
@@ -97,7 +116,9 @@ def make(scale: str, jobs: list[str], *options: str) -> None:
     command = [sys.executable, "-m", "snakemake", "--cores=all", "--quiet=all", *options]
     command += ["--config", f"scale={scale}", f"papers=[{PAPER}]"]
     command += [f"results={FOLDER}", f"figures={FOLDER / 'figures'}", "--"]
-    subprocess.run(command + list(map(str, files(FOLDER / scale, jobs))), cwd=ROOT, check=True)
+    command += map(str, files(FOLDER / scale, jobs))
+    compiled = {"JAX_COMPILATION_CACHE_DIR": str(COMPILED)}
+    subprocess.run(command, cwd=ROOT, env=os.environ | compiled, check=True)
 
 
 def files(results: Path, jobs: Iterable[str]) -> list[Path]:
@@ -132,7 +153,7 @@ def sampled(gpus: list[str]) -> Iterator[dict[str, float]]:
     """What the GPUs do during a block, sampled once a second: a dict that is filled at its end.
 
     The mean share of time that a GPU was busy, and the most memory used on one, in GB (10^9
-    bytes); nothing without GPUs.
+    bytes); without what nvidia-smi does not tell, as of a part of a GPU.
     """
     use = {}
     if not gpus:
@@ -140,7 +161,7 @@ def sampled(gpus: list[str]) -> Iterator[dict[str, float]]:
         return
     with (
         tempfile.TemporaryFile("w+") as file,
-        subprocess.Popen(SAMPLER, stdout=file) as sampler,
+        subprocess.Popen([*SAMPLER, f"--id={','.join(gpus)}"], stdout=file) as sampler,
     ):
         try:
             yield use
@@ -148,5 +169,12 @@ def sampled(gpus: list[str]) -> Iterator[dict[str, float]]:
             sampler.terminate()
         sampler.wait()
         file.seek(0)
-        busy, mebibytes = np.loadtxt(file, delimiter=",", ndmin=2).T
-    use |= {"busy": busy.mean() / 100, "gpu_gb": mebibytes.max() * 2**20 / 1e9}
+        use |= usage(file.read())
+
+
+def usage(samples: str) -> dict[str, float]:
+    """Mean share of time busy and most memory of lines of percent and MiB, as far as they tell."""
+    rows = [line.split(",") for line in samples.splitlines() if line.count(",") == 1]
+    told = pd.DataFrame(rows, columns=["busy", "mebibytes"]).apply(pd.to_numeric, errors="coerce")
+    use = {"busy": told["busy"].mean() / 100, "gpu_gb": told["mebibytes"].max() * 2**20 / 1e9}
+    return {name: float(value) for name, value in use.items() if np.isfinite(value)}

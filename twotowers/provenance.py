@@ -27,7 +27,7 @@ def code_version(root: Path = ROOT) -> str:
 
 
 def code_digest(*sources: str | Path, root: Path = ROOT) -> str:
-    """A digest of the given files and of every module of the project that they import.
+    """A digest of the given files and of every module of PACKAGES that they import.
 
     Python files count by their syntax tree without docstrings: a reworded comment or
     docstring changes no result and so no digest.

@@ -12,6 +12,7 @@ from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
 from benchmarks.replay import Arrays, Samples, collate, replay
 from twotowers.clicks import Sessions
+from twotowers.errors import InputError
 from twotowers.fitting import FitSettings
 from twotowers.towers import two_towers
 
@@ -115,25 +116,27 @@ def test_a_child_has_its_own_peak_memory():
 
 
 NVIDIA_SMI = """#!/bin/sh
-echo '40, 1000'
-echo '80, 3000'
+case "$*" in *--id=GPU-a,GPU-b*) echo '40, 1000'; echo '[N/A], 3000'; echo '80, [N/A]';; esac
+printf cut
 touch {done}
 exec sleep 100
 """
 
 
-def test_what_gpus_do_is_sampled(tmp_path, monkeypatch):
+def test_what_the_own_gpus_do_is_sampled(tmp_path, monkeypatch):
     (tmp_path / "nvidia-smi").write_text(NVIDIA_SMI.format(done=tmp_path / "done"))
     (tmp_path / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with gpu.sampled(["GPU-a"]) as use:
+    with gpu.sampled(["GPU-a", "GPU-b"]) as use:
         while not (tmp_path / "done").exists():
             time.sleep(0.01)
         assert use == {}
     assert use == {"busy": pytest.approx(0.6), "gpu_gb": pytest.approx(3.145728)}
-    with gpu.sampled([]) as use:
-        pass
-    assert use == {}
+
+
+@pytest.mark.parametrize("samples", ["", "No devices were found\n", "[N/A], [N/A]\n"])
+def test_gpus_that_tell_nothing(samples):
+    assert gpu.usage(samples) == {}
 
 
 # Tables.
@@ -222,7 +225,7 @@ def results() -> dict:
             for tower in scaling.TOWERS
             for change in changes
         ],
-        "road": [{"what": "laptop grid: a job, on average, on two cores", "seconds": 36}],
+        "road": [{"what": "laptop grid, 9 jobs: a job, on average, on two cores", "seconds": 36}],
         "gpu": [{"what": "all fits", "seconds": 1, "jobs": 24, "fits": 492, "busy": 0.5}],
     }
     machine |= dict.fromkeys(pages.PACKAGES, "1")
@@ -298,8 +301,13 @@ def test_quick_parts_run_and_fill_their_tables(tmp_path, monkeypatch):
 
 def test_the_gpu_part_where_there_is_none_fits_on_cores_twice(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "FOLDER", tmp_path)
-    _, every, setting, again = gpu.run(**gpu.SIZES["quick"])
-    assert every["fits"] == setting["fits"] == again["fits"] == 12
+    monkeypatch.setattr(gpu, "COMPILED", tmp_path / "compiled")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    _, every, setting, first, again = gpu.run(**gpu.SIZES["quick"])
+    assert every["fits"] == setting["fits"] == first["fits"] == again["fits"] == 12
     assert every["device"] == "cpu"
     assert all(again[f"{metric} off"] == 0 for metric in gpu.COMPARED)
     assert 0 < setting["seconds"] < every["seconds"]
+    with pytest.raises(InputError, match="no GPU is visible"):
+        next(gpu.run(**gpu.SIZES["full"]))
+    assert list((tmp_path / "compiled").iterdir())
