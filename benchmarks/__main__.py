@@ -48,7 +48,10 @@ def measure(part: str, size: str, folder: Path) -> None:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; else all but gpu"
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"of {', '.join(PARTS)}; else all but {', '.join(ON_REQUEST)}",
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, kept nowhere")
     options = parser.parse_args(arguments)

@@ -28,7 +28,7 @@ from twotowers.yamls import read_yaml
 
 PAPER = "hager2025"
 FOLDER = CACHE / "gpu"
-COMPILED = FOLDER / "compiled"
+COMPILED = "compiled"
 SIZES = {
     "full": {
         "scale": "paper",
@@ -76,8 +76,8 @@ def run(
     }
     every = [job for of_setting in jobs.values() for job in of_setting]
     results = FOLDER / scale
-    for old in (results / "fits", COMPILED):
-        shutil.rmtree(old, ignore_errors=True)
+    for old in ("fits", COMPILED):
+        shutil.rmtree(results / old, ignore_errors=True)
 
     profile = "gpu" if gpus else "default"
     devices = [f"--workflow-profile=profiles/{profile}", f"--resources=gpu={len(gpus)}"]
@@ -87,18 +87,16 @@ def run(
         yield {"what": "click logs, and all that is before them", "seconds": took}
     with sampled(gpus) as use:
         took = seconds(lambda: make(scale, every, *devices))
-    yield {"what": "all fits", "seconds": took, **made(results, every), **use}
+    yield {"what": "all fits", **made(results, every), **use, "seconds": took}
     for setting, its in jobs.items():
-        yield {"what": setting, "seconds": work(results, its), **made(results, its)}
+        yield {"what": setting, **made(results, its)}
     for setting in again:
         job = jobs[setting][:1]
         before = read_results(files(results, job))
-        what = f"{setting}, first seed"
-        yield {"what": what, "seconds": work(results, job), **made(results, job)}
+        yield {"what": f"{setting}, first seed", **made(results, job)}
         make(scale, job, "--workflow-profile=profiles/default", "--force")
         off = differences(before, read_results(files(results, job)))
-        what = f"{setting}, first seed, on one core"
-        yield {"what": what, "seconds": work(results, job), **made(results, job), **off}
+        yield {"what": f"{setting}, first seed, on one core", **made(results, job), **off}
 
 
 def visible(needed: bool) -> list[str]:
@@ -113,11 +111,12 @@ def visible(needed: bool) -> list[str]:
 
 def make(scale: str, jobs: list[str], *options: str) -> None:
     """Have Snakemake make the results of jobs."""
+    results = FOLDER / scale
     command = [sys.executable, "-m", "snakemake", "--cores=all", "--quiet=all", *options]
     command += ["--config", f"scale={scale}", f"papers=[{PAPER}]"]
     command += [f"results={FOLDER}", f"figures={FOLDER / 'figures'}", "--"]
-    command += map(str, files(FOLDER / scale, jobs))
-    compiled = {"JAX_COMPILATION_CACHE_DIR": str(COMPILED)}
+    command += map(str, files(results, jobs))
+    compiled = {"JAX_COMPILATION_CACHE_DIR": str(results / COMPILED)}
     subprocess.run(command, cwd=ROOT, env=os.environ | compiled, check=True)
 
 
@@ -129,16 +128,19 @@ def logs(results: Path, jobs: Iterable[str]) -> list[Path]:
     return [results / "logs" / f"{job}.log" for job in jobs]
 
 
-def work(results: Path, jobs: list[str]) -> float:
-    """Seconds that the jobs took, one after the other, once they had imported what they need."""
-    return joblogs.seconds(logs(results, jobs))
-
-
 def made(results: Path, jobs: list[str]) -> dict:
-    """How many fits, one for each lane, came of how many jobs, on what."""
+    """How many fits, one for each lane, came of how many jobs, on what, and how long they took.
+
+    Seconds are one job's after the other's, without starting Python and importing.
+    """
     lanes = read_results(files(results, jobs))["metric"] == "epochs"
-    devices = {joblogs.read(log)["device"] for log in logs(results, jobs)}
-    return {"jobs": len(jobs), "fits": int(lanes.sum()), "device": ", ".join(sorted(devices))}
+    said = logs(results, jobs)
+    return {
+        "jobs": len(jobs),
+        "fits": int(lanes.sum()),
+        "device": ", ".join(sorted({joblogs.read(log)["device"] for log in said})),
+        "seconds": joblogs.seconds(said),
+    }
 
 
 def differences(one: pd.DataFrame, other: pd.DataFrame) -> dict[str, float]:

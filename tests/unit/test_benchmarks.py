@@ -301,7 +301,6 @@ def test_quick_parts_run_and_fill_their_tables(tmp_path, monkeypatch):
 
 def test_the_gpu_part_where_there_is_none_fits_on_cores_twice(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "FOLDER", tmp_path)
-    monkeypatch.setattr(gpu, "COMPILED", tmp_path / "compiled")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     _, every, setting, first, again = gpu.run(**gpu.SIZES["quick"])
     assert every["fits"] == setting["fits"] == first["fits"] == again["fits"] == 12
@@ -310,4 +309,4 @@ def test_the_gpu_part_where_there_is_none_fits_on_cores_twice(tmp_path, monkeypa
     assert 0 < setting["seconds"] < every["seconds"]
     with pytest.raises(InputError, match="no GPU is visible"):
         next(gpu.run(**gpu.SIZES["full"]))
-    assert list((tmp_path / "compiled").iterdir())
+    assert list((tmp_path / "smoke" / "compiled").iterdir())
