@@ -10,10 +10,10 @@ min_version("9.0")
 sys.path.insert(0, workflow.basedir)
 
 from twotowers import LOG, SPLITS
-from twotowers.experiments import check_config, load_experiment, seed_range
-from twotowers.joblogs import failures
-from twotowers.processes import RUN, only_run
-from twotowers.provenance import code_digest, code_version
+from twotowers.running.experiments import check_config, load_experiment, seed_range
+from twotowers.running.joblogs import failures
+from twotowers.running.processes import RUN, only_run
+from twotowers.running.provenance import code_digest, code_version
 
 
 configfile: "config.yaml"
@@ -46,7 +46,7 @@ os.environ.update(
     # The size of XLA's pool of threads. Unlike the flags above it also decides how programs are cut
     # into parallel parts, so without it the last digits of a fit tell how many cores a job saw.
     NPROC="1",
-    # A job whose resources name a GPU turns to it: twotowers.devices.
+    # A job whose resources name a GPU turns to it: twotowers.running.devices.
     JAX_PLATFORMS="cpu",
 )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import fits, gpu, pages, pbm, road, roofline, scaling, simulator
 from benchmarks.measure import CACHE, machine
-from twotowers.artefacts import atomic
+from twotowers.files.artefacts import atomic
 
 PARTS = {
     "roofline": roofline,

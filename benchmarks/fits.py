@@ -12,13 +12,13 @@ import numpy as np
 from benchmarks.measure import ONE_THREAD, ROOT, child
 from benchmarks.replay import Arrays, Samples, replay
 from benchmarks.worlds import SEED, read_log, write_log
-from twotowers.clicks import Counts, Sessions
-from twotowers.experiments import load_experiment
-from twotowers.fitting import FitSettings, fit
-from twotowers.methods import count_loss
-from twotowers.objectives import SessionLoss
-from twotowers.towers import two_towers
-from twotowers.yamls import read_yaml
+from twotowers.files.yamls import read_yaml
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.logs.simulation import Counts, Sessions
+from twotowers.models.towers import two_towers
+from twotowers.objectives.likelihood import SessionLoss
+from twotowers.running.experiments import load_experiment
+from twotowers.running.fit import count_loss
 
 SIZES = {
     "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50},
@@ -128,7 +128,7 @@ def counts_settings(tower: str, epochs: int) -> FitSettings:
 
 
 def from_counts(features: np.ndarray, log: Sessions):
-    """The objective on counts, as `twotowers.methods` lays it out."""
+    """The objective on counts, as `twotowers.running.fit` lays it out."""
     counts = log.counts(len(features))
     narrow = np.min_scalar_type(int(counts.impressions.max()))
     lane = Counts(counts.impressions[None].astype(narrow), counts.clicks[None].astype(narrow))

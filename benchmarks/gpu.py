@@ -19,12 +19,12 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.measure import CACHE, ROOT, seconds
-from twotowers import joblogs
-from twotowers.devices import visible_gpus
 from twotowers.errors import InputError
-from twotowers.experiments import load_experiment
-from twotowers.results import read_results
-from twotowers.yamls import read_yaml
+from twotowers.files.yamls import read_yaml
+from twotowers.results.longform import read_results
+from twotowers.running import joblogs
+from twotowers.running.devices import visible_gpus
+from twotowers.running.experiments import load_experiment
 
 PAPER = "hager2025"
 FOLDER = CACHE / "gpu"

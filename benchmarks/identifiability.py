@@ -24,9 +24,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from twotowers.identifiability import factor_components, graph_statistics
-from twotowers.intervention import node_intervention
-from twotowers.merging import node_merging
+from twotowers.identifiability.graph import factor_components, graph_statistics
+from twotowers.identifiability.intervention import node_intervention
+from twotowers.identifiability.merging import node_merging
 from twotowers.randomness import stream
 
 FACTORS = 50_000

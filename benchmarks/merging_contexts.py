@@ -25,8 +25,8 @@ from papers.chen2024.contexts import (
 )
 from papers.chen2024.displays import displayed
 from papers.chen2024.studies.contexts import gains
-from twotowers.examination import EPSILON, correlation, simulate_rates
-from twotowers.merging import node_merging
+from twotowers.fitting.alternating import EPSILON, correlation, simulate_rates
+from twotowers.identifiability.merging import node_merging
 
 CLICKS = 1_000_000
 CONTEXTS = 5000

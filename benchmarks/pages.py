@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 from benchmarks import fits, gpu, scaling
 from benchmarks.limits import extrapolations, predicted
 from benchmarks.measure import PACKAGES, ROOT
-from twotowers.artefacts import atomic
-from twotowers.figures import CATEGORICAL, MARKERS, PAGE_WIDTH, save, shared_legend, style
+from twotowers.files.artefacts import atomic
+from twotowers.report.figures import CATEGORICAL, MARKERS, PAGE_WIDTH, save, shared_legend, style
 
 PAGES = ("benchmarks/README.md", "docs/scaling.md")
 RESULTS = ROOT / "benchmarks" / "results"

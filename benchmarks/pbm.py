@@ -19,7 +19,7 @@ from flax import nnx
 from benchmarks import fits
 from benchmarks.measure import CACHE, ROOT, child
 from benchmarks.worlds import SEED, read_log, write_log
-from twotowers.towers import TwoTowers, two_towers
+from twotowers.models.towers import TwoTowers, two_towers
 
 SIZES = {
     "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50, "clax": True},

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.table1_authors import VARIANTS, sample, scores
-from twotowers.examination import EPSILON, ClickRates
+from twotowers.fitting.alternating import EPSILON, ClickRates
 
 PRINTED = {"plain": (0.580, 0.117), "merging": (0.975, 0.000), "intervention": (0.980, 0.023)}
 HALF_A_DIGIT = 0.0005

@@ -18,9 +18,9 @@ import numpy as np
 import optax
 from flax import nnx
 
-from twotowers.clicks import Sessions
-from twotowers.fitting import FitSettings
-from twotowers.objectives import softplus
+from twotowers.fitting.gradient import FitSettings
+from twotowers.logs.simulation import Sessions
+from twotowers.objectives.likelihood import softplus
 
 Batch = dict[str, np.ndarray]
 
@@ -94,10 +94,10 @@ class Arrays:
 
 
 def replay(model, train, validation, settings: FitSettings, *, seed: int) -> dict:
-    """Train by replaying sessions, with the early stopping of `twotowers.fitting.fit`.
+    """Train by replaying sessions, with the early stopping of `twotowers.fitting.gradient.fit`.
 
     Args:
-        model: a two-tower model, see `twotowers.towers`.
+        model: a two-tower model, see `twotowers.models.towers`.
         train, validation: both `Samples` or both `Arrays`.
         settings: see `FitSettings`; an epoch is a pass over all sessions, so `steps` is how many
             that takes.

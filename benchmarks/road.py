@@ -10,13 +10,13 @@ from pathlib import Path
 
 from benchmarks.measure import ONE_THREAD, ROOT, best_seconds, child, seconds
 from benchmarks.scaling import BASE, prepare
-from twotowers import joblogs
+from twotowers.running import joblogs
 
 SIZES = {
     "full": {"jobs": 40, "base": {}, "repeats": 3},
     "quick": {"jobs": 2, "base": {"queries": 40, "sessions": 10**4}, "repeats": 1},
 }
-IMPORTS = ("numpy", "jax", "flax.nnx", "twotowers.methods", "twotowers.figures")
+IMPORTS = ("numpy", "jax", "flax.nnx", "twotowers.running.fit", "twotowers.report.figures")
 WORKFLOW = """
 rule all:
     input: expand("{job}.txt", job=range(config["jobs"]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.measure import ONE_THREAD, best_seconds, child
 from benchmarks.scaling import BASE
-from twotowers.objectives import cell_losses
+from twotowers.objectives.likelihood import cell_losses
 
 SIZES = {
     "full": {"side": 2048, "copied": 2**26, "cells": 2**20, "rows": 800},

@@ -15,10 +15,10 @@ import numpy as np
 from benchmarks.fits import counts_training
 from benchmarks.measure import ONE_THREAD, best_seconds, child
 from benchmarks.worlds import SEED, shapes
-from twotowers.clicks import Counts, simulate_clicks
-from twotowers.fitting import FitSettings, fit
-from twotowers.methods import count_loss
-from twotowers.towers import two_towers
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.logs.simulation import Counts, simulate_clicks
+from twotowers.models.towers import two_towers
+from twotowers.running.fit import count_loss
 
 BASE = {
     "queries": 3000,

@@ -14,7 +14,7 @@ import numpy as np
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
 from papers.chen2024.lists import RELEVANCE, Lists, read_lists
-from twotowers.examination import (
+from twotowers.fitting.alternating import (
     ClickRates,
     click_mse,
     correlation,
@@ -24,7 +24,7 @@ from twotowers.examination import (
     fit_two_tower,
     simulate_rates,
 )
-from twotowers.metrics import ndcg
+from twotowers.results.metrics import ndcg
 
 RUNS = 10
 CLICKS = 1_000_000

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import CACHE
-from twotowers.artefacts import atomic
-from twotowers.clicks import Counts, Sessions, Traffic, simulate_clicks, simulate_sessions
 from twotowers.datasets.preprocess import preprocess
 from twotowers.datasets.standin import generate
-from twotowers.policies import ranking_order
+from twotowers.files.artefacts import atomic
+from twotowers.logs.policies import ranking_order
+from twotowers.logs.simulation import Counts, Sessions, Traffic, simulate_clicks, simulate_sessions
+from twotowers.models.relevance import relevance
+from twotowers.models.users import click_probability, position_bias
 from twotowers.randomness import stream
-from twotowers.relevance import relevance
-from twotowers.users import click_probability, position_bias
 
 SEED = 2021
 DOCUMENTS = 25

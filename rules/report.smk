@@ -14,7 +14,7 @@ rule page:
     conda:
         "../envs/plots.yaml"
     params:
-        code=code("scripts/build_page.py", "twotowers/templates/page.html.j2"),
+        code=code("scripts/build_page.py", "twotowers/report/templates/page.html.j2"),
         papers=page_papers(),
         scale=config["scale"],
         version=code_version(Path(workflow.basedir)),

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from scripts.runner import run
-from twotowers.artefacts import atomic
-from twotowers.crate import build_crate
-from twotowers.joblogs import read, versions
+from twotowers.files.artefacts import atomic
+from twotowers.report.crate import build_crate
+from twotowers.running.joblogs import read, versions
 
 VARIABLES = (
     "CUDA_VISIBLE_DEVICES",

@@ -5,9 +5,9 @@ import os
 import pandas as pd
 
 from scripts.runner import run
-from twotowers.artefacts import atomic
-from twotowers.joblogs import seconds
-from twotowers.report import ItemPage, PaperPage, build_page
+from twotowers.files.artefacts import atomic
+from twotowers.report.page import ItemPage, PaperPage, build_page
+from twotowers.running.joblogs import seconds
 
 
 def main(inputs, outputs, *, papers: list[dict], scale: str, version: str):

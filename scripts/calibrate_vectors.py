@@ -20,11 +20,11 @@ from papers.chen2024.judges.connectivity import GRAPH
 from papers.chen2024.studies.connectivity import components, graph
 from papers.chen2024.studies.contexts import gains
 from twotowers import ROOT
-from twotowers.artefacts import atomic
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.standin import generate
-from twotowers.pairwise import rank, sample_queries, train_rank_svm
-from twotowers.trees import fit_trees
+from twotowers.files.artefacts import atomic
+from twotowers.rankers.svm import rank, sample_queries, train_rank_svm
+from twotowers.rankers.trees import fit_trees
 
 QUERIES = {"yahoo": 19_944, "istella_s": 19_245}
 TITLES = {"yahoo": "Yahoo! C14B set 1", "istella_s": "Istella-S"}

@@ -21,24 +21,24 @@ import jax.numpy as jnp
 from simulate_clicks import simulate
 
 from twotowers import ROOT, SPLITS
-from twotowers.artefacts import atomic
-from twotowers.clicks import Counts
 from twotowers.datasets.preprocess import preprocess, signed_log1p
 from twotowers.datasets.standin import generate
-from twotowers.experiments import (
+from twotowers.files.artefacts import atomic
+from twotowers.files.rankings import Rankings, mask, pad
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.logs.cells import Pairs
+from twotowers.logs.policies import Policy
+from twotowers.logs.simulation import Counts
+from twotowers.models.towers import two_towers
+from twotowers.rankers.training import train_ranker
+from twotowers.results.metrics import ndcg
+from twotowers.running.experiments import (
     Experiment,
     check_config,
     load_experiment,
     read_yaml,
 )
-from twotowers.fitting import FitSettings, fit
-from twotowers.logs import Pairs
-from twotowers.methods import count_loss
-from twotowers.metrics import ndcg
-from twotowers.policies import Policy
-from twotowers.rankers import train_ranker
-from twotowers.rankings import Rankings, mask, pad
-from twotowers.towers import two_towers
+from twotowers.running.fit import count_loss
 
 NAME, PAPER, SCALE = "mslr30k", "hager2025", "laptop"
 SEED = 0  # as in rules/datasets.smk

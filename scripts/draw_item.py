@@ -3,9 +3,9 @@
 from importlib import import_module
 
 from scripts.runner import run
-from twotowers.artefacts import atomic
-from twotowers.figures import save, source_note
-from twotowers.results import read_results
+from twotowers.files.artefacts import atomic
+from twotowers.report.figures import save, source_note
+from twotowers.results.longform import read_results
 
 
 def main(inputs, outputs, *, paper: str, item: str, note: str, caption: str):

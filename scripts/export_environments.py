@@ -17,7 +17,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from twotowers.artefacts import atomic
+from twotowers.files.artefacts import atomic
 
 PROJECT = Path("pyproject.toml")
 LOCK = Path("requirements.txt")

@@ -3,9 +3,9 @@
 import json
 
 from scripts.runner import run
-from twotowers.artefacts import atomic
 from twotowers.datasets.download import manifest, obtain
 from twotowers.datasets.sources import resolve
+from twotowers.files.artefacts import atomic
 
 
 def main(inputs, outputs, *, source, folder: str) -> None:

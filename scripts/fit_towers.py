@@ -4,8 +4,8 @@ import logging
 
 from scripts.runner import run
 from twotowers import SPLITS
-from twotowers.methods import fit_setting
-from twotowers.results import write_results
+from twotowers.results.longform import write_results
+from twotowers.running.fit import fit_setting
 
 LOGGER = logging.getLogger("twotowers.fit")
 

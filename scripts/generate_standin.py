@@ -4,10 +4,10 @@ import pyarrow.parquet as pq
 
 from scripts.runner import run
 from twotowers import LOG
-from twotowers.artefacts import atomic
 from twotowers.datasets.standin import generate
-from twotowers.datasets.standin_logs import generate_log
-from twotowers.rankings import write_rankings
+from twotowers.files.artefacts import atomic
+from twotowers.files.rankings import write_rankings
+from twotowers.logs.standins import generate_log
 
 
 def main(inputs, outputs, *, name: str, split: str, size: int, seed: int) -> None:
@@ -17,7 +17,7 @@ def main(inputs, outputs, *, name: str, split: str, size: int, seed: int) -> Non
         inputs: none.
         outputs: one path.
         name, split, size, seed: see `twotowers.datasets.standin.generate` and
-            `twotowers.datasets.standin_logs.generate_log`; the size is queries or sessions.
+            `twotowers.logs.standins.generate_log`; the size is queries or sessions.
     """
     if split == LOG:
         with atomic(outputs[0]) as path:

@@ -3,9 +3,9 @@
 from importlib import import_module
 
 from scripts.runner import run
-from twotowers.artefacts import atomic
-from twotowers.claims import judge_all
-from twotowers.results import read_results
+from twotowers.files.artefacts import atomic
+from twotowers.results.claims import judge_all
+from twotowers.results.longform import read_results
 
 
 def main(inputs, outputs, *, paper: str):

@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from scripts.runner import run
-from twotowers.artefacts import atomic
 from twotowers.datasets.letor import read_letor
-from twotowers.datasets.tiangong import read_tiangong
-from twotowers.datasets.yandex import read_yandex
-from twotowers.rankings import write_rankings
+from twotowers.files.artefacts import atomic
+from twotowers.files.rankings import write_rankings
+from twotowers.logs.tiangong import read_tiangong
+from twotowers.logs.yandex import read_yandex
 
 LOGS = {"tiangong": read_tiangong, "yandex": read_yandex}
 

@@ -3,7 +3,7 @@
 from scripts.runner import run
 from twotowers import SPLITS
 from twotowers.datasets.preprocess import preprocess, preprocess_ultra
-from twotowers.rankings import read_rankings, write_rankings
+from twotowers.files.rankings import read_rankings, write_rankings
 
 
 def main(inputs, outputs, *, steps: dict, label_max: float) -> None:

@@ -8,10 +8,10 @@ import sys
 from inspect import getsourcefile
 from pathlib import Path
 
-from twotowers.devices import asks_for_gpu, use_own_gpu
-from twotowers.joblogs import cause, job_log
-from twotowers.processes import end_with_run
-from twotowers.provenance import code_version
+from twotowers.running.devices import asks_for_gpu, use_own_gpu
+from twotowers.running.joblogs import cause, job_log
+from twotowers.running.processes import end_with_run
+from twotowers.running.provenance import code_version
 
 if hasattr(sys.modules["__main__"], "snakemake"):
     # A script imports this before all that is large. Looking for garbage in what is imported, which

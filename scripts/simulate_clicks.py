@@ -2,12 +2,12 @@
 
 from scripts.runner import run
 from twotowers import SPLITS
-from twotowers.clicks import Counts, Traffic, simulate_clicks
-from twotowers.logs import LaneLog, write_logs
-from twotowers.policies import policy_scores, ranking_order, read_policy
+from twotowers.files.rankings import mask, pad
+from twotowers.logs.cells import LaneLog, write_logs
+from twotowers.logs.policies import policy_scores, ranking_order, read_policy
+from twotowers.logs.simulation import Counts, Traffic, simulate_clicks
+from twotowers.models.users import click_probability, position_bias
 from twotowers.randomness import stream
-from twotowers.rankings import mask, pad
-from twotowers.users import click_probability, position_bias
 
 
 def main(

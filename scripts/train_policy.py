@@ -6,11 +6,11 @@ import pyarrow.parquet as pq
 
 from scripts.runner import run
 from twotowers import SPLITS
-from twotowers.artefacts import atomic
-from twotowers.policies import ranks
-from twotowers.rankers import train_ranker
-from twotowers.rankings import read_rankings
-from twotowers.relevance import relevance as relevance_of
+from twotowers.files.artefacts import atomic
+from twotowers.files.rankings import read_rankings
+from twotowers.logs.policies import ranks
+from twotowers.models.relevance import relevance as relevance_of
+from twotowers.rankers.training import train_ranker
 
 
 def main(inputs, outputs, *, relevance: str, ranker: str, settings: dict | None, seed: int):

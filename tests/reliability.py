@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from twotowers import ROOT
-from twotowers.artefacts import atomic
+from twotowers.files.artefacts import atomic
 
 PAGE = ROOT / "docs" / "reliability.md"
 INTRODUCTION = """\

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.workflow.project import PAPER, Project, clean_project, own_environment
-from twotowers.artefacts import atomic
+from twotowers.files.artefacts import atomic
 from twotowers.randomness import stream
 
 KINDS = ("run", "scheduler", "job")

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from twotowers.diagnosis import Report, check_columns, check_log
 from twotowers.errors import InputError
-from twotowers.tables import check_types, opened
+from twotowers.files.tables import check_types, opened
+from twotowers.identifiability.diagnosis import Report, check_columns, check_log
 
 COUNTS = ("impressions", "clicks")
 FEW = 20

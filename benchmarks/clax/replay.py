@@ -84,7 +84,7 @@ class Clock:
 
 
 def attraction(tower: str, width: int):
-    """The relevance tower of `twotowers.towers` in CLAX's terms, without its normalisation."""
+    """The tower of `twotowers.models.towers` in CLAX's terms, without its normalisation."""
     shared = {"use_feature": "query_doc_features", "features": width, "input_norm": None}
     if tower == "linear":
         return LinearParameterConfig(**shared)

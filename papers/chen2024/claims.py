@@ -12,7 +12,7 @@ from functools import partial
 
 from papers.chen2024.judges import connectivity, contexts, redrawn, repairs, synthetic, theory
 from papers.chen2024.judges.words import metric_name
-from twotowers.claims import Claim
+from twotowers.results.claims import Claim
 
 DATASETS = {"yahoo": "Yahoo!", "istella_s": "Istella-S"}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.pairwise import rank
-from twotowers.policies import read_policy
-from twotowers.rankings import Rankings, read_rankings
+from twotowers.files.rankings import Rankings, read_rankings
+from twotowers.logs.policies import read_policy
+from twotowers.rankers.svm import rank
 
 
 def displayed(rankings, policy, split: str, *, top: int) -> Rankings:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from twotowers.errors import InputError
-from twotowers.figures import (
+from twotowers.report.figures import (
     BAND_ALPHA,
     COLUMN_WIDTH,
     GREY,
@@ -22,7 +22,7 @@ from twotowers.figures import (
     shared_legend,
     style,
 )
-from twotowers.statistics import frequency_interval, from_moments, over_seeds, select
+from twotowers.results.statistics import frequency_interval, from_moments, over_seeds, select
 
 METHODS = {
     ("naive", "plain"): "No debias",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from papers.chen2024.panels import DATASETS, moments, rows
-from twotowers.statistics import compare, select
+from twotowers.results.statistics import compare, select
 
 CONTEXT_METRICS = {
     "mcc": "MCC",

@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from twotowers.claims import Claim, Judgement, decide, number, seed_means, short
-from twotowers.statistics import select
+from twotowers.results.claims import Claim, Judgement, decide, number, seed_means, short
+from twotowers.results.statistics import select
 
 TEMPERATURES = (0, 0.333, 0.666, 1)
 STRENGTHS = (-1, 0, 1)
@@ -62,7 +62,7 @@ def bias_errors(results: pd.DataFrame, over: dict[str, tuple | None], **where) -
 
     Args:
         results: Long form.
-        over: The lanes, as in `twotowers.claims.seed_means`, and "position" if not all of them.
+        over: The lanes, as in `seed_means`, and "position" if not all of them.
         where: The selection of one setting.
     """
     cells = {**over, "position": over.get("position")}

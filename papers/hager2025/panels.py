@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from twotowers.figures import (
+from twotowers.report.figures import (
     equal_spans,
     line_panel,
     panels,
@@ -15,7 +15,7 @@ from twotowers.figures import (
     shared_legend,
     style,
 )
-from twotowers.statistics import compare, select
+from twotowers.results.statistics import compare, select
 
 LANE = ["setting", "strength", "temperature", "weighting"]
 

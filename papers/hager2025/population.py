@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from twotowers.policies import ranking_order
-from twotowers.rankings import Rankings, mask, pad, read_rankings
-from twotowers.users import click_probability, position_bias
+from twotowers.files.rankings import Rankings, mask, pad, read_rankings
+from twotowers.logs.policies import ranking_order
+from twotowers.models.users import click_probability, position_bias
 
 
 def first_queries(path: str | Path, queries: int) -> Rankings:

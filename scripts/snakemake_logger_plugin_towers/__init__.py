@@ -15,8 +15,8 @@ from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from twotowers.artefacts import atomic
-from twotowers.progress import Progress
+from twotowers.files.artefacts import atomic
+from twotowers.running.progress import Progress
 
 SECONDS = Path(".cache/seconds.json")
 """Mean seconds per job of each rule in earlier runs."""

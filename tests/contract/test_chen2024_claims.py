@@ -14,8 +14,8 @@ from papers.chen2024.judges.contexts import TEST, TRAINING
 from papers.chen2024.judges.redrawn import NO_DEBIAS, as_another_draw
 from papers.chen2024.judges.words import metric_name
 from papers.chen2024.published import results as published_results
-from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, decide, judge
-from twotowers.statistics import select
+from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, decide, judge
+from twotowers.results.statistics import select
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
 SEEDS = range(1, 11)

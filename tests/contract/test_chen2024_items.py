@@ -14,10 +14,10 @@ from papers.chen2024 import panels, published
 from papers.chen2024.contexts import EXAMINATION
 from papers.chen2024.studies import example2 as example2_study
 from twotowers.errors import InputError
-from twotowers.figures import save
-from twotowers.report import side_by_side
-from twotowers.results import read_results, write_results
-from twotowers.statistics import BAND, over_seeds, select
+from twotowers.report.figures import save
+from twotowers.report.page import side_by_side
+from twotowers.results.longform import read_results, write_results
+from twotowers.results.statistics import BAND, over_seeds, select
 
 matplotlib.use("agg")
 

@@ -18,7 +18,7 @@ from papers.chen2024.lists import (
     read_lists,
 )
 from twotowers.errors import InputError
-from twotowers.identifiability import factor_components
+from twotowers.identifiability.graph import factor_components
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 AUTHORS = DATA / "chen2024_k2"

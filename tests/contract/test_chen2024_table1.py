@@ -11,7 +11,7 @@ import pytest
 
 from papers.chen2024.contexts import EXAMINATION
 from papers.chen2024.lists import RELEVANCE, read_lists
-from twotowers.examination import (
+from twotowers.fitting.alternating import (
     ClickRates,
     click_mse,
     correlation,
@@ -19,8 +19,8 @@ from twotowers.examination import (
     fit_naive,
     simulate_rates,
 )
-from twotowers.metrics import ndcg
 from twotowers.randomness import stream
+from twotowers.results.metrics import ndcg
 
 AUTHORS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "chen2024_k2"
 pytestmark = pytest.mark.skipif(not AUTHORS.exists(), reason=f"{AUTHORS} is absent")

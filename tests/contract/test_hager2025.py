@@ -10,9 +10,9 @@ import pytest
 
 from papers.hager2025 import published
 from papers.hager2025.claims import CLAIMS, MISFIT
-from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge, judge_all
-from twotowers.figures import save
-from twotowers.statistics import BAND, select
+from twotowers.report.figures import save
+from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge, judge_all
+from twotowers.results.statistics import BAND, select
 
 matplotlib.use("agg")
 

@@ -16,13 +16,13 @@ from papers.hager2025.claims import CLAIMS, ISOLATED
 from papers.hager2025.population import first_queries
 from papers.hager2025.studies import appendix_a, clipping, incidental, lemmas
 from twotowers import ROOT
-from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
-from twotowers.experiments import load_experiment
-from twotowers.figures import save
-from twotowers.rankings import Rankings, write_rankings
-from twotowers.relevance import relevance
-from twotowers.results import read_results, write_results
-from twotowers.statistics import BAND, select
+from twotowers.files.rankings import Rankings, write_rankings
+from twotowers.models.relevance import relevance
+from twotowers.report.figures import save
+from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
+from twotowers.results.longform import read_results, write_results
+from twotowers.results.statistics import BAND, select
+from twotowers.running.experiments import load_experiment
 
 JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip("abc")) > 10}
 BANDS = published.bands()

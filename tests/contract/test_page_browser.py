@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from tests.browser import check_page, find_chromium
-from twotowers import figures, report
-from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+from twotowers.report import figures
+from twotowers.report import page as report
+from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 
 pytestmark = pytest.mark.skipif(
     find_chromium() is None, reason="Chromium is not installed (apt-get install chromium)"

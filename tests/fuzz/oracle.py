@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twotowers.rankings import Rankings
+from twotowers.files.rankings import Rankings
 
 BLANKS = b" \t\r\v\f"
 DECIMAL = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"

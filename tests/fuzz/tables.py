@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.fuzz.mutations import mutate
-from twotowers.logs import SCHEMA, Pairs
+from twotowers.logs.cells import SCHEMA, Pairs
 
 PAIRS = Pairs(np.array([7, 7, 3]), np.array([4, 0, 0], np.int32), np.array([0, 2, 3]))
 

@@ -18,17 +18,17 @@ from twotowers import ROOT
 from twotowers.datasets import letor, sources
 from twotowers.datasets.download import fetch
 from twotowers.datasets.sources import load_sources, resolve
-from twotowers.datasets.tiangong import read_tiangong
-from twotowers.datasets.yandex import read_yandex
-from twotowers.diagnosis import check_log
 from twotowers.errors import InputError
-from twotowers.experiments import check_config, load_experiment
+from twotowers.files.rankings import read_rankings
+from twotowers.files.yamls import read_yaml
+from twotowers.identifiability.diagnosis import check_log
 from twotowers.identify import describe, read_log
-from twotowers.logs import read_logs
-from twotowers.policies import read_policy
-from twotowers.rankings import read_rankings
-from twotowers.results import REQUIRED, read_results
-from twotowers.yamls import read_yaml
+from twotowers.logs.cells import read_logs
+from twotowers.logs.policies import read_policy
+from twotowers.logs.tiangong import read_tiangong
+from twotowers.logs.yandex import read_yandex
+from twotowers.results.longform import REQUIRED, read_results
+from twotowers.running.experiments import check_config, load_experiment
 
 CORPUS = Path(__file__).with_name("corpus")
 CONFIG = read_yaml(ROOT / "config.yaml")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from twotowers import ROOT
-from twotowers.rankings import Rankings
+from twotowers.files.rankings import Rankings
 
 BRIEF = {"batch": 8, "steps": 2, "epochs": 1}
 

@@ -33,14 +33,14 @@ from scripts import (
     train_policy,
 )
 from twotowers import LOG, ROOT, SPLITS
-from twotowers.claims import NOT_TESTABLE
-from twotowers.datasets.cells import seen
 from twotowers.datasets.sources import Source, resolve, source
-from twotowers.datasets.standin_logs import generate_log
 from twotowers.errors import InputError
-from twotowers.joblogs import read
-from twotowers.pairwise import sample_queries, train_rank_svm
-from twotowers.rankings import read_rankings
+from twotowers.files.rankings import read_rankings
+from twotowers.logs.counting import seen
+from twotowers.logs.standins import generate_log
+from twotowers.rankers.svm import sample_queries, train_rank_svm
+from twotowers.results.claims import NOT_TESTABLE
+from twotowers.running.joblogs import read
 
 DATA = ROOT.parent / "shared" / "data"
 PAPER = "hager2025"

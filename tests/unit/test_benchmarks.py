@@ -11,10 +11,10 @@ from benchmarks import fits, gpu, limits, pages, scaling, simulator, worlds
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
 from benchmarks.replay import Arrays, Samples, collate, replay
-from twotowers.clicks import Sessions
 from twotowers.errors import InputError
-from twotowers.fitting import FitSettings
-from twotowers.towers import two_towers
+from twotowers.fitting.gradient import FitSettings
+from twotowers.logs.simulation import Sessions
+from twotowers.models.towers import two_towers
 
 
 @pytest.fixture

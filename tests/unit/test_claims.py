@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from twotowers.claims import (
+from twotowers.results.claims import (
     COLUMNS,
     NOT_REPRODUCED,
     NOT_TESTABLE,

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency, norm
 
-from twotowers import clicks
-from twotowers.clicks import (
+from twotowers.errors import InputError
+from twotowers.logs import simulation as clicks
+from twotowers.logs.simulation import (
     Counts,
     Traffic,
     random_rankings,
@@ -24,7 +25,6 @@ from twotowers.clicks import (
     simulate_clicks,
     simulate_sessions,
 )
-from twotowers.errors import InputError
 
 ALPHA = 1e-4
 """Chance that a test of a right simulator fails, were its seed not fixed."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.build_crate import parts
-from twotowers.crate import METADATA, PROFILES, build_crate
+from twotowers.report.crate import METADATA, PROFILES, build_crate
 
 TEXTS = {
     "index.html": "<html></html>",

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from twotowers.devices import asks_for_gpu, visible_gpus
 from twotowers.errors import InputError
+from twotowers.running.devices import asks_for_gpu, visible_gpus
 
 DEVICES = ["GPU-a", "GPU-b", "GPU-c"]
 
 # When told to, holds a GPU; says which, and from when to when.
 JOB = """
 import sys, time
-from twotowers.devices import claim
+from twotowers.running.devices import claim
 print("ready", flush=True)
 sys.stdin.readline()
 device = claim(sys.argv[2:], folder=sys.argv[1], pause=0.01)

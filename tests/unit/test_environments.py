@@ -18,7 +18,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from twotowers import ROOT
-from twotowers.provenance import _closure
+from twotowers.running.provenance import _closure
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 GROUPS = PROJECT["dependency-groups"]

@@ -6,8 +6,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from twotowers.errors import InputError
-from twotowers.estimators import fit_embedding, fit_linear
-from twotowers.users import position_bias
+from twotowers.fitting.newton import fit_embedding, fit_linear
+from twotowers.models.users import position_bias
 
 
 def make_log(documents=30, factors=4, views=40, seed=0, connected=True):

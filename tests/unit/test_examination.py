@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.examination import (
+from twotowers.fitting.alternating import (
     ClickRates,
     Estimate,
     _gradient,

@@ -8,8 +8,8 @@ import yaml
 
 from twotowers import ROOT
 from twotowers.errors import InputError
-from twotowers.experiments import check_config, load_experiment, seed_range
-from twotowers.yamls import read_yaml
+from twotowers.files.yamls import read_yaml
+from twotowers.running.experiments import check_config, load_experiment, seed_range
 
 CONFIG = read_yaml(ROOT / "config.yaml")
 SCALES = ("smoke", "laptop", "paper")

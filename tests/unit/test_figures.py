@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 
-from twotowers import figures
 from twotowers.errors import InputError
+from twotowers.report import figures
 
 TRUTH = -np.log(np.arange(1, 26))
 DRAW = """
 import sys
 import numpy as np, pandas as pd
-from twotowers import figures
+from twotowers.report import figures
 rows = pd.MultiIndex.from_product(
     [(0, .333, .666, 1), range(1, 26), ("reproduced", "published")],
     names=["temperature", "position", "source"],

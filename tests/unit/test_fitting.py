@@ -9,16 +9,16 @@ import pytest
 from flax import nnx
 from jax.tree_util import register_dataclass
 
-from twotowers import fitting
-from twotowers.clicks import Counts, simulate_sessions
 from twotowers.errors import InputError
-from twotowers.estimators import fit_embedding
-from twotowers.fitting import FitSettings, batch_order, fit, mean_loss
-from twotowers.methods import count_loss
-from twotowers.objectives import SessionLoss
-from twotowers.rankings import mask
-from twotowers.towers import two_towers
-from twotowers.users import click_probability, position_bias
+from twotowers.files.rankings import mask
+from twotowers.fitting import gradient as fitting
+from twotowers.fitting.gradient import FitSettings, batch_order, fit, mean_loss
+from twotowers.fitting.newton import fit_embedding
+from twotowers.logs.simulation import Counts, simulate_sessions
+from twotowers.models.towers import two_towers
+from twotowers.models.users import click_probability, position_bias
+from twotowers.objectives.likelihood import SessionLoss
+from twotowers.running.fit import count_loss
 
 SETTINGS = FitSettings(
     learning_rate=0.01,

@@ -22,15 +22,15 @@ from twotowers.datasets import download, letor
 from twotowers.datasets.download import fetch, manifest, obtain
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.sources import source_from_config
-from twotowers.datasets.tiangong import read_tiangong
-from twotowers.datasets.yandex import read_yandex
 from twotowers.errors import LONGEST, InputError
+from twotowers.files.rankings import read_rankings
+from twotowers.files.yamls import read_yaml
 from twotowers.identify import read_log
-from twotowers.logs import read_logs
-from twotowers.policies import read_policy
-from twotowers.rankings import read_rankings
-from twotowers.results import read_results
-from twotowers.yamls import read_yaml
+from twotowers.logs.cells import read_logs
+from twotowers.logs.policies import read_policy
+from twotowers.logs.tiangong import read_tiangong
+from twotowers.logs.yandex import read_yandex
+from twotowers.results.longform import read_results
 
 
 def case(what, outcome, *values):
@@ -493,8 +493,8 @@ def test_a_project_in_a_folder_of_any_name(tmp_path):
     for name in ("twotowers", "config", "config.yaml", "papers"):
         (folder / name).symlink_to(ROOT / name)
     script = (
-        "from twotowers.experiments import check_config, load_experiment;"
-        "from twotowers.yamls import read_yaml;"
+        "from twotowers.running.experiments import check_config, load_experiment;"
+        "from twotowers.files.yamls import read_yaml;"
         "config = check_config(read_yaml('config.yaml'));"
         "print(*(load_experiment(paper, config).key for paper in config['papers']))"
     )

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twotowers import identifiability
-from twotowers.identifiability import factor_components, graph_statistics
+from twotowers.identifiability import graph as identifiability
+from twotowers.identifiability.graph import factor_components, graph_statistics
 
 
 def brute_force(rows, factors) -> list[int]:

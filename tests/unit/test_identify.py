@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from twotowers.diagnosis import check_log
 from twotowers.errors import InputError
+from twotowers.identifiability.diagnosis import check_log
 from twotowers.identify import main, read_log
 
 PAIR = ["query", "document"]

@@ -12,7 +12,7 @@ from datetime import datetime
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.joblogs import cause, failures, job_log, read, seconds
+from twotowers.running.joblogs import cause, failures, job_log, read, seconds
 
 
 def test_a_log_has_facts_what_was_said_and_the_outcome(tmp_path):
@@ -20,7 +20,7 @@ def test_a_log_has_facts_what_was_said_and_the_outcome(tmp_path):
     with job_log(path, {"rule": "fit", "parameters": {"seed": 3}}):
         print("to stdout")
         print("to stderr", file=sys.stderr)
-        logging.getLogger("twotowers.fitting").info("epoch %d", 7)
+        logging.getLogger("twotowers.fitting.gradient").info("epoch %d", 7)
     facts = read(path)
     assert facts["rule"] == "fit"
     assert facts["parameters"] == '{"seed": 3}'

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twotowers.clicks import Counts
 from twotowers.errors import InputError
-from twotowers.logs import SCHEMA, LaneLog, Pairs, read_logs, write_logs
+from twotowers.logs.cells import SCHEMA, LaneLog, Pairs, read_logs, write_logs
+from twotowers.logs.simulation import Counts
 
 LENGTH = 5
 

@@ -6,13 +6,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from twotowers import SPLITS
-from twotowers.clicks import Counts, Traffic, simulate_clicks, simulate_sessions
 from twotowers.errors import InputError
-from twotowers.logs import LaneLog, write_logs
-from twotowers.methods import fit_setting, shown_ndcg, tower_inputs
-from twotowers.policies import ranking_order, read_policy
-from twotowers.rankings import Rankings, mask, pad, write_rankings
-from twotowers.users import click_probability, position_bias
+from twotowers.files.rankings import Rankings, mask, pad, write_rankings
+from twotowers.logs.cells import LaneLog, write_logs
+from twotowers.logs.policies import ranking_order, read_policy
+from twotowers.logs.simulation import Counts, Traffic, simulate_clicks, simulate_sessions
+from twotowers.models.users import click_probability, position_bias
+from twotowers.running.fit import fit_setting, shown_ndcg, tower_inputs
 
 POSITIONS, WIDTH, QUERIES = 4, 5, 12
 STRENGTHS, TEMPERATURES = [-1, 1], [0, 1]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twotowers.metrics import mrr, ndcg
+from twotowers.results.metrics import mrr, ndcg
 
 log2 = np.log2
 

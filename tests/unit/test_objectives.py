@@ -12,13 +12,13 @@ from flax import nnx
 from jax.test_util import check_grads
 from scipy.special import expit
 
-from twotowers.clicks import Counts, simulate_sessions
-from twotowers.methods import count_loss
-from twotowers.objectives import LIMIT, CountLoss, LabelLoss, SessionLoss, softplus
-from twotowers.policies import ranking_order
-from twotowers.propensities import inverse_propensity
-from twotowers.rankings import mask
-from twotowers.towers import two_towers
+from twotowers.files.rankings import mask
+from twotowers.logs.policies import ranking_order
+from twotowers.logs.propensities import inverse_propensity
+from twotowers.logs.simulation import Counts, simulate_sessions
+from twotowers.models.towers import two_towers
+from twotowers.objectives.likelihood import LIMIT, CountLoss, LabelLoss, SessionLoss, softplus
+from twotowers.running.fit import count_loss
 
 LENGTHS = np.array([3, 2, 4, 1])
 POSITIONS, WIDTH = 4, 5

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twotowers.errors import InputError
-from twotowers.policies import policy_scores, ranking_order, ranks, read_policy
-from twotowers.rankers import train_ranker
-from twotowers.rankings import Rankings
+from twotowers.files.rankings import Rankings
+from twotowers.logs.policies import policy_scores, ranking_order, ranks, read_policy
+from twotowers.rankers.training import train_ranker
 
 SCORES = np.random.default_rng(3).uniform(0, 4, 4000)
 QUICK = {

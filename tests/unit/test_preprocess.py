@@ -18,7 +18,7 @@ from twotowers.datasets.preprocess import (
     truncate,
 )
 from twotowers.errors import InputError
-from twotowers.rankings import Rankings
+from twotowers.files.rankings import Rankings
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

@@ -8,15 +8,15 @@ import time
 
 import pytest
 
-from twotowers import processes
 from twotowers.errors import InputError
+from twotowers.running import processes
 
 HOLD = (
-    "import sys, time; from twotowers.processes import only_run; only_run(*sys.argv[1:]); "
+    "import sys, time; from twotowers.running.processes import only_run; only_run(*sys.argv[1:]); "
     "print('holds', flush=True); time.sleep(60)"
 )
 JOB = (
-    "import sys, time; from twotowers.processes import end_with_run; end_with_run(); "
+    "import sys, time; from twotowers.running.processes import end_with_run; end_with_run(); "
     "print('works', flush=True); time.sleep(60)"
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twotowers.progress import Progress, spell
+from twotowers.running.progress import Progress, spell
 
 
 class Clock:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from twotowers.clicks import Counts, simulate_sessions
-from twotowers.policies import ranking_order
-from twotowers.propensities import inverse_propensity
+from twotowers.logs.policies import ranking_order
+from twotowers.logs.propensities import inverse_propensity
+from twotowers.logs.simulation import Counts, simulate_sessions
 
 LENGTHS = np.array([3, 2, 4])
 WHERE = np.arange(4) < LENGTHS[:, None]

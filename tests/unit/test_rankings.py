@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twotowers.errors import InputError
-from twotowers.rankings import Rankings, mask, pad, read_rankings, write_rankings
+from twotowers.files.rankings import Rankings, mask, pad, read_rankings, write_rankings
 
 
 def lists(*lengths) -> Rankings:

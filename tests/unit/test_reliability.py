@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.reliability import INTRODUCTION, PAGE, page
-from twotowers.experiments import ROOT
+from twotowers.running.experiments import ROOT
 
 
 def test_the_page_has_not_drifted_from_the_marks(tmp_path):

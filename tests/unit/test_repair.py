@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twotowers import merging
 from twotowers.errors import InputError
-from twotowers.identifiability import factor_components
-from twotowers.intervention import intervention_cost, node_intervention, random_intervention
-from twotowers.merging import merge_pairs, node_merging
+from twotowers.identifiability import merging
+from twotowers.identifiability.graph import factor_components
+from twotowers.identifiability.intervention import (
+    intervention_cost,
+    node_intervention,
+    random_intervention,
+)
+from twotowers.identifiability.merging import merge_pairs, node_merging
 from twotowers.randomness import stream
 
 FEATURES, FACTORS = 5, 5

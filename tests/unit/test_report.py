@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from twotowers import report
-from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 from twotowers.errors import InputError
+from twotowers.report import page as report
+from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 
 PROVENANCE = {
     "datasets": {"mslr30k": True},

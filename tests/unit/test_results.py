@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.results import REQUIRED, read_results, write_results
+from twotowers.results.longform import REQUIRED, read_results, write_results
 
 
 def frame(**lanes) -> pd.DataFrame:

@@ -3,7 +3,7 @@ import pytest
 
 from twotowers.datasets.standin import BLOCK, generate
 from twotowers.errors import InputError
-from twotowers.rankings import Rankings
+from twotowers.files.rankings import Rankings
 
 SHARES = (0.515, 0.325, 0.134, 0.019, 0.008)
 

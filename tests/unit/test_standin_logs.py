@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from twotowers.datasets import standin_logs
-from twotowers.datasets.cells import seen
-from twotowers.datasets.standin_logs import SESSIONS, YANDEX_CTR, generate_log
-from twotowers.datasets.tiangong import components
 from twotowers.errors import InputError
+from twotowers.logs import standins as standin_logs
+from twotowers.logs.counting import seen
+from twotowers.logs.standins import SESSIONS, YANDEX_CTR, generate_log
+from twotowers.logs.tiangong import components
 from twotowers.randomness import stream
 
 

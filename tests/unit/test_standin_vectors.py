@@ -5,7 +5,7 @@ import pytest
 
 from twotowers.datasets.standin import generate
 from twotowers.datasets.standin_vectors import BLOCK, NAMES, POPULATIONS, WIDTH
-from twotowers.rankings import Rankings
+from twotowers.files.rankings import Rankings
 
 COLUMNS = ("query", "document", "label", "features")
 

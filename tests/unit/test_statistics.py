@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from twotowers.statistics import (
+from twotowers.results.statistics import (
     BAND,
     compare,
     frequency_interval,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twotowers.datasets.cells import Names, count_cells, seen
-from twotowers.datasets.tiangong import components, read_tiangong
 from twotowers.errors import InputError
+from twotowers.logs.counting import Names, count_cells, seen
+from twotowers.logs.tiangong import components, read_tiangong
 
 COLUMNS = ("query", "document", "position", "v1", "v2")
 

@@ -9,7 +9,7 @@ import pytest
 from flax import nnx
 
 from twotowers.errors import InputError
-from twotowers.towers import DeepTower, LinearTower, product, two_towers
+from twotowers.models.towers import DeepTower, LinearTower, product, two_towers
 
 FEATURES = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from twotowers.trees import fit_trees
+from twotowers.rankers.trees import fit_trees
 
 STEPS = np.repeat([0.0, 1.0, 2.0, 3.0], 500)[:, None]
 TARGET = np.repeat([0.1, 0.7, 0.2, 1.0], 500)

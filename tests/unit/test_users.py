@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from twotowers.users import click_probability, position_bias
+from twotowers.models.users import click_probability, position_bias
 
 
 def test_position_bias_is_minus_log_rank():

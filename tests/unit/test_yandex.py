@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twotowers.datasets.cells import seen
-from twotowers.datasets.tiangong import components
-from twotowers.datasets.yandex import read_yandex
 from twotowers.errors import InputError
+from twotowers.logs.counting import seen
+from twotowers.logs.tiangong import components
+from twotowers.logs.yandex import read_yandex
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "trainSample"
 real_data = pytest.mark.skipif(

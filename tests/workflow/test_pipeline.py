@@ -28,8 +28,8 @@ import yaml
 from tests.browser import check_page, find_chromium
 from tests.workflow.project import PAPER, PAPERS, SMOKE, Finished, Project, jobs
 from twotowers import SPLITS
-from twotowers.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
-from twotowers.joblogs import read
+from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+from twotowers.running.joblogs import read
 
 # One group, so that pytest-xdist gives the shared runs to one worker (--dist loadgroup).
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
@@ -248,7 +248,7 @@ def test_editing_a_figures_drawing_redraws_it_and_the_page(finished, tmp_path):
 
 def test_editing_what_only_fits_use_reruns_fits_and_what_follows(finished):
     settings = set(finished.project.experiment["settings"])
-    with finished.project.edited("twotowers/methods.py", with_statement("fit_setting")):
+    with finished.project.edited("twotowers/running/fit.py", with_statement("fit_setting")):
         plan = finished.project.plan()
     assert plan == {
         "fit": finished.run.jobs["fit"],
@@ -259,7 +259,7 @@ def test_editing_what_only_fits_use_reruns_fits_and_what_follows(finished):
 
 
 def test_editing_what_all_training_uses_reruns_policies_but_no_data_set(finished):
-    with finished.project.edited("twotowers/fitting.py", with_statement("fit")):
+    with finished.project.edited("twotowers/fitting/gradient.py", with_statement("fit")):
         plan = finished.project.plan()
     for rule in ("policy", "clicks", "fit", "claims"):
         assert plan[rule] == finished.run.jobs[rule]
@@ -269,9 +269,11 @@ def test_editing_what_all_training_uses_reruns_policies_but_no_data_set(finished
 def test_rewording_a_docstring_or_comment_reruns_nothing(finished):
     """Nothing but the page, which says that files differ from the commit."""
     with (
-        finished.project.edited("twotowers/fitting.py", lambda text: f"# A comment.\n{text}"),
         finished.project.edited(
-            "twotowers/rankings.py", lambda text: text.replace('"""', '"""Reworded. ', 1)
+            "twotowers/fitting/gradient.py", lambda text: f"# A comment.\n{text}"
+        ),
+        finished.project.edited(
+            "twotowers/files/rankings.py", lambda text: text.replace('"""', '"""Reworded. ', 1)
         ),
     ):
         assert finished.project.plan() == PAGE

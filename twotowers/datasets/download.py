@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import pooch
 import requests
 
-from twotowers.artefacts import atomic, sha256
 from twotowers.datasets.sources import Source
 from twotowers.errors import InputError
+from twotowers.files.artefacts import atomic, sha256
 
 RETRIES = 3
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from twotowers.datasets.sources import WIDEST
 from twotowers.errors import InputError
-from twotowers.rankings import Rankings
+from twotowers.files.rankings import Rankings
 
 # Small enough that the arrays over one chunk stay in cache, large enough to hide NumPy's calls.
 CHUNK_BYTES = 1 << 20

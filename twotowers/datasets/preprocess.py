@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from twotowers.errors import InputError, check_range
-from twotowers.rankings import Rankings
+from twotowers.files.rankings import Rankings
 
 # Rows transformed at a time: the temporaries of the logarithm stay in cache.
 BLOCK_ROWS = 4096

@@ -11,7 +11,7 @@ from typing import Any
 
 from twotowers import LOG, SPLITS
 from twotowers.errors import InputError, check_range, nearest
-from twotowers.yamls import read_yaml
+from twotowers.files.yamls import read_yaml
 
 TABLE = Path(__file__).with_name("sources.yaml")
 

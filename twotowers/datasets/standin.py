@@ -17,7 +17,7 @@ import numpy as np
 from twotowers import SPLITS
 from twotowers.datasets import standin_vectors
 from twotowers.errors import InputError, check_range, nearest
-from twotowers.rankings import Rankings
+from twotowers.files.rankings import Rankings
 
 NAMES = ("mslr30k", *standin_vectors.NAMES)
 

@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from papers.chen2024.panels import counted, rows
-from twotowers.figures import PAGE_WIDTH, Look, style
-from twotowers.statistics import over_seeds, select
+from twotowers.report.figures import PAGE_WIDTH, Look, style
+from twotowers.results.statistics import over_seeds, select
 
 SIZE = ["feature_vectors", "bias_factors", "rows"]
 DOTS = {

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.chen2024.panels import COMPONENTS, MEASURES, draw_sweep, moments, rows
-from twotowers.statistics import select
+from twotowers.results.statistics import select
 
 KEYS = ["components", "metric", "clicks"]
 

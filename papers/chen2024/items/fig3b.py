@@ -19,7 +19,7 @@ from papers.chen2024.panels import (
     most_clicks,
     rows,
 )
-from twotowers.statistics import select
+from twotowers.results.statistics import select
 
 KEYS = ["method", "variant", "components", "clicks", "metric"]
 LOOKS = {"plain": UNREPAIRED, "intervention": INTERVENTION, "merging": MERGING}

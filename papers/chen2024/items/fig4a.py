@@ -18,7 +18,7 @@ from papers.chen2024.panels import (
     moments,
     rows,
 )
-from twotowers.statistics import select
+from twotowers.results.statistics import select
 
 KEYS = ["method", "variant", "components", "metric", "clicks"]
 LOOKS = {

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.chen2024.panels import MEASURES, UNREPAIRED, Look, draw_sweep, moments, rows
-from twotowers.statistics import select
+from twotowers.results.statistics import select
 
 KEYS = ["method", "variant", "components", "metric", "clicks"]
 LOOKS = {

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Arc
 
 from papers.chen2024.panels import COMPONENTS, rows
-from twotowers.figures import CATEGORICAL, GREY, panels, style
-from twotowers.statistics import over_seeds, select
+from twotowers.report.figures import CATEGORICAL, GREY, panels, style
+from twotowers.results.statistics import over_seeds, select
 
 KEYS = ["components", "metric", "position", "other"]
 # Points per shared document: an arc of Figure 5 stands for about a hundred.

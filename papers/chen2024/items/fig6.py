@@ -18,8 +18,8 @@ from matplotlib.patches import Patch
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
 from papers.chen2024.panels import MERGING, POSITION, UNREPAIRED, moments, most_clicks, rows, runs
-from twotowers.figures import TRUTH, Look, panels, style
-from twotowers.statistics import select
+from twotowers.report.figures import TRUTH, Look, panels, style
+from twotowers.results.statistics import select
 
 KEYS = ["components", "method", "variant", "clicks", "metric", "position"]
 NUMBERS = (2, 3, 4)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from papers.chen2024.panels import rows
 from papers.chen2024.tables import booktabs, count
-from twotowers.statistics import over_seeds
+from twotowers.results.statistics import over_seeds
 
 KEYS = ["method", "case", "clicks", "metric"]
 VARIANCE = ["mean", "variance", "standard_error", "expected_variance"]

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from papers.chen2024.panels import INTERVENTION, rows
-from twotowers.figures import PAGE_WIDTH, REPRODUCED, style
-from twotowers.statistics import over_seeds, select
+from twotowers.report.figures import PAGE_WIDTH, REPRODUCED, style
+from twotowers.results.statistics import over_seeds, select
 
 KEYS = ["log", "metric", "position", "other", "share"]
 SUMMARIES = {

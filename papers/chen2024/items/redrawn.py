@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from papers.chen2024.panels import moments, most_clicks, rows, runs
-from twotowers.figures import GREY, Look, panels, shared_legend, style
-from twotowers.statistics import select
+from twotowers.report.figures import GREY, Look, panels, shared_legend, style
+from twotowers.results.statistics import select
 
 KEYS = ["setting", "method", "variant", "components", "metric"]
 METRICS = {"mcc": "MCC", **{f"ndcg@{top}": f"nDCG@{top}" for top in (1, 3, 5, 10)}}

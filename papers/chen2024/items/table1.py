@@ -10,7 +10,7 @@ import pandas as pd
 
 from papers.chen2024.panels import METHODS, moments, most_clicks, rows
 from papers.chen2024.tables import moments_tex
-from twotowers.statistics import select
+from twotowers.results.statistics import select
 
 KEYS = ["setting", "method", "variant", "components", "clicks", "metric"]
 METRICS = {

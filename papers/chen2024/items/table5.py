@@ -10,7 +10,7 @@ import pandas as pd
 
 from papers.chen2024.panels import rows
 from papers.chen2024.tables import booktabs, count
-from twotowers.statistics import compare
+from twotowers.results.statistics import compare
 
 FACTORS = {
     "v1, v2, position": "$(v_1, v_2, $ position$)$",

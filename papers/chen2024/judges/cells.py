@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from twotowers.claims import NotTestable, seed_means
-from twotowers.statistics import select
+from twotowers.results.claims import NotTestable, seed_means
+from twotowers.results.statistics import select
 
 CLICKS = 1_000_000
 METHODS = ("dla", "regression_em", "two_tower")

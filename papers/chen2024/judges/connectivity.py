@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from papers.chen2024.judges.words import listed
-from twotowers.claims import (
+from twotowers.results.claims import (
     NOT_TESTABLE,
     REPRODUCED,
     Judgement,
@@ -21,7 +21,7 @@ from twotowers.claims import (
     seed_means,
     short,
 )
-from twotowers.statistics import select
+from twotowers.results.statistics import select
 
 # Claims 9 to 11: 20 draws, as in the paper, cannot tell more than .95 from certainty.
 CERTAIN, UNLIKELY, RARE = 0.95, 0.5, 0.1

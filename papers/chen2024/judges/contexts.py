@@ -8,7 +8,7 @@ import pandas as pd
 
 from papers.chen2024.judges.cells import dla_means
 from papers.chen2024.judges.words import listed, metric_name
-from twotowers.claims import Judgement, decide, number
+from twotowers.results.claims import Judgement, decide, number
 
 # Claim 12: half of the least that a random start costs in Table 6 (nDCG@10, Istella-S: .010).
 HARM = 0.005

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from papers.chen2024.judges.cells import CLICKS, by_seed
 from papers.chen2024.judges.words import metric_name
-from twotowers.claims import Judgement, decide, number
+from twotowers.results.claims import Judgement, decide, number
 
 # Claims 4 and 5: on Table 1's scale No debias and the next method are .059 apart; draws of the
 # data set that reach further than this would tell nothing.

@@ -12,7 +12,7 @@ import pandas as pd
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
 from papers.chen2024.judges.cells import CLICKS, METHODS, PERFECT, by_seed, check_clicks, dla_means
 from papers.chen2024.judges.words import listed
-from twotowers.claims import Judgement, decide, number
+from twotowers.results.claims import Judgement, decide, number
 
 # Claim 3: Regression-EM's printed mean less its printed standard deviation, rounded down.
 EM_MCC, EM_NDCG = 0.95, 0.987

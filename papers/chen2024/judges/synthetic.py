@@ -9,8 +9,8 @@ import pandas as pd
 
 from papers.chen2024.judges.cells import CLICKS, METHODS, PERFECT, by_seed, check_clicks, dla_means
 from papers.chen2024.judges.words import listed, named, power
-from twotowers.claims import Judgement, decide, number
-from twotowers.statistics import over_seeds
+from twotowers.results.claims import Judgement, decide, number
+from twotowers.results.statistics import over_seeds
 
 # Claims 1 and 2, a poor ranking: halfway between the best that Table 1 prints without repair
 # (Two-Tower: .830, .925) and the worst with one (.975, .997).

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from twotowers.claims import Judgement, NotTestable, decide, number, seed_means, short
-from twotowers.statistics import select
+from twotowers.results.claims import Judgement, NotTestable, decide, number, seed_means, short
+from twotowers.results.statistics import select
 
 # Claim 14: standard errors that simulation may be off by, and how large they may be; what of a
 # bound the largest error may lack where it should reach it.

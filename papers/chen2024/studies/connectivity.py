@@ -11,9 +11,9 @@ import pandas as pd
 
 from papers.chen2024.contexts import POSITIONS, assign_contexts, vector_ids
 from papers.chen2024.displays import displayed
-from twotowers.identifiability import factor_components, graph_statistics
+from twotowers.files.rankings import read_rankings
+from twotowers.identifiability.graph import factor_components, graph_statistics
 from twotowers.randomness import stream
-from twotowers.rankings import read_rankings
 
 LARGEST = 3
 

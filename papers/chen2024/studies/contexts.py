@@ -21,7 +21,8 @@ from papers.chen2024.contexts import (
     vector_ids,
 )
 from papers.chen2024.displays import displayed
-from twotowers.examination import (
+from twotowers.files.rankings import Rankings, mask, pad, read_rankings
+from twotowers.fitting.alternating import (
     ClickRates,
     click_mse,
     correlation,
@@ -29,11 +30,10 @@ from twotowers.examination import (
     fit_naive,
     simulate_rates,
 )
-from twotowers.merging import node_merging
-from twotowers.metrics import ndcg
+from twotowers.identifiability.merging import node_merging
 from twotowers.randomness import stream
-from twotowers.rankings import Rankings, mask, pad, read_rankings
-from twotowers.trees import fit_trees
+from twotowers.rankers.trees import fit_trees
+from twotowers.results.metrics import ndcg
 
 TOPS = (5, 10)
 STARTS = ("ones", "random")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from twotowers.identifiability import factor_components
+from twotowers.identifiability.graph import factor_components
 from twotowers.randomness import stream
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from papers.chen2024.contexts import POSITIONS
 from papers.chen2024.lists import generate
 from papers.chen2024.studies.synthetic import rows_of
-from twotowers.identifiability import factor_components
+from twotowers.identifiability.graph import factor_components
 
 
 def run(inputs, *, seed: int, components: list[int], data_seed: int) -> pd.DataFrame:

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from twotowers.identifiability import factor_components
-from twotowers.intervention import node_intervention
-from twotowers.merging import node_merging
+from twotowers.identifiability.graph import factor_components
+from twotowers.identifiability.intervention import node_intervention
+from twotowers.identifiability.merging import node_merging
 from twotowers.randomness import stream
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
 from papers.chen2024.lists import RELEVANCE, Lists, generate
-from twotowers.examination import (
+from twotowers.fitting.alternating import (
     ClickRates,
     Estimate,
     click_mse,
@@ -24,10 +24,10 @@ from twotowers.examination import (
     fit_two_tower,
     simulate_rates,
 )
-from twotowers.intervention import node_intervention, random_intervention
-from twotowers.merging import merge_pairs, node_merging
-from twotowers.metrics import ndcg
+from twotowers.identifiability.intervention import node_intervention, random_intervention
+from twotowers.identifiability.merging import merge_pairs, node_merging
 from twotowers.randomness import stream
+from twotowers.results.metrics import ndcg
 
 TOPS = (1, 3, 5, 10)
 SMALLEST = 1e-6

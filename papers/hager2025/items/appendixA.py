@@ -13,8 +13,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from twotowers.figures import TRUTH, categorical_looks, panels, shared_legend, style
-from twotowers.statistics import BAND, over_seeds, select
+from twotowers.report.figures import TRUTH, categorical_looks, panels, shared_legend, style
+from twotowers.results.statistics import BAND, over_seeds, select
 
 REGIMES = {
     "connected": "Connected",

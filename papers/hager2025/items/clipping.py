@@ -17,8 +17,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from twotowers.figures import TRUTH, draw_curves, panels, shared_legend, style, temperature_look
-from twotowers.statistics import over_seeds, select
+from twotowers.report.figures import (
+    TRUTH,
+    draw_curves,
+    panels,
+    shared_legend,
+    style,
+    temperature_look,
+)
+from twotowers.results.statistics import over_seeds, select
 
 VARIANTS = {
     "as published": "As published",

@@ -17,8 +17,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from twotowers.figures import PAGE_WIDTH, TRUTH, Look, draw_curves, style
-from twotowers.statistics import compare, select
+from twotowers.report.figures import PAGE_WIDTH, TRUTH, Look, draw_curves, style
+from twotowers.results.statistics import compare, select
 
 STRENGTHS, TEMPERATURE, POSITION = (-1, 0), 0.333, 10
 AS_PUBLISHED = "early stopping, start default"

@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.hager2025.panels import MISFIT, draw_ndcg_by_temperature, ndcg_table
-from twotowers.statistics import select, without_levels
+from twotowers.results.statistics import select, without_levels
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:

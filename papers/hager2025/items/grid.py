@@ -13,7 +13,7 @@ import pandas as pd
 
 from papers.hager2025.panels import LANE
 from papers.hager2025.published import SETTINGS
-from twotowers.statistics import compare
+from twotowers.results.statistics import compare
 
 POSITIONS = (5, 10, 25)
 COLUMNS = {

@@ -17,14 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from papers.hager2025.panels import TEMPERATURE
-from twotowers.figures import (
+from twotowers.report.figures import (
     PAGE_WIDTH,
     categorical_looks,
     draw_curves,
     position_bias_panel,
     style,
 )
-from twotowers.statistics import over_seeds, select
+from twotowers.results.statistics import over_seeds, select
 
 MODELS = {"well-specified": "Well-specified", "misspecified": "Misspecified"}
 RESIDUALS = {

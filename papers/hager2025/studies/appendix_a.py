@@ -14,9 +14,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from twotowers.estimators import fit_embedding
-from twotowers.identifiability import factor_components
-from twotowers.users import click_probability, position_bias
+from twotowers.fitting.newton import fit_embedding
+from twotowers.identifiability.graph import factor_components
+from twotowers.models.users import click_probability, position_bias
 
 CONTENT = {"text": 0.0, "image": 0.4, "video": -0.6}
 DEVICE = {"desktop": 0.0, "mobile": -0.5}

@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 
 from papers.hager2025.population import click_chance, exposure, first_queries
-from twotowers.estimators import fit_linear
-from twotowers.policies import policy_scores
+from twotowers.files.rankings import Rankings
+from twotowers.fitting.newton import fit_linear
+from twotowers.logs.policies import policy_scores
+from twotowers.models.relevance import HIGHEST, NOISE, linear, rescale
 from twotowers.randomness import stream
-from twotowers.rankings import Rankings
-from twotowers.relevance import HIGHEST, NOISE, linear, rescale
 
 VARIANTS = {
     "as published": {"clipped": True, "noisy": True},

@@ -22,14 +22,14 @@ import pandas as pd
 from flax import nnx
 from scipy.special import expit
 
-from twotowers.clicks import Counts, Sessions, Traffic, simulate_clicks, simulate_sessions
-from twotowers.estimators import fit_embedding
-from twotowers.fitting import FitSettings, fit
-from twotowers.objectives import SessionLoss
-from twotowers.policies import policy_scores, ranking_order
-from twotowers.rankings import Rankings, mask, pad, read_rankings
-from twotowers.towers import TwoTowers, two_towers
-from twotowers.users import CENTRE, click_probability, position_bias
+from twotowers.files.rankings import Rankings, mask, pad, read_rankings
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.fitting.newton import fit_embedding
+from twotowers.logs.policies import policy_scores, ranking_order
+from twotowers.logs.simulation import Counts, Sessions, Traffic, simulate_clicks, simulate_sessions
+from twotowers.models.towers import TwoTowers, two_towers
+from twotowers.models.users import CENTRE, click_probability, position_bias
+from twotowers.objectives.likelihood import SessionLoss
 
 FITS = {
     "early stopping, start default": ("default", True),

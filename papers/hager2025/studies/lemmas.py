@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from papers.hager2025.population import click_chance, exposure, first_queries
-from twotowers.estimators import Estimate, fit_embedding, fit_linear
-from twotowers.rankings import Rankings
-from twotowers.relevance import relevance
+from twotowers.files.rankings import Rankings
+from twotowers.fitting.newton import Estimate, fit_embedding, fit_linear
+from twotowers.models.relevance import relevance
 
 DIGITS = 8
 MODELS = {"well-specified": "annotated", "misspecified": "deep"}

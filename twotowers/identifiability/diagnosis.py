@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from twotowers.errors import InputError, nearest
-from twotowers.identifiability import factor_components
-from twotowers.intervention import Intervention, node_intervention
-from twotowers.merging import Merging, node_merging
+from twotowers.identifiability.graph import factor_components
+from twotowers.identifiability.intervention import Intervention, node_intervention
+from twotowers.identifiability.merging import Merging, node_merging
 
 MOST_COUNTED = 1e15
 """More would not add up exactly."""

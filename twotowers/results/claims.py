@@ -1,6 +1,6 @@
 """What a paper says, and whether a result bears it out.
 
-A claim carries a judge: a function of a long-form result (see `twotowers.statistics`) that
+A claim carries a judge: a function of a long-form result (see `twotowers.results.statistics`) that
 measures what the claim speaks of and compares it with a threshold. A verdict is always computed.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from twotowers.statistics import over_seeds, select
+from twotowers.results.statistics import over_seeds, select
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"

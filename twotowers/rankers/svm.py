@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 
 from twotowers.errors import InputError, check_range
+from twotowers.files.rankings import Rankings
 from twotowers.randomness import stream
-from twotowers.rankings import Rankings
 
 # svm_rank_learn's option -c in the published scripts.
 COST = 200.0

@@ -13,9 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.artefacts import atomic
 from twotowers.errors import InputError
-from twotowers.tables import check_types, opened
+from twotowers.files.artefacts import atomic
+from twotowers.files.tables import check_types, opened
 
 REQUIRED = ["paper", "setting", "method", "seed", "metric", "position", "value"]
 NUMBERS = {

@@ -14,7 +14,7 @@ import jsonschema
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
-from twotowers.yamls import read_yaml
+from twotowers.files.yamls import read_yaml
 
 OPTIONAL = {
     "positions": 10,

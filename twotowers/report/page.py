@@ -21,12 +21,12 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
-from twotowers import claims
-from twotowers.artefacts import atomic
 from twotowers.errors import InputError, nearest
-from twotowers.experiments import seed_range
-from twotowers.progress import spell
-from twotowers.statistics import select
+from twotowers.files.artefacts import atomic
+from twotowers.results import claims
+from twotowers.results.statistics import select
+from twotowers.running.experiments import seed_range
+from twotowers.running.progress import spell
 
 VERDICTS = (claims.REPRODUCED, claims.NOT_REPRODUCED, claims.NOT_TESTABLE)
 CLAIM_COLUMNS = ("paper", *claims.COLUMNS)
@@ -428,4 +428,6 @@ def _environment() -> Environment:
 
 
 def _template() -> str:
-    return (resources.files("twotowers") / "templates" / "page.html.j2").read_text(encoding="utf-8")
+    return (resources.files("twotowers.report") / "templates" / "page.html.j2").read_text(
+        encoding="utf-8"
+    )

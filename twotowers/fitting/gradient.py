@@ -97,7 +97,7 @@ def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: in
 
     Args:
         model: an NNX module; every lane starts from its parameters.
-        train: the objective to minimise (see `twotowers.objectives`).
+        train: the objective to minimise (see `twotowers.objectives.likelihood`).
         validation: the objective that decides when to stop and which parameters to keep.
         settings: see `FitSettings`.
         lanes: number of lanes.

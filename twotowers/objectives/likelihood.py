@@ -74,7 +74,7 @@ class CountLoss:
 
     As in the published code, a session's loss is the mean over its documents, and the
     objective the mean over sessions. Cells without impressions, padding among them,
-    contribute nothing. Weighted counts (`twotowers.propensities`) give Eq. 22.
+    contribute nothing. Weighted counts (`twotowers.logs.propensities`) give Eq. 22.
 
     Attributes:
         inputs: [queries, documents, ...] what the relevance tower reads.

@@ -1,7 +1,7 @@
 """The rankers behind logging policies, trained on relevance labels.
 
 They are meant to be the strongest that features allow, not to generalise. What a policy makes of
-a ranker's scores is in `twotowers.policies`, which needs none of the libraries that train.
+a ranker's scores is in `twotowers.logs.policies`, which needs none of the libraries that train.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from flax import nnx
 
 from twotowers.errors import InputError, nearest
-from twotowers.fitting import FitSettings, fit
-from twotowers.objectives import LabelLoss
-from twotowers.pairwise import sample_queries, train_rank_svm
-from twotowers.rankings import Rankings, mask, pad
-from twotowers.towers import DeepTower, LinearTower, scores
+from twotowers.files.rankings import Rankings, mask, pad
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.models.towers import DeepTower, LinearTower, scores
+from twotowers.objectives.likelihood import LabelLoss
+from twotowers.rankers.svm import sample_queries, train_rank_svm
 
 RANKERS = ("expert", "linear", "deep", "svm")
 DROPOUT = 0.1

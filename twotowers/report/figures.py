@@ -27,8 +27,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
-from twotowers.artefacts import atomic
 from twotowers.errors import InputError, nearest
+from twotowers.files.artefacts import atomic
 
 COLUMN_WIDTH = 3.35
 """Inches: one column of a two-column paper."""

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from twotowers.errors import InputError
-from twotowers.identifiability import factor_components
-from twotowers.spanning import spanning_forest
+from twotowers.identifiability.graph import factor_components
+from twotowers.identifiability.spanning import spanning_forest
 
 NEIGHBOURS = 32
 """Nearest neighbours of every factor that are kept; more are looked up again when needed."""

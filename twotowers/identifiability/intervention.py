@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.identifiability import factor_components
-from twotowers.spanning import spanning_forest
+from twotowers.identifiability.graph import factor_components
+from twotowers.identifiability.spanning import spanning_forest
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from twotowers.datasets.cells import Names, count_cells
 from twotowers.errors import InputError, check_range, nearest
+from twotowers.logs.counting import Names, count_cells
 from twotowers.randomness import stream
 
 # Sessions of the real data sets; one of Yandex's is a result page.
@@ -94,7 +94,7 @@ def generate_log(name: str, *, sessions: int | None = None, seed: int) -> pa.Tab
         seed: from 0.
 
     Returns:
-        The log, in the layout of `twotowers.datasets.cells.count_cells`; pages of 10.
+        The log, in the layout of `twotowers.logs.counting.count_cells`; pages of 10.
         Queries count from 0 in order of popularity, documents are numbers that no two
         queries share. Its metadata has sessions and pages.
 

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.artefacts import atomic
 from twotowers.errors import InputError
-from twotowers.tables import read_table
+from twotowers.files.artefacts import atomic
+from twotowers.files.tables import read_table
 
 TYPES = {
     "query": pa.int64(),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from twotowers.clicks import Counts
+from twotowers.logs.simulation import Counts
 
 
 def inverse_propensity(counts: Counts) -> Counts:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from twotowers.artefacts import sha256
+from twotowers.files.artefacts import sha256
 
 METADATA = "ro-crate-metadata.json"
 SPECIFICATION = "https://w3id.org/ro/crate/1.1"

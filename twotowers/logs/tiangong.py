@@ -30,9 +30,9 @@ from xml.parsers import expat
 import numpy as np
 import pyarrow as pa
 
-from twotowers.datasets.cells import Names, count_cells
 from twotowers.errors import InputError, nearest
-from twotowers.identifiability import factor_components
+from twotowers.identifiability.graph import factor_components
+from twotowers.logs.counting import Names, count_cells
 
 SESSION, PAGE, RESULT, CLICK = "session", "interaction", "result", "click"
 RANK = "rank"
@@ -55,7 +55,7 @@ def read_tiangong(path: str | Path) -> pa.Table:
     """Read the sessions, one result page at a time.
 
     A result is counted as clicked once a page, and clicks at ranks that the page does not
-    have are left out; `twotowers.datasets.cells.seen` tells how many of each there were.
+    have are left out; `twotowers.logs.counting.seen` tells how many of each there were.
     A document may be on a page twice (results without an address share one id).
 
     Args:

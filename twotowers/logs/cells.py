@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.artefacts import atomic
-from twotowers.clicks import Counts
 from twotowers.errors import InputError
-from twotowers.rankings import mask
-from twotowers.tables import check_no_nulls, check_types, opened
+from twotowers.files.artefacts import atomic
+from twotowers.files.rankings import mask
+from twotowers.files.tables import check_no_nulls, check_types, opened
+from twotowers.logs.simulation import Counts
 
 TYPES = {
     # Read and written as its few values: millions of strings would take half of the time.

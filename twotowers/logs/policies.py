@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_range
-from twotowers.logs import Pairs
-from twotowers.tables import read_table
+from twotowers.files.tables import read_table
+from twotowers.logs.cells import Pairs
 
 NOISE_HIGH = 4.0
 TYPES = {

@@ -14,16 +14,16 @@ import numpy as np
 import pandas as pd
 
 from twotowers import SPLITS
-from twotowers.clicks import Counts
 from twotowers.errors import InputError
-from twotowers.fitting import Fit, FitSettings, fit, mean_loss
-from twotowers.logs import read_logs
-from twotowers.metrics import mrr, ndcg
-from twotowers.objectives import CountLoss
-from twotowers.policies import Policy, read_policy
-from twotowers.propensities import inverse_propensity
-from twotowers.rankings import Rankings, mask, pad, read_rankings
-from twotowers.towers import scores, two_towers
+from twotowers.files.rankings import Rankings, mask, pad, read_rankings
+from twotowers.fitting.gradient import Fit, FitSettings, fit, mean_loss
+from twotowers.logs.cells import read_logs
+from twotowers.logs.policies import Policy, read_policy
+from twotowers.logs.propensities import inverse_propensity
+from twotowers.logs.simulation import Counts
+from twotowers.models.towers import scores, two_towers
+from twotowers.objectives.likelihood import CountLoss
+from twotowers.results.metrics import mrr, ndcg
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def fit_setting(
         rankings: parquet file per split.
         policy: file of relevance and scores.
         clicks: file of click counts.
-        tower: relevance tower, see `twotowers.towers.two_towers`.
+        tower: relevance tower, see `twotowers.models.towers.two_towers`.
         strengths, temperatures, weightings: their product are the lanes.
         training: see `FitSettings`.
         positions: positions on a page.

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from twotowers.datasets.cells import count_cells
 from twotowers.errors import InputError
+from twotowers.logs.counting import count_cells
 
 # Result pages of a query differ by region, so the two together are the log's query.
 REGIONS = 10_000

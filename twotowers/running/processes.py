@@ -13,8 +13,8 @@ import threading
 import time
 from pathlib import Path
 
-from twotowers.artefacts import put_in_order
 from twotowers.errors import InputError
+from twotowers.files.artefacts import put_in_order
 
 LOCK = "run.lock"
 RUN = "TWO_TOWERS_RUN"
