@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.measure import ONE_THREAD, best_seconds, child
 from benchmarks.scaling import BASE
-from twotowers.objectives.likelihood import cell_losses
+from twotowers.models.losses import additive_losses
 
 SIZES = {
     "full": {"side": 2048, "copied": 2**26, "cells": 2**20, "rows": 800},
@@ -51,8 +51,8 @@ def rates(*, side: int, copied: int, cells: int, rows: int) -> dict:
     value, slope = (
         jax.jit(function)
         for function in (
-            cell_losses,
-            jax.grad(lambda *arguments: cell_losses(*arguments).sum(), argnums=(0, 1)),
+            additive_losses,
+            jax.grad(lambda *arguments: additive_losses(*arguments).sum(), argnums=(0, 1)),
         )
     )
     repeats = 20

@@ -13,8 +13,8 @@ from twotowers.datasets.standin import generate
 from twotowers.files.artefacts import atomic
 from twotowers.logs.policies import ranking_order
 from twotowers.logs.simulation import Counts, Sessions, Traffic, simulate_clicks, simulate_sessions
+from twotowers.models.additive import Additive
 from twotowers.models.relevance import relevance
-from twotowers.models.users import click_probability, position_bias
 from twotowers.randomness import stream
 
 SEED = 2021
@@ -49,7 +49,7 @@ class World:
     def chance(self) -> np.ndarray:
         """[queries, documents, positions] P(click) of the additive two-tower user."""
         positions = self.features.shape[1]
-        return click_probability(self.relevance[..., None], position_bias(positions))
+        return Additive().chance(self.relevance, positions)
 
     def counts(self, sessions: int, temperature: float) -> Counts:
         """A log as the pipeline draws it."""

@@ -6,7 +6,7 @@ from twotowers.files.rankings import mask, pad
 from twotowers.logs.cells import LaneLog, write_logs
 from twotowers.logs.policies import policy_scores, ranking_order, read_policy
 from twotowers.logs.simulation import Counts, Traffic, simulate_clicks
-from twotowers.models.users import click_probability, position_bias
+from twotowers.models.additive import Additive
 from twotowers.randomness import stream
 
 
@@ -43,7 +43,7 @@ def simulate(split, policy, *, strengths, temperatures, sessions, positions, see
     pairs = policy.pairs
     where = mask(pairs.lengths, positions)
     relevance = pad(policy.relevance, pairs.offsets, positions)
-    chance = click_probability(relevance[..., None], position_bias(positions))
+    chance = Additive().chance(relevance, positions)
     traffic = Traffic(
         pairs.lengths,
         sessions=sessions,

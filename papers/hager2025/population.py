@@ -11,7 +11,7 @@ import numpy as np
 
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
 from twotowers.logs.policies import ranking_order
-from twotowers.models.users import click_probability, position_bias
+from twotowers.models.additive import Additive
 
 
 def first_queries(path: str | Path, queries: int) -> Rankings:
@@ -48,4 +48,4 @@ def exposure(
 
 def click_chance(relevance: np.ndarray, positions: int) -> np.ndarray:
     """The true click probability: [documents, positions]."""
-    return click_probability(relevance[:, None], position_bias(positions))
+    return Additive().chance(relevance, positions)

@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 
 from twotowers.errors import InputError
 from twotowers.fitting.newton import fit_embedding, fit_linear
-from twotowers.models.users import position_bias
+from twotowers.models.additive import inverse_rank as position_bias
 
 
 def make_log(documents=30, factors=4, views=40, seed=0, connected=True):

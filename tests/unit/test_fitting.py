@@ -15,8 +15,8 @@ from twotowers.fitting import gradient as fitting
 from twotowers.fitting.gradient import FitSettings, batch_order, fit, mean_loss
 from twotowers.fitting.newton import fit_embedding
 from twotowers.logs.simulation import Counts, simulate_sessions
+from twotowers.models.additive import Additive
 from twotowers.models.towers import two_towers
-from twotowers.models.users import click_probability, position_bias
 from twotowers.objectives.likelihood import SessionLoss
 from twotowers.running.fit import count_loss
 
@@ -177,7 +177,7 @@ WHERE = np.ones((6, 3), bool)
 
 def feature_log(lanes=3) -> Counts:
     rng = np.random.default_rng(1)
-    chance = click_probability(RELEVANCE[..., None], position_bias(3))
+    chance = Additive().chance(RELEVANCE, 3)
     shown = np.full((lanes, 6, 3, 3), 20)
     return Counts(shown, rng.binomial(shown, chance))
 
@@ -291,7 +291,7 @@ def identified_log():
     rng = np.random.default_rng(4)
     lengths = np.array([3, 2, 3])
     relevance = rng.uniform(1, 3, (3, 3))
-    chance = click_probability(relevance[..., None], position_bias(3))
+    chance = Additive().chance(relevance, 3)
     order = np.tile(np.arange(3), (3, 1))
     sessions = simulate_sessions(order, chance, lengths, sessions=1500, temperature=1, rng=rng)
     return lengths, sessions

@@ -11,7 +11,7 @@ from twotowers.files.rankings import Rankings, mask, pad, write_rankings
 from twotowers.logs.cells import LaneLog, write_logs
 from twotowers.logs.policies import ranking_order, read_policy
 from twotowers.logs.simulation import Counts, Traffic, simulate_clicks, simulate_sessions
-from twotowers.models.users import click_probability, position_bias
+from twotowers.models.additive import Additive
 from twotowers.running.fit import fit_setting, shown_ndcg, tower_inputs
 
 POSITIONS, WIDTH, QUERIES = 4, 5, 12
@@ -97,7 +97,7 @@ def write_world(folder, *, queries=None):
         pairs = policy.pairs
         where = mask(pairs.lengths, POSITIONS)
         relevance = pad(policy.relevance, pairs.offsets, POSITIONS)
-        chance = click_probability(relevance[..., None], position_bias(POSITIONS))
+        chance = Additive().chance(relevance, POSITIONS)
         traffic = Traffic(
             pairs.lengths, sessions=600, temperatures=TEMPERATURES, length=POSITIONS, rng=rng
         )

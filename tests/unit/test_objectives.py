@@ -16,8 +16,11 @@ from twotowers.files.rankings import mask
 from twotowers.logs.policies import ranking_order
 from twotowers.logs.propensities import inverse_propensity
 from twotowers.logs.simulation import Counts, simulate_sessions
-from twotowers.models.towers import two_towers
-from twotowers.objectives.likelihood import LIMIT, CountLoss, LabelLoss, SessionLoss, softplus
+from twotowers.models.additive import Additive
+from twotowers.models.losses import LIMIT, softplus
+from twotowers.models.towers import TwoTowers, two_towers
+from twotowers.objectives.labels import LabelLoss
+from twotowers.objectives.likelihood import CountLoss, SessionLoss
 from twotowers.running.fit import count_loss
 
 LENGTHS = np.array([3, 2, 4, 1])
@@ -189,8 +192,18 @@ def as_is(inputs, key=None):
     return inputs
 
 
+class Given:
+    """Two towers whose logits are given."""
+
+    model, relevance = Additive(), staticmethod(as_is)
+    cell_losses, row_losses = TwoTowers.cell_losses, TwoTowers.row_losses
+
+    def __init__(self, bias):
+        self.examination = jnp.asarray(bias, jnp.float32)
+
+
 def model_with(bias):
-    return SimpleNamespace(relevance=as_is, position_bias=jnp.asarray(bias, jnp.float32))
+    return Given(bias)
 
 
 EXTREME = np.array([-80, -30, -1, 0, 1e-3, 2, 30, 80.0])
@@ -319,7 +332,7 @@ def test_sessions_ignore_what_stands_behind_the_list():
     index = jnp.arange(len(log.query))
     run = jax.jit(lambda objective: objective.losses(model, index, 0))
     long = run(objective(2, 3, True))
-    model.position_bias = model.position_bias[:POSITIONS]
+    model.examination = model.examination[:POSITIONS]
     short = run(objective(0, 0, False))
     np.testing.assert_allclose(long, short, rtol=1e-6)
 

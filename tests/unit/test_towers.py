@@ -9,7 +9,7 @@ import pytest
 from flax import nnx
 
 from twotowers.errors import InputError
-from twotowers.models.towers import DeepTower, LinearTower, product, two_towers
+from twotowers.models.towers import DeepTower, LinearTower, matmul, two_towers
 
 FEATURES = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
 
@@ -35,14 +35,14 @@ def test_deep_tower_is_two_hidden_layers_of_elu():
     np.testing.assert_allclose(tower(FEATURES), expected[..., 0], rtol=1e-4, atol=1e-5)
 
 
-def test_product_has_the_gradients_of_a_product_in_every_lane():
+def test_matmul_has_the_gradients_of_a_product_in_every_lane():
     rng = np.random.default_rng(1)
     rows, weights, up = (rng.normal(size=(3, *n)) for n in ((7, 4), (4, 5), (7, 5)))
 
     def loss(multiply, rows, weights, up):
         return (multiply(rows, weights) * up).sum()
 
-    gradients = jax.vmap(jax.grad(partial(loss, product), argnums=(0, 1)))(rows, weights, up)
+    gradients = jax.vmap(jax.grad(partial(loss, matmul), argnums=(0, 1)))(rows, weights, up)
     for found, expected in zip(gradients, (up @ weights.mT, rows.mT @ up), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 

@@ -1,4 +1,4 @@
-"""Relevance and bias towers (Flax NNX), and the additive two-tower model.
+"""Relevance towers (Flax NNX), and a click model whose parts they give.
 
 Architectures and initialisation are those of Hager et al. 2025, Section 7 and its
 published code: Flax's defaults everywhere.
@@ -11,6 +11,9 @@ import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.errors import InputError, nearest
+from twotowers.models.additive import Additive
+from twotowers.models.losses import cell_logits, cell_losses, click_losses
+from twotowers.models.protocol import CellModel
 
 
 @jax.custom_jvp
@@ -30,7 +33,7 @@ def _elu_jvp(primals, tangents):
 
 
 @jax.custom_vjp
-def product(rows: jax.Array, weights: jax.Array) -> jax.Array:
+def matmul(rows: jax.Array, weights: jax.Array) -> jax.Array:
     """rows @ weights; for the weights' gradient the rows are transposed first.
 
     With lanes, XLA multiplies the copy more than twice as fast as rows read column by column.
@@ -38,12 +41,12 @@ def product(rows: jax.Array, weights: jax.Array) -> jax.Array:
     return rows @ weights
 
 
-def _product_gradients(saved, gradient):
+def _matmul_gradients(saved, gradient):
     rows, weights = saved
     return gradient @ weights.T, jax.lax.optimization_barrier(rows.T) @ gradient
 
 
-product.defvjp(lambda *inputs: (product(*inputs), inputs), _product_gradients)
+matmul.defvjp(lambda *inputs: (matmul(*inputs), inputs), _matmul_gradients)
 
 
 class LinearTower(nnx.Module):
@@ -70,7 +73,7 @@ class DeepTower(nnx.Module):
         """[..., width] features -> [...] logits; without a `key` nothing is dropped."""
         keys = [None, None] if key is None else jax.random.split(key)
         hidden = self._drop(elu(self.first(_rows(features))), keys[0])
-        hidden = product(hidden, self.second.kernel[...]) + self.second.bias[...]
+        hidden = matmul(hidden, self.second.kernel[...]) + self.second.bias[...]
         hidden = self._drop(elu(hidden), keys[1])
         return self.last(hidden).reshape(features.shape[:-1])
 
@@ -104,28 +107,86 @@ def scores(tower, inputs: jax.Array) -> jax.Array:
 
 
 class TwoTowers(nnx.Module):
-    """Click logit = bias of the position + relevance of the document (Eq. 1).
+    """A click model with a relevance tower for attraction and a table for examination.
+
+    It asks the click model what a click is; objectives ask it, and know no parts.
 
     Attributes:
+        model: the click model, for example `twotowers.models.additive.Additive()`.
         relevance: a tower that maps inputs [..., documents, *] to logits [..., documents].
-        bias: [positions, 1] embedding, the position bias logits.
+        bias: [positions, 1] embedding, the examination logits.
     """
 
-    def __init__(self, relevance: nnx.Module, positions: int, *, rngs: nnx.Rngs):
+    def __init__(self, model: CellModel, relevance: nnx.Module, positions: int, *, rngs: nnx.Rngs):
+        self.model = model
         self.relevance = relevance
         self.bias = nnx.Embed(positions, 1, rngs=rngs)
 
     @property
-    def position_bias(self) -> jax.Array:
-        """[positions] examination logits theta, identified up to a constant (Section 4.2)."""
+    def examination(self) -> jax.Array:
+        """[positions] examination logits."""
         return self.bias.embedding[...][:, 0]
 
+    @property
+    def position_bias(self) -> jax.Array:
+        """[positions] what of examination is identified up to a constant (Section 4.2)."""
+        return self.model.position_bias(self.examination)
+
     def __call__(self, inputs: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """Click logits of each document at each position: [..., documents, positions]."""
-        return self.relevance(inputs, key)[..., :, None] + self.position_bias
+        """Log-odds of a click of each document at each position: [..., documents, positions]."""
+        attraction = self.relevance(inputs, key)[..., :, None]
+        logits = cell_logits(self.model, attraction, self.examination)
+        return jnp.broadcast_to(logits, (*attraction.shape[:-1], self.examination.size))
+
+    def cell_losses(
+        self,
+        inputs: jax.Array,
+        shown: jax.Array,
+        clicked: jax.Array,
+        key: jax.Array | None = None,
+    ) -> jax.Array:
+        """Negative log-likelihood of every cell of some pages: [..., documents, positions].
+
+        Args:
+            inputs: [..., documents, *] what the relevance tower reads.
+            shown: [..., documents, positions] impressions.
+            clicked: the same shape, clicks.
+            key: draws what is dropped while training.
+        """
+        attraction = self.relevance(inputs, key)
+        return cell_losses(self.model, attraction, self.examination, shown, clicked)
+
+    def row_losses(
+        self,
+        inputs: jax.Array,
+        document: jax.Array,
+        position: jax.Array,
+        shown: jax.Array,
+        clicked: jax.Array,
+        key: jax.Array | None = None,
+    ) -> jax.Array:
+        """Negative log-likelihood of listed cells only: [..., rows].
+
+        Args:
+            inputs: [..., documents, *] what the relevance tower reads.
+            document, position: [..., rows] indices from 0 of each cell.
+            shown, clicked: [..., rows] impressions and clicks; 0 impressions cost nothing.
+            key: draws what is dropped while training.
+        """
+        attraction = jnp.take_along_axis(self.relevance(inputs, key), document, axis=-1)
+        logits = cell_logits(self.model, attraction, self.examination[position])
+        return click_losses(logits, shown, clicked)
 
 
-def two_towers(tower: str, *, width: int, pairs: int, positions: int, seed: int) -> TwoTowers:
+def two_towers(
+    tower: str,
+    *,
+    width: int,
+    pairs: int,
+    positions: int,
+    seed: int,
+    model: CellModel | None = None,
+) -> TwoTowers:
     """A freshly initialised two-tower model.
 
     Args:
@@ -134,6 +195,7 @@ def two_towers(tower: str, *, width: int, pairs: int, positions: int, seed: int)
         pairs: number of query-document pairs (embedding).
         positions: positions on the page.
         seed: initialises all parameters.
+        model: what a click is; the additive model if None.
 
     Raises:
         InputError: the tower is unknown.
@@ -146,4 +208,4 @@ def two_towers(tower: str, *, width: int, pairs: int, positions: int, seed: int)
     }
     if tower not in build:
         raise InputError(f"{tower!r} is unknown", field="tower", expected=nearest(tower, build))
-    return TwoTowers(build[tower](), positions, rngs=rngs)
+    return TwoTowers(model or Additive(), build[tower](), positions, rngs=rngs)

@@ -3,7 +3,8 @@
 An objective is a pytree with the number of its `units` (queries, or sessions) and
 `losses(model, index, lane, key)`, the loss of the units with those indices in the log of
 that lane, whose mean over all units is the objective. Under `jax.vmap` over lanes, what
-lanes share (the features) is gathered and multiplied once.
+lanes share (the features) is gathered and multiplied once. What a click is, the model says: an
+objective asks it for losses of cells, and reaches into none of its parts.
 """
 
 from __future__ import annotations
@@ -13,58 +14,6 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 from jax.tree_util import register_dataclass
-
-LIMIT = 85.0
-"""Logits whose exponential and its inverse are both float32, so that no 0 meets an infinity."""
-
-
-@jax.custom_jvp
-def softplus(logits: jax.Array) -> jax.Array:
-    """ln(1 + e^z), stable for large |z|; its derivative is computed as one sigmoid.
-
-    The same values as JAX's own without its care for infinities less infinities, in two thirds of
-    the time; JAX's derivative goes through the logarithm and costs four times as much.
-    """
-    return jnp.maximum(logits, 0) + jnp.log1p(jnp.exp(-jnp.abs(logits)))
-
-
-@softplus.defjvp
-def _softplus_jvp(primals, tangents):
-    return softplus(primals[0]), jax.nn.sigmoid(primals[0]) * tangents[0]
-
-
-@jax.custom_jvp
-def cell_losses(
-    relevance: jax.Array, bias: jax.Array, shown: jax.Array, clicked: jax.Array
-) -> jax.Array:
-    """Negative log-likelihood of the clicks of each cell, whose logit is relevance + bias (Eq. 3).
-
-    Its derivative takes an exponential per document and one per position instead of one per
-    cell, which would be most of its cost. Relevance and bias count as at most +-LIMIT there.
-
-    Args:
-        relevance: [..., documents] logits.
-        bias: [positions] logits.
-        shown: [..., documents, positions] impressions.
-        clicked: the same shape, clicks.
-    """
-    logits = relevance[..., None] + bias
-    # -[c log s(z) + (n - c) log s(-z)] = n softplus(z) - c z, without the logarithm of
-    # a sigmoid, which underflows for large |z|.
-    return shown.astype(jnp.float32) * softplus(logits) - clicked.astype(jnp.float32) * logits
-
-
-@cell_losses.defjvp
-def _cell_losses_jvp(primals, tangents):
-    relevance, bias, shown, clicked = primals
-    odds = _inverse_exp(relevance)[..., None] * _inverse_exp(bias)
-    expected = shown.astype(jnp.float32) / (1 + odds)
-    moved = tangents[0][..., None] + tangents[1]
-    return cell_losses(*primals), (expected - clicked.astype(jnp.float32)) * moved
-
-
-def _inverse_exp(logits: jax.Array) -> jax.Array:
-    return jnp.exp(-jnp.clip(logits, -LIMIT, LIMIT))
 
 
 @register_dataclass
@@ -94,10 +43,45 @@ class CountLoss:
 
     def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
         """[units] losses of the queries with the given indices."""
-        relevance = model.relevance(self.inputs[index], key)
         shown, clicked = self.impressions[lane, index], self.clicks[lane, index]
-        cells = cell_losses(relevance, model.position_bias, shown, clicked)
+        cells = model.cell_losses(self.inputs[index], shown, clicked, key)
         return self.weight[index] * cells.sum((-2, -1))
+
+
+@register_dataclass
+@dataclass(frozen=True)
+class RowLoss:
+    """The objective of `CountLoss` from those cells only that were shown; a unit is a query.
+
+    For long lists, of whose documents x positions few are ever shown together.
+
+    Attributes:
+        inputs: [queries, documents, ...] what the relevance tower reads.
+        document: [lanes, queries, rows] list index of each cell's document.
+        position: [lanes, queries, rows] 0-based position of each cell.
+        impressions: [lanes, queries, rows]; 0 behind the last cell of a query.
+        clicks: the same shape.
+        weight: [queries] 1 / (documents of the query x mean sessions per query).
+    """
+
+    inputs: jax.Array
+    document: jax.Array
+    position: jax.Array
+    impressions: jax.Array
+    clicks: jax.Array
+    weight: jax.Array
+
+    @property
+    def units(self) -> int:
+        return self.inputs.shape[0]
+
+    def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
+        """[units] losses of the queries with the given indices."""
+        columns = self.document, self.position, self.impressions, self.clicks
+        cells = model.row_losses(
+            self.inputs[index], *(column[lane, index] for column in columns), key
+        )
+        return self.weight[index] * cells.sum(-1)
 
 
 @register_dataclass
@@ -127,34 +111,7 @@ class SessionLoss:
         """[units] losses of the sessions with the given indices."""
         query, documents = self.query[lane, index], self.documents[lane, index]
         where = self.where[lane, index]
-        relevance = model.relevance(self.inputs[query], key)
-        logits = jnp.take_along_axis(relevance, documents, axis=-1) + model.position_bias
-        clicks = self.clicks[lane, index]
-        cells = jnp.where(where, softplus(logits) - clicks * logits, 0.0)
+        position = jnp.broadcast_to(jnp.arange(documents.shape[-1]), documents.shape)
+        clicks = self.clicks[lane, index] & where
+        cells = model.row_losses(self.inputs[query], documents, position, where, clicks, key)
         return cells.sum(-1) / where.sum(-1)
-
-
-@register_dataclass
-@dataclass(frozen=True)
-class LabelLoss:
-    """Mean squared error to relevance labels; a unit is a query (the logging policy's ranker).
-
-    Attributes:
-        features: [queries, documents, width].
-        labels: [queries, documents].
-        where: [queries, documents] bool, False on padding.
-    """
-
-    features: jax.Array
-    labels: jax.Array
-    where: jax.Array
-
-    @property
-    def units(self) -> int:
-        return self.features.shape[0]
-
-    def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
-        """[units] losses of the queries with the given indices."""
-        where = self.where[index]
-        error = jnp.where(where, model(self.features[index], key) - self.labels[index], 0.0)
-        return jnp.square(error).sum(-1) / where.sum(-1)

@@ -17,7 +17,7 @@ from twotowers.errors import InputError, nearest
 from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.models.towers import DeepTower, LinearTower, scores
-from twotowers.objectives.likelihood import LabelLoss
+from twotowers.objectives.labels import LabelLoss
 from twotowers.rankers.svm import sample_queries, train_rank_svm
 
 RANKERS = ("expert", "linear", "deep", "svm")

@@ -16,11 +16,12 @@ import pandas as pd
 
 from twotowers.fitting.newton import fit_embedding
 from twotowers.identifiability.graph import factor_components
-from twotowers.models.users import click_probability, position_bias
+from twotowers.models.additive import Additive, inverse_rank
 
 CONTENT = {"text": 0.0, "image": 0.4, "video": -0.6}
 DEVICE = {"desktop": 0.0, "mobile": -0.5}
 POSITIONS = 5
+USER = Additive()
 CONFIGURATIONS = list(product(range(POSITIONS), CONTENT, DEVICE))
 
 BRIDGE = 20
@@ -64,7 +65,7 @@ def run(inputs, *, seed: int, documents: int, views: int, impressions: int) -> p
 
 def true_bias() -> np.ndarray:
     """[30] examination logits: position, content type and device add up, and interact."""
-    position = position_bias(POSITIONS)
+    position = inverse_rank(POSITIONS)
     content, device = list(CONTENT.values()), list(DEVICE.values())
     return np.array(
         [
@@ -83,7 +84,7 @@ def regime(name: str, *, seed: int, documents: int, views: int, impressions: int
         chosen = rng.choice(np.flatnonzero(allowed), size=min(views, allowed.sum()), replace=False)
         exposure[document, chosen] = impressions
     relevance = rng.uniform(0, 4, documents)
-    chance = click_probability(relevance[:, None], truth)
+    chance = USER.click_probability(relevance[:, None] - USER.centre, truth)
     clicks = rng.binomial(exposure.astype(int), chance)
     component = factor_components(*np.nonzero(exposure), factors=len(truth))
     # One constant is free; the first configuration's estimate is set to its true value.

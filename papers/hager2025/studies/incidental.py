@@ -27,8 +27,8 @@ from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.fitting.newton import fit_embedding
 from twotowers.logs.policies import policy_scores, ranking_order
 from twotowers.logs.simulation import Counts, Sessions, Traffic, simulate_clicks, simulate_sessions
+from twotowers.models.additive import Additive, inverse_rank
 from twotowers.models.towers import TwoTowers, two_towers
-from twotowers.models.users import CENTRE, click_probability, position_bias
 from twotowers.objectives.likelihood import SessionLoss
 
 FITS = {
@@ -109,7 +109,7 @@ class World:
         self.where = mask(lists.lengths, positions)
         self.label, self.offsets = lists.label, lists.offsets
         self.relevance = pad(lists.label, lists.offsets, positions)
-        self.chance = click_probability(self.relevance[..., None], position_bias(positions))
+        self.chance = Additive().chance(self.relevance, positions)
 
     def order(self, strength: float, rng: np.random.Generator) -> np.ndarray:
         """[queries, positions] the expert policy's ranking."""
@@ -157,8 +157,8 @@ class World:
         )
         if start != "default":
             scale = float(start == "truth")
-            relevance = scale * (self.relevance.reshape(-1, 1) - CENTRE)
-            bias = scale * position_bias(self.positions)[:, None]
+            relevance = scale * (self.relevance.reshape(-1, 1) - Additive().centre)
+            bias = scale * inverse_rank(self.positions)[:, None]
             model.relevance.logits.embedding = nnx.Param(jnp.asarray(relevance, jnp.float32))
             model.bias.embedding = nnx.Param(jnp.asarray(bias, jnp.float32))
         return model

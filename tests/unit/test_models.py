@@ -1,0 +1,242 @@
+"""Every registered click model against brute force over its own click probability."""
+
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from scipy.special import expit
+
+from twotowers.errors import InputError
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.models.additive import Additive, inverse_rank
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.losses import cell_logits, cell_losses, click_losses
+from twotowers.models.position_based import PositionBased
+from twotowers.models.towers import two_towers
+from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
+from twotowers.running.registry import build_model, model_names
+
+MODELS = [build_model(name) for name in model_names()]
+QUERIES, DOCUMENTS, POSITIONS, WIDTH = 3, 4, 4, 5
+RNG = np.random.default_rng(3)
+FEATURES = RNG.normal(size=(QUERIES, DOCUMENTS, WIDTH)).astype(np.float32)
+SHOWN = RNG.integers(0, 20, (1, QUERIES, DOCUMENTS, POSITIONS))
+CLICKED = RNG.binomial(SHOWN, 0.4)
+WEIGHT = RNG.uniform(0.5, 2, QUERIES)
+
+
+def parts_of(model, attraction, examination):
+    """The logits that a model has parts for, laid out as [queries, documents, positions]."""
+    both = {"attraction": attraction[..., None], "examination": examination}
+    return {name: both[name] for name in model.parts}
+
+
+def brute_force(model, attraction, examination) -> float:
+    """The negative log-likelihood, a cell at a time, from the click probability alone."""
+    chance = np.broadcast_to(
+        model.click_probability(**parts_of(model, attraction, examination)), SHOWN.shape[1:]
+    )
+    total = 0.0
+    for query, document, position in product(range(QUERIES), range(DOCUMENTS), range(POSITIONS)):
+        p, cell = chance[query, document, position], (0, query, document, position)
+        n, c = SHOWN[cell], CLICKED[cell]
+        total -= WEIGHT[query] * (c * np.log(p) + (n - c) * np.log1p(-p))
+    return total / QUERIES
+
+
+def count_objective():
+    return CountLoss(*map(jnp.asarray, (FEATURES, SHOWN, CLICKED)), jnp.asarray(WEIGHT))
+
+
+def row_objective():
+    """The same cells, listed, in another order, with empty rows behind."""
+    cells = np.stack(np.meshgrid(range(DOCUMENTS), range(POSITIONS), indexing="ij"), -1)
+    order = RNG.permutation(DOCUMENTS * POSITIONS)
+    document, position = cells.reshape(-1, 2)[order].T
+    empty = np.zeros(3, int)
+    document, position = (np.concatenate([index, empty]) for index in (document, position))
+    shown, clicked = (
+        np.concatenate(
+            [counts[:, :, *cells.reshape(-1, 2)[order].T], np.zeros((1, QUERIES, 3))], -1
+        )
+        for counts in (SHOWN, CLICKED)
+    )
+    listed = [np.tile(index, (1, QUERIES, 1)) for index in (document, position)]
+    return RowLoss(*map(jnp.asarray, (FEATURES, *listed, shown, clicked, WEIGHT)))
+
+
+def towers_of(model, seed=1):
+    return two_towers("linear", width=WIDTH, pairs=0, positions=POSITIONS, seed=seed, model=model)
+
+
+def value_and_gradient(towers, objective):
+    graph, state = nnx.split(towers)
+
+    def mean(state):
+        return objective.losses(nnx.merge(graph, state), jnp.arange(QUERIES), 0).mean()
+
+    return jax.jit(jax.value_and_grad(mean))(state)
+
+
+def numeric_gradient(model, weights, bias, step=1e-6):
+    """Of the brute force, by the tower's weights and by the examination logits."""
+    found = []
+    for number, values in enumerate((weights, bias)):
+        moved = np.zeros_like(values)
+        for index in range(len(values)):
+            ends = []
+            for sign in (1, -1):
+                parameters = [weights.copy(), bias.copy()]
+                parameters[number][index] += sign * step
+                attraction = FEATURES.astype(float) @ parameters[0]
+                ends.append(brute_force(model, attraction, parameters[1]))
+            moved[index] = (ends[0] - ends[1]) / (2 * step)
+        found.append(moved)
+    return found
+
+
+@pytest.mark.parametrize("objective", [count_objective, row_objective])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_objective_and_gradient_equal_brute_force(model, objective):
+    towers = towers_of(model)
+    weights = np.asarray(towers.relevance.layer.kernel[...], float)[:, 0]
+    bias = np.asarray(towers.examination, float)
+    value, gradient = value_and_gradient(towers, objective())
+    np.testing.assert_allclose(
+        value, brute_force(model, FEATURES.astype(float) @ weights, bias), rtol=1e-5
+    )
+    by_weights, by_bias = numeric_gradient(model, weights, bias)
+    found = gradient["relevance"]["layer"]["kernel"][...][:, 0]
+    np.testing.assert_allclose(found, by_weights, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        gradient["bias"]["embedding"][...][:, 0], by_bias, rtol=1e-3, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_sessions_are_the_same_objective_as_their_cells(model):
+    pages = 50
+    query = RNG.integers(QUERIES, size=pages)
+    documents = np.stack([RNG.permutation(DOCUMENTS) for _ in range(pages)])
+    clicks = RNG.random((pages, POSITIONS)) < 0.4
+    shown, clicked = np.zeros((2, 1, QUERIES, DOCUMENTS, POSITIONS))
+    np.add.at(shown[0], (query[:, None], documents, np.arange(POSITIONS)), 1)
+    np.add.at(clicked[0], (query[:, None], documents, np.arange(POSITIONS)), clicks)
+    weight = np.full(QUERIES, QUERIES / (DOCUMENTS * pages))
+    cells = CountLoss(*map(jnp.asarray, (FEATURES, shown, clicked, weight)))
+    where = np.ones((1, pages, POSITIONS), bool)
+    columns = (query[None], documents[None], clicks[None], where)
+    sessions = SessionLoss(*map(jnp.asarray, (FEATURES, *columns)))
+    towers = towers_of(model)
+    by_session = sessions.losses(towers, jnp.arange(pages), 0).mean()
+    np.testing.assert_allclose(value_and_gradient(towers, cells)[0], by_session, rtol=1e-5)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_own_implementations_equal_the_general_one(model):
+    """At extreme logits, too, where a shortcut would show."""
+    attraction = jnp.asarray([[-40.0, -8, -1, 0, 2, 9, 40]])
+    examination = jnp.asarray([0.0, -12, 3, 30])
+    shown, clicked = jnp.full((1, 7, 4), 5.0), jnp.full((1, 7, 4), 2.0)
+
+    def own(attraction, examination):
+        return cell_losses(model, attraction, examination, shown, clicked)
+
+    def general(attraction, examination):
+        logits = cell_logits(model, attraction[..., None], examination)
+        return click_losses(logits, shown, clicked)
+
+    np.testing.assert_allclose(
+        own(attraction, examination), general(attraction, examination), rtol=1e-6
+    )
+    found, expected = (
+        jax.grad(lambda *parts, f=f: f(*parts).sum(), argnums=(0, 1))(attraction, examination)
+        for f in (own, general)
+    )
+    for own_part, general_part in zip(found, expected, strict=True):
+        np.testing.assert_allclose(own_part, general_part, rtol=1e-4, atol=1e-5)
+
+
+def fitted_chance(user, model):
+    """Click probabilities that a model fits to a large log of a user."""
+    relevance = np.array([[0.0, 1.5, 2.5, 4.0]])
+    chance = user.chance(relevance, POSITIONS)
+    shown = np.full((1, 1, 4, POSITIONS), 1000.0)
+    pairs = jnp.arange(4).reshape(1, 4)
+    objective = CountLoss(
+        pairs, jnp.asarray(shown), jnp.asarray(shown * chance), jnp.ones(1) / 16_000
+    )
+    settings = FitSettings(
+        learning_rate=0.05, batch=1, steps=200, epochs=10, patience=5, min_delta=1e-7,
+        weight_decay=0,
+    )  # fmt: skip
+    towers = two_towers("embedding", width=0, pairs=4, positions=POSITIONS, seed=0, model=model)
+    fitted = fit(towers, objective, objective, settings, lanes=1, seed=0).model(0)
+    return chance, expit(np.asarray(fitted(pairs), float))
+
+
+@pytest.mark.parametrize("user", MODELS, ids=lambda model: f"user {type(model).__name__}")
+def test_a_fit_of_the_users_own_model_finds_its_clicks_and_no_other_model_does(user):
+    """Simulate from a model, fit all: only the model that is asked for may be the one fitted."""
+    for model in MODELS:
+        chance, found = fitted_chance(user, model)
+        error = np.abs(found - chance).max()
+        includes = type(user) is type(model) or (isinstance(user, DocumentRate))
+        assert (error < 0.02) == includes, (type(user), type(model), error)
+
+
+# Closed forms.
+
+
+def test_inverse_rank_is_minus_log_rank():
+    expected = [0, -np.log(2), -np.log(3), -2 * np.log(2)]
+    np.testing.assert_allclose(inverse_rank(4), expected, atol=1e-15)
+
+
+def test_additive_user_closed_form():
+    # sigmoid(-ln k) = 1 / (1 + k) at the centred relevance of 2.
+    positions = np.arange(1, 26)
+    np.testing.assert_allclose(
+        Additive().chance(np.array(2.0), 25), 1 / (1 + positions), rtol=1e-12
+    )
+    # sigmoid(gamma - 2 - ln k) = 1 / (1 + k exp(2 - gamma)).
+    np.testing.assert_allclose(
+        Additive().chance(np.array([0.0, 4.0]), 25),
+        [1 / (1 + positions * np.exp(2)), 1 / (1 + positions * np.exp(-2))],
+        rtol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("eta", [0, 0.5, 2])
+def test_position_based_user_closed_form(eta):
+    relevance, k = np.array([0.0, 1, 2, 3, 4]), np.arange(1, 6)
+    chance = PositionBased(eta=eta, noise=0.1, highest=4).chance(relevance, 5)
+    attractive = 0.1 + 0.9 * (2**relevance - 1) / 15
+    np.testing.assert_allclose(chance, np.outer(attractive, k ** -float(eta)), rtol=1e-12)
+
+
+def test_position_based_user_takes_any_highest_label():
+    chance = PositionBased(highest=2, noise=0).chance(np.array([0.0, 1, 2]), 1)
+    np.testing.assert_allclose(chance[:, 0], [0, 1 / 3, 1], atol=1e-12)
+
+
+def test_position_based_bias_is_the_logarithm_of_examination():
+    logits = np.array([-2.0, 0, 3])
+    np.testing.assert_allclose(PositionBased().position_bias(logits), np.log(expit(logits)))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("eta", -1), ("noise", 1.1), ("highest", 0), ("eta", np.nan)]
+)
+def test_constants_out_of_range_are_named(field, value):
+    with pytest.raises(InputError, match=field):
+        PositionBased(**{field: value})
+
+
+def test_samples_follow_the_chance():
+    chance = np.broadcast_to([0.1, 0.5, 0.9], (20_000, 3))
+    clicks = Additive().sample(chance, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(clicks.mean(0), chance[0], atol=0.015)

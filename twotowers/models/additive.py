@@ -1,0 +1,38 @@
+"""The additive two-tower model: logits of relevance and of position bias add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from twotowers.models.protocol import Array, CellModel
+
+
+def inverse_rank(positions: int) -> np.ndarray:
+    """Examination logits -ln k of positions k = 1..positions: [positions] float64."""
+    return -np.log(np.arange(1, positions + 1))
+
+
+@dataclass(frozen=True)
+class Additive(CellModel):
+    """P(click) = sigmoid(theta_k + gamma_qd) (Hager et al. 2025, Eq. 1).
+
+    As a user, theta_k = -ln k, and gamma is relevance less `centre`, so that relevance in [0, 4]
+    does not saturate the sigmoid (Section 7).
+
+    Attributes:
+        centre: the relevance whose document is clicked in one half of its impressions at the top.
+
+    Example:
+        >>> Additive().chance(np.array([2.0]), positions=3).round(3)
+        array([[0.5  , 0.333, 0.25 ]])
+    """
+
+    centre: float = 2.0
+
+    def click_logit(self, attraction: Array, examination: Array) -> Array:
+        return attraction + examination
+
+    def truth(self, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
+        return {"attraction": relevance - self.centre, "examination": inverse_rank(positions)}

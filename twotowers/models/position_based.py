@@ -1,0 +1,55 @@
+"""The position-based model: a click needs an examined position and an attractive document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from twotowers.errors import check_range
+from twotowers.models.protocol import Array, CellModel, log_sigmoid, odds_of
+
+
+@dataclass(frozen=True)
+class PositionBased(CellModel):
+    """P(click) = P(examined | k) P(attractive | q, d) (Craswell et al. 2008, Section 3.2).
+
+    As a user, P(examined | k) = (1 / k)^eta, and graded relevance y gives
+    P(attractive) = noise + (1 - noise) (2^y - 1) / (2^highest - 1).
+
+    Attributes:
+        eta: how steeply examination falls, 0 or more; 0 is no position bias.
+        noise: P(attractive) of a document of relevance 0, in [0, 1].
+        highest: the highest relevance there is, above 0.
+
+    Example:
+        >>> PositionBased().chance(np.array([4.0, 0.0]), positions=2).round(3)
+        array([[1.  , 0.5 ],
+               [0.1 , 0.05]])
+    """
+
+    eta: float = 1.0
+    noise: float = 0.1
+    highest: float = 4.0
+
+    def __post_init__(self):
+        check_range(self.eta, field="eta", low=0, high=100)
+        check_range(self.noise, field="noise", low=0, high=1)
+        check_range(self.highest, field="highest", low=1e-6, high=100)
+
+    def click_logit(self, attraction: Array, examination: Array) -> Array:
+        return odds_of(log_sigmoid(attraction) + log_sigmoid(examination))
+
+    def click_probability(self, attraction: np.ndarray, examination: np.ndarray) -> np.ndarray:
+        return expit(attraction) * expit(examination)
+
+    def truth(self, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
+        gain = (2.0**relevance - 1) / (2**self.highest - 1)
+        examined = (1 / np.arange(1, positions + 1)) ** self.eta
+        attractive = self.noise + (1 - self.noise) * gain
+        return {"attraction": logit(attractive), "examination": logit(examined)}
+
+    def position_bias(self, examination: Array) -> Array:
+        """ln P(examined | k): of a product, its logarithm is known up to a constant."""
+        return log_sigmoid(examination)

@@ -1,0 +1,35 @@
+"""Losses on relevance labels: what the rankers behind logging policies minimise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax.tree_util import register_dataclass
+
+
+@register_dataclass
+@dataclass(frozen=True)
+class LabelLoss:
+    """Mean squared error to relevance labels; a unit is a query (the logging policy's ranker).
+
+    Attributes:
+        features: [queries, documents, width].
+        labels: [queries, documents].
+        where: [queries, documents] bool, False on padding.
+    """
+
+    features: jax.Array
+    labels: jax.Array
+    where: jax.Array
+
+    @property
+    def units(self) -> int:
+        return self.features.shape[0]
+
+    def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
+        """[units] losses of the queries with the given indices."""
+        where = self.where[index]
+        error = jnp.where(where, model(self.features[index], key) - self.labels[index], 0.0)
+        return jnp.square(error).sum(-1) / where.sum(-1)
