@@ -84,7 +84,7 @@ def regime(name: str, *, seed: int, documents: int, views: int, impressions: int
         chosen = rng.choice(np.flatnonzero(allowed), size=min(views, allowed.sum()), replace=False)
         exposure[document, chosen] = impressions
     relevance = rng.uniform(0, 4, documents)
-    chance = USER.click_probability(relevance[:, None] - USER.centre, truth)
+    chance = USER.click_probability(attraction=relevance[:, None] - USER.centre, examination=truth)
     clicks = rng.binomial(exposure.astype(int), chance)
     component = factor_components(*np.nonzero(exposure), factors=len(truth))
     # One constant is free; the first configuration's estimate is set to its true value.
