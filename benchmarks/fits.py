@@ -14,7 +14,8 @@ from benchmarks.replay import Arrays, Samples, replay
 from benchmarks.worlds import SEED, read_log, write_log
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.logs.simulation import Counts, Sessions
+from twotowers.logs.counts import Counts
+from twotowers.logs.simulation import Sessions
 from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import SessionLoss
 from twotowers.running.experiments import load_experiment

@@ -16,7 +16,8 @@ from benchmarks.fits import counts_training
 from benchmarks.measure import ONE_THREAD, best_seconds, child
 from benchmarks.worlds import SEED, shapes
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.logs.simulation import Counts, simulate_clicks
+from twotowers.logs.counts import Counts
+from twotowers.logs.simulation import simulate_clicks
 from twotowers.models.towers import two_towers
 from twotowers.running.fit import count_loss
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.measure import ONE_THREAD, best_seconds, child
 from benchmarks.worlds import SEED, World, shapes
-from twotowers.logs.simulation import Counts
+from twotowers.logs.counts import Counts
 
 SIZES = {
     # Where rankings are shuffled time grows with sessions: a longer log only takes longer.

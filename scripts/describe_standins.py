@@ -27,8 +27,8 @@ from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.cells import Pairs
+from twotowers.logs.counts import Counts
 from twotowers.logs.policies import Policy
-from twotowers.logs.simulation import Counts
 from twotowers.models.towers import two_towers
 from twotowers.rankers.training import train_ranker
 from twotowers.results.metrics import ndcg

@@ -17,8 +17,8 @@ from scipy.stats import chi2, chi2_contingency, norm
 
 from twotowers.errors import InputError
 from twotowers.logs import simulation as clicks
+from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import (
-    Counts,
     Traffic,
     random_rankings,
     shuffled_impressions,

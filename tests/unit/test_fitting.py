@@ -14,7 +14,8 @@ from twotowers.files.rankings import mask
 from twotowers.fitting import gradient as fitting
 from twotowers.fitting.gradient import FitSettings, batch_order, fit, mean_loss
 from twotowers.fitting.newton import fit_embedding
-from twotowers.logs.simulation import Counts, simulate_sessions
+from twotowers.logs.counts import Counts
+from twotowers.logs.simulation import simulate_sessions
 from twotowers.models.additive import Additive
 from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import SessionLoss

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from twotowers.errors import InputError
 from twotowers.logs.cells import SCHEMA, LaneLog, Pairs, read_logs, write_logs
-from twotowers.logs.simulation import Counts
+from twotowers.logs.counts import Counts
 
 LENGTH = 5
 

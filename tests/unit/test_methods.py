@@ -9,8 +9,9 @@ from twotowers import SPLITS
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, mask, pad, write_rankings
 from twotowers.logs.cells import LaneLog, write_logs
+from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order, read_policy
-from twotowers.logs.simulation import Counts, Traffic, simulate_clicks, simulate_sessions
+from twotowers.logs.simulation import Traffic, simulate_clicks, simulate_sessions
 from twotowers.models.additive import Additive
 from twotowers.running.fit import fit_setting, shown_ndcg, tower_inputs
 

@@ -13,9 +13,10 @@ from jax.test_util import check_grads
 from scipy.special import expit
 
 from twotowers.files.rankings import mask
+from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
 from twotowers.logs.propensities import inverse_propensity
-from twotowers.logs.simulation import Counts, simulate_sessions
+from twotowers.logs.simulation import simulate_sessions
 from twotowers.models.additive import Additive
 from twotowers.models.losses import LIMIT, softplus
 from twotowers.models.towers import TwoTowers, two_towers

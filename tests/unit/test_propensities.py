@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
 from twotowers.logs.propensities import inverse_propensity
-from twotowers.logs.simulation import Counts, simulate_sessions
+from twotowers.logs.simulation import simulate_sessions
 
 LENGTHS = np.array([3, 2, 4])
 WHERE = np.arange(4) < LENGTHS[:, None]

@@ -1,14 +1,15 @@
-"""Click counts on disk: one parquet file per simulated log, one row group per lane and split.
+"""The artefact "cells": click counts on disk, one row group per lane and split.
 
-A row is a cell that was shown at least once. Readers that know nothing of this module
-see an ordinary table with the columns split, strength, temperature, query, document,
-position, impressions, clicks.
+A row is a cell that was shown at least once. Readers that know nothing of this module see an
+ordinary table with the columns split, the lane columns (for example strength and temperature),
+query, document, position, impressions, clicks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -19,23 +20,36 @@ from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import mask
 from twotowers.files.tables import check_no_nulls, check_types, opened
-from twotowers.logs.simulation import Counts
+from twotowers.logs.counts import Cells, Counts, Rows, lay_out
 
-TYPES = {
-    # Read and written as its few values: millions of strings would take half of the time.
-    "split": pa.dictionary(pa.int32(), pa.string()),
-    "strength": pa.float64(),
-    "temperature": pa.float64(),
+CELL_TYPES = {
     "query": pa.int64(),
     "document": pa.int32(),
     "position": pa.int32(),
     "impressions": pa.int64(),
     "clicks": pa.int64(),
 }
-# None is ever missing; a file that says so is written in 3/4 of the time and read in half.
-SCHEMA = pa.schema([pa.field(name, kind, nullable=False) for name, kind in TYPES.items()])
+CELL = list(CELL_TYPES)
+SPLIT = "split"
+# Read and written as its few values: millions of strings would take half of the time.
+TEXT = pa.dictionary(pa.int32(), pa.string())
 
-LANE, CELLS = SCHEMA.names[:3], SCHEMA.names[3:]
+Lane = Mapping[str, float | str]
+"""One value per lane column, in the order of the columns."""
+
+
+def cells_schema(lane: Lane) -> pa.Schema:
+    """The columns of a file whose lanes have these names and kinds of values.
+
+    Columns are declared to hold no nulls: such a file is written a quarter faster, and read twice
+    as fast.
+    """
+    return pa.schema([pa.field(*column, nullable=False) for column in _types(lane).items()])
+
+
+def _types(lane: Lane) -> dict[str, pa.DataType]:
+    kinds = {name: TEXT if isinstance(value, str) else pa.float64() for name, value in lane.items()}
+    return {SPLIT: TEXT, **kinds, **CELL_TYPES}
 
 
 @dataclass(frozen=True)
@@ -60,12 +74,11 @@ class Pairs:
 
 @dataclass(frozen=True)
 class LaneLog:
-    """The counts of one split under one policy."""
+    """The counts of one split in one lane."""
 
     split: str
-    strength: float
-    temperature: float
-    counts: Counts
+    lane: Lane
+    counts: Counts | Cells
 
 
 def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs]) -> None:
@@ -73,140 +86,150 @@ def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs
 
     Args:
         path: the parquet file.
-        logs: one per lane and split; consumed one at a time.
+        logs: one per lane and split, one or more; consumed one at a time.
         pairs: the pairs of each split, against which counts are laid out.
     """
+    logs = iter(logs)
+    first = next(logs)
+    schema = cells_schema(first.lane)
+    text = [field.name for field in schema if field.type == TEXT]
     with (
         atomic(path) as temporary,
         pq.ParquetWriter(
             temporary,
-            SCHEMA,
+            schema,
             # Else other readers would see categories in `split`, not text.
             store_schema=False,
             compression="lz4",
-            use_dictionary=["split"],
-            write_statistics=LANE,
+            use_dictionary=text,
+            write_statistics=[SPLIT, *first.lane],
             # Small numbers without an order; the other columns repeat themselves, as lz4 sees.
-            column_encoding=dict.fromkeys(CELLS[3:], "DELTA_BINARY_PACKED"),
+            column_encoding=dict.fromkeys(CELL[3:], "DELTA_BINARY_PACKED"),
         ) as writer,
     ):
-        for log in logs:
-            writer.write_table(_table(log, pairs[log.split]), row_group_size=2**26)
+        for log in chain([first], logs):
+            writer.write_table(_table(log, pairs[log.split], schema), row_group_size=2**26)
 
 
-def _table(log: LaneLog, pairs: Pairs) -> pa.Table:
-    impressions, clicks = log.counts.impressions, log.counts.clicks
-    shown = impressions > 0
+def _table(log: LaneLog, pairs: Pairs, schema: pa.Schema) -> pa.Table:
+    columns = (_dense_columns if isinstance(log.counts, Counts) else _columns)(log.counts, pairs)
+    rows = len(columns[0])
+    lane = [_repeated(value, rows) for value in (log.split, *log.lane.values())]
+    return pa.Table.from_arrays([*lane, *columns], schema=schema)
+
+
+def _repeated(value: float | str, rows: int) -> pa.Array:
+    if isinstance(value, str):
+        return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [value])
+    return pa.repeat(pa.scalar(float(value)), rows)
+
+
+def _dense_columns(counts: Counts, pairs: Pairs) -> list[np.ndarray]:
+    shown = counts.impressions > 0
     length = shown.shape[-1]
     cells = shown.sum(-1)[mask(pairs.lengths, length)]  # of each pair
-    rows = cells.sum()
-    columns = [
-        pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [log.split]),
-        pa.repeat(pa.scalar(float(log.strength)), rows),
-        pa.repeat(pa.scalar(float(log.temperature)), rows),
+    return [
         np.repeat(pairs.query, cells),
         np.repeat(pairs.document, cells),
         np.broadcast_to(np.arange(1, length + 1, dtype=np.int32), shown.shape)[shown],
-        impressions[shown],
-        clicks[shown],
+        counts.impressions[shown],
+        counts.clicks[shown],
     ]
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _columns(cells: Cells, pairs: Pairs) -> list[np.ndarray]:
+    pair = pairs.offsets[cells.query] + cells.document
+    return [
+        pairs.query[pair],
+        pairs.document[pair],
+        (cells.position + 1).astype(np.int32),
+        cells.impressions,
+        cells.clicks,
+    ]
 
 
 def read_logs(
-    path: str | Path,
-    lanes: list[tuple[float, float]],
-    *,
-    split: str,
-    pairs: Pairs,
-    length: int,
-) -> Counts:
-    """The counts of the given lanes, laid out densely.
+    path: str | Path, lanes: Sequence[Lane], *, split: str, pairs: Pairs, length: int
+) -> Counts | Rows:
+    """The counts of the given lanes.
 
     Args:
         path: the parquet file.
-        lanes: (strength, temperature) of each lane wanted.
+        lanes: the value of every lane column, for each lane wanted.
         split: the split wanted.
         pairs: the pairs of that split.
-        length: documents per list and positions per page of the dense layout.
+        length: documents of the longest list, and positions.
 
     Returns:
-        Counts with arrays [lanes, queries, length, length], in the smallest unsigned type
-        that holds them.
+        see `twotowers.logs.counts.lay_out`; [lanes, queries, ...].
 
     Raises:
         InputError: the file cannot be read or has other columns, a lane is missing, a row
             names a pair or position that is not there, or its numbers cannot be counts.
     """
-    with opened(path, dictionaries=["split"]) as file:
-        check_types(file.schema_arrow, TYPES, path)
-        groups = {_lane(file, group, path): group for group in range(file.num_row_groups)}
+    names = [SPLIT, *lanes[0]]
+    text = [name for name, value in {SPLIT: split, **lanes[0]}.items() if isinstance(value, str)]
+    with opened(path, dictionaries=text) as file:
+        check_types(file.schema_arrow, _types(lanes[0]), path)
+        groups = {_lane(file, group, names, path): group for group in range(file.num_row_groups)}
         if len(groups) < file.num_row_groups:
             raise InputError("a lane is spread over several row groups", path=path)
         chosen = []
         for lane in lanes:
-            if (split, *lane) not in groups:
-                raise InputError(
-                    f"no lane with split {split}, strength {lane[0]}, temperature {lane[1]}",
-                    path=path,
-                    expected=f"one of {sorted(groups)}",
-                )
-            chosen.append(groups[split, *lane])
+            values = (split, *lane.values())
+            if values not in groups:
+                words = ", ".join(f"{n} {v}" for n, v in zip(names, values, strict=True))
+                raise InputError(f"no lane with {words}", path=path, expected=_listed(groups))
+            chosen.append((values, groups[values]))
         lookup = _Lookup(pairs, length, path)
-        counts = [
-            _dense(_rows(file, group, (split, *lane), path), lookup)
-            for lane, group in zip(lanes, chosen, strict=True)
-        ]
-    # Each lane has the type that it needs; together they get the widest of these.
-    return Counts(*(np.stack(arrays) for arrays in zip(*counts, strict=True)))
+        logs = [_checked(_rows(file, group, names, lane, path), lookup) for lane, group in chosen]
+    try:
+        return lay_out(logs, len(pairs.lengths), length)
+    except InputError as error:
+        raise InputError(str(error), path=path) from None
 
 
-def _dense(table: pa.Table, lookup: _Lookup) -> tuple[np.ndarray, np.ndarray]:
-    """Impressions and clicks of one lane, [queries, documents, positions]."""
-    cell = lookup.cells(*(table[name].to_numpy() for name in CELLS[:3]))
+def _checked(table: pa.Table, lookup: _Lookup) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number of each cell of one lane, its impressions and its clicks."""
+    cell = lookup.cells(*(table[name].to_numpy() for name in CELL[:3]))
     shown, clicked = table["impressions"].to_numpy(), table["clicks"].to_numpy()
-    _check_counts(shown, clicked, lookup.path)
-    kind = np.min_scalar_type(shown.max(initial=0))
-    impressions, clicks = (np.zeros(lookup.shape, kind) for _ in range(2))
-    impressions.reshape(-1)[cell] = shown.astype(kind)
-    clicks.reshape(-1)[cell] = clicked.astype(kind)
-    if impressions.sum(dtype=np.int64) != shown.sum():
-        raise InputError(
-            "a document is listed more than once at a position", path=lookup.path, field="position"
-        )
-    return impressions, clicks
-
-
-def _check_counts(impressions: np.ndarray, clicks: np.ndarray, path: str | Path) -> None:
     # Before they are narrowed to a type in which they might wrap around.
-    if (clicks < 0).any():
-        raise InputError("negative clicks", path=path, field="clicks")
-    if (clicks > impressions).any():
-        raise InputError("more clicks than impressions", path=path, field="clicks")
+    if (clicked < 0).any():
+        raise InputError("negative clicks", path=lookup.path, field="clicks")
+    if (clicked > shown).any():
+        raise InputError("more clicks than impressions", path=lookup.path, field="clicks")
+    return cell, shown, clicked
 
 
-def _lane(file: pq.ParquetFile, group: int, path: str | Path) -> tuple[str, float, float]:
+def _lane(file: pq.ParquetFile, group: int, names: list[str], path: str | Path) -> tuple:
     """The lane that a row group's first row belongs to."""
     # Not from the file's statistics: Arrow ends the process where those are damaged.
-    row = next(file.iter_batches(batch_size=1, row_groups=[group], columns=LANE), None)
-    lane = tuple(column[0].as_py() for column in row.columns) if row else (None,)
+    row = next(file.iter_batches(batch_size=1, row_groups=[group], columns=names), None)
+    found = {name: row[name][0].as_py() for name in names} if row else {}
+    lane = tuple(found.get(name) for name in names)
     if None in lane:
         raise InputError(f"row group {group} holds no lane", path=path)
     return lane
 
 
-def _rows(file: pq.ParquetFile, group: int, lane: tuple, path: str | Path) -> pa.Table:
+def _listed(groups: Iterable[tuple]) -> str:
+    return f"one of {sorted(groups, key=str)}"
+
+
+def _rows(
+    file: pq.ParquetFile, group: int, names: list[str], lane: tuple, path: str | Path
+) -> pa.Table:
     """The cells of a row group, all of which must be of the lane."""
-    table = check_no_nulls(file.read_row_group(group, SCHEMA.names), path)
-    for name, value in zip(LANE, lane, strict=True):
+    table = check_no_nulls(file.read_row_group(group, [*names, *CELL]), path)
+    for name, value in zip(names, lane, strict=True):
         if not _all_are(table[name], value):
             raise InputError(
                 f"row group {group} holds more than one lane",
                 path=path,
                 field=name,
-                expected="one row group per split, strength and temperature",
+                expected=f"one row group per {', '.join(names)}",
             )
-    return table.select(CELLS)
+    return table.select(CELL)
 
 
 def _all_are(column: pa.ChunkedArray, value: str | float) -> bool:

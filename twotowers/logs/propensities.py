@@ -10,25 +10,27 @@ deterministic policy shows each document in one position, always: every propensi
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from twotowers.logs.simulation import Counts
+from twotowers.logs.counts import Counts, Rows
 
 
-def inverse_propensity(counts: Counts) -> Counts:
+def inverse_propensity(counts: Counts | Rows) -> Counts | Rows:
     """The counts with every impression weighted by the inverse propensity of its cell.
 
     Args:
-        counts: arrays [..., documents, positions].
+        counts: of any number of logs.
 
     Returns:
-        float32 counts of the same shape; cells never shown stay 0. Not clipped.
+        float32 counts of the same layout; cells never shown stay 0. Not clipped.
     """
     shown = counts.impressions > 0
-    sessions = np.broadcast_to(
-        counts.impressions[..., :1].sum(-2, keepdims=True, dtype=np.float32), shown.shape
-    )
+    sessions = np.broadcast_to(counts.spread(np.asarray(counts.sessions, np.float32)), shown.shape)
     rate = np.divide(
         counts.clicks, counts.impressions, out=np.zeros(shown.shape, np.float32), where=shown
     )
-    return Counts(np.where(shown, sessions, np.float32(0)), sessions * rate)
+    return replace(
+        counts, impressions=np.where(shown, sessions, np.float32(0)), clicks=sessions * rate
+    )

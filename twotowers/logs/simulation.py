@@ -12,33 +12,17 @@ is and makes the logs of one seed comparable (common random numbers).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from twotowers.errors import check_range
+from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts
 
 CHUNK = 10_000
 """Sessions whose random rankings are in memory at a time (25 documents: 4 MB, as caches hold)."""
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Impressions and clicks of one log, dense over cells.
-
-    Attributes:
-        impressions: [queries, documents, positions] integers.
-        clicks: the same shape, at most `impressions`.
-    """
-
-    impressions: np.ndarray
-    clicks: np.ndarray
-
-    @property
-    def sessions(self) -> np.ndarray:
-        """[queries] sessions of each query: every session shows one document first."""
-        return self.impressions[..., 0].sum(-1)
 
 
 class Traffic:
@@ -69,17 +53,20 @@ class Traffic:
         queries = len(lengths)
         self.lengths, self.length = np.asarray(lengths), length
         self.visits = rng.multinomial(sessions, np.full(queries, 1 / queries))
-        self.shuffled = {0.0: np.zeros((queries, length, length), np.int64)}
+        tally = _DenseTally if length <= LONGEST_DENSE else _ListedTally
+        self.shuffled = {0.0: tally.empty(queries, length)}
+        self.shuffled_visits = {0.0: np.zeros(queries, np.int64)}
         edges = sorted({0.0, *temperatures})
         # A session with u ~ U(0, 1) is shuffled at every temperature above u: sessions are
         # split once by where u falls, and each temperature adds those since the one before.
         shares = np.diff([*edges, 1.0])
         groups = rng.multinomial(self.visits, shares / shares.sum())
         for number, (below, temperature) in enumerate(pairwise(edges)):
-            added = shuffled_impressions(groups[:, number], self.lengths, length, rng=rng)
-            self.shuffled[temperature] = self.shuffled[below] + added
+            added = tally.shuffled(groups[:, number], self.lengths, length, rng=rng)
+            self.shuffled[temperature] = self.shuffled[below].plus(added)
+            self.shuffled_visits[temperature] = self.shuffled_visits[below] + groups[:, number]
 
-    def impressions(self, order: np.ndarray, temperature: float) -> np.ndarray:
+    def impressions(self, order: np.ndarray, temperature: float) -> np.ndarray | Cells:
         """Impressions under an epsilon-greedy policy: shuffled with probability `temperature`.
 
         Args:
@@ -88,13 +75,78 @@ class Traffic:
             temperature: one of those given to the constructor.
 
         Returns:
-            [queries, documents, positions] int64.
+            [queries, documents, positions] int64; of lists that are longer than LONGEST_DENSE
+            the cells that are shown, with clicks 0.
         """
-        counts = self.shuffled[float(temperature)].copy()
-        greedy = self.visits - counts[..., 0].sum(-1)
+        greedy = self.visits - self.shuffled_visits[float(temperature)]
         query, position = np.nonzero(np.arange(self.length) < self.lengths[:, None])
-        counts[query, order[query, position], position] += greedy[query]
+        visited = greedy[query] > 0
+        query, position = query[visited], position[visited]
+        cell = (query * self.length + order[query, position]) * self.length + position
+        return self.shuffled[float(temperature)].with_cells(cell, greedy[query])
+
+
+@dataclass(frozen=True)
+class _DenseTally:
+    """Impressions of all cells: [queries, documents, positions]."""
+
+    counts: np.ndarray
+
+    @classmethod
+    def empty(cls, queries: int, length: int):
+        return cls(np.zeros((queries, length, length), np.int64))
+
+    @classmethod
+    def shuffled(cls, sessions, lengths, length, *, rng):
+        return cls(shuffled_impressions(sessions, lengths, length, rng=rng))
+
+    def plus(self, other):
+        return _DenseTally(self.counts + other.counts)
+
+    def with_cells(self, cell: np.ndarray, more: np.ndarray) -> np.ndarray:
+        counts = self.counts.copy()
+        counts.reshape(-1)[cell] += more
         return counts
+
+
+@dataclass(frozen=True)
+class _ListedTally:
+    """Impressions of those cells that are shown.
+
+    Attributes:
+        length: positions on the page.
+        cell: [cells] sorted numbers, (query x length + document) x length + position.
+        counts: [cells] impressions.
+    """
+
+    length: int
+    cell: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def empty(cls, queries: int, length: int):
+        return cls(length, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    @classmethod
+    def shuffled(cls, sessions, lengths, length, *, rng):
+        total = cls.empty(len(lengths), length)
+        for cell in _shuffled_cells(sessions, lengths, length, rng=rng):
+            total = total.plus(cls(length, *np.unique(cell, return_counts=True)))
+        return total
+
+    def plus(self, other):
+        cell = np.concatenate([self.cell, other.cell])
+        counts = np.concatenate([self.counts, other.counts])
+        order = np.argsort(cell, kind="stable")
+        distinct, first = np.unique(cell[order], return_index=True)
+        sums = np.add.reduceat(counts[order], first) if len(first) else counts
+        return _ListedTally(self.length, distinct, sums)
+
+    def with_cells(self, cell: np.ndarray, more: np.ndarray) -> Cells:
+        total = self.plus(_ListedTally(self.length, cell, more))
+        pair, position = np.divmod(total.cell, self.length)
+        query, document = np.divmod(pair, self.length)
+        return Cells(query, document, position, total.counts, np.zeros_like(total.counts))
 
 
 def shuffled_impressions(
@@ -112,17 +164,22 @@ def shuffled_impressions(
         [queries, length documents, length positions] int64.
     """
     cells = np.zeros(len(lengths) * length * length, np.int64)
+    for cell in _shuffled_cells(sessions, lengths, length, rng=rng):
+        # Sessions are sorted by query, so a chunk touches a short run of cells only.
+        first, last = cell[0, 0] // length**2, cell[-1, 0] // length**2 + 1
+        first, last = first * length**2, last * length**2
+        cells[first:last] += np.bincount((cell - first).ravel(), minlength=last - first)
+    return cells.reshape(len(lengths), length, length)
+
+
+def _shuffled_cells(sessions, lengths, length: int, *, rng) -> Iterator[np.ndarray]:
+    """[sessions, positions] numbers of the cells that some sessions at a time show."""
     for size in np.unique(lengths):
         log = np.repeat(np.flatnonzero(lengths == size), sessions[lengths == size])
         for start in range(0, len(log), CHUNK):
             query = log[start : start + CHUNK]
-            documents = random_rankings(len(query), size, rng=rng)
-            # Sessions are sorted by query, so a chunk touches a short run of cells only.
-            first, last = query[0] * length**2, (query[-1] + 1) * length**2
-            cell = documents.astype(np.int64) * length + np.arange(size)
-            cell += (query * length**2 - first)[:, None]
-            cells[first:last] += np.bincount(cell.ravel(), minlength=last - first)
-    return cells.reshape(len(lengths), length, length)
+            documents = random_rankings(len(query), size, rng=rng).astype(np.int64)
+            yield (query[:, None] * length + documents) * length + np.arange(size)
 
 
 def random_rankings(sessions: int, size: int, *, rng: np.random.Generator) -> np.ndarray:
@@ -137,13 +194,16 @@ def simulate_clicks(
 ) -> np.ndarray:
     """Clicks of each cell, binomial in its impressions.
 
+    Cells without impressions draw nothing: listed cells in the order of the dense ones get the
+    same clicks.
+
     Args:
-        impressions: [queries, documents, positions].
+        impressions: [queries, documents, positions], or [cells].
         probability: the same shape, P(click) of each cell.
         rng: source of randomness.
 
     Returns:
-        [queries, documents, positions] int64.
+        int64 of the same shape.
     """
     return rng.binomial(impressions, probability)
 

@@ -29,7 +29,7 @@ class CountLoss:
         inputs: [queries, documents, ...] what the relevance tower reads.
         impressions: [lanes, queries, documents, positions].
         clicks: the same shape.
-        weight: [queries] 1 / (documents of the query x mean sessions per query).
+        weight: [lanes, queries] 1 / (documents of the query x mean sessions per query).
     """
 
     inputs: jax.Array
@@ -45,7 +45,7 @@ class CountLoss:
         """[units] losses of the queries with the given indices."""
         shown, clicked = self.impressions[lane, index], self.clicks[lane, index]
         cells = model.cell_losses(self.inputs[index], shown, clicked, key)
-        return self.weight[index] * cells.sum((-2, -1))
+        return self.weight[lane, index] * cells.sum((-2, -1))
 
 
 @register_dataclass
@@ -61,7 +61,7 @@ class RowLoss:
         position: [lanes, queries, rows] 0-based position of each cell.
         impressions: [lanes, queries, rows]; 0 behind the last cell of a query.
         clicks: the same shape.
-        weight: [queries] 1 / (documents of the query x mean sessions per query).
+        weight: [lanes, queries] 1 / (documents of the query x mean sessions per query).
     """
 
     inputs: jax.Array
@@ -81,7 +81,7 @@ class RowLoss:
         cells = model.row_losses(
             self.inputs[index], *(column[lane, index] for column in columns), key
         )
-        return self.weight[index] * cells.sum(-1)
+        return self.weight[lane, index] * cells.sum(-1)
 
 
 @register_dataclass

@@ -13,6 +13,8 @@ import jax
 import numpy as np
 import rax
 
+from twotowers.logs.counts import Counts, Rows
+
 
 def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
     """Normalised discounted cumulative gain of each list.
@@ -35,6 +37,60 @@ def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
     Args and returns as in `ndcg`; 0 where no such document is in the first `topn`.
     """
     return np.asarray(_mrr(scores, labels >= 1, where=where, topn=topn))
+
+
+def shown_ndcg(
+    counts: Counts | Rows, relevance: np.ndarray, *, where: np.ndarray, topn: int = 10
+) -> np.ndarray:
+    """nDCG of the rankings that a log showed, averaged over the sessions of each query.
+
+    DCG is a sum over cells, so its mean over sessions follows from the counts exactly.
+
+    Args:
+        counts: of one log.
+        relevance: [queries, documents].
+        where: [queries, documents] bool.
+        topn: last position whose gain counts.
+
+    Returns:
+        [queries]; 0 for queries that no session was about.
+    """
+    gain = np.where(where, 2.0**relevance - 1, 0)
+    discount = 1 / np.log2(2 + np.arange(topn))
+    ideal = -np.sort(-gain, axis=-1)[:, :topn] @ discount[: gain.shape[1]]
+    if isinstance(counts, Counts):
+        seen = counts.impressions[:, :, :topn].astype(float)
+        shown = np.einsum("qdk,qd,k->q", seen, gain, discount[: seen.shape[-1]])
+    else:
+        at = np.append(discount, 0)[np.minimum(counts.position, topn)]
+        gains = np.take_along_axis(gain, counts.document.astype(int), axis=-1)
+        shown = (counts.impressions * gains * at).sum(-1)
+    possible = ideal * counts.sessions
+    return np.divide(shown, possible, out=np.zeros(len(gain)), where=possible > 0)
+
+
+def perplexity(losses: np.ndarray, impressions: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """Click perplexity at each position, 2^(-mean log2 P(what was observed)).
+
+    1 is a perfect prediction, 2 that of a coin (Chuklin et al. 2015, Section 5.1.2, Eq. 5.3).
+
+    Args:
+        losses: negative log-likelihoods (natural logarithm) of cells, any shape.
+        impressions: how often each was shown, the same shape.
+        position: 0-based position of each, the same shape.
+
+    Returns:
+        [positions]; NaN where a position was never shown.
+
+    Example:
+        >>> perplexity(np.log([2.0, 1.0]), np.array([1, 1]), np.array([0, 1]))
+        array([2., 1.])
+    """
+    place = np.asarray(position, int).ravel()
+    total = np.bincount(place, np.asarray(losses, float).ravel())
+    shown = np.bincount(place, np.asarray(impressions, float).ravel())
+    mean = np.divide(total, shown, out=np.full(len(shown), np.nan), where=shown > 0)
+    return np.exp(mean)
 
 
 # Compiled whole: op by op they take seconds to start.

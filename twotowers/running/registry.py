@@ -21,7 +21,7 @@ from twotowers.errors import InputError, nearest
 
 BASE = "CellModel"
 LANES = "LANES"
-"""A method's module names the parameters that may differ between lanes."""
+"""Where a method's module names the parameters that may differ between lanes, with defaults."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,8 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
                 argument.arg: ast.unparse(default) if default else None
                 for argument, default in arguments
             }
-            return Kind(path.stem, path, node.name, parameters, _lanes(tree))
+            lanes = _lanes(tree)
+            return Kind(path.stem, path, node.name, parameters | lanes, tuple(lanes))
     return None
 
 
@@ -143,10 +144,10 @@ def _derives(node: ast.ClassDef) -> bool:
     return any(isinstance(base, ast.Name) and base.id == BASE for base in node.bases)
 
 
-def _lanes(tree: ast.Module) -> tuple[str, ...]:
+def _lanes(tree: ast.Module) -> dict[str, str]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == LANES for target in node.targets
         ):
-            return tuple(ast.literal_eval(node.value))
-    return ()
+            return {key: repr(value) for key, value in ast.literal_eval(node.value).items()}
+    return {}

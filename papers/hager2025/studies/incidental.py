@@ -25,8 +25,9 @@ from scipy.special import expit
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.fitting.newton import fit_embedding
+from twotowers.logs.counts import Counts
 from twotowers.logs.policies import policy_scores, ranking_order
-from twotowers.logs.simulation import Counts, Sessions, Traffic, simulate_clicks, simulate_sessions
+from twotowers.logs.simulation import Sessions, Traffic, simulate_clicks, simulate_sessions
 from twotowers.models.additive import Additive, inverse_rank
 from twotowers.models.towers import TwoTowers, two_towers
 from twotowers.objectives.likelihood import SessionLoss

@@ -1,0 +1,26 @@
+"""A setting's log and rankings -> all measurements of its lanes."""
+
+import logging
+
+from scripts.runner import run
+from twotowers.results.longform import write_results
+from twotowers.running.fit import fit_setting
+
+LOGGER = logging.getLogger("twotowers.fit")
+
+
+def main(inputs, outputs, *, paper: str, name: str, setting: dict, positions: int, seed: int):
+    files = dict(inputs.items())
+    results = fit_setting(files, setting, positions=positions, seed=seed, paper=paper)
+    kinds = {"model": setting["model"]["kind"], "method": setting["method"]["kind"]}
+    write_results(results.assign(**kinds), outputs[0], paper=paper, setting=name, seed=seed)
+    for metric in ("epochs", "nll"):
+        lanes = results.loc[results["metric"] == metric, "value"]
+        if len(lanes):
+            LOGGER.info(
+                "%s of %d lanes: %.6g to %.6g", metric, len(lanes), lanes.min(), lanes.max()
+            )
+
+
+if "snakemake" in globals():
+    run(main, snakemake)  # noqa: F821

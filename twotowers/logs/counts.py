@@ -1,0 +1,186 @@
+"""Impressions and clicks of cells (query, document, position) in memory, dense or listed.
+
+Lists are short or long. Of short ones all documents x positions are held, which is fast; of long
+ones only the cells that were shown, so that memory is that of what was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twotowers.errors import InputError
+
+LONGEST_DENSE = 32
+"""Documents of the longest lists that are held densely: 1,024 cells a query."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts of logs, dense over cells.
+
+    Attributes:
+        impressions: [..., queries, documents, positions].
+        clicks: the same shape, at most `impressions`.
+    """
+
+    impressions: np.ndarray
+    clicks: np.ndarray
+
+    @property
+    def sessions(self) -> np.ndarray:
+        """[..., queries] sessions of each query: every session shows one document first."""
+        return self.impressions[..., 0].sum(-1)
+
+    @property
+    def shown(self) -> np.ndarray:
+        """[..., queries] impressions of each query, at all positions together."""
+        return self.impressions.sum((-2, -1))
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """[..., queries] values in a shape that broadcasts to the cells."""
+        return values[..., None, None]
+
+    def of_log(self, number: int) -> Counts:
+        """One of several logs."""
+        return Counts(self.impressions[number], self.clicks[number])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Counts of logs, of the cells that were shown only.
+
+    Attributes:
+        document: [..., queries, rows] list index of each cell's document.
+        position: [..., queries, rows] 0-based position of each cell.
+        impressions: [..., queries, rows]; 0 behind the last cell of a query.
+        clicks: the same shape.
+    """
+
+    document: np.ndarray
+    position: np.ndarray
+    impressions: np.ndarray
+    clicks: np.ndarray
+
+    @property
+    def sessions(self) -> np.ndarray:
+        """[..., queries] sessions of each query: every session shows one document first."""
+        return np.where(self.position == 0, self.impressions, 0).sum(-1)
+
+    @property
+    def shown(self) -> np.ndarray:
+        """[..., queries] impressions of each query, at all positions together."""
+        return self.impressions.sum(-1)
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """[..., queries] values in a shape that broadcasts to the cells."""
+        return values[..., None]
+
+    def of_log(self, number: int) -> Rows:
+        """One of several logs."""
+        columns = self.document, self.position, self.impressions, self.clicks
+        return Rows(*(column[number] for column in columns))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Counts of one log, a row per cell that was shown; rows are sorted and distinct.
+
+    Attributes:
+        query, document, position: [rows] indices from 0.
+        impressions: [rows] 1 or more.
+        clicks: [rows] at most `impressions`.
+    """
+
+    query: np.ndarray
+    document: np.ndarray
+    position: np.ndarray
+    impressions: np.ndarray
+    clicks: np.ndarray
+
+
+def lay_out(
+    logs: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], queries: int, length: int
+) -> Counts | Rows:
+    """Some logs side by side, in the layout that suits lists of this length.
+
+    Args:
+        logs: per log the number of each cell, (query x length + document) x length + position,
+            and its impressions and clicks; [cells] each.
+        queries: number of queries.
+        length: documents of the longest list, and positions.
+
+    Returns:
+        Counts [logs, queries, length, length] or Rows [logs, queries, rows], in the smallest
+        unsigned types that hold them.
+
+    Raises:
+        InputError: a cell comes twice.
+    """
+    layout = _dense if length <= LONGEST_DENSE else _listed
+    return layout(logs, queries, length)
+
+
+def _dense(logs, queries: int, length: int) -> Counts:
+    # Each log has the type that it needs; together they get the widest of these.
+    counts = [_dense_log(*log, (queries, length, length)) for log in logs]
+    return Counts(*(np.stack(arrays) for arrays in zip(*counts, strict=True)))
+
+
+def _dense_log(cell, shown, clicked, shape) -> tuple[np.ndarray, np.ndarray]:
+    kind = np.min_scalar_type(shown.max(initial=0))
+    impressions, clicks = (np.zeros(shape, kind) for _ in range(2))
+    impressions.reshape(-1)[cell] = shown.astype(kind)
+    clicks.reshape(-1)[cell] = clicked.astype(kind)
+    if impressions.sum(dtype=np.int64) != shown.sum():
+        raise _twice()
+    return impressions, clicks
+
+
+def _listed(logs, queries: int, length: int) -> Rows:
+    sorted_logs = [_sorted(*log) for log in logs]
+    per_query = [np.bincount(log[0] // length**2, minlength=queries) for log in sorted_logs]
+    rows = max(int(cells.max(initial=1)) for cells in per_query)
+    most = max(int(log[1].max(initial=0)) for log in sorted_logs)
+    shape = len(logs), queries, rows
+    document, position = (np.zeros(shape, np.min_scalar_type(length - 1)) for _ in range(2))
+    impressions, clicks = (np.zeros(shape, np.min_scalar_type(most)) for _ in range(2))
+    for number, ((cell, shown, clicked), cells) in enumerate(
+        zip(sorted_logs, per_query, strict=True)
+    ):
+        query, inside = np.divmod(cell, length**2)
+        row = np.arange(len(cell)) - (np.cumsum(cells) - cells)[query]
+        document[number, query, row], position[number, query, row] = np.divmod(inside, length)
+        impressions[number, query, row], clicks[number, query, row] = shown, clicked
+    return Rows(document, position, impressions, clicks)
+
+
+def _sorted(cell, shown, clicked):
+    if not (cell[1:] > cell[:-1]).all():
+        order = np.argsort(cell)
+        cell, shown, clicked = cell[order], shown[order], clicked[order]
+        if (cell[1:] == cell[:-1]).any():
+            raise _twice()
+    return cell, shown, clicked
+
+
+def _twice() -> InputError:
+    return InputError("a document is listed more than once at a position", field="position")
+
+
+def added(one: Counts | Cells, other: Counts | Cells) -> Counts | Cells:
+    """The counts of two logs of the same queries together."""
+    if isinstance(one, Counts):
+        return Counts(one.impressions + other.impressions, one.clicks + other.clicks)
+    both = [np.concatenate(pair) for pair in zip(_columns(one), _columns(other), strict=True)]
+    order = np.lexsort(both[2::-1])
+    keys = np.stack(both[:3])[:, order]
+    first = np.flatnonzero(np.append(True, (keys[:, 1:] != keys[:, :-1]).any(0))[: len(order)])
+    sums = [np.add.reduceat(counts[order], first) for counts in both[3:]]
+    return Cells(*keys[:, first], *sums)
+
+
+def _columns(cells: Cells) -> list[np.ndarray]:
+    return [cells.query, cells.document, cells.position, cells.impressions, cells.clicks]

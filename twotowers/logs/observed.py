@@ -1,0 +1,137 @@
+"""A real log's cells, divided at random into training, validation and test.
+
+Given query, document and position, clicks are independent in the models that are fitted to
+cells, so dividing the impressions of each cell at random is, to them, dividing the sessions:
+impressions are multinomial, and the clicks among them hypergeometric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from twotowers.errors import InputError
+from twotowers.files.rankings import mask
+from twotowers.files.tables import read_table
+from twotowers.logs.counts import Counts, Rows, lay_out
+from twotowers.randomness import stream
+
+TYPES = {
+    "query": None,
+    "document": None,
+    "position": pa.int32(),
+    "impressions": pa.int64(),
+    "clicks": pa.int64(),
+}
+
+
+def observed_splits(
+    path: str | Path,
+    shares: Mapping[str, float],
+    *,
+    positions: int,
+    seed: int,
+    bootstrap: bool = False,
+) -> tuple[np.ndarray, dict[str, Counts | Rows]]:
+    """Read a log's cells and divide them.
+
+    Args:
+        path: a parquet file with query, document, position (from 1), impressions and clicks.
+        shares: of each split, which add up to 1.
+        positions: positions on a page.
+        seed: divides the log.
+        bootstrap: whether each split's impressions are drawn again, with replacement from those
+            of the same cell; what varies between seeds is then the sampling error of the log.
+
+    Returns:
+        [queries, documents] bool, True where a query has that many documents; and the counts of
+        each split, [1, queries, ...].
+
+    Raises:
+        InputError: the file is no such table, a position is out of range, or there are more
+            clicks than impressions.
+    """
+    table = read_table(path, TYPES)
+    position = table["position"].to_numpy()
+    shown, clicked = table["impressions"].to_numpy(), table["clicks"].to_numpy()
+    if not len(position):
+        raise InputError("the log is empty", path=path)
+    if position.min() < 1 or position.max() > positions:
+        raise InputError(
+            f"positions reach from {position.min()} to {position.max()}",
+            path=path,
+            field="position",
+            expected=f"1 to {positions}, the 'positions' of the experiment",
+        )
+    if (clicked > shown).any() or (clicked < 0).any():
+        row = np.flatnonzero((clicked > shown) | (clicked < 0))[0]
+        raise InputError(
+            f"{clicked[row]} clicks on {shown[row]} impressions in row {row + 1}",
+            path=path,
+            field="clicks",
+            expected="between 0 and the impressions",
+        )
+    query, document = _numbered(table)
+    lengths = np.bincount(query[np.unique(query << 32 | document, return_index=True)[1]])
+    length = max(int(lengths.max()), positions)
+    cell = (query * length + document) * length + position - 1
+    rng = stream("observed split", seed)
+    counts = {
+        split: lay_out([(cell[part[0] > 0], *(c[part[0] > 0] for c in part))], len(lengths), length)
+        for split, part in divided(shown, clicked, shares, rng=rng, bootstrap=bootstrap).items()
+    }
+    return mask(lengths, length), counts
+
+
+def divided(
+    shown: np.ndarray,
+    clicked: np.ndarray,
+    shares: Mapping[str, float],
+    *,
+    rng: np.random.Generator,
+    bootstrap: bool = False,
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Impressions and clicks of each cell in each part of a random division.
+
+    Args:
+        shown, clicked: [cells].
+        shares: of each part, which add up to 1.
+        rng: source of randomness.
+        bootstrap: see `observed_splits`.
+    """
+    if abs(sum(shares.values()) - 1) > 1e-9 or min(shares.values()) <= 0:
+        raise InputError(
+            f"the shares {dict(shares)} are no division of a log",
+            field="split",
+            expected="shares above 0 that add up to 1",
+        )
+    sizes = rng.multinomial(shown, list(shares.values()))
+    clicks, others = clicked.copy(), shown - clicked
+    parts = {}
+    for number, split in enumerate(shares):
+        size = sizes[:, number]
+        drawn = rng.hypergeometric(clicks, others, size)
+        clicks, others = clicks - drawn, others - (size - drawn)
+        if bootstrap:
+            rate = np.divide(drawn, size, out=np.zeros(len(size)), where=size > 0)
+            drawn = rng.binomial(size, rate)
+        parts[split] = size, drawn
+    return parts
+
+
+def _numbered(table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """[rows] numbers of the queries, and of the documents within their query."""
+    codes = [_codes(table[name]) for name in ("query", "document")]
+    pairs, pair = np.unique(codes[0] << 32 | codes[1], return_inverse=True)
+    query_of_pair = pairs >> 32
+    first = np.searchsorted(query_of_pair, query_of_pair)
+    return codes[0], (np.arange(len(pairs)) - first)[pair]
+
+
+def _codes(column: pa.ChunkedArray) -> np.ndarray:
+    """[rows] int64 numbers from 0 of a column's distinct values, text or numbers."""
+    encoded = column.combine_chunks().dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64)

@@ -1,0 +1,177 @@
+"""Logs and settings of an experiment, completed: every default filled in, every lane listed.
+
+A lane is a value that differs inside one compiled program. Which parameters may be given as
+lists, the parts say: a policy its strength and temperature, a log its sessions, a user all its
+constants, a method those that its file names. Everything is checked here, before a job starts.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from twotowers import SPLITS
+from twotowers.errors import InputError, nearest
+from twotowers.running.registry import Kind, check_parameters, find
+
+MODEL = {"kind": "additive", "tower": None, "features": 1.0}
+"""What a model says besides its constants, with defaults."""
+METHOD = "likelihood"
+USER = "additive"
+UNIFORM = {"strength": [0.0], "temperature": [0.0]}
+
+
+def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) -> dict:
+    """A log with its defaults and its lanes.
+
+    Args:
+        name: of the log.
+        log: as in experiment.yaml.
+        sessions: of the scale, per split.
+        path, paper: whose experiment it is.
+
+    Returns:
+        The log with `lanes`, from each lane column to its values; of a simulated one also
+        `sessions` (a list per split) and `user` (kind and constants, which may be lists).
+    """
+    if log.get("from", "simulation") == "dataset":
+        return {**log, "lanes": {}}
+    field = f"logs.{name}"
+    policy = dict(log["policy"])
+    ranker = policy.pop("ranker")
+    mixing = "mixing_weight" if "mixing_weight" in policy else "strength"
+    if "mixing_weight" in policy and "strength" in policy:
+        raise InputError(
+            "a policy has a strength or a mixing weight", path=path, field=f"{field}.policy",
+            expected="one of 'strength' (-1 to 1) and 'mixing_weight' (0 to 1)",
+        )  # fmt: skip
+    lanes = {
+        mixing: [float(value) for value in listed(policy.get(mixing, 1.0))],
+        "temperature": [float(value) for value in listed(policy.get("temperature", 0.0))],
+    }
+    sessions = {
+        split: listed(number) for split, number in (log.get("sessions") or sessions).items()
+    }
+    lanes |= _budgets(sessions, path, field)
+    user = with_kind(log.get("user", USER))
+    kind = find("models", user["kind"], paper, path=path, field=f"{field}.user")
+    constants = {key: value for key, value in user.items() if key != "kind"}
+    check_parameters(kind, constants, path=path, field=f"{field}.user")
+    lanes |= {
+        key: [float(each) for each in value]
+        for key, value in constants.items()
+        if isinstance(value, list)
+    }
+    return {**log, "ranker": ranker, "sessions": sessions, "user": user, "lanes": lanes}
+
+
+def settle_setting(name: str, setting: dict, logs: dict, *, path: Path, paper: str) -> dict:
+    """A setting with its defaults and its lanes.
+
+    Args:
+        name: of the setting.
+        setting: as in experiment.yaml.
+        logs: the settled logs.
+        path, paper: whose experiment it is.
+
+    Returns:
+        The setting with `model` (kind, tower, features, constants), `method` (kind and what does
+        not differ between lanes), `lanes` ("log" and "method", each from column to values) and
+        the name of its `training`.
+    """
+    where = {"path": path, "field": f"settings.{name}.model"}
+    model = {**MODEL, **setting["model"]}
+    kind = find("models", model["kind"], paper, **where)
+    constants = {key: value for key, value in model.items() if key not in MODEL}
+    check_parameters(kind, constants, **where)
+    for key, value in constants.items():
+        if isinstance(value, list):
+            raise InputError(
+                f"{key!r} of a fitted model cannot differ between lanes",
+                expected="one value; other values are settings of their own", **where,
+            )  # fmt: skip
+    where = {"path": path, "field": f"settings.{name}.method"}
+    method = with_kind(setting.get("method", METHOD))
+    kind = find("methods", method["kind"], paper, **where)
+    given = {key: value for key, value in method.items() if key != "kind"}
+    check_parameters(kind, given, **where)
+    lanes = {
+        "method": _method_lanes(kind, given, where),
+        "log": _selected(
+            setting.get("lanes", {}), setting["log"], logs[setting["log"]]["lanes"], path, name
+        ),
+    }
+    fixed = {key: value for key, value in method.items() if key not in lanes["method"]}
+    training = setting.get("training", model["tower"])
+    return {**setting, "model": model, "method": fixed, "lanes": lanes, "training": training}
+
+
+def listed(value) -> list:
+    """A value as a list of one; a list as it is."""
+    return list(value) if isinstance(value, list) else [value]
+
+
+def with_kind(value: str | Mapping) -> dict:
+    """A name alone stands for that kind with its defaults."""
+    return {"kind": value} if isinstance(value, str) else dict(value)
+
+
+def _budgets(sessions: Mapping[str, list], path: Path, field: str) -> dict[str, list]:
+    """The lanes of several numbers of sessions, named by those of the training split."""
+    lengths = {split: len(values) for split, values in sessions.items()}
+    if set(lengths.values()) <= {1}:
+        return {}
+    several = [values for values in sessions.values() if len(values) > 1]
+    if len({len(values) for values in several}) > 1 or len(sessions.get("train", [0])) == 1:
+        raise InputError(
+            f"the splits have lists of {lengths} numbers of sessions", path=path,
+            field=f"{field}.sessions", expected="lists of one length, or single numbers",
+        )  # fmt: skip
+    if any(list(values) != sorted(set(values)) for values in several):
+        raise InputError(
+            "numbers of sessions do not rise", path=path, field=f"{field}.sessions",
+            expected="from few to many: each log contains the smaller ones",
+        )  # fmt: skip
+    return {"sessions": [float(number) for number in sessions["train"]]}
+
+
+def _method_lanes(kind: Kind, given: Mapping, where: dict) -> dict[str, list]:
+    lanes = {}
+    for key, default in kind.parameters.items():
+        value = given.get(key, ast.literal_eval(default) if default is not None else None)
+        if key in kind.lanes:
+            lanes[key] = listed(value)
+        elif isinstance(given.get(key), list):
+            raise InputError(
+                f"{key!r} cannot differ between lanes of method {kind.name!r}",
+                expected=f"one value; lists are for {', '.join(kind.lanes) or 'none of its own'}",
+                **where,
+            )
+    return lanes
+
+
+def _selected(chosen: Mapping, log: str, lanes: Mapping, path: Path, name: str) -> dict:
+    """The log's lanes that a setting takes: all, but for the columns that it restricts."""
+    for column, values in chosen.items():
+        field = f"settings.{name}.lanes"
+        if column not in lanes:
+            raise InputError(
+                f"log {log!r} has no lanes {column!r}", path=path, field=field,
+                expected=nearest(column, lanes) if lanes else "a log with lanes",
+            )  # fmt: skip
+        for value in values:
+            if value not in lanes[column]:
+                raise InputError(
+                    f"{column} {value} is not one of log {log!r}", path=path,
+                    field=f"{field}.{column}", expected=f"some of {lanes[column]}",
+                )  # fmt: skip
+    return {
+        column: [type(values[0])(value) for value in chosen.get(column, values)]
+        for column, values in lanes.items()
+    }
+
+
+def splits_of(sessions: Mapping[str, Sequence]) -> list[str]:
+    """The splits that a log has, in their order."""
+    return [split for split in SPLITS if split in sessions]
