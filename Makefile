@@ -24,7 +24,7 @@ test: lint
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/snakefmt --check Snakefile rules $(wildcard papers/*/rules.smk)
 	$(BIN)/snakemake --lint
 
 # Measure the stand-ins against the real data sets: docs/standins.md.

@@ -2,6 +2,7 @@
 import os
 import sys
 import time
+from functools import partial
 
 from snakemake.utils import min_version
 
@@ -10,22 +11,28 @@ min_version("9.0")
 sys.path.insert(0, workflow.basedir)
 
 from twotowers import LOG, SPLITS
-from twotowers.running.experiments import check_config, load_experiment, seed_range
+from twotowers.running.descriptions import crate_data, page_papers, source_note
+from twotowers.running.experiments import check_config, load_experiment
 from twotowers.running.joblogs import failures
+from twotowers.running.plan import FIRST, Plan
 from twotowers.running.processes import RUN, only_run
+from twotowers.running.progress import read_seconds
 from twotowers.running.provenance import code_digest, code_version
 
 
 configfile: "config.yaml"
 
 
-include: "rules/common.smk"
-
-
 check_config(config)
-EXPERIMENTS = {key: load_experiment(key, config) for key in config["papers"]}
-RESULTS = f"{config['results']}/{config['scale']}"
-FIGURES = config["figures"]
+# What all rules declare: which files, from which, in which order.
+PLAN = Plan(
+    config,
+    {key: load_experiment(key, config) for key in config["papers"]},
+    root=workflow.basedir,
+    seconds=read_seconds()["folders"],
+)
+# Digest of the code behind a rule, as a parameter: an edit reruns what depends on it.
+code = partial(code_digest, root=PLAN.root)
 STARTED = time.time()
 
 # Jobs inherit these; all of them are about running well, none about what is computed.
@@ -52,7 +59,7 @@ os.environ.update(
 
 
 onstart:
-    only_run(config["results"], FIGURES)
+    only_run(config["results"], config["figures"])
     # Snakemake limits jobs a second by timers, one more for every job that ended, each of which
     # asks all ready jobs anew every second: up to a tenth of a core. Local jobs need no limit.
     if workflow.local_exec:
@@ -69,24 +76,25 @@ wildcard_constraints:
 rule all:
     default_target: True
     input:
-        f"{FIGURES}/index.html",
-        f"{FIGURES}/claims.csv",
-        # Of the page alone nothing would be made again that was deleted.
-        lambda wildcards: page_files(),
-        f"{FIGURES}/ro-crate-metadata.json",
+        PLAN.targets(),
+    message:
+        "Everything is made"
 
 
 include: "rules/datasets.smk"
 include: "rules/policies.smk"
 include: "rules/clicks.smk"
-include: "rules/needs.smk"
 include: "rules/fits.smk"
-include: "rules/shown.smk"
 include: "rules/items.smk"
 include: "rules/report.smk"
 
 
+for path in PLAN.paper_rules():
+
+    include: path
+
+
 # Whatever went wrong, once more at the end: with keep-going it may be far up.
 onerror:
-    for path, cause in failures(f"{RESULTS}/logs", since=STARTED):
+    for path, cause in failures(f"{PLAN.results}/logs", since=STARTED):
         print(f"failed: {cause} (log: {path})", file=sys.stderr)

@@ -3,22 +3,23 @@
 
 rule clicks:
     input:
-        policy=lambda wildcards: log_policy(wildcards.paper, wildcards.log, wildcards.seed),
+        unpack(lambda w: PLAN.clicks_inputs(w.paper, w.log, w.seed)),
     output:
-        ensure(f"{RESULTS}/clicks/{{paper}}/{{dataset}}/{{log}}/{{seed}}.parquet", non_empty=True),
+        ensure(PLAN.file("clicks"), non_empty=True),
     log:
-        f"{RESULTS}/logs/clicks/{{paper}}/{{dataset}}/{{log}}/{{seed}}.log",
-    # Before any fit, so that the longest of them can be first.
-    priority: 1
+        PLAN.log("clicks"),
+    priority: FIRST
     conda:
-        "../envs/data.yaml"
+        PLAN.environment("clicks")
     params:
         code=code("scripts/simulate_clicks.py"),
-        strengths=lambda wildcards: experiment(wildcards).logs[wildcards.log]["strengths"],
-        temperatures=lambda wildcards: experiment(wildcards).logs[wildcards.log]["temperatures"],
-        queries=lambda wildcards: experiment(wildcards).logs[wildcards.log].get("queries"),
-        sessions=lambda wildcards: experiment(wildcards).sessions,
-        positions=lambda wildcards: experiment(wildcards).positions,
-        seed=lambda wildcards: int(wildcards.seed),
+        strengths=lambda w: PLAN.clicks_parameters(w.paper, w.log)["strengths"],
+        temperatures=lambda w: PLAN.clicks_parameters(w.paper, w.log)["temperatures"],
+        queries=lambda w: PLAN.clicks_parameters(w.paper, w.log)["queries"],
+        sessions=lambda w: PLAN.clicks_parameters(w.paper, w.log)["sessions"],
+        positions=lambda w: PLAN.clicks_parameters(w.paper, w.log)["positions"],
+        seed=lambda w: int(w.seed),
+    message:
+        "Simulate clicks of log {wildcards.log} of {wildcards.paper}, seed {wildcards.seed}"
     script:
         "../scripts/simulate_clicks.py"

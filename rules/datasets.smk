@@ -3,77 +3,86 @@
 
 rule generate_standin:
     output:
-        ensure(f"{RESULTS}/raw/{{dataset}}/{{split}}.parquet", non_empty=True),
+        ensure(PLAN.file("raw"), non_empty=True),
     log:
-        f"{RESULTS}/logs/raw/{{dataset}}/{{split}}.log",
+        PLAN.log("raw"),
     wildcard_constraints:
-        dataset=datasets(generated=True),
+        dataset=PLAN.constraint("standin"),
+    priority: FIRST
     conda:
-        "../envs/data.yaml"
+        PLAN.environment("generate_standin")
     params:
         code=code("scripts/generate_standin.py"),
-        name=lambda wildcards: wildcards.dataset,
-        split=lambda wildcards: wildcards.split,
-        size=lambda wildcards: standin(wildcards.dataset)["sizes"][wildcards.split],
-        seed=lambda wildcards: standin(wildcards.dataset)["seed"],
+        name=lambda w: w.dataset,
+        split=lambda w: w.split,
+        size=lambda w: PLAN.standin(w.dataset)["sizes"][w.split],
+        seed=lambda w: PLAN.standin(w.dataset)["seed"],
+    message:
+        "Generate the {wildcards.split} part of a stand-in for {wildcards.dataset}"
     script:
         "../scripts/generate_standin.py"
 
 
 rule fetch:
     output:
-        f"{RESULTS}/raw/{{dataset}}/manifest.json",
+        PLAN.file("manifest"),
     log:
-        f"{RESULTS}/logs/raw/{{dataset}}/manifest.log",
+        PLAN.log("manifest"),
     wildcard_constraints:
-        dataset=datasets(generated=False),
+        dataset=PLAN.constraint("files"),
+    priority: FIRST
     retries: 2
     conda:
-        "../envs/data.yaml"
+        PLAN.environment("fetch")
     params:
         code=code("scripts/fetch_dataset.py"),
-        source=lambda wildcards: config["datasets"][wildcards.dataset]["source"],
-        folder=lambda wildcards: config["datasets"][wildcards.dataset]["folder"],
+        source=lambda w: config["datasets"][w.dataset]["source"],
+        folder=lambda w: config["datasets"][w.dataset]["folder"],
+    message:
+        "Fetch {wildcards.dataset} and check its files"
     script:
         "../scripts/fetch_dataset.py"
 
 
 rule parse:
     input:
-        f"{RESULTS}/raw/{{dataset}}/manifest.json",
+        PLAN.file("manifest"),
     output:
-        ensure(f"{RESULTS}/raw/{{dataset}}/{{split}}.parquet", non_empty=True),
+        ensure(PLAN.file("raw"), non_empty=True),
     log:
-        f"{RESULTS}/logs/raw/{{dataset}}/{{split}}.log",
+        PLAN.log("raw"),
     wildcard_constraints:
-        dataset=datasets(generated=False),
+        dataset=PLAN.constraint("files"),
+    priority: FIRST
     conda:
-        "../envs/data.yaml"
+        PLAN.environment("parse")
     params:
         code=code("scripts/parse_dataset.py"),
-        split=lambda wildcards: wildcards.split,
-        format=lambda wildcards: source(wildcards.dataset).format,
-        label_max=lambda wildcards: source(wildcards.dataset).label_max,
-        width=lambda wildcards: source(wildcards.dataset).width,
+        split=lambda w: w.split,
+        format=lambda w: PLAN.source(w.dataset).format,
+        label_max=lambda w: PLAN.source(w.dataset).label_max,
+        width=lambda w: PLAN.source(w.dataset).width,
+    message:
+        "Read the {wildcards.split} part of {wildcards.dataset}"
     script:
         "../scripts/parse_dataset.py"
 
 
 rule preprocess:
     input:
-        **{split: f"{RESULTS}/raw/{{dataset}}/{split}.parquet" for split in SPLITS},
+        **{split: PLAN.file("raw", split=split) for split in SPLITS},
     output:
-        **{
-            split: ensure(path, non_empty=True)
-            for split, path in rankings("{paper}", "{dataset}").items()
-        },
+        **{split: ensure(path, non_empty=True) for split, path in PLAN.rankings().items()},
     log:
-        f"{RESULTS}/logs/rankings/{{paper}}/{{dataset}}.log",
+        PLAN.log("rankings"),
+    priority: FIRST
     conda:
-        "../envs/data.yaml"
+        PLAN.environment("preprocess")
     params:
         code=code("scripts/preprocess.py"),
-        steps=lambda wildcards: experiment(wildcards).datasets[wildcards.dataset],
-        label_max=lambda wildcards: source(wildcards.dataset).label_max,
+        steps=lambda w: PLAN.experiments[w.paper].datasets[w.dataset],
+        label_max=lambda w: PLAN.source(w.dataset).label_max,
+    message:
+        "Prepare {wildcards.dataset} as {wildcards.paper} does"
     script:
         "../scripts/preprocess.py"

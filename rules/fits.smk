@@ -3,51 +3,48 @@
 
 rule fit:
     input:
-        unpack(fit_inputs),
+        unpack(lambda w: PLAN.fit_inputs(w.paper, w.setting, w.seed)),
     output:
-        ensure(f"{RESULTS}/fits/{{paper}}/{{setting}}/{{seed}}.parquet", non_empty=True),
+        ensure(PLAN.file("fit"), non_empty=True),
     log:
-        f"{RESULTS}/logs/fits/{{paper}}/{{setting}}/{{seed}}.log",
+        PLAN.log("fit"),
     wildcard_constraints:
-        setting="|".join(name for paper in EXPERIMENTS.values() for name in paper.settings)
-        or "(?!)",
-    priority: urgency
+        setting=PLAN.constraint("setting"),
+    priority: lambda w: PLAN.priority(w.paper, w.setting, w.seed)
     conda:
-        TRAINING
+        PLAN.environment("fit")
     params:
         code=code("scripts/fit_towers.py"),
-        paper=lambda wildcards: wildcards.paper,
-        name=lambda wildcards: wildcards.setting,
-        setting=setting,
-        seed=lambda wildcards: int(wildcards.seed),
+        paper=lambda w: w.paper,
+        name=lambda w: w.setting,
+        setting=lambda w: PLAN.fit_parameters(w.paper, w.setting),
+        seed=lambda w: int(w.seed),
+    message:
+        "Fit {wildcards.setting} of {wildcards.paper}, seed {wildcards.seed}"
     script:
         "../scripts/fit_towers.py"
 
 
 rule study:
     input:
-        unpack(study_inputs),
+        unpack(lambda w: PLAN.study_inputs(w.paper, w.study)),
     output:
-        ensure(f"{RESULTS}/fits/{{paper}}/{{study}}/{{seed}}.parquet", non_empty=True),
+        ensure(PLAN.file("study"), non_empty=True),
     log:
-        f"{RESULTS}/logs/fits/{{paper}}/{{study}}/{{seed}}.log",
+        PLAN.log("study"),
     wildcard_constraints:
-        study="|".join(name for paper in EXPERIMENTS.values() for name in paper.studies) or "(?!)",
+        study=PLAN.constraint("study"),
+    priority: lambda w: PLAN.priority(w.paper, w.study, w.seed)
     conda:
-        "../envs/trees.yaml"
+        PLAN.environment("study")
     params:
-        code=lambda wildcards: code(
-            "scripts/run_study.py",
-            f"papers/{wildcards.paper}/studies/{study_module(wildcards)}.py",
-        ),
-        paper=lambda wildcards: wildcards.paper,
-        name=lambda wildcards: wildcards.study,
-        module=study_module,
-        parameters=lambda wildcards: {
-            name: value
-            for name, value in study(wildcards).items()
-            if name not in ("module", "dataset", "ranker", "seeds")
-        },
-        seed=lambda wildcards: int(wildcards.seed),
+        code=lambda w: code("scripts/run_study.py", *PLAN.study_sources(w.paper, w.study)),
+        paper=lambda w: w.paper,
+        name=lambda w: w.study,
+        module=lambda w: PLAN.study_module(w.paper, w.study),
+        parameters=lambda w: PLAN.study_parameters(w.paper, w.study),
+        seed=lambda w: int(w.seed),
+    message:
+        "Run study {wildcards.study} of {wildcards.paper}, seed {wildcards.seed}"
     script:
         "../scripts/run_study.py"

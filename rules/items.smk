@@ -3,65 +3,66 @@
 
 rule figure:
     input:
-        lambda wildcards: fit_files(wildcards.paper, item(wildcards)["needs"]),
+        lambda w: PLAN.item_inputs(w.paper, w.item),
     output:
-        pdf=shown(f"{FIGURES}/{{paper}}/{{item}}.pdf"),
-        svg=shown(f"{FIGURES}/{{paper}}/{{item}}.svg"),
-        csv=shown(f"{FIGURES}/{{paper}}/{{item}}.csv"),
+        pdf=report(PLAN.file("item", ending="pdf"), **PLAN.shelf("pdf")),
+        svg=report(PLAN.file("item", ending="svg"), **PLAN.shelf("svg")),
+        csv=report(PLAN.file("item", ending="csv"), **PLAN.shelf("csv")),
     log:
-        f"{RESULTS}/logs/items/{{paper}}/{{item}}.log",
+        PLAN.log("item"),
     wildcard_constraints:
-        item=items("figure"),
+        item=PLAN.constraint("figure"),
     conda:
-        "../envs/plots.yaml"
+        PLAN.environment("figure")
     params:
-        code=lambda wildcards: item_code(wildcards.paper, wildcards.item),
-        paper=lambda wildcards: wildcards.paper,
-        item=lambda wildcards: wildcards.item,
-        note=lambda wildcards: source_note(wildcards.paper, wildcards.item),
-        caption=lambda wildcards: item(wildcards)["caption"],
+        code=lambda w: code("scripts/draw_item.py", *PLAN.item_sources(w.paper, w.item)),
+        paper=lambda w: w.paper,
+        item=lambda w: w.item,
+        note=lambda w: source_note(PLAN, w.paper, w.item),
+        caption=lambda w: PLAN.experiments[w.paper].items[w.item]["caption"],
+    message:
+        "Draw {wildcards.item} of {wildcards.paper}"
     script:
         "../scripts/draw_item.py"
 
 
 rule table:
     input:
-        lambda wildcards: fit_files(wildcards.paper, item(wildcards)["needs"]),
+        lambda w: PLAN.item_inputs(w.paper, w.item),
     output:
-        tex=shown(f"{FIGURES}/{{paper}}/{{item}}.tex"),
-        csv=shown(f"{FIGURES}/{{paper}}/{{item}}.csv"),
+        tex=report(PLAN.file("item", ending="tex"), **PLAN.shelf("tex")),
+        csv=report(PLAN.file("item", ending="csv"), **PLAN.shelf("csv")),
     log:
-        f"{RESULTS}/logs/items/{{paper}}/{{item}}.log",
+        PLAN.log("item"),
     wildcard_constraints:
-        item=items("table"),
+        item=PLAN.constraint("table"),
     conda:
-        "../envs/plots.yaml"
+        PLAN.environment("table")
     params:
-        code=lambda wildcards: item_code(wildcards.paper, wildcards.item),
-        paper=lambda wildcards: wildcards.paper,
-        item=lambda wildcards: wildcards.item,
-        note=lambda wildcards: source_note(wildcards.paper, wildcards.item),
-        caption=lambda wildcards: item(wildcards)["caption"],
+        code=lambda w: code("scripts/draw_item.py", *PLAN.item_sources(w.paper, w.item)),
+        paper=lambda w: w.paper,
+        item=lambda w: w.item,
+        note=lambda w: source_note(PLAN, w.paper, w.item),
+        caption=lambda w: PLAN.experiments[w.paper].items[w.item]["caption"],
+    message:
+        "Write {wildcards.item} of {wildcards.paper}"
     script:
         "../scripts/draw_item.py"
 
 
 rule claims:
     input:
-        lambda wildcards: fit_files(wildcards.paper),
+        lambda w: PLAN.results_of(w.paper),
     output:
-        f"{RESULTS}/claims/{{paper}}.csv",
+        PLAN.file("claims"),
     log:
-        f"{RESULTS}/logs/claims/{{paper}}.log",
+        PLAN.log("claims"),
     conda:
-        "../envs/plots.yaml"
+        PLAN.environment("claims")
     params:
-        code=lambda wildcards: code(
-            "scripts/judge_claims.py",
-            f"papers/{wildcards.paper}/claims.py",
-            f"papers/{wildcards.paper}/published.py",
-            *sorted(Path(workflow.basedir).glob(f"papers/{wildcards.paper}/published/*.csv")),
-        ),
-        paper=lambda wildcards: wildcards.paper,
+        code=lambda w: code("scripts/judge_claims.py", *PLAN.claims_sources(w.paper)),
+        paper=lambda w: w.paper,
+    message:
+        "Judge the claims of {wildcards.paper}"
     script:
         "../scripts/judge_claims.py"

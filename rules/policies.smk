@@ -3,23 +3,22 @@
 
 rule policy:
     input:
-        unpack(lambda wildcards: rankings(wildcards.paper, wildcards.dataset)),
+        unpack(lambda w: PLAN.rankings(w.paper, w.dataset)),
     output:
-        ensure(
-            f"{RESULTS}/policies/{{paper}}/{{dataset}}/{{relevance}}-{{ranker}}/{{seed}}.parquet",
-            non_empty=True,
-        ),
+        ensure(PLAN.file("policy"), non_empty=True),
     log:
-        f"{RESULTS}/logs/policies/{{paper}}/{{dataset}}/{{relevance}}-{{ranker}}/{{seed}}.log",
-    # Before any fit, so that the longest of them can be first.
-    priority: 1
+        PLAN.log("policy"),
+    priority: FIRST
     conda:
-        TRAINING
+        PLAN.environment("policy")
     params:
         code=code("scripts/train_policy.py"),
-        relevance=lambda wildcards: wildcards.relevance,
-        ranker=lambda wildcards: wildcards.ranker,
-        settings=lambda wildcards: experiment(wildcards).rankers.get(wildcards.ranker),
-        seed=lambda wildcards: int(wildcards.seed),
+        relevance=lambda w: w.relevance,
+        ranker=lambda w: w.ranker,
+        settings=lambda w: PLAN.experiments[w.paper].rankers.get(w.ranker),
+        seed=lambda w: int(w.seed),
+    message:
+        "Rank {wildcards.dataset} for {wildcards.paper}: {wildcards.ranker} ranker, "
+        "{wildcards.relevance} relevance, seed {wildcards.seed}"
     script:
         "../scripts/train_policy.py"

@@ -4,20 +4,22 @@
 
 rule page:
     input:
-        page_files(),
-        [f"{RESULTS}/claims/{key}.csv" for key in EXPERIMENTS],
+        PLAN.shown(),
+        PLAN.verdicts(),
     output:
-        page=report(f"{FIGURES}/index.html", category="overview", caption="page.rst"),
-        claims=report(f"{FIGURES}/claims.csv", category="overview", caption="claims.rst"),
+        page=report(PLAN.file("page"), category="overview", caption="page.rst"),
+        claims=report(PLAN.file("verdicts"), category="overview", caption="claims.rst"),
     log:
-        f"{RESULTS}/logs/page.log",
+        PLAN.log("page"),
     conda:
-        "../envs/plots.yaml"
+        PLAN.environment("page")
     params:
         code=code("scripts/build_page.py", "twotowers/report/templates/page.html.j2"),
-        papers=page_papers(),
+        papers=page_papers(PLAN),
         scale=config["scale"],
-        version=code_version(Path(workflow.basedir)),
+        version=code_version(PLAN.root),
+    message:
+        "Build the page"
     script:
         "../scripts/build_page.py"
 
@@ -25,24 +27,26 @@ rule page:
 # It holds times, so nothing depends on it but `all`.
 rule crate:
     input:
-        page_files(),
+        PLAN.shown(),
         rules.page.output,
-        [data["manifest"] for data in crate_data() if "manifest" in data],
+        [data["manifest"] for data in crate_data(PLAN) if "manifest" in data],
     output:
-        crate=f"{FIGURES}/ro-crate-metadata.json",
-        workflow=f"{FIGURES}/Snakefile",
+        crate=PLAN.file("crate"),
+        workflow=PLAN.file("workflow"),
     log:
-        f"{RESULTS}/logs/crate.log",
+        PLAN.log("crate"),
     conda:
-        "../envs/plots.yaml"
+        PLAN.environment("crate")
     params:
         code=code("scripts/build_crate.py"),
-        files=[f"{FIGURES}/index.html", f"{FIGURES}/claims.csv", *page_files()],
+        files=[*rules.page.output, *PLAN.shown()],
         snakefile=f"{workflow.basedir}/Snakefile",
         lock=f"{workflow.basedir}/requirements.txt",
-        data=crate_data(),
+        data=crate_data(PLAN),
         config=config,
-        version=code_version(Path(workflow.basedir)),
-        logs=f"{RESULTS}/logs",
+        version=code_version(PLAN.root),
+        logs=f"{PLAN.results}/logs",
+    message:
+        "Record how all of it was made"
     script:
         "../scripts/build_crate.py"

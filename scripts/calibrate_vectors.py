@@ -29,7 +29,7 @@ from twotowers.rankers.trees import fit_trees
 QUERIES = {"yahoo": 19_944, "istella_s": 19_245}
 TITLES = {"yahoo": "Yahoo! C14B set 1", "istella_s": "Istella-S"}
 TEST_QUERIES = 2000
-SEED = 0  # as in rules/datasets.smk
+SEED = 0  # as in twotowers.running.plan
 CONTEXTS = 5000
 ROWS = {
     "nodes": "nodes",

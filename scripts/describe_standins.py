@@ -41,7 +41,7 @@ from twotowers.running.experiments import (
 from twotowers.running.fit import count_loss
 
 NAME, PAPER, SCALE = "mslr30k", "hager2025", "laptop"
-SEED = 0  # as in rules/datasets.smk
+SEED = 0  # as in twotowers.running.plan
 RANDOM_ORDERS = 20
 
 

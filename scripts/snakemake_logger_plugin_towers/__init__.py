@@ -9,17 +9,13 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from pathlib import Path
 
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from twotowers.files.artefacts import atomic
-from twotowers.running.progress import Progress
-
-SECONDS = Path(".cache/seconds.json")
-"""Mean seconds per job of each rule in earlier runs."""
+from twotowers.running.progress import SECONDS, Progress, read_seconds
 
 # Said better by the job's own message, or by what happens next.
 UNSAID = (
@@ -55,10 +51,10 @@ class LogHandler(LogHandlerBase):
         match getattr(record, "event", None):
             case LogEvent.RUN_INFO:
                 rules = {rule: n for rule, n in record.stats.items() if rule != "total"}
-                self.progress = Progress(rules, _earlier())
+                self.progress = Progress(rules, read_seconds(SECONDS)["rules"])
             case LogEvent.JOB_INFO:
-                self.progress.start(record.jobid, record.rule_name)
-                return f"{self.progress}: {_name(record)}"
+                self.progress.start(record.jobid, record.rule_name, next(iter(record.output), None))
+                return f"{self.progress}: {record.rule_msg or record.rule_name}"
             case LogEvent.JOB_FINISHED:
                 self.progress.finish(record.job_id)
             case LogEvent.JOB_ERROR:
@@ -75,18 +71,9 @@ class LogHandler(LogHandlerBase):
         progress, self.progress = self.progress, None
         if progress is not None and not self.common_settings.dryrun:
             print(progress.done, file=sys.stderr)
+            folders = read_seconds(SECONDS)["folders"] | progress.folders
             with atomic(SECONDS) as path:
-                path.write_text(json.dumps(progress.seconds, indent=1))
+                path.write_text(
+                    json.dumps({"rules": progress.seconds, "folders": folders}, indent=1)
+                )
         super().close()
-
-
-def _name(record: logging.LogRecord) -> str:
-    """The job as a user thinks of it: fit hager2025 fig3 2021."""
-    return " ".join([record.rule_name, *map(str, (record.wildcards or {}).values())])
-
-
-def _earlier() -> dict[str, float]:
-    try:
-        return json.loads(SECONDS.read_text())
-    except (OSError, ValueError):
-        return {}

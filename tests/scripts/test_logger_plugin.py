@@ -26,15 +26,17 @@ def record(message="", level=logging.INFO, **extra) -> logging.LogRecord:
     return made
 
 
-def started(job: int, rule: str, **wildcards) -> logging.LogRecord:
-    return record(event=LogEvent.JOB_INFO, jobid=job, rule_name=rule, wildcards=wildcards)
+def started(job: int, rule: str, message: str | None = None, *output: str) -> logging.LogRecord:
+    return record(
+        event=LogEvent.JOB_INFO, jobid=job, rule_name=rule, rule_msg=message, output=output
+    )
 
 
 def test_a_run_is_a_line_per_job(handler, capsys):
     for event in (
         record("Job stats: ...", event=LogEvent.RUN_INFO, stats={"fit": 1, "page": 1, "total": 2}),
         record("Select jobs to execute..."),
-        started(7, "fit", paper="hager2025", setting="fig3", seed="2021"),
+        started(7, "fit", "Fit fig3 of hager2025, seed 2021"),
         record("Finished", event=LogEvent.JOB_FINISHED, job_id=7),
         started(8, "page"),
         record("Error in rule", logging.ERROR, event=LogEvent.JOB_ERROR, jobid=8),
@@ -45,25 +47,34 @@ def test_a_run_is_a_line_per_job(handler, capsys):
     handler.close()
     lines = [re.sub(r"\d+ s\b", "T", line) for line in capsys.readouterr().err.splitlines()]
     assert lines == [
-        "0 of 2 jobs done, T so far: fit hager2025 fig3 2021",
+        "0 of 2 jobs done, T so far: Fit fig3 of hager2025, seed 2021",
         "1 of 2 jobs done, T so far, less than a minute to go: page",
         "1 of 2 jobs done, 1 failed, T",
     ]
 
 
 def test_the_next_run_knows_how_long_jobs_took(handler):
-    plugin.SECONDS.write_text(json.dumps({"fit": 600}))
+    earlier = {"rules": {"fit": 600}, "folders": {"fits/a": 500, "fits/b": 700}}
+    plugin.SECONDS.write_text(json.dumps(earlier))
     handler.emit(record(event=LogEvent.RUN_INFO, stats={"fit": 2, "total": 2}))
-    assert handler.line(started(1, "fit")).endswith("about 20 min to go: fit")
+    assert handler.line(started(1, "fit", None, "fits/a/1.parquet")).endswith(
+        "about 20 min to go: fit"
+    )
     handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=1))
     handler.close()
-    assert json.loads(plugin.SECONDS.read_text())["fit"] < 1
+    seconds = json.loads(plugin.SECONDS.read_text())
+    assert seconds["rules"]["fit"] < 1
+    assert seconds["folders"]["fits/a"] < 1
+    assert seconds["folders"]["fits/b"] == 700
 
 
-def test_a_damaged_memory_is_forgotten(handler):
-    plugin.SECONDS.write_text('{"fit": ')
+@pytest.mark.parametrize("text", ['{"fit": ', '{"fit": 600}'])
+def test_a_damaged_or_old_memory_is_forgotten(handler, text):
+    plugin.SECONDS.write_text(text)
     handler.emit(record(event=LogEvent.RUN_INFO, stats={"fit": 1, "total": 1}))
     assert handler.line(started(1, "fit")) == "0 of 1 jobs done, 0 s so far: fit"
+    handler.close()
+    assert json.loads(plugin.SECONDS.read_text()) == {"rules": {}, "folders": {}}
 
 
 def test_what_no_job_says_gets_through(handler):

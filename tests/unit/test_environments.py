@@ -18,6 +18,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from twotowers import ROOT
+from twotowers.running import plan
 from twotowers.running.provenance import _closure
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -125,11 +126,10 @@ def rules() -> dict[str, tuple[str, str]]:
     found = {}
     for path in sorted(ROOT.glob("rules/*.smk")):
         for body in re.split(r"^rule ", path.read_text(), flags=re.MULTILINE)[1:]:
-            environment = re.search(r"^    conda:\n        (.+)", body, re.MULTILINE)[1]
+            rule = re.match(r"\w+", body)[0]
+            assert f'    conda:\n        PLAN.environment("{rule}")\n' in body
             script = re.search(r'^    script:\n        "\.\./(.+)"', body, re.MULTILINE)[1]
-            trains = environment == "TRAINING"
-            name = "jax-cpu" if trains else re.fullmatch(r'"\.\./envs/(.+)\.yaml"', environment)[1]
-            found[re.match(r"\w+", body)[0]] = name, script
+            found[rule] = plan.ENVIRONMENTS[rule].format(device="cpu"), script
     return found
 
 
@@ -174,6 +174,7 @@ def imported_in(name: str) -> set[str]:
 def test_the_rules_are_all_found():
     text = "".join(path.read_text() for path in [ROOT / "Snakefile", *ROOT.glob("rules/*.smk")])
     assert set(RULES) == set(re.findall(r"^rule (\w+):", text, re.MULTILINE)) - {"all"}
+    assert set(RULES) == set(plan.ENVIRONMENTS)
 
 
 @pytest.mark.parametrize("name", USED)

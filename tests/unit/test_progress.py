@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twotowers.running.progress import Progress, spell
+from twotowers.running.progress import Progress, read_seconds, spell
 
 
 class Clock:
@@ -92,3 +92,63 @@ def test_spelled(seconds, text):
 )
 def test_an_estimate_has_few_digits(clock, seconds, text):
     assert str(Progress({"fit": 1}, {"fit": seconds}, clock)).endswith(f"{text} to go")
+
+
+# What runs remember
+
+
+def test_seconds_are_kept_by_the_folder_of_what_was_made(clock):
+    """So the seeds of a setting together, those of another paper or scale apart."""
+    progress = Progress({"fit": 3}, clock=clock)
+    outputs = ["smoke/fits/a/x/1.parquet", "smoke/fits/a/x/2.parquet", "smoke/fits/b/x/1.parquet"]
+    for seconds, output in zip([10, 30, 5], outputs, strict=True):
+        progress.start(output, "fit", output)
+        clock.now += seconds
+        progress.finish(output)
+    assert progress.folders == {"smoke/fits/a/x": 20, "smoke/fits/b/x": 5}
+    assert progress.seconds == {"fit": 15}
+
+
+def test_jobs_that_failed_or_make_nothing_have_no_folder(clock):
+    progress = Progress({"fit": 1, "all": 1}, clock=clock)
+    progress.start(1, "fit", "fits/1.parquet")
+    progress.fail(1)
+    progress.start(2, "all")
+    progress.finish(2)
+    assert progress.folders == {}
+
+
+NOTHING = {"rules": {}, "folders": {}}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (None, NOTHING),
+        ("", NOTHING),
+        ('{"rules": {"fit": 1', NOTHING),
+        ("[]", NOTHING),
+        ('{"fit": 2.5}', NOTHING),
+        ('{"rules": 3, "folders": {}}', NOTHING),
+        ('{"rules": {"fit": "long"}, "folders": {}}', NOTHING),
+        (
+            '{"rules": {"fit": NaN, "study": -1}, "folders": {"a": Infinity, "b": 2}}',
+            {"rules": {}, "folders": {"b": 2}},
+        ),
+        (
+            '{"rules": {"fit": 2}, "folders": {"a/b": 1.5}}',
+            {"rules": {"fit": 2}, "folders": {"a/b": 1.5}},
+        ),
+    ],
+)
+def test_a_memory_that_is_missing_old_or_damaged_tells_nothing(tmp_path, text, found):
+    path = tmp_path / "seconds.json"
+    if text is not None:
+        path.write_text(text)
+    assert read_seconds(path) == found
+
+
+def test_a_memory_that_is_no_text_tells_nothing(tmp_path):
+    path = tmp_path / "seconds.json"
+    path.write_bytes(b"\xff\xfe{}")
+    assert read_seconds(path) == NOTHING

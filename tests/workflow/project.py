@@ -20,6 +20,9 @@ PAPER = "hager2025"
 """The paper that most tests drive the pipeline with, alone, however many there are."""
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 SMOKE = ["--config", "scale=smoke"]
+PLUGINS = Path(__file__).with_name("plugins")
+LONG = ["--logger", "long"]
+"""Rule and files of each job instead of its message, which has no files; a plugin of PLUGINS."""
 
 # All that a run may know of the process that tests it: the tests' own settings of JAX must not
 # hide what the Snakefile forgets to set.
@@ -68,10 +71,15 @@ class Project:
     python: str = sys.executable
 
     def start(self, *arguments: str, launcher=(), stdout=subprocess.PIPE, **environment):
-        """Snakemake at scale smoke as a process of its own group, its messages in `stdout`."""
+        """Snakemake at scale smoke as a process of its own group, its messages in `stdout`.
+
+        Of each job it says rule and files, unless `arguments` have a --logger.
+        """
         snakemake = [*launcher, self.python, "-m", "snakemake"]
+        more = [] if "--config" in arguments else SMOKE
+        more = more if "--logger" in arguments else [*more, *LONG]
         return subprocess.Popen(
-            [*snakemake, *arguments, *([] if "--config" in arguments else SMOKE)],
+            [*snakemake, *arguments, *more],
             cwd=self.folder,
             env=self.environment | environment,
             stdout=stdout,
@@ -159,6 +167,7 @@ def own_environment(caches: Path) -> dict[str, str]:
         "JAX_COMPILATION_CACHE_DIR": str(caches / "jax"),
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
+        "PYTHONPATH": str(PLUGINS),
     }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.project import ROOT, SMOKE, Project, jobs
+from tests.workflow.project import LONG, ROOT, SMOKE, Project, jobs
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("environments")]
 
@@ -61,7 +61,8 @@ def test_the_launcher_has_no_package_that_computes(launcher, package):
 def test_the_launcher_plans_every_scale(launcher, unbuilt, scale):
     papers = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
     config = ["--config", f"scale={scale}", f"papers=[{','.join(papers)}]"]
-    assert jobs(launch(launcher, unbuilt, "--dry-run", *config))["page"] == {"figures/index.html"}
+    said = launch(launcher, unbuilt, "--dry-run", *LONG, *config)
+    assert jobs(said)["page"] == {"figures/index.html"}
 
 
 def test_the_gpu_profile_trains_with_cuda(launcher, unbuilt):

@@ -52,6 +52,33 @@ def test_a_plan_for_slurm_batches_the_same_jobs(unbuilt, cluster_python, scale):
     assert submissions == {g: ceil(jobs / int(batches[g])) for g, jobs in grouped.items()}
 
 
+OWN_RULES = """
+rule stranger:
+    output:
+        PLAN.file("study", paper="{paper}", study="{study}"),
+    shell:
+        "touch {{output}}"
+
+
+ruleorder: stranger > study
+"""
+
+
+def test_a_paper_may_bring_rules_that_hold_for_it_alone(unbuilt):
+    file = unbuilt.folder / "papers" / PAPER / "rules.smk"
+    (other, *_) = (paper for paper in PAPERS if paper != PAPER)
+    (study, *_) = unbuilt.experiment["studies"]
+    plain = unbuilt.plan()
+    file.write_text(OWN_RULES.format(paper=PAPER, study=study))
+    try:
+        own, without = unbuilt.plan(), unbuilt.plan("--config", "scale=smoke", f"papers=[{other}]")
+    finally:
+        file.unlink()
+    assert len(own["stranger"]) == 1
+    assert own["stranger"] | own["study"] == plain["study"]
+    assert "stranger" not in without
+
+
 def planned(project: Project, profile: str, papers: list[str], scale: str, *arguments: str) -> Run:
     """A dry run."""
     settings = ["--config", f"scale={scale}", f"papers=[{','.join(papers)}]"]

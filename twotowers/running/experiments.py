@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-
-import jsonschema
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import read_yaml
+from twotowers.running.schemas import validate
 
 OPTIONAL = {
     "positions": 10,
@@ -59,6 +57,11 @@ class Experiment:
     studies: dict[str, dict]
     items: dict[str, dict]
 
+    @property
+    def needs(self) -> list[str]:
+        """All that items can be drawn from: settings, then studies."""
+        return [*self.settings, *self.studies]
+
     def seeds_of(self, need: str) -> list[int]:
         """The seeds of a setting or study."""
         return self.studies.get(need, {}).get("seeds", self.seeds)
@@ -70,7 +73,7 @@ def check_config(config: dict, path: str | Path = "config.yaml") -> dict:
     Raises:
         InputError: an unknown key (the nearest valid one is offered), a wrong type or value.
     """
-    _validate(config, ROOT / "config" / "schema.yaml", path)
+    validate(config, "schema.yaml", path)
     for name in [*config["replace"], *config["replace"].values()]:
         if name not in config["datasets"]:
             raise InputError(
@@ -93,7 +96,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
         raise InputError(f"{paper!r} is unknown", field="papers", expected=nearest(paper, known))
     path = root / "papers" / paper / "experiment.yaml"
     raw = read_yaml(path)
-    _validate(raw, ROOT / "config" / "experiment.schema.yaml", path)
+    validate(raw, "experiment.schema.yaml", path)
     raw = OPTIONAL | raw
     # YAML's aliases are one object, and what is filled in is one name's own.
     for section in (*OVERRIDDEN, "logs", "settings"):
@@ -104,7 +107,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
             _reference(name, raw[section], path, f"scales.{config['scale']}.{section}")
             raw[section][name] |= changes
     # Once more: what a scale overrides must be valid too.
-    _validate(raw, ROOT / "config" / "experiment.schema.yaml", path)
+    validate(raw, "experiment.schema.yaml", path)
     del raw["scales"]
     replace = {name: config["replace"].get(name, name) for name in raw["datasets"]}
     raw["datasets"] = _replaced(raw["datasets"], replace, config["datasets"], path)
@@ -178,28 +181,3 @@ def _reference(name: str, known, path: Path, field: str) -> None:
         raise InputError(
             f"{name!r} is not declared", path=path, field=field, expected=nearest(name, known)
         )
-
-
-@cache
-def _validator(schema: Path) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(read_yaml(schema))
-
-
-def _validate(content: dict, schema: Path, path: str | Path) -> None:
-    error = jsonschema.exceptions.best_match(_validator(schema).iter_errors(content))
-    if error is None:
-        return
-    field = ".".join(map(str, error.absolute_path)) or None
-    if error.validator == "additionalProperties" and error.schema.get("properties"):
-        valid = error.schema["properties"]
-        unknown = next(key for key in error.instance if key not in valid)
-        raise InputError(
-            f"unknown setting {unknown!r}", path=path, field=field, expected=nearest(unknown, valid)
-        )
-    expected = {
-        "enum": lambda: f"one of {', '.join(map(repr, error.validator_value))}",
-        "minimum": lambda: f"at least {error.validator_value}",
-        "maximum": lambda: f"at most {error.validator_value}",
-        "type": lambda: f"a value of type {error.validator_value}",
-    }.get(error.validator)
-    raise InputError(error.message, path=path, field=field, expected=expected and expected())

@@ -1,4 +1,4 @@
-"""How far a run of many jobs is, and about how long it will take.
+"""How far a run of many jobs is, about how long it will take, and how long earlier jobs took.
 
 A job is expected to take as long as those of its rule did in this run, before the first of
 them in an earlier run, and before that as long as any job. Standard library only.
@@ -6,10 +6,40 @@ them in an earlier run, and before that as long as any job. Standard library onl
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
 from statistics import fmean
+
+SECONDS = Path(".cache/seconds.json")
+"""Mean seconds of jobs in earlier runs."""
+
+
+def read_seconds(path: Path = SECONDS) -> dict[str, dict[str, float]]:
+    """Mean seconds per job in earlier runs, as far as known.
+
+    They tell how long a run takes and which jobs go first, nothing else: a file that is missing,
+    damaged or of an older version tells nothing, and is no error.
+
+    Returns:
+        "rules": by rule; "folders": by the folder of what was made, so the mean over seeds of
+        one setting of one paper at one scale.
+    """
+    try:
+        content = json.loads(path.read_text())
+        return {
+            kind: {
+                name: float(seconds)
+                for name, seconds in content[kind].items()
+                if 0 <= seconds < float("inf")
+            }
+            for kind in ("rules", "folders")
+        }
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {"rules": {}, "folders": {}}
 
 
 class Progress:
@@ -32,22 +62,26 @@ class Progress:
         self._earlier = dict(earlier or {})
         self._clock = clock
         self._begin = clock()
-        self._running: dict[Hashable, tuple[str, float]] = {}
+        self._running: dict[Hashable, tuple[str, str | None, float]] = {}
         self._seconds: dict[str, list[float]] = defaultdict(list)
+        self._folders: dict[str, list[float]] = defaultdict(list)
         self._failed: set[Hashable] = set()
 
-    def start(self, job: Hashable, rule: str) -> None:
-        """A job of a rule begins, or is tried again."""
+    def start(self, job: Hashable, rule: str, output: str | None = None) -> None:
+        """A job of a rule begins, or is tried again; `output` is the first file that it makes."""
         if job in self._failed:
             self._failed.remove(job)
         else:
             self._waiting[rule] -= 1
-        self._running[job] = rule, self._clock()
+        self._running[job] = rule, output and os.path.dirname(output), self._clock()
 
     def finish(self, job: Hashable) -> None:
         """A job has ended well."""
-        rule, begin = self._running.pop(job)
-        self._seconds[rule].append(self._clock() - begin)
+        rule, folder, begin = self._running.pop(job)
+        seconds = self._clock() - begin
+        self._seconds[rule].append(seconds)
+        if folder:
+            self._folders[folder].append(seconds)
 
     def fail(self, job: Hashable) -> None:
         """A job has failed: it tells nothing about how long others take."""
@@ -58,6 +92,11 @@ class Progress:
     def seconds(self) -> dict[str, float]:
         """Mean seconds per job of each rule, of this run or an earlier one."""
         return self._earlier | {rule: fmean(values) for rule, values in self._seconds.items()}
+
+    @property
+    def folders(self) -> dict[str, float]:
+        """Mean seconds per job of this run, by the folder of what the jobs made."""
+        return {folder: fmean(values) for folder, values in self._folders.items()}
 
     def to_go(self) -> float | None:
         """Seconds until the last job ends, at this run's pace; None before anything is known.
@@ -73,10 +112,10 @@ class Progress:
         waiting = sum(count * known.get(rule, any_rule) for rule, count in self._waiting.items())
         running = sum(
             max(known.get(rule, any_rule) - (now - begin), 0)
-            for rule, begin in self._running.values()
+            for rule, _, begin in self._running.values()
         )
         worked = sum(map(sum, self._seconds.values()))
-        worked += sum(now - begin for _, begin in self._running.values())
+        worked += sum(now - begin for *_, begin in self._running.values())
         elapsed = now - self._begin
         pace = max(worked / elapsed if elapsed else 0, 1)
         return (waiting + running) / pace

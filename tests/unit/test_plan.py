@@ -1,0 +1,340 @@
+"""What is built from what, of a made-up paper; without Snakemake."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from twotowers.running.descriptions import crate_data, page_papers, source_note
+from twotowers.running.experiments import Experiment
+from twotowers.running.plan import ENDINGS, ENVIRONMENTS, FILES, FIRST, LOGS, Plan
+
+TRAINING = {"batch": 10, "steps": 100}
+TEXTS = {"title": "T", "caption": "c", "expected": "e"}
+
+
+def log(**changes) -> dict:
+    return {
+        "dataset": "web",
+        "relevance": "annotated",
+        "ranker": "linear",
+        "strengths": [0, 1],
+        "temperatures": [0, 0.5, 1],
+    } | changes
+
+
+def setting(log: str, tower: str = "linear", **changes) -> dict:
+    return {
+        "log": log,
+        "tower": tower,
+        "training": "brief",
+        "strengths": [0, 1],
+        "weightings": ["none"],
+    } | changes
+
+
+PAPER = Experiment(
+    key="paper",
+    title="A paper",
+    citation="A. Author",
+    datasets={"web": {"prepare": "ultra"}, "shop": {}},
+    positions=5,
+    seeds=[7, 8, 9],
+    sessions={"train": 3},
+    rankers={},
+    training={"brief": TRAINING},
+    logs={"main": log(), "one": log(relevance="deep", ranker="deep", queries="train")},
+    settings={
+        "small": setting("main", strengths=[1]),
+        "large": setting("one", "deep"),
+    },
+    studies={
+        "theory": {"draws": 3},
+        "real": {"module": "logs", "dataset": "shop", "seeds": [1], "top": 2},
+        "ranked": {"dataset": "web", "ranker": "svm", "depth": 4},
+        "unranked": {"dataset": "web"},
+    },
+    items={
+        "fig1": {**TEXTS, "kind": "figure", "needs": ["small", "real"], "highlight": {"n": [1]}},
+        "table1": {**TEXTS, "kind": "table", "needs": ["theory"]},
+    },
+)
+OTHER = replace(
+    PAPER,
+    key="other",
+    seeds=[1],
+    logs={},
+    settings={},
+    studies={"theory": {}},
+    items={"a.b": {**TEXTS, "kind": "table", "needs": ["theory"]}},
+)
+SIZES = {"train": 3, "validation": 2, "test": 1}
+CONFIG = {
+    "scale": "smoke",
+    "device": "cuda",
+    "results": "out",
+    "figures": "shown",
+    "datasets": {
+        "web": {"source": "mslr_web30k", "folder": None, "standin": {"smoke": SIZES}},
+        "shop": {"source": "yandex_20_queries", "folder": "/data"},
+    },
+}
+
+
+@pytest.fixture
+def plan(tmp_path) -> Plan:
+    return Plan(CONFIG, {"paper": PAPER, "other": OTHER}, root=tmp_path)
+
+
+def measured(**seconds: float) -> Plan:
+    folders = {f"out/smoke/fits/paper/{need}": value for need, value in seconds.items()}
+    return Plan(CONFIG, {"paper": PAPER, "other": OTHER}, seconds=folders)
+
+
+def test_the_plan_needs_no_snakemake_and_nothing_heavy():
+    heavy = ("snakemake", "numpy", "pandas", "pyarrow", "jax", "matplotlib")
+    code = "import sys; import twotowers.running.descriptions; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {*heavy} & {*run.stdout.split()}
+
+
+# Files
+
+
+def test_what_is_not_named_stays_a_wildcard(plan):
+    assert plan.file("fit") == "out/smoke/fits/{paper}/{setting}/{seed}.parquet"
+    named = plan.file("fit", paper="paper", setting="small", seed=7)
+    assert named == "out/smoke/fits/paper/small/7.parquet"
+    assert plan.file("item", ending="pdf") == "shown/{paper}/{item}.pdf"
+    assert plan.log("fit", seed=7) == "out/smoke/logs/fits/{paper}/{setting}/7.log"
+
+
+def test_a_name_that_a_file_does_not_have_is_an_error(plan):
+    with pytest.raises(TypeError, match="'study'"):
+        plan.file("fit", study="theory")
+
+
+def test_every_log_can_be_told_from_its_artefacts_wildcards():
+    """As Snakemake asks; what one job makes several of has one log."""
+    for kind, template in LOGS.items():
+        assert {*re.findall(r"{\w+}", template)} <= {
+            *re.findall(r"{\w+}", FILES[kind]),
+            "{results}",
+        }
+
+
+def test_results_are_those_of_all_seeds(plan):
+    assert plan.results_of("paper", ["small", "real"]) == [
+        *(f"out/smoke/fits/paper/small/{seed}.parquet" for seed in (7, 8, 9)),
+        "out/smoke/fits/paper/real/1.parquet",
+    ]
+    assert len(plan.results_of("paper")) == (2 + 3) * 3 + 1
+    assert plan.logs_of("paper", ["real"]) == ["out/smoke/logs/fits/paper/real/1.log"]
+
+
+def test_a_run_makes_every_item_the_page_and_the_crate(plan):
+    assert plan.item_files("paper", "fig1") == [f"shown/paper/fig1.{e}" for e in ENDINGS["figure"]]
+    assert set(plan.targets()) == {
+        "shown/index.html",
+        "shown/claims.csv",
+        "shown/ro-crate-metadata.json",
+        *plan.item_files("paper", "fig1"),
+        *plan.item_files("paper", "table1"),
+        *plan.item_files("other", "a.b"),
+    }
+    assert plan.verdicts() == ["out/smoke/claims/paper.csv", "out/smoke/claims/other.csv"]
+
+
+def test_only_papers_that_run_bring_their_rules(plan, tmp_path):
+    for paper in ("other", "unselected"):
+        (tmp_path / "papers" / paper).mkdir(parents=True)
+        (tmp_path / "papers" / paper / "rules.smk").touch()
+    assert plan.paper_rules() == [str(tmp_path / "papers" / "other" / "rules.smk")]
+
+
+# What rules apply to
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "not_names"),
+    [
+        ("standin", ["web"], ["shop", "we", "webs"]),
+        ("files", ["shop"], ["web"]),
+        ("setting", ["small", "large"], ["theory", "smal", ""]),
+        ("study", ["theory", "real", "ranked"], ["small"]),
+        ("figure", ["fig1"], ["table1", "a.b"]),
+        ("table", ["table1", "a.b"], ["fig1", "a-b"]),
+    ],
+)
+def test_a_constraint_matches_the_names_of_its_kind_only(plan, kind, names, not_names):
+    pattern = plan.constraint(kind)
+    assert all(re.fullmatch(pattern, name) for name in names)
+    assert not any(re.fullmatch(pattern, name) for name in not_names)
+
+
+def test_a_constraint_without_names_matches_nothing():
+    plan = Plan(CONFIG | {"datasets": {}}, {"other": OTHER})
+    for kind in ("standin", "files", "setting", "figure"):
+        assert not any(re.fullmatch(plan.constraint(kind), text) for text in ("", "a", "web"))
+
+
+def test_jobs_that_train_have_the_environment_of_the_device(plan, tmp_path):
+    assert plan.environment("fit") == str(tmp_path / "envs" / "jax-cuda.yaml")
+    assert plan.environment("page") == str(tmp_path / "envs" / "plots.yaml")
+    on_cores = Plan(CONFIG | {"device": "cpu"}, {})
+    changed = {r for r in ENVIRONMENTS if "jax-cpu" in on_cores.environment(r)}
+    assert changed == {"policy", "fit"}
+
+
+# Inputs and parameters
+
+
+def test_a_fit_reads_rankings_who_ranked_them_and_clicks(plan):
+    rankings = {
+        split: f"out/smoke/rankings/paper/web/{split}.parquet"
+        for split in ("train", "validation", "test")
+    }
+    assert plan.fit_inputs("paper", "large", "8") == {
+        **rankings,
+        "policy": "out/smoke/policies/paper/web/deep-deep/8.parquet",
+        "clicks": "out/smoke/clicks/paper/web/one/8.parquet",
+    }
+
+
+def test_a_fit_is_told_its_training_and_what_its_log_is_like(plan):
+    assert plan.fit_parameters("paper", "large") == {
+        **PAPER.settings["large"],
+        "temperatures": [0, 0.5, 1],
+        "queries": "train",
+        "training": TRAINING,
+        "positions": 5,
+    }
+
+
+def test_clicks_are_simulated_from_scores(plan):
+    policy = "out/smoke/policies/paper/web/annotated-linear/7.parquet"
+    assert plan.clicks_inputs("paper", "main", 7) == {"policy": policy}
+    assert plan.clicks_parameters("paper", "main") == {
+        "strengths": [0, 1],
+        "temperatures": [0, 0.5, 1],
+        "queries": None,
+        "sessions": {"train": 3},
+        "positions": 5,
+    }
+
+
+def test_a_study_reads_nothing_a_click_log_or_rankings(plan):
+    assert plan.study_inputs("paper", "theory") == {}
+    assert plan.study_inputs("paper", "real") == {"log": "out/smoke/raw/shop/log.parquet"}
+    assert plan.study_inputs("paper", "unranked") == plan.rankings("paper", "web")
+    assert plan.study_inputs("paper", "ranked") == {
+        **plan.rankings("paper", "web"),
+        "policy": "out/smoke/policies/paper/web/annotated-svm/7.parquet",
+    }
+
+
+def test_a_study_is_called_with_what_the_road_does_not_use_itself(plan):
+    assert plan.study_parameters("paper", "real") == {"top": 2}
+    assert plan.study_parameters("paper", "ranked") == {"depth": 4}
+    modules = [plan.study_module("paper", study) for study in ("theory", "real")]
+    assert modules == ["theory", "logs"]
+    assert plan.study_sources("paper", "real") == ["papers/paper/studies/logs.py"]
+
+
+def test_published_numbers_belong_to_what_draws_and_judges(plan, tmp_path):
+    folder = tmp_path / "papers" / "paper" / "published"
+    folder.mkdir(parents=True)
+    for name in ("b.csv", "a.csv", "notes.md"):
+        (folder / name).touch()
+    published = ["papers/paper/published/a.csv", "papers/paper/published/b.csv"]
+    assert plan.item_sources("paper", "fig1") == ["papers/paper/items/fig1.py", *published]
+    assert plan.claims_sources("paper")[2:] == published
+    assert plan.claims_sources("other") == ["papers/other/claims.py", "papers/other/published.py"]
+
+
+# The order of jobs
+
+
+def order(plan: Plan) -> list[tuple[str, int]]:
+    jobs = [(need, seed) for need in PAPER.needs for seed in PAPER.seeds_of(need)]
+    return sorted(jobs, key=lambda job: -plan.priority("paper", *job))
+
+
+def test_never_measured_long_fits_are_first_and_studies_last(plan):
+    fits = [("large", 7), ("small", 7), ("large", 8), ("large", 9), ("small", 8), ("small", 9)]
+    assert order(plan)[: len(fits)] == fits
+    assert plan.priority("paper", "theory", 7) == 0
+
+
+def test_measured_seconds_replace_guesses():
+    plan = measured(small=100, large=10)
+    first = [("small", 7), ("large", 7), ("small", 8), ("small", 9), ("large", 8), ("large", 9)]
+    assert order(plan)[: len(first)] == first
+    assert plan.expected_seconds("paper", "small") == 100
+
+
+def test_a_study_that_was_measured_takes_its_place_among_fits():
+    plan = measured(small=1, large=10, real=100, theory=5)
+    jobs = order(plan)
+    assert jobs[:4] == [("real", 1), ("large", 7), ("theory", 7), ("small", 7)]
+    assert {need for need, _ in jobs[-6:]} == {"ranked", "unranked"}, "not measured"
+
+
+def test_measured_and_guessed_fits_are_compared_in_seconds(plan):
+    guess = plan.fit_guess("paper", "large")
+    assert plan.expected_seconds("paper", "large") == guess > 0
+    assert plan.fit_guess("paper", "large") > plan.fit_guess("paper", "small")
+    assert order(measured(small=guess * 2))[0] == ("small", 7)
+    assert order(measured(small=guess / 2))[0] == ("large", 7)
+
+
+def test_what_fits_wait_for_goes_before_all_of_them():
+    for plan in (measured(), measured(small=1e9), measured(small=0, large=0)):
+        assert all(0 <= plan.priority("paper", *job) < FIRST for job in order(plan))
+
+
+def test_measured_elsewhere_does_not_count():
+    """At another scale, or of another paper of the same setting."""
+    seconds = {"out/laptop/fits/paper/small": 9, "out/smoke/fits/other/small": 9}
+    plan = Plan(CONFIG, {"paper": PAPER}, seconds=seconds)
+    assert plan.expected_seconds("paper", "small") == plan.fit_guess("paper", "small")
+
+
+# What items, the page and the crate say
+
+
+def test_an_item_says_where_its_numbers_came_from(plan):
+    note = "Data: generated stand-in for web, real shop. Scale: smoke. Seeds: 1, 7, 8, 9."
+    assert source_note(plan, "paper", "fig1") == note
+    assert source_note(plan, "other", "a.b") == "Data: simulated. Scale: smoke. Seeds: 1."
+
+
+def test_the_page_is_told_of_every_paper_and_item(plan):
+    paper, other = page_papers(plan)
+    assert (paper["key"], other["key"]) == ("paper", "other")
+    assert paper["readme"] == "../papers/paper/README.md"
+    assert paper["datasets"] == {"web": True, "shop": False}
+    assert paper["claims"] == "out/smoke/claims/paper.csv"
+    assert paper["logs"] == plan.logs_of("paper")
+    assert paper["items"]["fig1"] == {
+        **TEXTS,
+        "kind": "figure",
+        "highlight": {"n": [1]},
+        "files": plan.item_files("paper", "fig1"),
+        "logs": plan.logs_of("paper", ["small", "real"]),
+        "datasets": {"web": True, "shop": False},
+        "seeds": [1, 7, 8, 9],
+    }
+    assert paper["items"]["table1"]["datasets"] == {}
+    assert paper["items"]["table1"]["highlight"] is None
+
+
+def test_the_crate_is_told_how_data_was_made_or_where_it_is_listed(plan):
+    assert crate_data(plan) == [
+        {"name": "web", "generated": {"sizes": SIZES, "seed": 0}},
+        {"name": "shop", "manifest": "out/smoke/raw/shop/manifest.json"},
+    ]
