@@ -1,4 +1,4 @@
-# Click logs: every strength and temperature of a log, every split, in one job per seed.
+# Simulated click logs: every lane and split of a log in one job per seed.
 
 
 rule clicks:
@@ -12,12 +12,10 @@ rule clicks:
     conda:
         PLAN.environment("clicks")
     params:
-        code=code("scripts/simulate_clicks.py"),
-        strengths=lambda w: PLAN.clicks_parameters(w.paper, w.log)["strengths"],
-        temperatures=lambda w: PLAN.clicks_parameters(w.paper, w.log)["temperatures"],
-        queries=lambda w: PLAN.clicks_parameters(w.paper, w.log)["queries"],
-        sessions=lambda w: PLAN.clicks_parameters(w.paper, w.log)["sessions"],
-        positions=lambda w: PLAN.clicks_parameters(w.paper, w.log)["positions"],
+        code=lambda w: code("scripts/simulate_clicks.py", *PLAN.clicks_sources(w.paper, w.log)),
+        paper=lambda w: w.paper,
+        log=lambda w: PLAN.clicks_parameters(w.paper, w.log),
+        positions=lambda w: PLAN.experiments[w.paper].positions,
         seed=lambda w: int(w.seed),
     message:
         "Simulate clicks of log {wildcards.log} of {wildcards.paper}, seed {wildcards.seed}"

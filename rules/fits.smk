@@ -14,15 +14,16 @@ rule fit:
     conda:
         PLAN.environment("fit")
     params:
-        code=code("scripts/fit_towers.py"),
+        code=lambda w: code("scripts/fit_setting.py", *PLAN.fit_sources(w.paper, w.setting)),
         paper=lambda w: w.paper,
         name=lambda w: w.setting,
         setting=lambda w: PLAN.fit_parameters(w.paper, w.setting),
+        positions=lambda w: PLAN.experiments[w.paper].positions,
         seed=lambda w: int(w.seed),
     message:
         "Fit {wildcards.setting} of {wildcards.paper}, seed {wildcards.seed}"
     script:
-        "../scripts/fit_towers.py"
+        "../scripts/fit_setting.py"
 
 
 rule study:

@@ -13,6 +13,7 @@ from twotowers import ROOT
 from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import read_yaml
 from twotowers.running.schemas import validate
+from twotowers.running.settling import settle_log, settle_setting
 
 OPTIONAL = {
     "positions": 10,
@@ -39,8 +40,8 @@ class Experiment:
         seeds: one job per setting or study and seed.
         sessions: simulated sessions per split.
         rankers, training: named training settings, with the scale's overrides applied.
-        logs, settings, studies, items: as in its experiment.yaml; the data set, strengths
-            and weightings are filled in.
+        logs, settings: completed, with all lanes; see `twotowers.running.settling`.
+        studies, items: as in its experiment.yaml; the data set is filled in.
     """
 
     key: str
@@ -116,31 +117,25 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
             if "dataset" in user:
                 _reference(user["dataset"], replace, path, f"{section}.{name}.dataset")
                 user["dataset"] = replace[user["dataset"]]
-            if user.get("ranker", "expert") != "expert":  # which needs no training
-                _reference(user["ranker"], raw["rankers"], path, f"{section}.{name}.ranker")
-    if raw["logs"] and "sessions" not in scale:
-        raise InputError(
-            "'sessions' is missing",
-            path=path,
-            field=f"scales.{config['scale']}",
-            expected="sessions per split, since there are logs",
-        )
+            ranker = user.get("policy", user).get("ranker", "expert")
+            if ranker != "expert":  # which needs no training
+                _reference(ranker, raw["rankers"], path, f"{section}.{name}.ranker")
+    sessions = scale.get("sessions", {})
+    for name, log in raw["logs"].items():
+        if log.get("from") != "dataset" and not (sessions or "sessions" in log):
+            raise InputError(
+                "'sessions' is missing",
+                path=path,
+                field=f"scales.{config['scale']}",
+                expected="sessions per split, since there are simulated logs",
+            )
+        raw["logs"][name] = settle_log(name, log, sessions, path=path, paper=paper)
     for name, setting in raw["settings"].items():
         _reference(setting["log"], raw["logs"], path, f"settings.{name}.log")
-        own = "training" if "training" in setting else "tower"
-        training = setting.setdefault("training", setting["tower"])
-        _reference(training, raw["training"], path, f"settings.{name}.{own}")
-        log = raw["logs"][setting["log"]]
-        setting.setdefault("strengths", log["strengths"])
-        setting.setdefault("weightings", ["none"])
-        for strength in setting["strengths"]:
-            if strength not in log["strengths"]:
-                raise InputError(
-                    f"strength {strength} is not one of log {setting['log']!r}",
-                    path=path,
-                    field=f"settings.{name}.strengths",
-                    expected=f"some of {log['strengths']}",
-                )
+        settled = settle_setting(name, setting, raw["logs"], path=path, paper=paper)
+        raw["settings"][name] = settled
+        own = "training" if "training" in setting else "model.tower"
+        _reference(settled["training"], raw["training"], path, f"settings.{name}.{own}")
     for name, item in raw["items"].items():
         for need in item["needs"]:
             known = {**raw["settings"], **raw["studies"]}

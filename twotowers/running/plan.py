@@ -7,6 +7,7 @@ own are looked for. Light imports only, since every start of Snakemake pays for 
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,7 @@ from pathlib import Path
 from twotowers import LOG, ROOT, SPLITS
 from twotowers.datasets.sources import Source, resolve
 from twotowers.running.experiments import Experiment
+from twotowers.running.registry import find
 
 FILES = {
     "raw": "{results}/raw/{dataset}/{split}.parquet",
@@ -68,6 +70,9 @@ ENVIRONMENTS = {
 
 ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
 """The files that an item of each kind comes in."""
+
+LOG_KEYS = ("from", "queries", "split", "bootstrap")
+"""What a fit must know of its log."""
 
 FIRST = 3
 """Priority of what fits and studies wait for, above theirs: data, policies, clicks."""
@@ -253,25 +258,21 @@ class Plan:
 
     def clicks_parameters(self, paper: str, log: str) -> dict:
         """How a log is simulated, but for its seed."""
-        experiment = self.experiments[paper]
-        log = experiment.logs[log]
-        return {
-            "strengths": log["strengths"],
-            "temperatures": log["temperatures"],
-            "queries": log.get("queries"),
-            "sessions": experiment.sessions,
-            "positions": experiment.positions,
-        }
+        log = self.experiments[paper].logs[log]
+        return {name: log[name] for name in ("lanes", "sessions", "user", "queries") if name in log}
 
     def fit_inputs(self, paper: str, setting: str, seed: int | str) -> dict[str, str]:
-        """What a setting is fitted to: rankings, who ranked them, and clicks."""
+        """What a setting is fitted to: rankings, who ranked them, and clicks; or a real log."""
         experiment = self.experiments[paper]
-        log = experiment.settings[setting]["log"]
-        dataset = experiment.logs[log]["dataset"]
+        name = experiment.settings[setting]["log"]
+        log = experiment.logs[name]
+        dataset = log["dataset"]
+        if log.get("from") == "dataset":
+            return {LOG: self.file("raw", dataset=dataset, split=LOG)}
         return {
             **self.rankings(paper, dataset),
-            **self.clicks_inputs(paper, log, seed),
-            "clicks": self.file("clicks", paper=paper, dataset=dataset, log=log, seed=seed),
+            **self.clicks_inputs(paper, name, seed),
+            "clicks": self.file("clicks", paper=paper, dataset=dataset, log=name, seed=seed),
         }
 
     def fit_parameters(self, paper: str, setting: str) -> dict:
@@ -279,20 +280,30 @@ class Plan:
         experiment = self.experiments[paper]
         setting = experiment.settings[setting]
         log = experiment.logs[setting["log"]]
-        return {
-            **setting,
-            "temperatures": log["temperatures"],
-            "queries": log.get("queries"),
-            "training": experiment.training[setting["training"]],
-            "positions": experiment.positions,
-        }
+        about_log = {name: log[name] for name in LOG_KEYS if name in log}
+        # A method that does not train needs no training.
+        training = experiment.training.get(setting["training"], {})
+        return {**setting, "log": about_log, "training": training}
 
     def fit_guess(self, paper: str, setting: str) -> float:
         """About how many seconds a fit takes that was never measured."""
         fit = self.fit_parameters(paper, setting)
-        lanes = len(fit["strengths"]) * len(fit["temperatures"]) * len(fit["weightings"])
-        visits = lanes * fit["training"]["batch"] * fit["training"]["steps"]
-        return visits * COSTS.get(fit["tower"], 1) / VISITS_PER_SECOND
+        lanes = math.prod(len(values) for part in fit["lanes"].values() for values in part.values())
+        visits = lanes * fit["training"].get("batch", 0) * fit["training"].get("steps", 0)
+        return visits * COSTS.get(fit["model"]["tower"], 1) / VISITS_PER_SECOND
+
+    def fit_sources(self, paper: str, setting: str) -> list[str]:
+        """The click model and the method of a setting, which are found by name."""
+        setting = self.experiments[paper].settings[setting]
+        return [
+            str(find(family, setting[part]["kind"], paper, self.root).path)
+            for family, part in (("models", "model"), ("methods", "method"))
+        ]
+
+    def clicks_sources(self, paper: str, log: str) -> list[str]:
+        """The user of a log, who is found by name."""
+        user = self.experiments[paper].logs[log]["user"]
+        return [str(find("models", user["kind"], paper, self.root).path)]
 
     def study_module(self, paper: str, study: str) -> str:
         """The module of a study, among its paper's."""

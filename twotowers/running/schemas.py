@@ -17,7 +17,15 @@ from twotowers.files.yamls import read_yaml
 
 RENAMED: dict[str, dict[str, str]] = {
     "schema.yaml": {},
-    "experiment.schema.yaml": {},
+    "experiment.schema.yaml": {
+        "logs.*.ranker": "logs.*.policy.ranker",
+        "logs.*.strengths": "logs.*.policy.strength",
+        "logs.*.temperatures": "logs.*.policy.temperature",
+        "settings.*.tower": "settings.*.model.tower",
+        "settings.*.features": "settings.*.model.features",
+        "settings.*.weightings": "settings.*.method.weighting",
+        "settings.*.strengths": "settings.*.lanes.strength",
+    },
 }
 """What keys were called before, and are now, by schema: {"settings.*.old": "settings.*.new"}.
 

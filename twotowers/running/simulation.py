@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from twotowers.files.rankings import mask, pad
 from twotowers.logs.cells import LaneLog
-from twotowers.logs.counts import Cells, Counts, added
+from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts, added
 from twotowers.logs.policies import Policy, policy_scores, ranking_order
 from twotowers.logs.simulation import Traffic, simulate_clicks
 from twotowers.models.protocol import PER_DOCUMENT, CellModel
@@ -41,42 +41,48 @@ def simulate(
     lanes = log["lanes"]
     mixing, temperatures = next(iter(lanes)), lanes["temperature"]
     budgets = log["sessions"][split]
-    traffics = [_traffic(policy, more, temperatures, positions, seed, split, budget)
-                for budget, more in enumerate(np.diff([0, *budgets]).tolist())]  # fmt: skip
-    users = list(_users(log["user"], lanes, paper))
     pairs = policy.pairs
+    traffics = [
+        Traffic(
+            pairs.lengths,
+            sessions=more,
+            temperatures=temperatures,
+            length=positions,
+            rng=stream("traffic", seed, split, *_growth(number)),
+        )
+        for number, more in enumerate(np.diff([0, *budgets]).tolist())
+    ]
     where = mask(pairs.lengths, positions)
     relevance = pad(policy.relevance, pairs.offsets, positions)
+    users = [
+        (own, _chances(user, relevance, positions))
+        for own, user in _users(log["user"], lanes, paper)
+    ]
     for strength in lanes[mixing]:
         # Every strength draws the same noise and ties, so that strengths differ in nothing else.
         rng = stream("policy noise", seed, split)
         scores = pad(policy_scores(policy.score, strength, rng=rng), pairs.offsets, positions)
         order = ranking_order(scores, where, tiebreak=rng.random(scores.shape))
-        for temperature, (own, user) in product(temperatures, users):
-            total = None
-            for budget, traffic in enumerate(traffics):
+        for temperature, (own, chances) in product(temperatures, users):
+            grown = []
+            for number, traffic in enumerate(traffics):
                 shown = traffic.impressions(order, temperature)
-                # The first log's clicks are named as a log of one budget names them.
-                growth = () if budget == 0 else ("growth", budget)
-                key = (strength, temperature, *own.values(), *growth)
-                rng = stream("clicks", seed, split, *key)
-                more = _clicked(shown, user, relevance, positions, rng)
-                total = more if total is None else added(total, more)
-                values = {mixing: strength, "temperature": temperature}
-                if "sessions" in lanes:
-                    values["sessions"] = lanes["sessions"][budget]
-                yield LaneLog(split, {**values, **own}, total)
+                key = (strength, temperature, *own.values(), *_growth(number))
+                more = _clicked(shown, chances, stream("clicks", seed, split, *key))
+                grown.append(added(grown[-1], more) if grown else more)
+            values = {mixing: strength, "temperature": temperature}
+            if "sessions" not in lanes:
+                yield LaneLog(split, {**values, **own}, grown[0])
+                continue
+            for number, sessions in enumerate(lanes["sessions"]):
+                # A split of one size is the same for all.
+                counts = grown[min(number, len(grown) - 1)]
+                yield LaneLog(split, {**values, "sessions": sessions, **own}, counts)
 
 
-def _traffic(policy, sessions, temperatures, positions, seed, split, budget) -> Traffic:
-    growth = () if budget == 0 else ("growth", budget)
-    return Traffic(
-        policy.pairs.lengths,
-        sessions=sessions,
-        temperatures=temperatures,
-        length=positions,
-        rng=stream("traffic", seed, split, *growth),
-    )
+def _growth(number: int) -> tuple:
+    """What names the draws that a log grows by; the first log's are those of a log of its own."""
+    return ("growth", number) if number else ()
 
 
 def _users(user: Mapping, lanes: Mapping, paper: str | None) -> Iterator[tuple[dict, CellModel]]:
@@ -88,22 +94,26 @@ def _users(user: Mapping, lanes: Mapping, paper: str | None) -> Iterator[tuple[d
         yield own, build_model(user["kind"], paper, **{**constants, **own})
 
 
-def _clicked(
-    shown: np.ndarray | Cells,
-    user: CellModel,
-    relevance: np.ndarray,
-    positions: int,
-    rng: np.random.Generator,
-) -> Counts | Cells:
-    if isinstance(shown, np.ndarray):
+def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable:
+    """From impressions to the click probability of each of their cells."""
+    if positions <= LONGEST_DENSE:
         chance = user.chance(relevance, positions)
-        return Counts(shown, simulate_clicks(shown, chance, rng=rng))
+        return lambda shown: chance
     truth = user.truth(relevance, positions)
-    parts = {
-        name: values[shown.query, shown.document]
-        if user.parts[name] == PER_DOCUMENT
-        else values[shown.position]
-        for name, values in truth.items()
-    }
-    chance = user.click_probability(**parts)
-    return replace(shown, clicks=simulate_clicks(shown.impressions, chance, rng=rng))
+
+    def of_cells(shown: Cells) -> np.ndarray:
+        parts = {
+            name: values[shown.query, shown.document]
+            if user.parts[name] == PER_DOCUMENT
+            else values[shown.position]
+            for name, values in truth.items()
+        }
+        return user.click_probability(**parts)
+
+    return of_cells
+
+
+def _clicked(shown: np.ndarray | Cells, chances: Callable, rng: np.random.Generator):
+    if isinstance(shown, Cells):
+        return replace(shown, clicks=simulate_clicks(shown.impressions, chances(shown), rng=rng))
+    return Counts(shown, simulate_clicks(shown, chances(shown), rng=rng))
