@@ -75,8 +75,8 @@ FIRST = 3
 COSTS = {"deep": 6}
 """What a visit of a query costs a tower, if not as much as one visit of a linear one."""
 
-VISITS_PER_SECOND = 25_000
-"""Visits of queries by a lane of linear towers in a second of a fit, on a core of 2024."""
+START, VISITS_PER_SECOND = 5, 25_000
+"""Seconds to start and compile a fit, and visits of queries by linear lanes a second after."""
 
 
 class Plan:
@@ -292,7 +292,7 @@ class Plan:
         fit = self.fit_parameters(paper, setting)
         lanes = len(fit["strengths"]) * len(fit["temperatures"]) * len(fit["weightings"])
         visits = lanes * fit["training"]["batch"] * fit["training"]["steps"]
-        return visits * COSTS.get(fit["tower"], 1) / VISITS_PER_SECOND
+        return START + visits * COSTS.get(fit["tower"], 1) / VISITS_PER_SECOND
 
     def study_module(self, paper: str, study: str) -> str:
         """The module of a study, among its paper's."""
