@@ -16,10 +16,11 @@ from twotowers.files.yamls import read_yaml
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import Sessions
+from twotowers.methods.likelihood import count_loss
+from twotowers.methods.task import Split
 from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import SessionLoss
 from twotowers.running.experiments import load_experiment
-from twotowers.running.fit import count_loss
 
 SIZES = {
     "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50},
@@ -133,7 +134,7 @@ def from_counts(features: np.ndarray, log: Sessions):
     counts = log.counts(len(features))
     narrow = np.min_scalar_type(int(counts.impressions.max()))
     lane = Counts(counts.impressions[None].astype(narrow), counts.clicks[None].astype(narrow))
-    return count_loss(features, lane, np.ones(features.shape[:2], bool))
+    return count_loss(Split(features, np.ones(features.shape[:2], bool), None, lane))
 
 
 def from_sessions(features: np.ndarray, log: Sessions) -> SessionLoss:

@@ -18,8 +18,9 @@ from benchmarks.worlds import SEED, shapes
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import simulate_clicks
+from twotowers.methods.likelihood import count_loss
+from twotowers.methods.task import Split
 from twotowers.models.towers import two_towers
-from twotowers.running.fit import count_loss
 
 BASE = {
     "queries": 3000,
@@ -128,7 +129,8 @@ def prepare(
             for each in (counts.impressions, counts.clicks)
         )
         features = world.features[some]
-        return count_loss(features, Counts(shown, clicked), np.ones(features.shape[:2], bool))
+        where = np.ones(features.shape[:2], bool)
+        return count_loss(Split(features, where, None, Counts(shown, clicked)))
 
     settings = FitSettings(**counts_training(tower) | {"epochs": epochs, "patience": epochs})
     model = two_towers(tower, width=width, pairs=0, positions=documents, seed=SEED)

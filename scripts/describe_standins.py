@@ -29,6 +29,8 @@ from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import Policy
+from twotowers.methods.likelihood import count_loss
+from twotowers.methods.task import Split
 from twotowers.models.towers import two_towers
 from twotowers.rankers.training import train_ranker
 from twotowers.results.metrics import ndcg
@@ -38,7 +40,7 @@ from twotowers.running.experiments import (
     load_experiment,
     read_yaml,
 )
-from twotowers.running.fit import count_loss
+from twotowers.running.simulation import simulate
 
 NAME, PAPER, SCALE = "mslr30k", "hager2025", "laptop"
 SEED = 0  # as in twotowers.running.plan
@@ -189,15 +191,18 @@ def click_loss(split: str, lists: Rankings, experiment: Experiment, seed: int):
     (log,) = simulate(
         split,
         Policy(pairs, relevance=lists.label, score=lists.label),
-        strengths=[0],
-        temperatures=[1],
-        sessions=experiment.sessions[split],
+        {
+            "lanes": {"strength": [0.0], "temperature": [1.0]},
+            "sessions": {split: [experiment.sessions[split]]},
+            "user": {"kind": "additive"},
+        },
         positions=experiment.positions,
         seed=seed,
     )
     counts = Counts(log.counts.impressions[None], log.counts.clicks[None])
     inputs = pad(lists.features, lists.offsets, experiment.positions)
-    return count_loss(inputs, counts, mask(lists.lengths, experiment.positions))
+    where = mask(lists.lengths, experiment.positions)
+    return count_loss(Split(inputs, where, None, counts))
 
 
 def regimes(raw: Rankings) -> list[str]:

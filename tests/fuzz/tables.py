@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.fuzz.mutations import mutate
-from twotowers.logs.cells import SCHEMA, Pairs
+from twotowers.logs.cells import Pairs, cells_schema
 
+LANE = {"strength": 1.0, "temperature": 0.0}
+SCHEMA = cells_schema(LANE)
 PAIRS = Pairs(np.array([7, 7, 3]), np.array([4, 0, 0], np.int32), np.array([0, 2, 3]))
 
 KEYS = {"query": pa.array([7, 7, 3], pa.int64()), "document": pa.array([4, 0, 0], pa.int32())}

@@ -217,7 +217,7 @@ def check_policy(path: Path) -> None:
 
 
 def check_counts(path: Path) -> None:
-    counts = read_logs(path, [(1.0, 0.0)], split="train", pairs=tables.PAIRS, length=2)
+    counts = read_logs(path, [tables.LANE], split="train", pairs=tables.PAIRS, length=2)
     assert counts.impressions.shape == (1, 2, 2, 2)
     assert (counts.clicks <= counts.impressions).all()
     assert (counts.impressions >= 0).all()

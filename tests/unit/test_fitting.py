@@ -16,10 +16,11 @@ from twotowers.fitting.gradient import FitSettings, batch_order, fit, mean_loss
 from twotowers.fitting.newton import fit_embedding
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import simulate_sessions
+from twotowers.methods.likelihood import count_loss
+from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
 from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import SessionLoss
-from twotowers.running.fit import count_loss
 
 SETTINGS = FitSettings(
     learning_rate=0.01,
@@ -185,7 +186,7 @@ def feature_log(lanes=3) -> Counts:
 
 def lanes_of(counts, lanes, features=FEATURES):
     part = Counts(counts.impressions[lanes], counts.clicks[lanes])
-    return count_loss(features, part, WHERE)
+    return count_loss(Split(features, WHERE, None, part))
 
 
 QUICK = FitSettings(learning_rate=0.05, batch=2, steps=6, epochs=15, patience=3, min_delta=1e-4)
@@ -304,7 +305,9 @@ def test_counts_and_sessions_reach_the_same_parameters_and_the_exact_optimum():
     where = mask(lengths, 3)
     pairs = np.arange(9).reshape(3, 3)
     counts = log.counts(3)
-    by_counts = count_loss(pairs, Counts(counts.impressions[None], counts.clicks[None]), where)
+    by_counts = count_loss(
+        Split(pairs, where, None, Counts(counts.impressions[None], counts.clicks[None]))
+    )
     by_sessions = SessionLoss(
         jnp.asarray(pairs),
         *(jnp.asarray(getattr(log, name))[None] for name in ("query", "documents")),

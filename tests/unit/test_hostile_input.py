@@ -205,7 +205,7 @@ READERS = {
     "policy": (tables.POLICY, lambda path: read_policy(path, "train")),
     "counts": (
         tables.COUNTS,
-        lambda path: read_logs(path, [(1, 0)], split="train", pairs=tables.PAIRS, length=2),
+        lambda path: read_logs(path, [tables.LANE], split="train", pairs=tables.PAIRS, length=2),
     ),
     "results": (tables.RESULTS, lambda path: read_results([path])),
     "log": (tables.LOG, lambda path: read_log(path, ["query", "position"])),

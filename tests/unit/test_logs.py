@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twotowers.errors import InputError
-from twotowers.logs.cells import SCHEMA, LaneLog, Pairs, read_logs, write_logs
+from twotowers.logs.cells import LaneLog, Pairs, cells_schema, read_logs, write_logs
 from twotowers.logs.counts import Counts
 
 LENGTH = 5
+LANE = {"strength": 1.0, "temperature": 0.0}
+SCHEMA = cells_schema(LANE)
 
 
 def make_pairs(lengths, rng) -> Pairs:
@@ -43,17 +45,30 @@ def test_round_trip(tmp_path_factory, lengths, strengths, temperatures, highest,
     rng = np.random.default_rng(seed)
     path = tmp_path_factory.mktemp("log") / "log.parquet"
     pairs = {"train": make_pairs(lengths, rng), "test": make_pairs(lengths[::-1], rng)}
-    lanes = [(float(s), float(t)) for s in strengths for t in temperatures]
+    lanes = [
+        {"strength": float(s), "temperature": float(t), "user": "one"}
+        for s in strengths
+        for t in temperatures
+    ]
     counts = {
-        (split, *lane): make_counts(pairs[split], rng, highest) for split in pairs for lane in lanes
+        (split, number): make_counts(pairs[split], rng, highest)
+        for split in pairs
+        for number in range(len(lanes))
     }
-    write_logs(path, (LaneLog(*lane, each) for lane, each in counts.items()), pairs)
-    order = [lanes[number] for number in rng.permutation(len(lanes))]  # any order may be asked for
+    logs = (LaneLog(split, lanes[number], each) for (split, number), each in counts.items())
+    write_logs(path, logs, pairs)
+    order = rng.permutation(len(lanes))  # any order may be asked for
     for split in pairs:
-        back = read_logs(path, order, split=split, pairs=pairs[split], length=LENGTH)
+        back = read_logs(
+            path,
+            [lanes[number] for number in order],
+            split=split,
+            pairs=pairs[split],
+            length=LENGTH,
+        )
         assert back.impressions.dtype == back.clicks.dtype == np.min_scalar_type(highest)
         for number, lane in enumerate(order):
-            expected = counts[split, *lane]
+            expected = counts[split, lane]
             np.testing.assert_array_equal(back.impressions[number], expected.impressions)
             np.testing.assert_array_equal(back.clicks[number], expected.clicks)
 
@@ -64,13 +79,13 @@ PAIRS = Pairs(np.array([7, 7, 3]), np.array([4, 0, 0], np.int32), np.array([0, 2
 def write_table(path, rows, **changes):
     """rows: query, document, position, impressions, clicks of one lane, as a stranger writes it."""
     columns = dict(zip(SCHEMA.names[3:], map(list, zip(*rows, strict=True)), strict=True))
-    lane = {"split": "train", "strength": 1.0, "temperature": 0.0}
+    lane = {"split": "train", **LANE}
     table = {name: [value] * len(rows) for name, value in lane.items()} | columns | changes
     pq.write_table(pa.table(table, schema=SCHEMA), path)
 
 
 def read(path):
-    return read_logs(path, [(1.0, 0.0)], split="train", pairs=PAIRS, length=2)
+    return read_logs(path, [LANE], split="train", pairs=PAIRS, length=2)
 
 
 def test_cells_stand_where_the_lists_say(tmp_path):
@@ -86,7 +101,11 @@ def test_a_plain_table_for_readers_that_know_nothing_of_it(tmp_path):
     shown = np.zeros((2, 2, 2), int)
     shown[0, 1, 0], shown[0, 0, 1], shown[1, 0, 0] = 3, 3, 2
     clicked = shown // 2
-    write_logs(path, [LaneLog("train", 1, 0.333, Counts(shown, clicked))], {"train": PAIRS})
+    write_logs(
+        path,
+        [LaneLog("train", {"strength": 1, "temperature": 0.333}, Counts(shown, clicked))],
+        {"train": PAIRS},
+    )
     table = pd.read_parquet(path).sort_values(["query", "position"]).reset_index(drop=True)
     expected = pd.DataFrame(
         {
@@ -109,7 +128,7 @@ ROW = (7, 4, 1, 5, 2)
 def test_a_missing_lane_lists_those_there_are(tmp_path):
     path = tmp_path / "log.parquet"
     write_table(path, [ROW])
-    for lanes, split in [([(1.0, 0.5)], "train"), ([(1.0, 0.0)], "test")]:
+    for lanes, split in [([{**LANE, "temperature": 0.5}], "train"), ([LANE], "test")]:
         with pytest.raises(InputError, match=r"no lane .*expected one of \[\('train', 1.0, 0.0\)"):
             read_logs(path, lanes, split=split, pairs=PAIRS, length=2)
 

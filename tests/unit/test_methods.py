@@ -13,7 +13,8 @@ from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order, read_policy
 from twotowers.logs.simulation import Traffic, simulate_clicks, simulate_sessions
 from twotowers.models.additive import Additive
-from twotowers.running.fit import fit_setting, shown_ndcg, tower_inputs
+from twotowers.results.metrics import shown_ndcg
+from twotowers.running.fit import fit_setting, tower_inputs
 
 POSITIONS, WIDTH, QUERIES = 4, 5, 12
 STRENGTHS, TEMPERATURES = [-1, 1], [0, 1]
@@ -51,7 +52,7 @@ def test_shown_ndcg_is_the_mean_over_sessions(topn):
     values = [[] for _ in lengths]
     for query, documents in zip(sessions.query, sessions.documents, strict=True):
         values[query].append(session_ndcg(query, documents))
-    result = shown_ndcg(sessions.counts(5).impressions, relevance, where=where, topn=topn)
+    result = shown_ndcg(sessions.counts(5), relevance, where=where, topn=topn)
     np.testing.assert_allclose(result, [np.mean(each) for each in values], rtol=1e-12)
 
 
@@ -59,7 +60,7 @@ def test_shown_ndcg_of_a_query_without_sessions_is_zero():
     impressions = np.zeros((2, 3, 3), np.uint8)
     impressions[0, [0, 1, 2], [0, 1, 2]] = 200
     relevance = np.array([[3.0, 2, 1], [3, 2, 1]])
-    result = shown_ndcg(impressions, relevance, where=np.ones((2, 3), bool))
+    result = shown_ndcg(Counts(impressions, 0), relevance, where=np.ones((2, 3), bool))
     np.testing.assert_allclose(result, [1, 0])
 
 
@@ -107,26 +108,37 @@ def write_world(folder, *, queries=None):
             for temperature in TEMPERATURES:
                 shown = traffic.impressions(order, temperature)
                 counts = Counts(shown, simulate_clicks(shown, chance, rng=rng))
-                logs.append(LaneLog(split, strength, temperature, counts))
+                logs.append(
+                    LaneLog(split, {"strength": strength, "temperature": temperature}, counts)
+                )
     write_logs(
         folder / "clicks.parquet", logs, {split: policy.pairs for split, policy in policies.items()}
     )
 
 
 def run(folder, **changes):
-    options = {
-        "tower": "linear",
-        "strengths": STRENGTHS,
-        "temperatures": TEMPERATURES,
-        "weightings": ["none", "ips"],
+    setting = {
+        "model": {"kind": "additive", "tower": "linear", "features": 1.0},
+        "method": {"kind": "likelihood"},
+        "lanes": {
+            "log": {"strength": STRENGTHS, "temperature": TEMPERATURES},
+            "method": {"weighting": ["none", "ips"]},
+        },
         "training": TRAINING,
-        "positions": POSITIONS,
-        "seed": 3,
+        "log": {},
     }
-    rankings = {split: folder / f"{split}.parquet" for split in SPLITS}
-    return fit_setting(
-        rankings, folder / "policy.parquet", folder / "clicks.parquet", **options | changes
+    names = (*SPLITS, "policy", "clicks")
+    files = {name: folder / f"{name}.parquet" for name in names} | (
+        changes.pop("files", None) or {}
     )
+    return fit_setting(files, {**setting, **changes}, positions=POSITIONS, seed=3)
+
+
+ONE_LANE = {
+    "log": {"strength": [1], "temperature": [0]},
+    "method": {"weighting": ["none"]},
+}
+EMBEDDING = {"kind": "additive", "tower": "embedding", "features": 1.0}
 
 
 METRICS = {"ndcg@10", "mrr@10", "nll", "policy_ndcg@10", "epochs"}
@@ -180,36 +192,18 @@ def test_lanes_are_labelled_with_their_own_log(world):
 
 def test_queries_that_are_not_those_of_the_policy(world, tmp_path):
     folder, _ = world
-    other = {split: folder / f"{split}.parquet" for split in ("validation", "test")}
     with pytest.raises(InputError, match=r"test\.parquet: query: its queries are not those"):
-        fit_setting(
-            {**other, "train": folder / "test.parquet"},
-            folder / "policy.parquet",
-            folder / "clicks.parquet",
-            tower="linear",
-            strengths=[1],
-            temperatures=[0],
-            weightings=["none"],
-            training=TRAINING,
-            positions=POSITIONS,
-            seed=3,
-        )
+        run(folder, files={"train": folder / "test.parquet"}, lanes=ONE_LANE)
 
 
 def test_a_log_of_training_queries_for_the_embedding_tower(tmp_path):
     write_world(tmp_path, queries="train")
-    results = run(
-        tmp_path,
-        tower="embedding",
-        queries="train",
-        strengths=[1],
-        temperatures=[1],
-        weightings=["none"],
-    )
+    lanes = {**ONE_LANE, "log": {"strength": [1], "temperature": [1]}}
+    results = run(tmp_path, model=EMBEDDING, log={"queries": "train"}, lanes=lanes)
     assert len(results) == POSITIONS + len(METRICS)
     assert np.isfinite(results["value"]).all()
 
 
 def test_an_embedding_tower_needs_the_queries_it_was_trained_on(world):
     with pytest.raises(InputError, match="queries: an embedding per pair"):
-        run(world[0], tower="embedding")
+        run(world[0], model=EMBEDDING)

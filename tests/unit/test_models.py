@@ -48,7 +48,7 @@ def brute_force(model, attraction, examination) -> float:
 
 
 def count_objective():
-    return CountLoss(*map(jnp.asarray, (FEATURES, SHOWN, CLICKED)), jnp.asarray(WEIGHT))
+    return CountLoss(*map(jnp.asarray, (FEATURES, SHOWN, CLICKED)), jnp.asarray(WEIGHT)[None])
 
 
 def row_objective():
@@ -65,7 +65,7 @@ def row_objective():
         for counts in (SHOWN, CLICKED)
     )
     listed = [np.tile(index, (1, QUERIES, 1)) for index in (document, position)]
-    return RowLoss(*map(jnp.asarray, (FEATURES, *listed, shown, clicked, WEIGHT)))
+    return RowLoss(*map(jnp.asarray, (FEATURES, *listed, shown, clicked, WEIGHT[None])))
 
 
 def towers_of(model, seed=1):
@@ -125,7 +125,7 @@ def test_sessions_are_the_same_objective_as_their_cells(model):
     shown, clicked = np.zeros((2, 1, QUERIES, DOCUMENTS, POSITIONS))
     np.add.at(shown[0], (query[:, None], documents, np.arange(POSITIONS)), 1)
     np.add.at(clicked[0], (query[:, None], documents, np.arange(POSITIONS)), clicks)
-    weight = np.full(QUERIES, QUERIES / (DOCUMENTS * pages))
+    weight = np.full((1, QUERIES), QUERIES / (DOCUMENTS * pages))
     cells = CountLoss(*map(jnp.asarray, (FEATURES, shown, clicked, weight)))
     where = np.ones((1, pages, POSITIONS), bool)
     columns = (query[None], documents[None], clicks[None], where)
@@ -167,7 +167,7 @@ def fitted_chance(user, model):
     shown = np.full((1, 1, 4, POSITIONS), 1000.0)
     pairs = jnp.arange(4).reshape(1, 4)
     objective = CountLoss(
-        pairs, jnp.asarray(shown), jnp.asarray(shown * chance), jnp.ones(1) / 16_000
+        pairs, jnp.asarray(shown), jnp.asarray(shown * chance), jnp.ones((1, 1)) / 16_000
     )
     settings = FitSettings(
         learning_rate=0.05, batch=1, steps=200, epochs=10, patience=5, min_delta=1e-7,

@@ -1,7 +1,6 @@
 """Losses against each other, rax, and a naive formula in double precision."""
 
 from functools import partial
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -17,12 +16,13 @@ from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
 from twotowers.logs.propensities import inverse_propensity
 from twotowers.logs.simulation import simulate_sessions
+from twotowers.methods.likelihood import count_loss
+from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
 from twotowers.models.losses import LIMIT, softplus
 from twotowers.models.towers import TwoTowers, two_towers
 from twotowers.objectives.labels import LabelLoss
 from twotowers.objectives.likelihood import CountLoss, SessionLoss
-from twotowers.running.fit import count_loss
 
 LENGTHS = np.array([3, 2, 4, 1])
 POSITIONS, WIDTH = 4, 5
@@ -56,14 +56,14 @@ def sessions_objective(inputs=FEATURES) -> SessionLoss:
     return SessionLoss(jnp.asarray(inputs), *(jnp.asarray(stack(LOGS, name)) for name in names))
 
 
-COUNTS = SimpleNamespace(
+COUNTS = Counts(
     impressions=stack([log.counts(4) for log in LOGS], "impressions"),
     clicks=stack([log.counts(4) for log in LOGS], "clicks"),
 )
 
 
 def counts_objective(inputs=FEATURES) -> CountLoss:
-    return count_loss(inputs, COUNTS, WHERE)
+    return count_loss(Split(inputs, WHERE, None, COUNTS))
 
 
 def model_of(tower="linear", seed=1):
@@ -169,7 +169,12 @@ def test_lanes_of_every_weighting_keep_their_scale(weightings):
     model = model_of()
     # Not the deterministic log, which weighting leaves as it is.
     counts = Counts(COUNTS.impressions[1:], COUNTS.clicks[1:])
-    objective = count_loss(FEATURES, counts, WHERE, weightings)
+    lanes = [
+        (log, {"weighting": weighting})
+        for weighting in weightings
+        for log in range(len(counts.clicks))
+    ]
+    objective = count_loss(Split(FEATURES, WHERE, None, counts), lanes)
     ips = inverse_propensity(counts)
     alone = CountLoss(
         jnp.asarray(FEATURES),
@@ -218,7 +223,7 @@ def extreme_objective(relevance, *, clicked, positions) -> CountLoss:
         jnp.asarray(relevance, jnp.float32)[None],
         jnp.full(shape, 5),
         jnp.full(shape, clicked),
-        jnp.ones(1),
+        jnp.ones((1, 1)),
     )
 
 

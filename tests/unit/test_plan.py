@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from twotowers import ROOT
 from twotowers.running.descriptions import crate_data, page_papers, source_note
 from twotowers.running.experiments import Experiment
 from twotowers.running.plan import ENDINGS, ENVIRONMENTS, FILES, FIRST, LOGS, Plan
@@ -188,6 +189,12 @@ def test_jobs_that_train_have_the_environment_of_the_device(plan, tmp_path):
     on_cores = Plan(CONFIG | {"device": "cpu"}, {})
     changed = {r for r in ENVIRONMENTS if "jax-cpu" in on_cores.environment(r)}
     assert changed == {"policy", "fit"}
+
+
+def test_every_rule_says_what_it_makes():
+    for path in [ROOT / "Snakefile", *ROOT.glob("rules/*.smk")]:
+        for body in re.split(r"^rule ", path.read_text(), flags=re.MULTILINE)[1:]:
+            assert re.search(r'^    message:\n        "[A-Z]', body, re.MULTILINE), body[:20]
 
 
 # Inputs and parameters

@@ -80,8 +80,8 @@ FIRST = 3
 COSTS = {"deep": 6}
 """What a visit of a query costs a tower, if not as much as one visit of a linear one."""
 
-VISITS_PER_SECOND = 25_000
-"""Visits of queries by a lane of linear towers in a second of a fit, on a core of 2024."""
+START, VISITS_PER_SECOND = 5, 25_000
+"""Seconds to start and compile a fit, and visits of queries by linear lanes a second after."""
 
 
 class Plan:
@@ -290,7 +290,7 @@ class Plan:
         fit = self.fit_parameters(paper, setting)
         lanes = math.prod(len(values) for part in fit["lanes"].values() for values in part.values())
         visits = lanes * fit["training"].get("batch", 0) * fit["training"].get("steps", 0)
-        return visits * COSTS.get(fit["model"]["tower"], 1) / VISITS_PER_SECOND
+        return START + visits * COSTS.get(fit["model"]["tower"], 1) / VISITS_PER_SECOND
 
     def fit_sources(self, paper: str, setting: str) -> list[str]:
         """The click model and the method of a setting, which are found by name."""
