@@ -18,7 +18,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import jax.numpy as jnp
-from simulate_clicks import simulate
 
 from twotowers import ROOT, SPLITS
 from twotowers.datasets.preprocess import preprocess, signed_log1p
