@@ -1,5 +1,6 @@
 """Alternation on click rates: the textbook's rules, closed forms, slow loops, lanes."""
 
+import doctest
 from dataclasses import replace
 from functools import partial
 
@@ -20,6 +21,7 @@ from tests.rates import (
     rows_of,
 )
 from twotowers.errors import InputError
+from twotowers.fitting import alternating
 from twotowers.fitting.alternating import (
     ClickRates,
     ExpectationMaximisation,
@@ -241,3 +243,9 @@ def test_a_fit_may_end_before_everything_rests():
     fine = least_squares(rates, high_start(rates), steps=4000)
     assert rough.steps < fine.steps
     np.testing.assert_allclose(rough.examination, fine.examination, atol=0.1)
+
+
+def test_the_documented_example_runs():
+    ran = doctest.testmod(alternating)
+    assert ran.attempted
+    assert not ran.failed

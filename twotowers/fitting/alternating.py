@@ -19,8 +19,8 @@ a rule of one's own overrides what differs.
     ...     factors=2,
     ... )
     >>> fitted = alternate(rates, np.ones((1, 2)), LeastSquares(), steps=100)
-    >>> (fitted.examination[0] / fitted.examination[0, 0]).round(3).tolist()
-    [1.0, 0.556]
+    >>> print((fitted.examination[0] / fitted.examination[0, 0]).round(3))
+    [1.    0.556]
 
 The data leave one scale open in each connected part of the log (`identifiability.graph`):
 r s and o / s fit the same clicks, and where the fit ends depends on where it started.
