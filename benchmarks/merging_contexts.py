@@ -25,8 +25,9 @@ from papers.chen2024.contexts import (
 )
 from papers.chen2024.displays import displayed
 from papers.chen2024.studies.contexts import gains
-from twotowers.fitting.alternating import EPSILON, correlation, simulate_rates
+from twotowers.fitting.alternating import RIDGE, simulate_rates
 from twotowers.identifiability.merging import node_merging
+from twotowers.results.metrics import correlation
 
 CLICKS = 1_000_000
 CONTEXTS = 5000
@@ -84,7 +85,7 @@ def main() -> None:
 
 
 def alternate(rate, feature, factor, o, steps: int, *, clip: bool) -> np.ndarray:
-    """[factors] examination after further steps of `fit_least_squares`, on one lane."""
+    """[factors] examination after further steps of `LeastSquares`, on one lane."""
     for _ in range(steps):
         r = least_squares(rate, o[factor], feature)
         r = np.clip(r, 0, 1) if clip else r
@@ -94,7 +95,7 @@ def alternate(rate, feature, factor, o, steps: int, *, clip: bool) -> np.ndarray
 
 def least_squares(rate, other, group) -> np.ndarray:
     """The value of each group that times `other` is nearest to the rates."""
-    return np.bincount(group, rate * other) / (np.bincount(group, other**2) + EPSILON)
+    return np.bincount(group, rate * other) / (np.bincount(group, other**2) + RIDGE)
 
 
 if __name__ == "__main__":

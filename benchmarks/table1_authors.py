@@ -13,18 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
+from papers.chen2024.estimators import fit_dla, fit_regression_em, fit_two_tower
 from papers.chen2024.lists import RELEVANCE, Lists, read_lists
-from twotowers.fitting.alternating import (
-    ClickRates,
-    click_mse,
-    correlation,
-    fit_dla,
-    fit_naive,
-    fit_regression_em,
-    fit_two_tower,
-    simulate_rates,
-)
-from twotowers.results.metrics import ndcg
+from twotowers.fitting.alternating import ClickRates, click_mse, fit_naive, simulate_rates
+from twotowers.results.metrics import correlation, ndcg
 
 RUNS = 10
 CLICKS = 1_000_000

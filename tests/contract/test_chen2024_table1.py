@@ -10,17 +10,11 @@ import numpy as np
 import pytest
 
 from papers.chen2024.contexts import EXAMINATION
+from papers.chen2024.estimators import fit_dla
 from papers.chen2024.lists import RELEVANCE, read_lists
-from twotowers.fitting.alternating import (
-    ClickRates,
-    click_mse,
-    correlation,
-    fit_dla,
-    fit_naive,
-    simulate_rates,
-)
+from twotowers.fitting.alternating import ClickRates, click_mse, fit_naive, simulate_rates
 from twotowers.randomness import stream
-from twotowers.results.metrics import ndcg
+from twotowers.results.metrics import correlation, ndcg
 
 AUTHORS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "chen2024_k2"
 pytestmark = pytest.mark.skipif(not AUTHORS.exists(), reason=f"{AUTHORS} is absent")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twotowers.results.metrics import mrr, ndcg
+from twotowers.results.metrics import correlation, mrr, ndcg
 
 log2 = np.log2
 
@@ -112,3 +112,12 @@ def test_values_are_per_list():
     where = np.ones((2, 2), bool)
     np.testing.assert_allclose(ndcg(scores, labels, where=where), [1, 1 / log2(3)], rtol=1e-6)
     np.testing.assert_allclose(mrr(scores, labels, where=where), [1, 1 / 2], rtol=1e-6)
+
+
+def test_correlation_is_pearsons_and_nan_without_variance():
+    rng = np.random.default_rng(0)
+    truth, found = rng.random(30), rng.random((4, 30))
+    wanted = [np.corrcoef(truth, row)[0, 1] for row in found]
+    np.testing.assert_allclose(correlation(truth, found), wanted)
+    np.testing.assert_allclose(correlation(truth, 0.1 + 2 * truth[None]), 1)
+    assert np.isnan(correlation(truth, np.ones((1, 30)))).all()

@@ -1,17 +1,29 @@
-"""The examination hypothesis c = r(x) o(t), fitted to click rates (Chen et al. 2024, Eq. 1).
+"""Click rates c = r(x) o(t) fitted in turn: relevance given examination, and the reverse.
 
 A row is one document shown at one place of one list: its feature vector x, its bias factor t
-and its own sampled click rate. Four estimators of Section 5.1 find relevance r and examination
-o; lanes (runs, numbers of clicks, merged bias factors) are fitted by one compiled program.
-All formulas are those of the published code, which Appendix C.3 describes differently:
+and its own click rate c. Relevance r has a number per feature vector, examination o one per
+bias factor (the examination hypothesis: Richardson et al., 2007). `alternate` repeats the two
+updates of a `Rule`; lanes (starts, numbers of clicks, merged bias factors) are fitted by one
+compiled program. The textbook's rules are here, `LeastSquares` and `ExpectationMaximisation`;
+a rule of one's own overrides what differs.
 
-* DLA and regression EM update o from the relevance of the same step, not of the step before,
-  and from relevance before it is clipped. Relevance therefore follows from o alone, and its
-  random start has no effect.
-* DLA's o is the mean of c / r, not the least squares solution; on the semi-synthetic data it
-  is, and from clipped relevance (`fit_least_squares`).
-* Regression EM takes c / o for the former relevance in its E-step, which then collapses:
-  the new relevance is the mean of c / o.
+    >>> import numpy as np
+    >>> relevance, examination = np.array([0.6, 0.3]), np.array([0.9, 0.5])
+    >>> feature, factor = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> rates = ClickRates(
+    ...     feature=feature,
+    ...     factor=factor[None],
+    ...     rate=(relevance[feature] * examination[factor])[None],
+    ...     weight=np.ones((1, 4)),
+    ...     features=2,
+    ...     factors=2,
+    ... )
+    >>> fitted = alternate(rates, np.ones((1, 2)), LeastSquares(), steps=100)
+    >>> print((fitted.examination[0] / fitted.examination[0, 0]).round(3))
+    [1.    0.556]
+
+The data leave one scale open in each connected part of the log (`identifiability.graph`):
+r s and o / s fit the same clicks, and where the fit ends depends on where it started.
 
 Rows of the same feature vector and factor count through their sums only, so each such cell is
 computed once. Cells lie by feature in rectangles of 1, 2, 4, ... cells per feature: sums over
@@ -22,18 +34,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError, check_range
 
-# What the published code adds to denominators.
-EPSILON = 1e-8
-LEARNING_RATE = 0.01
+RIDGE = 1e-8
+"""Added to a feature's sum of squares, which may be 0."""
 
 
 @dataclass(frozen=True)
@@ -86,18 +97,21 @@ class ClickRates:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What an estimator found.
+class RateEstimate:
+    """What was found per lane.
 
     Attributes:
-        relevance: [lanes, features] float32 in [0, 1]; without meaning where a feature has no
+        relevance: [lanes, features] float in [0, 1]; without meaning where a feature has no
             weight.
-        examination: [lanes, factors] float32 in [0, 1]; as it started where a factor has no
+        examination: [lanes, factors] float in [0, 1]; as it started where a factor has no
             weight.
+        steps: done before nothing moved any more, or as many as were asked for; None of a fit
+            that takes none.
     """
 
     relevance: np.ndarray
     examination: np.ndarray
+    steps: int | None = None
 
 
 def simulate_rates(chance: np.ndarray, clicks, rng: np.random.Generator) -> np.ndarray:
@@ -105,8 +119,7 @@ def simulate_rates(chance: np.ndarray, clicks, rng: np.random.Generator) -> np.n
 
     Args:
         chance: click probabilities in [0, 1], for example [lanes, rows].
-        clicks: N >= 1, impressions per row ("number of clicks" in Section 5.1), one number or
-            anything that broadcasts to `chance`.
+        clicks: N >= 1, impressions per row, one number or anything that broadcasts to `chance`.
 
     Returns:
         float32 rates of the shape of `chance`.
@@ -122,7 +135,7 @@ def simulate_rates(chance: np.ndarray, clicks, rng: np.random.Generator) -> np.n
     return (rng.binomial(clicks, chance) / clicks).astype(np.float32)
 
 
-def fit_naive(rates: ClickRates) -> Estimate:
+def fit_naive(rates: ClickRates) -> RateEstimate:
     """No debiasing: the mean click rate of each feature vector, examination 1."""
     lanes = len(rates.rate)
     clicks, shown = (
@@ -130,74 +143,14 @@ def fit_naive(rates: ClickRates) -> Estimate:
         for rows in (rates.weight * rates.rate, rates.weight)
     )
     relevance = np.divide(clicks, shown, out=np.zeros_like(clicks), where=shown > 0)
-    return Estimate(relevance.astype(np.float32), np.ones((lanes, rates.factors), np.float32))
+    return RateEstimate(relevance.astype(np.float32), np.ones((lanes, rates.factors), np.float32))
 
 
-def fit_dla(rates: ClickRates, examination: np.ndarray, *, steps: int) -> Estimate:
-    """Dual learning: relevance by least squares given o, then o as the mean of c / r.
-
-    One step is r = sum(c o) / sum(o^2) per feature vector and o = mean(c r / (r^2 + 1e-8)) per
-    bias factor, clipped to [0, 1].
-
-    Args:
-        examination: [lanes, factors] o to start from: U(0, 1), or ones (Appendix D.4).
-        steps: 20,000 published for documents by identity, 100 for the semi-synthetic data.
-    """
-    return _alternate(rates, examination, _relevance_dla, _change_dla, steps)
-
-
-def fit_least_squares(rates: ClickRates, examination: np.ndarray, *, steps: int) -> Estimate:
-    """Dual learning as Appendix C.3 prints it: both sides by least squares.
-
-    One step is r = sum(c o) / sum(o^2) per feature vector, clipped to [0, 1], and from that r
-    o = sum(c r) / sum(r^2) per bias factor, clipped too. The published code does this on the
-    semi-synthetic data only, see `fit_dla`. There a start below the click rate is mended by the
-    first step, which `fit_dla` would keep.
-
-    Args and returns as in `fit_dla`.
-    """
-    return _alternate(rates, examination, _relevance_dla, _change_least_squares, steps, _squares)
-
-
-def fit_regression_em(rates: ClickRates, examination: np.ndarray, *, steps: int) -> Estimate:
-    """Regression EM with one parameter per feature vector and per bias factor.
-
-    One step is r = mean(c / o) per feature vector, then o = mean(P(examined | c)) per bias
-    factor, with P = c + (1 - c) o (1 - r) / (1 - o r), clipped to [0, 1].
-
-    An o that is clipped to 1 stays there, and such a lane never fits the clicks. Starts near 0
-    lead to that in the first steps, since they make r large before it is clipped: about one
-    start in ten on the authors' lists of K = 2 (papers/chen2024/README.md).
-
-    Args:
-        examination: [lanes, factors] o to start from: U(0, 1).
-        steps: 20,000 in the paper, 100,000 in its code.
-    """
-    return _alternate(rates, examination, _relevance_em, _change_em, steps)
-
-
-def fit_two_tower(rates: ClickRates, logits: np.ndarray, *, steps: int) -> Estimate:
-    """Two towers: r and o are sigmoids, trained on cross-entropy by Adam on all rows at once.
-
-    The loss is the mean over rows of -c ln(r o) - (1 - c) ln(1 - r o) (Appendix C.3), the
-    learning rate 0.01; relevance logits start at 0.
-
-    Args:
-        logits: [lanes, factors] logits of o to start from, N(0, 1) published.
-        steps: 20,000 published.
-    """
-    _check_start(rates, logits, steps, low=-np.inf, high=np.inf)
-    layout = _lay_out(rates)
-    start = jnp.asarray(logits, jnp.float32)
-    relevance, examination = _descend(layout, start, jnp.int32(steps))
-    return _estimate(rates, layout, relevance, examination)
-
-
-def click_mse(rates: ClickRates, estimate: Estimate) -> np.ndarray:
+def click_mse(rates: ClickRates, estimate: RateEstimate) -> np.ndarray:
     """Mean squared error of fitted click probabilities over rows: [lanes] float64.
 
-    Against the rates that were fitted, as in the published code: with sampled rates the error
-    of a perfect fit is below the rates' own variance, since it fits their noise too.
+    The error is against the rates that were fitted: with sampled rates that of a perfect fit is
+    below the rates' own variance, since it fits their noise too.
     """
     fitted = estimate.relevance[:, rates.feature].astype(float) * np.take_along_axis(
         estimate.examination, np.asarray(rates.factor), 1
@@ -205,29 +158,9 @@ def click_mse(rates: ClickRates, estimate: Estimate) -> np.ndarray:
     return (rates.weight * (fitted - rates.rate) ** 2).sum(1) / np.sum(rates.weight, 1)
 
 
-def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
-    """Pearson's correlation with the true relevance, the paper's MCC: [lanes] float64.
-
-    Each document counts once, however often it is shown (Table 1).
-
-    Args:
-        truth: [documents] true relevance, or [lanes, documents].
-        relevance: [lanes, documents] estimates.
-
-    Returns:
-        NaN where either is constant.
-    """
-    truth, relevance = (
-        values - values.mean(-1, keepdims=True)
-        for values in (np.asarray(truth, float), np.asarray(relevance, float))
-    )
-    scale = np.sqrt((truth**2).sum(-1) * (relevance**2).sum(-1))
-    return (truth * relevance).sum(-1) / np.where(scale > 0, scale, np.nan)
-
-
 @register_dataclass
 @dataclass(frozen=True)
-class _Block:
+class Block:
     """Cells of the features that have about as many of them, padded with weight 0.
 
     Attributes:
@@ -245,7 +178,7 @@ class _Block:
 
 @register_dataclass
 @dataclass(frozen=True)
-class _Layout:
+class Layout:
     """Click rates by cell; see the module's docstring.
 
     Base factors are the coarsest that no lane splits any further, so that lanes with
@@ -257,7 +190,7 @@ class _Layout:
         shown: [lanes, factors] sum of weight.
     """
 
-    blocks: tuple[_Block, ...]
+    blocks: tuple[Block, ...]
     merged: jax.Array
     shown: jax.Array
 
@@ -276,8 +209,16 @@ class _Layout:
         factors = self.shown.shape[1]
         return jax.vmap(lambda row, to: jax.ops.segment_sum(row, to, factors))(base, self.merged)
 
+    def by_feature(self, values: list[jax.Array], features: int) -> np.ndarray:
+        """[lanes, features] of values [lanes, features of a block] per block; 0 if never seen."""
+        everyone = np.zeros((len(self.merged), features), self.shown.dtype)
+        for block, part in zip(self.blocks, values, strict=True):
+            everyone[:, np.asarray(block.feature)] = part
+        return everyone
 
-def _lay_out(rates: ClickRates) -> _Layout:
+
+def lay_out(rates: ClickRates, dtype=np.float32) -> Layout:
+    """Rates by cell on the device, in floats of the given type."""
     factor, weight = np.asarray(rates.factor), np.asarray(rates.weight, float)
     lanes = len(factor)
     _, base = np.unique(factor[0], return_inverse=True)
@@ -290,7 +231,7 @@ def _lay_out(rates: ClickRates) -> _Layout:
     key, cell = np.unique(rates.feature * np.int64(bases) + base, return_inverse=True)
     feature, cell_base = np.divmod(key, max(bases, 1))
     clicks, shown = (
-        np.stack([np.bincount(cell, row, len(key)) for row in rows]).astype(np.float32)
+        np.stack([np.bincount(cell, row, len(key)) for row in rows]).astype(dtype)
         for rows in (weight * rates.rate, weight)
     )
     seen, first, cells = np.unique(feature, return_index=True, return_counts=True)
@@ -302,9 +243,9 @@ def _lay_out(rates: ClickRates) -> _Layout:
         valid = number < cells[those]
         index = np.where(valid, first[those] + number, 0)
         blocks.append(
-            _Block(
-                clicks=jnp.asarray(clicks[:, index] * valid, jnp.float32),
-                weight=jnp.asarray(shown[:, index] * valid, jnp.float32),
+            Block(
+                clicks=jnp.asarray(clicks[:, index] * valid, dtype),
+                weight=jnp.asarray(shown[:, index] * valid, dtype),
                 base=jnp.asarray(cell_base[index], jnp.int32),
                 feature=jnp.asarray(seen[those], jnp.int32),
             )
@@ -312,115 +253,182 @@ def _lay_out(rates: ClickRates) -> _Layout:
     per_factor = np.stack(
         [np.bincount(*lane, rates.factors) for lane in zip(factor, weight, strict=True)]
     )
-    return _Layout(tuple(blocks), jnp.asarray(merged), jnp.asarray(per_factor, jnp.float32))
+    return Layout(tuple(blocks), jnp.asarray(merged), jnp.asarray(per_factor, dtype))
 
 
-def _relevance_dla(block: _Block, o: jax.Array) -> jax.Array:
-    return (block.clicks * o).sum(1) / ((block.weight * o**2).sum(1) + EPSILON)
+@dataclass(frozen=True)
+class Rule:
+    """One step's updates; a subclass says `relevance` and `change`, and what else differs.
+
+    A step finds r per feature vector, and moves o per bias factor by sum(changes) /
+    sum(weights) over its cells; o is clipped to [0, 1] after every step, r after the last. A
+    rule is a value without arrays: the compiled program is kept for each.
+    """
+
+    at_once: ClassVar[bool] = False
+    """Whether o moves by the r of the step before, as in EM, instead of the one just found."""
+
+    def relevance(self, block: Block, o: jax.Array, r: jax.Array) -> jax.Array:
+        """New relevance.
+
+        Args:
+            block: cells, see there.
+            o: [lanes, cells, features] examination of each cell.
+            r: [lanes, 1, features] relevance of the step before.
+
+        Returns:
+            [lanes, features].
+        """
+        raise NotImplementedError
+
+    def change(self, block: Block, o: jax.Array, r: jax.Array) -> jax.Array:
+        """What each cell adds to the change of its factor's o: [lanes, cells, features].
+
+        Args as in `relevance`, r new or, `at_once`, of the step before.
+        """
+        raise NotImplementedError
+
+    def weight(self, block: Block, r: jax.Array) -> jax.Array | None:
+        """What each cell adds to the divisor, [lanes, cells, features]; None: its rows' weight."""
+        return None
 
 
-def _change_dla(block: _Block, o: jax.Array, r: jax.Array) -> jax.Array:
-    return block.clicks * (r / (r**2 + EPSILON)) - block.weight * o
+class LeastSquares(Rule):
+    """Dual learning (Ai et al., 2018) by least squares on both sides.
+
+    One step is r = sum(c o) / (sum(o^2) + 1e-8) per feature vector, then o = sum(c r) / sum(r^2)
+    per bias factor, both clipped to [0, 1]. Each is the minimum of sum((c - o r)^2) within
+    [0, 1] given the other, so the error never grows.
+
+    Ai et al. train both sides by gradients of listwise losses; Chen et al. (2024, Appendix C.3)
+    give the closed form.
+    """
+
+    def relevance(self, block, o, r):
+        """r = sum(c o) / (sum(o^2) + 1e-8), clipped."""
+        r = (block.clicks * o).sum(1) / ((block.weight * o**2).sum(1) + RIDGE)
+        return jnp.clip(r, 0, 1)
+
+    def change(self, block, o, r):
+        """Sum of (c - o r) r."""
+        return r * (block.clicks - block.weight * o * r)
+
+    def weight(self, block, r):
+        """Sum of r^2."""
+        return block.weight * r**2
 
 
-def _change_least_squares(block: _Block, o: jax.Array, r: jax.Array) -> jax.Array:
-    r = jnp.clip(r, 0, 1)
-    return r * (block.clicks - block.weight * o * r)
+class ExpectationMaximisation(Rule):
+    """EM of the position-based model (Wang et al., 2018; Chuklin et al., 2015, Chapter 4).
+
+    One step is, with r and o of the step before on the right,
+
+        r = mean over a feature vector's rows of c + (1 - c) r (1 - o) / (1 - o r),
+        o = mean over a bias factor's rows of    c + (1 - c) o (1 - r) / (1 - o r):
+
+    the expected share of rows that were relevant, and that were examined. The likelihood of the
+    clicks never falls. Starts of 0 and 1 stay. Wang et al. then replace the table r by a
+    regression on features, their regression-EM. `fitting.em` has the same update for single
+    logs and for other click models.
+    """
+
+    at_once: ClassVar[bool] = True
+
+    def relevance(self, block, o, r):
+        """The mean of P(relevant | c), written as r and its change."""
+        shown = block.weight.sum(1)
+        surprise = (block.clicks - block.weight * o * r) * (1 - r) / _unclicked(o, r)
+        return r[:, 0] + surprise.sum(1) / jnp.where(shown > 0, shown, 1)
+
+    def change(self, block, o, r):
+        """Sum of P(examined | c) - o = (c - o r) (1 - o) / (1 - o r)."""
+        return (block.clicks - block.weight * o * r) * (1 - o) / _unclicked(o, r)
 
 
-def _squares(block: _Block, r: jax.Array) -> jax.Array:
-    return block.weight * jnp.clip(r, 0, 1) ** 2
-
-
-def _relevance_em(block: _Block, o: jax.Array) -> jax.Array:
-    return (block.clicks / (o + EPSILON)).sum(1) / (block.weight.sum(1) + EPSILON)
-
-
-def _change_em(block: _Block, o: jax.Array, r: jax.Array) -> jax.Array:
-    # P - o = (c - o r) (1 - o) / (1 - o r).
+def _unclicked(o: jax.Array, r: jax.Array) -> jax.Array:
+    """1 - o r, or 1 where that is 0."""
     unclicked = 1 - o * r
-    unclicked = jnp.where(unclicked == 0, 1, unclicked)
-    return (block.clicks - block.weight * o * r) * (1 - o) / unclicked
+    return jnp.where(unclicked == 0, 1, unclicked)
 
 
-def _rows(block: _Block, r: jax.Array) -> jax.Array:
-    return block.weight
+def alternate(
+    rates: ClickRates,
+    examination: np.ndarray,
+    rule: Rule,
+    *,
+    steps: int,
+    relevance: np.ndarray | float = 0.5,
+    still: float = 0.0,
+    dtype=np.float32,
+) -> RateEstimate:
+    """Repeat a rule's step until nothing moves any more, or `steps` are done.
+
+    Args:
+        rates: the data.
+        examination: [lanes, factors] o to start from, in [0, 1].
+        rule: the updates.
+        steps: at most this many, 1 or more.
+        relevance: r to start from, in [0, 1], of rules that are `at_once` (others find r from o):
+            one number, or anything that broadcasts to [lanes, features].
+        still: the fit is over when no parameter moves by more in a step.
+        dtype: of all numbers; `float64` needs JAX's `jax_enable_x64`.
+
+    Raises:
+        InputError: a start has another shape or is out of range, or `steps` is.
+    """
+    check_start(rates, examination, steps, low=0, high=1)
+    start = np.asarray(relevance)
+    if not ((start >= 0) & (start <= 1)).all():
+        raise InputError("the start is out of range", field="relevance", expected="[0, 1]")
+    start = np.broadcast_to(start, (len(rates.rate), rates.features))
+    layout = lay_out(rates, dtype)
+    r = [jnp.asarray(start[:, np.asarray(block.feature)], dtype) for block in layout.blocks]
+    o = jnp.asarray(examination, dtype)
+    number, r, o = _iterate(layout, r, o, jnp.int32(steps), still, rule)
+    return RateEstimate(layout.by_feature(r, rates.features), np.asarray(o), int(number))
 
 
-def _alternate(rates, examination, relevance, change, steps, weigh=_rows) -> Estimate:
-    _check_start(rates, examination, steps, low=0, high=1)
-    layout = _lay_out(rates)
-    start = jnp.asarray(examination, jnp.float32)
-    rules = {"relevance": relevance, "change": change, "weigh": weigh}
-    r, o = _iterate(layout, start, jnp.int32(steps), **rules)
-    return _estimate(rates, layout, r, o)
-
-
-@partial(jax.jit, static_argnames=("relevance", "change", "weigh"))
-def _iterate(layout: _Layout, start: jax.Array, steps: jax.Array, *, relevance, change, weigh):
-    """Alternate until nothing changes any more or `steps` are done."""
+@partial(jax.jit, static_argnames="rule")
+def _iterate(layout: Layout, r: list[jax.Array], o: jax.Array, steps, still, rule: Rule):
+    """Steps done, r per block, and o."""
 
     def step(state):
-        number, _, o = state
-        changes, weights = [], []
-        for block, at in zip(layout.blocks, layout.spread(o), strict=True):
-            r = relevance(block, at)[:, None]
-            changes.append(change(block, at, r))
-            weights.append(weigh(block, r))
+        number, _, _, o, former = state
+        r, changes, weights = [], [], []
+        for block, at, old in zip(layout.blocks, layout.spread(o), former, strict=True):
+            r.append(rule.relevance(block, at, old[:, None]))
+            used = (old if rule.at_once else r[-1])[:, None]
+            changes.append(rule.change(block, at, used))
+            weights.append(rule.weight(block, used))
         # Weights by rows do not change from step to step, and are known.
-        total = layout.shown if weigh is _rows else layout.collect(weights)
+        by_rows = any(weight is None for weight in weights)
+        total = layout.shown if by_rows else layout.collect(weights)
         # The mean of changes rather than of new values: those would be sums of a thousand
         # nearly equal numbers, whose rounding errors add up over 20,000 steps.
         mean = layout.collect(changes) / jnp.where(total > 0, total, 1)
-        return number + 1, o, jnp.clip(o + mean, 0, 1)
+        new = jnp.clip(o + mean, 0, 1)
+        # Where r follows from o it is not kept from step to step: it rests when o does.
+        kept = r if rule.at_once else former
+        pairs = zip([o, *former], [new, *kept], strict=True)
+        moved = jnp.stack([jnp.abs(after - before).max() for before, after in pairs]).max()
+        return number + 1, moved, o, new, kept
 
     def unfinished(state):
-        number, before, o = state
-        return (number < steps) & ((number == 0) | (before != o).any())
+        number, moved, *_ = state
+        return (number < steps) & ((number == 0) | (moved > still))
 
-    _, before, o = jax.lax.while_loop(unfinished, step, (jnp.int32(0), start, start))
-    r = [
-        jnp.clip(relevance(block, at), 0, 1)
-        for block, at in zip(layout.blocks, layout.spread(before), strict=True)
-    ]
-    return r, o
-
-
-@jax.jit
-def _descend(layout: _Layout, start: jax.Array, steps: jax.Array):
-    """Adam's steps on the towers' logits."""
-    optimiser = optax.adam(LEARNING_RATE)
-    zeros = [jnp.zeros_like(block.clicks[:, 0]) for block in layout.blocks]
-
-    def step(_, state):
-        towers, moments = state
-        updates, moments = optimiser.update(_gradient(layout, *towers), moments)
-        return optax.apply_updates(towers, updates), moments
-
-    towers = (zeros, start)
-    state = towers, optimiser.init(towers)
-    (relevance, examination), _ = jax.lax.fori_loop(0, steps, step, state)
-    return jax.tree.map(jax.nn.sigmoid, (relevance, examination))
+    start = jnp.int32(0), jnp.zeros((), o.dtype), o, o, r
+    number, _, before, o, r = jax.lax.while_loop(unfinished, step, start)
+    if not rule.at_once:
+        r = [
+            rule.relevance(block, at, old[:, None])
+            for block, at, old in zip(layout.blocks, layout.spread(before), r, strict=True)
+        ]
+    return number, [jnp.clip(part, 0, 1) for part in r], o
 
 
-def _gradient(layout: _Layout, relevance: list[jax.Array], examination: jax.Array):
-    """Of the mean cross-entropy, with respect to the towers' logits.
-
-    By relevance it is the sum of (r o - c) (1 - r) / (1 - r o), by examination the same with
-    1 - o for 1 - r. Written out it needs no logarithm.
-    """
-    rows = layout.shown.sum(1)[:, None]
-    examined = layout.spread(jax.nn.sigmoid(examination))
-    by_relevance, by_examination = [], []
-    for block, logits, o in zip(layout.blocks, relevance, examined, strict=True):
-        r = jax.nn.sigmoid(logits)[:, None]
-        error = (block.weight * r * o - block.clicks) / jnp.maximum(1 - r * o, EPSILON)
-        by_relevance.append((error * (1 - r)).sum(1) / rows)
-        by_examination.append(error * (1 - o))
-    return by_relevance, layout.collect(by_examination) / rows
-
-
-def _check_start(rates: ClickRates, start: np.ndarray, steps: int, *, low: float, high: float):
+def check_start(rates: ClickRates, start: np.ndarray, steps: int, *, low: float, high: float):
+    """Raise InputError unless [lanes, factors] `start` is in [low, high] and `steps` 1 or more."""
     check_range(steps, field="steps", low=1, high=np.iinfo(np.int32).max, whole=True)
     expected = (len(rates.rate), rates.factors)
     if np.shape(start) != expected:
@@ -431,10 +439,3 @@ def _check_start(rates: ClickRates, start: np.ndarray, steps: int, *, low: float
         raise InputError(
             "the start is out of range", field="examination", expected=f"[{low:g}, {high:g}]"
         )
-
-
-def _estimate(rates, layout, relevance: list[jax.Array], examination: jax.Array) -> Estimate:
-    everyone = np.zeros((len(rates.rate), rates.features), np.float32)
-    for block, values in zip(layout.blocks, relevance, strict=True):
-        everyone[:, np.asarray(block.feature)] = values
-    return Estimate(everyone, np.asarray(examination))

@@ -19,8 +19,8 @@ ITERATIONS = 200
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """An optimum.
+class AdditiveOptimum:
+    """The optimum of an additive model: click logits are relevance + bias.
 
     Attributes:
         relevance: [documents] logits gamma; -inf or inf where a document was never or
@@ -36,7 +36,7 @@ class Estimate:
 
 def fit_embedding(
     impressions: np.ndarray, clicks: np.ndarray, *, start: np.ndarray | None = None
-) -> Estimate:
+) -> AdditiveOptimum:
     """One relevance logit per document, one bias logit per factor (position, or other).
 
     A document never clicked, or clicked always, has its optimum at -inf or inf, where it says
@@ -84,10 +84,12 @@ def fit_embedding(
     relevance, bias = _ascend((relevance, bias), newton, likelihood, scale=n.sum())
     everyone = np.where(clicked > 0, np.inf, -np.inf)
     everyone[kept] = relevance
-    return Estimate(everyone, bias, expit(everyone[:, None] + bias))
+    return AdditiveOptimum(everyone, bias, expit(everyone[:, None] + bias))
 
 
-def fit_linear(features: np.ndarray, impressions: np.ndarray, clicks: np.ndarray) -> Estimate:
+def fit_linear(
+    features: np.ndarray, impressions: np.ndarray, clicks: np.ndarray
+) -> AdditiveOptimum:
     """Relevance linear in the features without intercept, one bias logit per factor.
 
     Args:
@@ -129,7 +131,7 @@ def fit_linear(features: np.ndarray, impressions: np.ndarray, clicks: np.ndarray
     start = np.zeros(features.shape[1]), np.zeros(n.shape[1])
     weights, bias = _ascend(start, newton, likelihood, scale=n.sum())
     relevance = scaled @ weights
-    return Estimate(relevance, bias, expit(relevance[:, None] + bias))
+    return AdditiveOptimum(relevance, bias, expit(relevance[:, None] + bias))
 
 
 def _ascend(parameters, newton, likelihood, *, scale: float):

@@ -93,6 +93,26 @@ def perplexity(losses: np.ndarray, impressions: np.ndarray, position: np.ndarray
     return np.exp(mean)
 
 
+def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
+    """Pearson's correlation with the true relevance: [lanes] float64.
+
+    Each document counts once, however often it is shown. Chen et al. (2024) call it MCC.
+
+    Args:
+        truth: [documents] true relevance, or [lanes, documents].
+        relevance: [lanes, documents] estimates.
+
+    Returns:
+        NaN where either is constant.
+    """
+    truth, relevance = (
+        values - values.mean(-1, keepdims=True)
+        for values in (np.asarray(truth, float), np.asarray(relevance, float))
+    )
+    scale = np.sqrt((truth**2).sum(-1) * (relevance**2).sum(-1))
+    return (truth * relevance).sum(-1) / np.where(scale > 0, scale, np.nan)
+
+
 # Compiled whole: op by op they take seconds to start.
 _ndcg = jax.jit(partial(rax.ndcg_metric, reduce_fn=None), static_argnames="topn")
 _mrr = jax.jit(partial(rax.mrr_metric, reduce_fn=None), static_argnames="topn")

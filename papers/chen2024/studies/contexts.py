@@ -24,16 +24,16 @@ from papers.chen2024.displays import displayed
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
 from twotowers.fitting.alternating import (
     ClickRates,
+    LeastSquares,
+    alternate,
     click_mse,
-    correlation,
-    fit_least_squares,
     fit_naive,
     simulate_rates,
 )
 from twotowers.identifiability.merging import node_merging
 from twotowers.randomness import stream
 from twotowers.rankers.trees import fit_trees
-from twotowers.results.metrics import ndcg
+from twotowers.results.metrics import correlation, ndcg
 
 TOPS = (5, 10)
 STARTS = ("ones", "random")
@@ -88,7 +88,7 @@ def run(
         )
         random = stream("start", seed, variant).random(len(seen))
         starts = np.stack([np.ones(len(seen)), random])
-        fits = {"dla": (fit_least_squares(rates, starts, steps=steps), STARTS)}
+        fits = {"dla": (alternate(rates, starts, LeastSquares(), steps=steps), STARTS)}
         if variant == "plain":
             fits["naive"] = (fit_naive(rates), ("none",))
         for method, (estimate, names) in fits.items():

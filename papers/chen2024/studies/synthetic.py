@@ -12,22 +12,19 @@ import numpy as np
 import pandas as pd
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
+from papers.chen2024.estimators import fit_dla, fit_regression_em, fit_two_tower
 from papers.chen2024.lists import RELEVANCE, Lists, generate
 from twotowers.fitting.alternating import (
     ClickRates,
-    Estimate,
+    RateEstimate,
     click_mse,
-    correlation,
-    fit_dla,
     fit_naive,
-    fit_regression_em,
-    fit_two_tower,
     simulate_rates,
 )
 from twotowers.identifiability.intervention import node_intervention, random_intervention
 from twotowers.identifiability.merging import merge_pairs, node_merging
 from twotowers.randomness import stream
-from twotowers.results.metrics import ndcg
+from twotowers.results.metrics import correlation, ndcg
 
 TOPS = (1, 3, 5, 10)
 SMALLEST = 1e-6
@@ -170,7 +167,7 @@ class Log:
 
     def fitted(self, method, rates: ClickRates, lanes, merges, steps: int) -> Fitted:
         """Fit and measure the lanes, which are pairs of a variant and a number of clicks."""
-        estimate: Estimate = method(rates, self.start(method, lanes), steps=steps)
+        estimate: RateEstimate = method(rates, self.start(method, lanes), steps=steps)
         error = click_mse(rates, estimate)
         frames, estimates = [], {name: [] for name in merges}
         for lane, (name, number) in enumerate(lanes):

@@ -13,7 +13,7 @@ import pandas as pd
 
 from papers.hager2025.population import click_chance, exposure, first_queries
 from twotowers.files.rankings import Rankings
-from twotowers.fitting.newton import Estimate, fit_embedding, fit_linear
+from twotowers.fitting.newton import AdditiveOptimum, fit_embedding, fit_linear
 from twotowers.models.relevance import relevance
 
 DIGITS = 8
@@ -53,7 +53,9 @@ def population(
     return shown, click_chance(gamma, positions)
 
 
-def fit(model: str, features: np.ndarray, exposure: np.ndarray, chance: np.ndarray) -> Estimate:
+def fit(
+    model: str, features: np.ndarray, exposure: np.ndarray, chance: np.ndarray
+) -> AdditiveOptimum:
     """The optimum of the expected negative log-likelihood (Eq. 16)."""
     clicks = exposure * chance
     if model == "well-specified":
@@ -61,7 +63,7 @@ def fit(model: str, features: np.ndarray, exposure: np.ndarray, chance: np.ndarr
     return fit_linear(features, exposure, clicks)
 
 
-def residuals(exposure: np.ndarray, chance: np.ndarray, fitted: Estimate) -> pd.DataFrame:
+def residuals(exposure: np.ndarray, chance: np.ndarray, fitted: AdditiveOptimum) -> pd.DataFrame:
     """Sizes of residuals, as click probabilities, and the fitted position bias.
 
     Over the cells that the policy shows: the largest residual (Eq. 19), the mean size under the

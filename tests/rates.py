@@ -1,0 +1,170 @@
+"""Click rates for tests, and what every estimator on them must keep to.
+
+A check takes `fit(rates, start, *, steps)` and `start_of(rates)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from twotowers.errors import InputError
+from twotowers.fitting.alternating import ClickRates, click_mse
+from twotowers.results.metrics import correlation
+
+# Documents 0-3 are each seen under two neighbouring factors of a circle, document 4 under one.
+FEATURE = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4])
+FACTOR = np.array([0, 1, 1, 2, 2, 3, 3, 0, 0])
+RELEVANCE = np.array([0.5, 0.3, 0.4, 0.2, 0.6])
+EXAMINATION = np.array([0.7, 0.6, 0.4, 0.3])
+
+
+def exact(feature=FEATURE, factor=FACTOR, lanes=1):
+    """Click rates without sampling noise, the same in all lanes."""
+    rate = np.tile(RELEVANCE[feature] * EXAMINATION[factor], (lanes, 1)).astype(np.float32)
+    return ClickRates(
+        feature, np.tile(factor, (lanes, 1)), rate, np.ones_like(rate), len(RELEVANCE), 4
+    )
+
+
+def noisy(lanes=3, rows=80, features=20, factors=5, seed=0):
+    """Rows with duplicates and features under up to all factors; weights 0, 1 and 2.
+
+    Lanes merge the last two factors, all in their own way.
+    """
+    rng = np.random.default_rng(seed)
+    feature = rng.integers(features, size=rows)
+    factor = rng.integers(factors, size=rows)
+    merge = np.tile(np.arange(factors), (lanes, 1))
+    merge[1::3, -1] = 0
+    merge[2::3, -2] = factors - 1
+    return ClickRates(
+        feature=feature,
+        factor=merge[:, factor],
+        rate=rng.uniform(0.01, 0.4, (lanes, rows)).astype(np.float32),
+        weight=rng.choice([0, 1, 1, 2], (lanes, rows)).astype(np.float32),
+        features=features,
+        factors=factors,
+    )
+
+
+def one_lane(rates, lane):
+    cut = slice(lane, lane + 1)
+    return replace(rates, factor=rates.factor[cut], rate=rates.rate[cut], weight=rates.weight[cut])
+
+
+def rows_of(rates, lane):
+    """(feature, factor, rate, weight) of each row."""
+    return list(
+        zip(rates.feature, rates.factor[lane], rates.rate[lane], rates.weight[lane], strict=True)
+    )
+
+
+def least_squares_relevance(rows, o, features):
+    """[features] r = sum(c o) / (sum(o^2) + 1e-8) of one lane, row by row."""
+    r, squares = np.zeros(features), np.full(features, 1e-8)
+    for x, t, c, w in rows:
+        r[x] += w * c * o[t]
+        squares[x] += w * o[t] ** 2
+    return r / squares
+
+
+def high_start(rates, seed=0):
+    """From lower starts, clipping to 1 can stop the alternating estimators short of a fit."""
+    return np.random.default_rng(seed).uniform(0.5, 1, (len(rates.rate), rates.factors))
+
+
+def connected_rates_are_recovered_up_to_one_scale(fit, start_of):
+    rates = exact(lanes=4)
+    found = fit(rates, start_of(rates), steps=4000)
+    assert (click_mse(rates, found) < 1e-8).all()
+    for r, o in zip(found.relevance, found.examination, strict=True):
+        np.testing.assert_allclose(r / r[0], RELEVANCE / RELEVANCE[0], rtol=2e-3)
+        np.testing.assert_allclose(o / o[0], EXAMINATION / EXAMINATION[0], rtol=2e-3)
+    np.testing.assert_allclose(correlation(RELEVANCE, found.relevance), 1, atol=1e-5)
+
+
+def disconnected_rates_are_fitted_but_not_recovered(fit, start_of):
+    # Documents 0 and 1 tie factors 0 and 1, documents 2 and 3 factors 2 and 3.
+    feature, factor = np.array([0, 0, 1, 1, 2, 2, 3, 3]), np.array([0, 1, 0, 1, 2, 3, 2, 3])
+    rates = exact(feature, factor, lanes=4)
+    found = fit(rates, start_of(rates), steps=4000)
+    assert (click_mse(rates, found) < 1e-8).all()
+    scale = found.relevance[:, :4] / RELEVANCE[:4]
+    np.testing.assert_allclose(scale[:, 0], scale[:, 1], rtol=2e-3)
+    np.testing.assert_allclose(scale[:, 2], scale[:, 3], rtol=2e-3)
+    assert np.ptp(scale[:, 0] / scale[:, 2]) > 0.1
+
+
+def rows_without_weight_change_nothing(fit, start_of):
+    rates = noisy()
+    kept = rates.weight[0] > 0
+    alone = one_lane(rates, 0)
+    fewer = ClickRates(
+        alone.feature[kept],
+        *(getattr(alone, field)[:, kept] for field in ("factor", "rate", "weight")),
+        rates.features,
+        rates.factors,
+    )
+    start = start_of(alone)
+    for changed in (fewer, replace(alone, rate=np.where(kept, alone.rate, 1))):
+        plain, other = (fit(data, start, steps=50) for data in (alone, changed))
+        seen = np.isin(np.arange(rates.features), rates.feature[kept])
+        np.testing.assert_allclose(other.relevance[:, seen], plain.relevance[:, seen], rtol=1e-5)
+        np.testing.assert_allclose(other.examination, plain.examination, rtol=1e-5)
+
+
+def lanes_do_not_depend_on_each_other(fit, start_of):
+    rates = noisy()
+    start = start_of(rates)
+    together = fit(rates, start, steps=50)
+    for lane in range(3):
+        alone = fit(one_lane(rates, lane), start[lane : lane + 1], steps=50)
+        np.testing.assert_allclose(together.relevance[lane], alone.relevance[0], rtol=2e-5)
+        np.testing.assert_allclose(together.examination[lane], alone.examination[0], rtol=2e-5)
+
+
+def same_bytes_again(fit, start_of):
+    rates = noisy()
+    first, again = (fit(rates, start_of(rates), steps=50) for _ in range(2))
+    assert first.relevance.tobytes() == again.relevance.tobytes()
+    assert first.examination.tobytes() == again.examination.tobytes()
+
+
+def a_factor_never_seen_stays_as_it_started(fit, start_of, examination_of=np.asarray):
+    rates = replace(exact(), factors=5)
+    start = start_of(rates)
+    found = fit(rates, start, steps=20)
+    assert found.examination[0, 4] == pytest.approx(examination_of(start)[0, 4], rel=1e-6)
+
+
+def extreme_rates_stay_finite(fit):
+    for rate in (0, 1):
+        rates = replace(exact(), rate=np.full((1, len(FEATURE)), rate, np.float32))
+        for start in (0.0, 1.0):
+            found = fit(rates, np.full((1, 4), start), steps=5)
+            assert np.isfinite(found.relevance).all()
+            assert np.isfinite(found.examination).all()
+
+
+def bad_starts(fit, start_of):
+    rates = exact()
+    with pytest.raises(InputError, match=r"examination: .*\(1, 3\) \(expected \(1, 4\)\)"):
+        fit(rates, np.ones((1, 3)), steps=1)
+    with pytest.raises(InputError, match=r"examination: .*range"):
+        fit(rates, np.full((1, 4), np.nan), steps=1)
+    with pytest.raises(InputError, match="steps: 0 is out of range"):
+        fit(rates, np.ones((1, 4)), steps=0)
+
+
+PROPERTIES = [
+    connected_rates_are_recovered_up_to_one_scale,
+    disconnected_rates_are_fitted_but_not_recovered,
+    rows_without_weight_change_nothing,
+    lanes_do_not_depend_on_each_other,
+    same_bytes_again,
+    bad_starts,
+]
+"""Checks of any estimator."""

@@ -1,0 +1,251 @@
+"""Alternation on click rates: the textbook's rules, closed forms, slow loops, lanes."""
+
+import doctest
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.special import xlog1py, xlogy
+
+from tests.rates import (
+    FACTOR,
+    FEATURE,
+    PROPERTIES,
+    a_factor_never_seen_stays_as_it_started,
+    exact,
+    extreme_rates_stay_finite,
+    high_start,
+    least_squares_relevance,
+    noisy,
+    rows_of,
+)
+from twotowers.errors import InputError
+from twotowers.fitting import alternating
+from twotowers.fitting.alternating import (
+    ClickRates,
+    ExpectationMaximisation,
+    LeastSquares,
+    RateEstimate,
+    alternate,
+    click_mse,
+    fit_naive,
+    simulate_rates,
+)
+
+least_squares = partial(alternate, rule=LeastSquares())
+em = partial(alternate, rule=ExpectationMaximisation())
+ESTIMATORS = [least_squares, em]
+IDS = ["least squares", "EM"]
+
+
+def slow_least_squares(rows, o, features):
+    """One step of Appendix C.3's formulas, o from the relevance just clipped."""
+    r = np.clip(least_squares_relevance(rows, o, features), 0, 1)
+    new = o.copy()
+    for t in range(len(o)):
+        here = [(w * c * r[x], w * r[x] ** 2) for x, at, c, w in rows if at == t and w]
+        if here:
+            clicks, squares = np.sum(here, axis=0)
+            new[t] = clicks / squares
+    return r, np.clip(new, 0, 1)
+
+
+def slow_em(rows, o, r):
+    """One step of EM: expectations of relevance and examination, both from the step before."""
+    by_feature, by_factor = ([[] for _ in values] for values in (r, o))
+    for x, t, c, w in rows:
+        neither = 1 - o[t] * r[x]
+        by_feature[x].append((w, c + (1 - c) * r[x] * (1 - o[t]) / neither))
+        by_factor[t].append((w, c + (1 - c) * o[t] * (1 - r[x]) / neither))
+    return [
+        np.array(
+            [
+                np.average([value for _, value in here], weights=[w for w, _ in here])
+                if sum(w for w, _ in here)
+                else former[number]
+                for number, here in enumerate(all_of_them)
+            ]
+        )
+        for all_of_them, former in ((by_feature, r), (by_factor, o))
+    ]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_least_squares_is_its_formula(steps):
+    rates = noisy()
+    start = high_start(rates)
+    found = least_squares(rates, start, steps=steps)
+    for lane in range(3):
+        o = start[lane]
+        for _ in range(steps):
+            r, o = slow_least_squares(rows_of(rates, lane), o, rates.features)
+        np.testing.assert_allclose(found.relevance[lane], r, atol=2e-6)
+        np.testing.assert_allclose(found.examination[lane], o, atol=2e-6)
+    assert found.steps == steps
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_em_is_its_formula(steps):
+    rates = noisy()
+    rng = np.random.default_rng(1)
+    start, relevance = rng.random((3, rates.factors)), rng.random((3, rates.features))
+    rule = ExpectationMaximisation()
+    found = alternate(rates, start, rule, steps=steps, relevance=relevance)
+    for lane in range(3):
+        o, r = start[lane], relevance[lane]
+        for _ in range(steps):
+            r, o = slow_em(rows_of(rates, lane), o, r)
+        seen = np.isin(np.arange(rates.features), rates.feature)
+        np.testing.assert_allclose(found.relevance[lane, seen], r[seen], atol=2e-6)
+        np.testing.assert_allclose(found.examination[lane], o, atol=2e-6)
+
+
+def squares(rates, found):
+    return click_mse(rates, found)
+
+
+def minus_log_likelihood(rates, found):
+    chance = found.relevance[:, rates.feature].astype(float)
+    chance *= np.take_along_axis(found.examination, rates.factor, 1)
+    return -(rates.weight * (xlogy(rates.rate, chance) + xlog1py(1 - rates.rate, -chance))).sum(1)
+
+
+@pytest.mark.parametrize(
+    ("fit", "error"), [(least_squares, squares), (em, minus_log_likelihood)], ids=IDS
+)
+def test_a_rules_own_error_never_grows(fit, error):
+    rates = noisy()
+    start = high_start(rates)
+    errors = np.array([error(rates, fit(rates, start, steps=steps)) for steps in range(1, 30)])
+    assert (np.diff(errors, axis=0) <= 1e-6 * errors[1:]).all()
+    assert (errors[-1] < errors[0]).all()
+
+
+def test_naive_is_the_mean_rate():
+    rates = noisy()
+    found = fit_naive(rates)
+    assert (found.examination == 1).all()
+    for lane in range(3):
+        for feature in range(rates.features):
+            here = rates.feature == feature
+            weight = rates.weight[lane, here]
+            mean = np.average(rates.rate[lane, here], weights=weight) if weight.any() else 0
+            assert found.relevance[lane, feature] == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("fit", ESTIMATORS, ids=IDS)
+@pytest.mark.parametrize("holds", PROPERTIES, ids=lambda check: check.__name__)
+def test_properties(holds, fit):
+    holds(fit, high_start)
+
+
+@pytest.mark.parametrize("fit", ESTIMATORS, ids=IDS)
+def test_a_factor_never_seen_stays_as_it_started(fit):
+    a_factor_never_seen_stays_as_it_started(fit, high_start)
+
+
+@pytest.mark.parametrize("fit", ESTIMATORS, ids=IDS)
+def test_extreme_rates_stay_finite(fit):
+    extreme_rates_stay_finite(fit)
+
+
+def test_least_squares_mends_a_start_below_the_click_rate():
+    """One document under one factor: r is cut to 1, from which o is found in a step."""
+    rates = ClickRates(
+        feature=np.array([0]),
+        factor=np.array([[0]]),
+        rate=np.array([[0.4]], np.float32),
+        weight=np.ones((1, 1), np.float32),
+        features=1,
+        factors=1,
+    )
+    start = np.array([[0.1]])
+    assert least_squares(rates, start, steps=3).examination[0, 0] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("fit", ESTIMATORS, ids=IDS)
+def test_a_fixed_point_ends_the_iteration_early(fit):
+    # With one row per feature and o = 1 relevance is the rate, and nothing ever changes.
+    rates = exact(np.arange(4), np.arange(4))
+    found = fit(rates, np.ones((1, 4)), steps=2**31 - 1)
+    np.testing.assert_allclose(found.relevance[0, :4], rates.rate[0], rtol=1e-6)
+    assert (found.examination == 1).all()
+
+
+def test_click_mse_is_the_mean_over_weighted_rows():
+    rates = noisy()
+    rng = np.random.default_rng(1)
+    found = RateEstimate(rng.random((3, rates.features)), rng.random((3, rates.factors)))
+    for lane in range(3):
+        errors = [
+            (w, (found.relevance[lane, x] * found.examination[lane, t] - c) ** 2)
+            for x, t, c, w in rows_of(rates, lane)
+        ]
+        wanted = sum(w * e for w, e in errors) / sum(w for w, _ in errors)
+        assert click_mse(rates, found)[lane] == pytest.approx(wanted)
+
+
+def test_simulated_rates_are_binomial():
+    chance = np.tile([0.0, 0.1, 0.5, 1.0], (4000, 1))
+    clicks = 50
+    rate = simulate_rates(chance, clicks, np.random.default_rng(0))
+    assert rate.dtype == np.float32
+    np.testing.assert_allclose(rate * clicks, np.round(rate * clicks), atol=1e-4)
+    variance = chance[0] * (1 - chance[0]) / clicks
+    np.testing.assert_array_less(
+        np.abs(rate.mean(0) - chance[0]), 4 * np.sqrt(variance / 4000) + 1e-6
+    )
+    np.testing.assert_allclose(rate.var(0), variance, rtol=0.1)
+
+
+def test_simulated_rates_per_lane():
+    few, many = simulate_rates(
+        np.full((2, 2000), 0.5), np.array([[1], [10_000]]), np.random.default_rng(0)
+    )
+    assert set(few) == {0, 1}
+    assert many.std() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("chance", "clicks", "field"), [(1.5, 10, "chance"), (np.nan, 10, "chance"), (0.5, 0, "clicks")]
+)
+def test_simulation_out_of_range(chance, clicks, field):
+    with pytest.raises(InputError, match=field):
+        simulate_rates(np.array([chance]), clicks, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"feature": FEATURE + 1}, r"feature: 5 is out of range \(expected in \[0, 5\)\)"),
+        ({"factor": FACTOR[None] - 1}, r"factor: -1 is out of range"),
+        ({"rate": np.full((1, 9), np.nan)}, r"rate: nan is out of range \(expected in \[0, 1\]\)"),
+        ({"weight": np.full((1, 9), -1.0)}, r"weight: -1.0 is out of range"),
+        ({"weight": np.ones((2, 9))}, r"weight: has shape \(2, 9\) \(expected \(1, 9\)\)"),
+        ({"feature": FEATURE[1:]}, r"feature: has shape \(8,\) where rates have \(1, 9\)"),
+    ],
+)
+def test_bad_rates(change, message):
+    with pytest.raises(InputError, match=message):
+        replace(exact(), **change)
+
+
+@pytest.mark.parametrize("start", [-0.1, np.nan, np.full(5, 2)])
+def test_bad_starts_of_relevance(start):
+    with pytest.raises(InputError, match="relevance: the start is out of range"):
+        em(exact(), np.ones((1, 4)), steps=1, relevance=start)
+
+
+def test_a_fit_may_end_before_everything_rests():
+    rates = exact()
+    rough = least_squares(rates, high_start(rates), steps=4000, still=1e-3)
+    fine = least_squares(rates, high_start(rates), steps=4000)
+    assert rough.steps < fine.steps
+    np.testing.assert_allclose(rough.examination, fine.examination, atol=0.1)
+
+
+def test_the_documented_example_runs():
+    ran = doctest.testmod(alternating)
+    assert ran.attempted
+    assert not ran.failed

@@ -1,0 +1,385 @@
+"""EM on cells: posteriors by enumeration, closed forms, SciPy, a likelihood that never falls."""
+
+import doctest
+import itertools
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, logit, xlog1py, xlogy
+
+from twotowers.errors import InputError
+from twotowers.fitting import em
+from twotowers.fitting.alternating import ClickRates, ExpectationMaximisation, alternate
+from twotowers.fitting.em import CellCounts, PositionBased, fit_em
+
+
+class TrustBias:
+    """Whoever examines clicks what attracts with chance 0.9, and all else with 0.1."""
+
+    parts: ClassVar = {"attraction": "document", "examination": "position"}
+
+    def probability(self, attraction, examination):
+        return examination * (0.1 + 0.8 * attraction)
+
+    def expectations(self, attraction, examination):
+        examined = 0.1 + 0.8 * attraction
+        none = 1 - examination * examined
+        return {
+            "attraction": (
+                0.9 * attraction / examined,
+                attraction * (1 - 0.9 * examination) / none,
+            ),
+            "examination": (1, examination * (1 - examined) / none),
+        }
+
+
+class Accidents:
+    """Clicks also happen by accident, with a chance per position: three parts."""
+
+    parts: ClassVar = {"attraction": "document", "examination": "position", "accident": "position"}
+
+    def probability(self, attraction, examination, accident):
+        return 1 - (1 - attraction * examination) * (1 - accident)
+
+    def expectations(self, attraction, examination, accident):
+        click = self.probability(attraction, examination, accident)
+        both = attraction * examination
+        # Without an accident the click depends on the other two; with one it says nothing of them.
+        return {
+            "attraction": (
+                attraction * (accident + (1 - accident) * examination) / click,
+                attraction * (1 - examination) / (1 - both),
+            ),
+            "examination": (
+                examination * (accident + (1 - accident) * attraction) / click,
+                examination * (1 - attraction) / (1 - both),
+            ),
+            "accident": (accident / click, 0),
+        }
+
+
+def clicked_position_based(attraction, examination):
+    return attraction * examination
+
+
+def clicked_trust_bias(attraction, examination):
+    return examination * (0.9 if attraction else 0.1)
+
+
+def clicked_accidents(attraction, examination, accident):
+    return max(attraction * examination, accident)
+
+
+MODELS = [
+    (PositionBased(), clicked_position_based),
+    (TrustBias(), clicked_trust_bias),
+    (Accidents(), clicked_accidents),
+]
+NAMES = ["position-based", "trust bias", "accidents"]
+
+
+def make_cells(model, documents=40, positions=5, shown=60, seed=0):
+    """Sampled clicks of documents that were seen at about half of the positions."""
+    rng = np.random.default_rng(seed)
+    document, position = np.nonzero(rng.random((documents, positions)) < 0.6)
+    truth = {
+        "attraction": rng.uniform(0.2, 0.9, documents)[document],
+        "examination": np.linspace(0.95, 0.3, positions)[position],
+        "accident": np.linspace(0.02, 0.1, positions)[position],
+    }
+    chance = model.probability(**{part: truth[part] for part in model.parts})
+    impressions = rng.integers(1, shown, len(document))
+    return CellCounts(document, position, impressions, rng.binomial(impressions, chance))
+
+
+def random_start(cells, model, seed=0):
+    rng = np.random.default_rng(seed)
+    sizes = {"document": cells.documents, "position": cells.positions}
+    return {part: rng.uniform(0.1, 0.9, sizes[by]) for part, by in model.parts.items()}
+
+
+def likelihood(cells, model, parameters):
+    index = {"document": cells.document, "position": cells.position}
+    chance = model.probability(
+        **{part: parameters[part][index[by]] for part, by in model.parts.items()}
+    )
+    none = cells.impressions - cells.clicks
+    return (xlogy(cells.clicks, chance) + xlog1py(none, -chance)).sum()
+
+
+@pytest.mark.parametrize(("model", "clicked"), MODELS, ids=NAMES)
+def test_posteriors_are_those_of_enumeration(model, clicked):
+    """All states of the parts, weighted by their chance and by that of the click."""
+    parts = list(model.parts)
+    values = dict(zip(parts, np.random.default_rng(0).uniform(0.05, 0.95, (3, 20)), strict=False))
+    states = np.array(list(itertools.product((0, 1), repeat=len(parts))))
+    click = np.array([clicked(*state) for state in states])
+    found = model.expectations(**values)
+    for row in range(20):
+        chances = np.array([values[part][row] for part in parts])
+        weight = np.prod(np.where(states, chances, 1 - chances), axis=1)
+        total = (weight * click).sum()
+        assert model.probability(**values)[row] == pytest.approx(total)
+        for number, part in enumerate(parts):
+            for posterior, event in zip(found[part], (click, 1 - click), strict=True):
+                wanted = (weight * event * states[:, number]).sum() / (weight * event).sum()
+                assert np.broadcast_to(posterior, 20)[row] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("accelerate", [False, True], ids=["plain", "SQUAREM"])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("model", "clicked"), MODELS, ids=NAMES)
+def test_the_likelihood_never_falls(model, clicked, seed, accelerate):
+    cells = make_cells(model, seed=seed)
+    start = random_start(cells, model, seed)
+    fitted = fit_em(cells, model, start=start, iterations=60, tolerance=0, accelerate=accelerate)
+    assert (np.diff(fitted.history) >= 0).all()
+    assert fitted.history[0] == pytest.approx(likelihood(cells, model, start))
+    assert fitted.history[-1] == pytest.approx(likelihood(cells, model, fitted.parameters))
+    assert fitted.iterations == len(fitted.history) - 1
+    one = fit_em(cells, model, start=start, iterations=1, accelerate=False)
+    # Of steps before rounding sets in, the likelihood says at once if one was wrong.
+    assert one.history[1] > one.history[0]
+
+
+@pytest.mark.parametrize(("model", "clicked"), MODELS, ids=NAMES)
+def test_a_fixed_point_is_stationary(model, clicked):
+    """By logits, where the gradient also vanishes at 0 and 1."""
+    cells = make_cells(model, shown=2000)
+    fitted = fit_em(cells, model, start=random_start(cells, model), tolerance=1e-15)
+    assert fitted.converged
+    for part, values in fitted.parameters.items():
+        for number in range(len(values)):
+            ends = []
+            for step in (1e-4, -1e-4):
+                moved = {**fitted.parameters, part: values.copy()}
+                moved[part][number] = expit(logit(np.clip(values[number], 1e-9, 1 - 1e-9)) + step)
+                ends.append(likelihood(cells, model, moved))
+            # At the start some are in the thousands.
+            assert abs(ends[0] - ends[1]) / 2e-4 < 0.01
+
+
+def test_against_scipy():
+    cells = make_cells(PositionBased(), shown=500)
+    fitted = fit_em(cells, tolerance=1e-14)
+
+    def loss(logits):
+        chances = np.split(expit(logits), [cells.documents])
+        values = dict(zip(PositionBased.parts, chances, strict=True))
+        return -likelihood(cells, PositionBased(), values) / 1000
+
+    size = cells.documents + cells.positions
+    reached = minimize(loss, np.zeros(size), method="L-BFGS-B", options={"maxfun": 10**6})
+    assert fitted.history[-1] >= -1000 * reached.fun - 0.01
+    attraction, examination = np.split(expit(reached.x), [cells.documents])
+    found = fitted.parameters["examination"]
+    np.testing.assert_allclose(found / found[0], examination / examination[0], rtol=5e-3)
+    scale = found[0] / examination[0]
+    seen = np.unique(cells.document)
+    attraction = attraction[seen] / scale
+    np.testing.assert_allclose(fitted.parameters["attraction"][seen], attraction, rtol=2e-2)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 20])
+def test_is_the_alternating_rule_where_both_apply(steps):
+    cells = make_cells(PositionBased())
+    start = random_start(cells, PositionBased())
+    plain = {"tolerance": 0, "accelerate": False}
+    found = fit_em(cells, start=start, iterations=steps, **plain).parameters
+    rates = ClickRates(
+        feature=cells.document,
+        factor=cells.position[None],
+        rate=(cells.clicks / cells.impressions)[None],
+        weight=cells.impressions[None],
+        features=cells.documents,
+        factors=cells.positions,
+    )
+    same = alternate(
+        rates,
+        start["examination"][None],
+        ExpectationMaximisation(),
+        relevance=start["attraction"],
+        steps=steps,
+    )
+    np.testing.assert_allclose(same.examination[0], found["examination"], rtol=1e-5)
+    seen = np.unique(cells.document)
+    np.testing.assert_allclose(same.relevance[0, seen], found["attraction"][seen], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("model", "clicked"), MODELS[:2], ids=NAMES[:2])
+def test_recovers_the_truth_from_expected_clicks(model, clicked):
+    """With one examination known, which fixes the scale where there is one."""
+    rng = np.random.default_rng(0)
+    document, position = (each.ravel() for each in np.indices((30, 4)))
+    truth = {"attraction": rng.uniform(0.2, 0.9, 30), "examination": np.array([1, 0.8, 0.5, 0.3])}
+    chance = model.probability(truth["attraction"][document], truth["examination"][position])
+    cells = CellCounts(document, position, np.full(120, 100), 100 * chance)
+    fitted = fit_em(cells, model, start={"examination": [1, 0.5, 0.5, 0.5]}, tolerance=1e-15)
+    for part, values in truth.items():
+        np.testing.assert_allclose(fitted.parameters[part], values, rtol=1e-4)
+
+
+def test_closed_form_of_known_examination():
+    """Surely examined, a document's attraction is its click rate, after one step."""
+    cells = CellCounts(
+        np.array([0, 1, 2]), np.zeros(3, int), np.array([10, 20, 8]), np.array([3, 0, 8])
+    )
+    fitted = fit_em(cells, start={"examination": 1}, accelerate=False)
+    np.testing.assert_allclose(fitted.parameters["attraction"], [0.3, 0, 1])
+    assert fitted.parameters["examination"].tolist() == [1]
+    assert fitted.converged
+    assert fitted.iterations == 2
+    assert fitted.history[-1] == pytest.approx(3 * np.log(0.3) + 7 * np.log(0.7))
+
+
+def test_closed_form_of_a_prior():
+    """A Beta(a, b) counts as a - 1 clicks and b - 1 impressions without one."""
+    cells = CellCounts(
+        np.array([0, 1, 3]), np.zeros(3, int), np.array([10, 20, 8]), np.array([3, 0, 8])
+    )
+    plain = {"start": {"examination": 1}, "accelerate": False}
+    found = fit_em(cells, prior={"attraction": (2, 3)}, **plain).parameters["attraction"]
+    # Document 2 was never shown.
+    np.testing.assert_allclose(found, [4 / 13, 1 / 23, 1 / 3, 9 / 11])
+
+
+def test_a_prior_is_part_of_what_never_falls():
+    cells = make_cells(PositionBased(), shown=5)
+    prior = {"attraction": (1.5, 2), "examination": (2, 2)}
+    fitted = fit_em(cells, prior=prior)
+    assert (np.diff(fitted.history) >= 0).all()
+    assert fitted.converged
+    best = fitted.history[-1]
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        near = {
+            part: np.clip(values + rng.normal(0, 1e-3, len(values)), 0, 1)
+            for part, values in fitted.parameters.items()
+        }
+        assert fit_em(cells, prior=prior, start=near, iterations=1).history[0] < best + 1e-6
+
+
+def test_acceleration_reaches_the_same_sooner():
+    cells = make_cells(PositionBased(), shown=500)
+    fast, plain = (
+        fit_em(cells, tolerance=1e-13, accelerate=accelerate) for accelerate in (True, False)
+    )
+    assert fast.converged
+    assert plain.converged
+    assert 3 * fast.iterations < plain.iterations
+    assert fast.history[-1] >= plain.history[-1] - 1e-3
+
+
+def test_never_shown_stays_as_it_started():
+    cells = CellCounts(np.array([0, 2]), np.array([0, 2]), np.array([10, 10]), np.array([3, 4]))
+    start = {"attraction": [0.5, 0.25, 0.5], "examination": [0.5, 0.75, 0.5]}
+    found = fit_em(cells, start=start).parameters
+    assert found["attraction"][1] == 0.25
+    assert found["examination"][1] == 0.75
+
+
+def test_cells_may_be_split_and_reordered():
+    cells = make_cells(PositionBased())
+    once = cells.clicks // 2
+    rng = np.random.default_rng(0)
+    order = rng.permutation(2 * len(once))
+    halves = [
+        np.concatenate(pair)[order]
+        for pair in (
+            (cells.document, cells.document),
+            (cells.position, cells.position),
+            (once, cells.impressions - once),
+            (once, cells.clicks - once),
+        )
+    ]
+    plain = {"iterations": 30, "tolerance": 0, "accelerate": False}
+    whole, split = (fit_em(each, **plain) for each in (cells, CellCounts(*halves)))
+    for part, values in whole.parameters.items():
+        np.testing.assert_allclose(split.parameters[part], values, rtol=1e-9)
+
+
+def test_certain_clicks_and_skips_stay_finite():
+    for clicks in (0, 5):
+        cells = CellCounts(np.array([0, 1]), np.array([0, 0]), np.full(2, 5), np.full(2, clicks))
+        fitted = fit_em(cells)
+        assert np.isfinite(fitted.history).all()
+        product = fitted.parameters["attraction"] * fitted.parameters["examination"]
+        np.testing.assert_allclose(product, clicks / 5, atol=1e-3)
+
+
+class Contradictory(PositionBased):
+    """Says that no document attracts without a click, whatever the examination."""
+
+    def expectations(self, attraction, examination):
+        return {"attraction": (0, 1), "examination": (0, 1)}
+
+
+class Forgetful(PositionBased):
+    def expectations(self, attraction, examination):
+        return {"attraction": (1, attraction)}
+
+
+class Elsewhere(PositionBased):
+    parts: ClassVar = {"attraction": "document", "examination": "query"}
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Contradictory(), r"Contradictory: the log-likelihood fell from .* to .*posteriors"),
+        (Forgetful(), r"expectations: are for \['attraction'\]"),
+        (Elsewhere(), r"parts: examination is one per query"),
+    ],
+)
+def test_wrong_models(model, message):
+    with pytest.raises(InputError, match=message):
+        fit_em(make_cells(PositionBased()), model, start={"attraction": 0.6, "examination": 0.7})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"start": {"examination": 1.5}}, r"start: examination is out of range"),
+        ({"start": {"examination": np.nan}}, r"start: examination is out of range"),
+        ({"start": {"examination": [0.5]}}, r"start: examination has shape \(1,\)"),
+        ({"start": {"trust": 0.5}}, r"start: are for \['trust'\]"),
+        ({"start": {"examination": 0}}, r"start: the clicks are impossible"),
+        ({"prior": {"examination": (0.5, 1)}}, r"prior of examination: 0.5 is out of range"),
+        ({"prior": {"trust": (1, 1)}}, r"prior: are for \['trust'\]"),
+        ({"iterations": 0}, r"iterations: 0 is out of range"),
+        ({"tolerance": -1}, r"tolerance: -1 is out of range"),
+    ],
+)
+def test_bad_arguments(change, message):
+    with pytest.raises(InputError, match=message):
+        fit_em(make_cells(PositionBased()), **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"document": np.array([0, -1])}, r"document: -1 is out of range"),
+        ({"document": np.array([0, 0.5])}, r"document: has type float64 \(expected integers\)"),
+        ({"position": np.array([0])}, r"position: has shape \(1,\)"),
+        ({"impressions": np.array([np.inf, 5])}, r"impressions: inf is out of range"),
+        ({"clicks": np.array([6, 0])}, r"clicks: 6 is out of range .*at most impressions"),
+        ({"clicks": np.array([-1, 0])}, r"clicks: -1 is out of range"),
+    ],
+)
+def test_bad_cells(change, message):
+    good = {
+        "document": np.array([0, 1]),
+        "position": np.array([0, 0]),
+        "impressions": np.array([5, 5]),
+        "clicks": np.array([1, 2]),
+    }
+    with pytest.raises(InputError, match=message):
+        CellCounts(**good | change)
+
+
+def test_the_documented_example_runs():
+    ran = doctest.testmod(em)
+    assert ran.attempted
+    assert not ran.failed

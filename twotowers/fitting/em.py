@@ -1,0 +1,314 @@
+"""Exact EM on cells, for click models in which independent binary causes explain a click.
+
+A cell is a document d at a position k, with its impressions and clicks. A model has parts, binary
+variables such as "d attracts" and "k is examined", each with one probability per document or per
+position. Impressions are independent, so a cell's counts say all (`logs.cells`). EM (Dempster et
+al., 1977; for click models Chuklin et al., 2015, Chapter 4) repeats
+
+    E-step  per cell and part: P(part | click) and P(part | no click), by `expectations`,
+    M-step  p = sum(clicks P(part | click) + (impressions - clicks) P(part | no click))
+                / sum(impressions), over the cells of each document or position,
+
+which never lowers the likelihood. The position-based model is here, `PositionBased`. A model of
+one's own says its parts, the click probability and the two posteriors:
+
+    >>> class TrustBias:
+    ...     # Whoever examines clicks what attracts with chance 0.9, and all else with 0.1.
+    ...     parts = {"attraction": "document", "examination": "position"}
+    ...
+    ...     def probability(self, attraction, examination):
+    ...         return examination * (0.1 + 0.8 * attraction)
+    ...
+    ...     def expectations(self, attraction, examination):
+    ...         examined = 0.1 + 0.8 * attraction  # P(click | examined)
+    ...         none = 1 - examination * examined  # P(no click)
+    ...         return {
+    ...             "attraction": (0.9 * attraction / examined,
+    ...                            attraction * (1 - 0.9 * examination) / none),
+    ...             "examination": (1, examination * (1 - examined) / none),
+    ...         }
+    >>> import numpy as np
+    >>> cells = CellCounts(document=np.array([0, 0, 1, 1]), position=np.array([0, 1, 0, 1]),
+    ...                    impressions=np.full(4, 1000), clicks=np.array([740, 370, 260, 130]))
+    >>> fitted = fit_em(cells, TrustBias(), start={"examination": [1, 0.5]})
+    >>> fitted.parameters["attraction"].round(3).tolist()
+    [0.8, 0.2]
+    >>> fitted.parameters["examination"].round(3).tolist()
+    [1.0, 0.5]
+
+`fitting.alternating` has the same update for many lanes of one model, on a GPU if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import numpy as np
+from scipy.special import xlog1py, xlogy
+
+from twotowers.errors import InputError, check_range
+
+ROUNDING = 1e-10
+"""By what share of itself rounding may lower a likelihood."""
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """Impressions and clicks of the cells that were shown.
+
+    Attributes:
+        document: [cells] integers >= 0, which document (of which query).
+        position: [cells] integers >= 0, which position, or any other bias factor.
+        impressions: [cells] >= 0, not necessarily whole (expected counts).
+        clicks: [cells] in [0, impressions].
+        documents: number of documents.
+        positions: number of positions.
+
+    Raises:
+        InputError: shapes disagree, or a value is out of range.
+    """
+
+    document: np.ndarray
+    position: np.ndarray
+    impressions: np.ndarray
+    clicks: np.ndarray
+    documents: int = field(init=False)
+    positions: int = field(init=False)
+
+    def __post_init__(self):
+        shape = np.shape(self.document)
+        for name in ("document", "position", "impressions", "clicks"):
+            values = np.asarray(getattr(self, name))
+            if values.ndim != 1 or values.shape != shape:
+                raise InputError(f"has shape {values.shape}", field=name, expected="[cells]")
+            if name in ("document", "position") and values.dtype.kind not in "iu":
+                raise InputError(f"has type {values.dtype}", field=name, expected="integers")
+            high = self.impressions if name == "clicks" else np.inf
+            bad = values[~((values >= 0) & (values <= high) & np.isfinite(values))]
+            if bad.size:
+                limit = ", at most impressions" if name == "clicks" else ""
+                raise InputError(f"{bad[0]} is out of range", field=name, expected=f">= 0{limit}")
+        object.__setattr__(self, "documents", int(np.max(self.document, initial=-1)) + 1)
+        object.__setattr__(self, "positions", int(np.max(self.position, initial=-1)) + 1)
+
+
+class ClickModel(Protocol):
+    """What `fit_em` asks of a model; the module's docstring has an example.
+
+    Attributes:
+        parts: from the name of each binary variable to what has a probability of its own,
+            "document" or "position". The variables of a cell are independent before it is known
+            whether there was a click.
+    """
+
+    parts: Mapping[str, str]
+
+    def probability(self, **parts: np.ndarray) -> np.ndarray:
+        """P(click) in [0, 1] of cells, from the [cells] probability of each part."""
+
+    def expectations(self, **parts: np.ndarray) -> Mapping[str, tuple]:
+        """Per part P(part | click) and P(part | no click), numbers or [cells] arrays.
+
+        What is asked of an impossible event may be NaN: a cell without such an event skips it.
+        """
+
+
+class PositionBased:
+    """The position-based model: P(click) = attraction_d examination_k (Craswell et al., 2008).
+
+    A click needs both, so P(attraction | click) = P(examination | click) = 1; without a click,
+
+        P(attraction | no click)  = attraction (1 - examination) / (1 - attraction examination),
+        P(examination | no click) = examination (1 - attraction) / (1 - attraction examination)
+
+    (Wang et al., 2018). The clicks leave one scale open in each connected part of the log
+    (`identifiability.graph`): there the fit depends on the start, within [0, 1].
+    """
+
+    parts: ClassVar = {"attraction": "document", "examination": "position"}
+
+    def probability(self, attraction, examination):
+        """P(click)."""
+        return attraction * examination
+
+    def expectations(self, attraction, examination):
+        """P(part | click) and P(part | no click)."""
+        none = 1 - attraction * examination
+        return {
+            "attraction": (1, attraction * (1 - examination) / none),
+            "examination": (1, examination * (1 - attraction) / none),
+        }
+
+
+@dataclass(frozen=True)
+class EMEstimate:
+    """What EM found.
+
+    Attributes:
+        parameters: from each part to its probabilities in [0, 1], [documents] or [positions].
+        history: [iterations + 1] log-likelihood in nats (plus the priors' log density, up to a
+            constant) at the start and after each iteration; it never falls.
+        iterations: done.
+        converged: whether the last one gained too little to go on.
+    """
+
+    parameters: dict[str, np.ndarray]
+    history: np.ndarray
+    iterations: int
+    converged: bool
+
+
+def fit_em(
+    cells: CellCounts,
+    model: ClickModel | None = None,
+    *,
+    start: Mapping[str, np.ndarray | float] | None = None,
+    prior: Mapping[str, tuple[float, float]] | None = None,
+    iterations: int = 10_000,
+    tolerance: float = 1e-10,
+    accelerate: bool = True,
+) -> EMEstimate:
+    """Maximise the likelihood of the clicks.
+
+    Args:
+        cells: impressions and clicks.
+        model: `PositionBased()` if None.
+        start: per part one probability, or one per document or position; 0.5 where none is given.
+            Without a prior, 0 and 1 stay: a position that is surely examined is held at 1. A
+            document or position never shown stays too.
+        prior: per part (alpha, beta), both >= 1, of a Beta prior on each of its probabilities;
+            what is found is then the mode of the posterior. Uniform, (1, 1), where none is given.
+        iterations: at most this many, 1 or more.
+        tolerance: the fit is over when an iteration gains no more than this share of the
+            log-likelihood's size, or of 1 where that is smaller; in [0, 1].
+        accelerate: whether an iteration is a cycle of SQUAREM (Varadhan and Roland, 2008, with
+            their third step length), which takes the time of three EM steps and gets as far as
+            many, or one EM step.
+
+    Returns:
+        The parameters, and how the likelihood grew.
+
+    Raises:
+        InputError: an argument is out of range, the start makes the clicks impossible, or the
+            likelihood fell, which means that the model contradicts itself.
+    """
+    check_range(iterations, field="iterations", low=1, high=10**9, whole=True)
+    check_range(tolerance, field="tolerance", low=0, high=1)
+    problem = _Problem(cells, model or PositionBased(), prior or {})
+    now = problem.start(start or {})
+    history = [problem.objective(now)]
+    if not np.isfinite(history[0]):
+        raise InputError(
+            "the clicks are impossible there", field="start", expected="a finite log-likelihood"
+        )
+    converged = False
+    while not converged and len(history) <= iterations:
+        new = problem.leap(now) if accelerate else problem.step(now)
+        value, size = problem.objective(new), max(abs(history[-1]), 1)
+        if not value >= history[-1] - ROUNDING * size:
+            raise InputError(
+                f"the log-likelihood fell from {history[-1]:.12g} to {value:.12g}",
+                field=type(problem.model).__name__,
+                expected="expectations that are the posteriors of its own click probability",
+            )
+        converged = bool(value - history[-1] <= tolerance * size)
+        if value >= history[-1]:
+            now = new
+        history.append(max(value, history[-1]))
+    return EMEstimate(problem.split(now), np.array(history), len(history) - 1, converged)
+
+
+class _Problem:
+    """EM's map on one vector that holds the probabilities of all parts, one after the other."""
+
+    def __init__(self, cells: CellCounts, model: ClickModel, prior: Mapping):
+        self.model = model
+        self.clicks = np.asarray(cells.clicks, float)
+        self.none = np.asarray(cells.impressions, float) - self.clicks
+        sizes = {"document": cells.documents, "position": cells.positions}
+        self.slices, self.index, successes, failures = {}, {}, [], []
+        _check_parts("prior", prior, model.parts)
+        for part, by in model.parts.items():
+            if by not in sizes:
+                raise InputError(f"{part} is one per {by}", field="parts", expected=f"{[*sizes]}")
+            first = sum(map(len, successes))
+            self.slices[part] = slice(first, first + sizes[by])
+            self.index[part] = first + np.asarray(getattr(cells, by))
+            alpha, beta = (
+                check_range(value, field=f"prior of {part}", low=1, high=1e9)
+                for value in prior.get(part, (1, 1))
+            )
+            successes.append(np.full(sizes[by], alpha - 1.0))
+            failures.append(np.full(sizes[by], beta - 1.0))
+        self.successes, self.failures = np.concatenate(successes), np.concatenate(failures)
+        self.trials = self.successes + self.failures
+        for index in self.index.values():
+            self.trials += np.bincount(index, self.clicks + self.none, len(self.trials))
+
+    def start(self, given: Mapping) -> np.ndarray:
+        """The vector to start from."""
+        _check_parts("start", given, self.slices)
+        vector = np.full(len(self.trials), 0.5)
+        for part, values in given.items():
+            here = vector[self.slices[part]]
+            if np.shape(values) not in ((), here.shape):
+                raise InputError(
+                    f"{part} has shape {np.shape(values)}", field="start", expected=f"{here.shape}"
+                )
+            here[:] = values
+            if not ((here >= 0) & (here <= 1)).all():
+                raise InputError(f"{part} is out of range", field="start", expected="[0, 1]")
+        return vector
+
+    def split(self, vector: np.ndarray) -> dict[str, np.ndarray]:
+        """The probabilities by part."""
+        return {part: vector[place].copy() for part, place in self.slices.items()}
+
+    def objective(self, vector: np.ndarray) -> float:
+        """Log-likelihood plus log prior."""
+        chance = self.model.probability(**self._of_cells(vector))
+        likelihood = xlogy(self.clicks, chance) + xlog1py(self.none, -chance)
+        prior = xlogy(self.successes, vector) + xlog1py(self.failures, -vector)
+        return float(likelihood.sum() + prior.sum())
+
+    def step(self, vector: np.ndarray) -> np.ndarray:
+        """An E-step and an M-step."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            posteriors = self.model.expectations(**self._of_cells(vector))
+            _check_parts("expectations", posteriors, self.slices, complete=True)
+            expected = {
+                part: np.where(self.clicks > 0, self.clicks * given_click, 0)
+                + np.where(self.none > 0, self.none * given_none, 0)
+                for part, (given_click, given_none) in posteriors.items()
+            }
+        successes = self.successes.copy()
+        for part, values in expected.items():
+            successes += np.bincount(self.index[part], values, len(successes))
+        shown = self.trials > 0
+        return np.where(shown, np.minimum(successes / np.where(shown, self.trials, 1), 1), vector)
+
+    def leap(self, vector: np.ndarray) -> np.ndarray:
+        """Two EM steps extrapolated, and a third; or the two, where these reach higher."""
+        once = self.step(vector)
+        twice = self.step(once)
+        moved, bent = once - vector, twice - 2 * once + vector
+        if not bent.any():
+            return twice
+        length = max(np.linalg.norm(moved) / np.linalg.norm(bent), 1)
+        far = vector + 2 * length * moved + length**2 * bent
+        # What would leave (0, 1) goes as far as EM goes: from 0 and 1 it would not return.
+        far = self.step(np.where((far > 0) & (far < 1), far, twice))
+        return far if self.objective(far) >= self.objective(twice) else twice
+
+    def _of_cells(self, vector: np.ndarray) -> dict[str, np.ndarray]:
+        return {part: vector[index] for part, index in self.index.items()}
+
+
+def _check_parts(name: str, given, parts, *, complete: bool = False) -> None:
+    """Raise InputError if `given` names a part that is none, or lacks one though `complete`."""
+    if set(given) - set(parts) or (complete and set(parts) - set(given)):
+        raise InputError(
+            f"are for {sorted(given)}", field=name, expected=f"the parts {sorted(parts)}"
+        )
