@@ -1,17 +1,37 @@
 """What a paper says, and whether a result bears it out.
 
-A claim carries a judge: a function of a long-form result (see `twotowers.results.statistics`) that
-measures what the claim speaks of and compares it with a threshold. A verdict is always computed.
+A claim is a sentence, its conditions, and a judge. The judge is a function of a long-form result
+(see `twotowers.results.statistics`) and knows no threshold: it returns the numbers that it
+measured in words, and one value per condition, in their order. A condition holds its threshold
+once; what is expected, the verdict and its reason all come from there.
+
+    >>> def errors(results):
+    ...     error = seed_means(results, {"position": (10, 25)}, metric="error")
+    ...     return f"errors {number(error[10])} and {number(error[25])}", [error, error[25]]
+    >>> claim = Claim(
+    ...     "1", "fig2", "Sec. 8.1", "The truth is recovered",
+    ...     [at_most("every error", 0.1), above("error at position 25", 0.05)],
+    ...     errors,
+    ... )
+    >>> claim.expected
+    'every error at most .1; error at position 25 above .05'
+    >>> rows = [("error", 10, 1, 0.12), ("error", 25, 1, 0.06)]
+    >>> found = judge(claim, pd.DataFrame(rows, columns=["metric", "position", "seed", "value"]))
+    >>> found.verdict, found.measured, found.reason
+    ('not reproduced', 'errors .120 and .060', 'fails: every error at most .1')
 """
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from twotowers.results.statistics import over_seeds, select
 
@@ -45,6 +65,95 @@ class Judgement:
     reason: str = ""
 
 
+RELATIONS = {
+    "below": operator.lt,
+    "at most": operator.le,
+    "above": operator.gt,
+    "at least": operator.ge,
+    "exactly": operator.eq,
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a claim asks of one measured value, or of each of several.
+
+    Attributes:
+        quantity: What is measured, in words; without a relation, all that is to hold.
+        relation: How it is to compare with the threshold, of RELATIONS.
+        threshold: A number.
+        of: What the threshold is a multiple of, in words; its value comes from the judge.
+        otherwise: Why the claim cannot be tested where nothing but this condition fails.
+
+    Example:
+        >>> half = below("error at tau 1", 0.5, "times that at tau 0")
+        >>> half.words
+        'error at tau 1 below .5 times that at tau 0'
+        >>> half.met_by((0.2, 0.5)), half.met_by((0.25, 0.5))
+        (True, False)
+    """
+
+    quantity: str
+    relation: str = ""
+    threshold: float | None = None
+    of: str = ""
+    otherwise: str = ""
+
+    @property
+    def words(self) -> str:
+        """The condition as it is told."""
+        limit = [self.relation, short(self.threshold)] if self.relation else []
+        return " ".join(filter(None, [self.quantity, *limit, self.of]))
+
+    def met_by(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> bool:
+        """Whether every value satisfies it; no value, or NaN, does not.
+
+        Args:
+            measured: A number, or an array of any shape; with `of`, a pair of it and what the
+                threshold is a multiple of. Without a relation, whether the condition holds.
+        """
+        value, unit = measured if self.of else (measured, 1)
+        value = np.asarray(value)
+        if self.relation:
+            value = RELATIONS[self.relation](value, self.threshold * np.asarray(unit))
+        return bool(value.size and value.all())
+
+
+def below(quantity: str, threshold: float, of: str = "") -> Condition:
+    """Less than the threshold."""
+    return Condition(quantity, "below", threshold, of)
+
+
+def at_most(quantity: str, threshold: float, of: str = "") -> Condition:
+    """The threshold or less."""
+    return Condition(quantity, "at most", threshold, of)
+
+
+def above(quantity: str, threshold: float, of: str = "") -> Condition:
+    """More than the threshold."""
+    return Condition(quantity, "above", threshold, of)
+
+
+def at_least(quantity: str, threshold: float, of: str = "") -> Condition:
+    """The threshold or more."""
+    return Condition(quantity, "at least", threshold, of)
+
+
+def exactly(quantity: str, threshold: float) -> Condition:
+    """The threshold itself."""
+    return Condition(quantity, "exactly", threshold)
+
+
+def holds(words: str) -> Condition:
+    """What has no threshold, such as an order: the judge says whether it holds."""
+    return Condition(words)
+
+
+def evidence_if(words: str, otherwise: str) -> Condition:
+    """What must hold for the other conditions to say anything: else the claim is not testable."""
+    return Condition(f"evidence only if {words}", otherwise=otherwise)
+
+
 @dataclass(frozen=True)
 class Claim:
     """One statement of a paper.
@@ -52,26 +161,63 @@ class Claim:
     Attributes:
         id: Its name on the page: a number, with a letter where it has parts.
         item: The figure or table that it belongs to.
-        statement: What the paper says, in a sentence.
         where: Where the paper says it.
-        expected: The threshold in words and numbers.
-        judge: From a long-form result to a judgement.
+        statement: What the paper says, in a sentence.
+        conditions: What must hold of a result, all of it.
+        judge: From a long-form result to the measured numbers in words, and one value per
+            condition; it raises NotTestable where the result lacks what the claim speaks of.
     """
 
     id: str
     item: str
-    statement: str
     where: str
-    expected: str
-    judge: Callable[[pd.DataFrame], Judgement]
+    statement: str
+    conditions: Sequence[Condition]
+    judge: Callable[[pd.DataFrame], tuple[str, Sequence]]
+
+    @property
+    def expected(self) -> str:
+        """All conditions in words and numbers."""
+        return "; ".join(condition.words for condition in self.conditions)
+
+
+def parts(claim: Claim, letters: str = "abc", **lane: Mapping[str, object]) -> list[Claim]:
+    """The same claim about several lanes: 4 becomes 4a, 4b, 4c.
+
+    Args:
+        claim: Its judge takes the lane as a keyword.
+        letters: What each part's name ends in.
+        lane: One keyword, with a mapping from the label that ends a part's statement to its value.
+    """
+    ((keyword, values),) = lane.items()
+    return [
+        replace(
+            claim,
+            id=claim.id + letter,
+            statement=f"{claim.statement} ({label})",
+            judge=partial(claim.judge, **{keyword: value}),
+        )
+        for letter, (label, value) in zip(letters, values.items(), strict=False)
+    ]
 
 
 def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
-    """Judge one claim; a result that lacks what the judge needs is not testable."""
+    """Judge one claim: reproduced if every condition holds; else the reason names those that fail.
+
+    A result that lacks what the judge needs is not testable.
+    """
     try:
-        return claim.judge(results)
+        measured, values = claim.judge(results)
     except NotTestable as lacking:
         return Judgement(NOT_TESTABLE, measured="", reason=str(lacking))
+    pairs = zip(claim.conditions, values, strict=True)
+    failed = [condition for condition, value in pairs if not condition.met_by(value)]
+    if not failed:
+        return Judgement(REPRODUCED, measured)
+    if all(condition.otherwise for condition in failed):
+        return Judgement(NOT_TESTABLE, measured, failed[0].otherwise)
+    words = [condition.words for condition in failed if not condition.otherwise]
+    return Judgement(NOT_REPRODUCED, measured, "fails: " + "; ".join(words))
 
 
 def judge_all(
@@ -96,19 +242,6 @@ def judge_all(
              claim.expected, ours.verdict, ours.reason)
         )  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def decide(measured: str, conditions: Mapping[str, bool]) -> Judgement:
-    """Reproduced if every condition holds; else the reason names those that do not.
-
-    Args:
-        measured: The numbers behind the decision.
-        conditions: From the words of each condition to whether it holds.
-    """
-    failed = [words for words, holds in conditions.items() if not holds]
-    if failed:
-        return Judgement(NOT_REPRODUCED, measured, "fails: " + "; ".join(failed))
-    return Judgement(REPRODUCED, measured)
 
 
 def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where) -> pd.Series:
@@ -158,8 +291,8 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def short(value: float) -> str:
-    """A number with as few digits as it has: 0, .333, -1."""
-    return _leading_zero.sub(r"\1.", f"{value:g}")
+    """A number with as few digits as it has: 0, .333, -1, 1e-6."""
+    return _leading_zero.sub(r"\1.", f"{value:g}").replace("e-0", "e-")
 
 
 def _snapped(rows: pd.DataFrame, column: str, values: Sequence) -> pd.DataFrame:
