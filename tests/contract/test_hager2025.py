@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from papers.hager2025 import published
-from papers.hager2025.claims import CLAIMS, MISFIT
+from papers.hager2025.claims import CLAIMS
+from papers.hager2025.judges.fits import MISFIT
 from twotowers.report.figures import save
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge, judge_all
 from twotowers.results.statistics import BAND, select
@@ -75,7 +76,7 @@ BIAS = {"metric": "position_bias", "strength": 1, "weighting": "none"}
 INVERSE = {**BIAS, "strength": -1}
 WEIGHTED = {**BIAS, "weighting": "ips"}
 NDCG = {"metric": "ndcg@10"}
-MISFITS = list(MISFIT.values())
+MISFITS = [lane["setting"] for lane in MISFIT.values()]
 FITS = ["fit-linear", "fit-deep"]
 
 MUTATIONS = [

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from papers.hager2025 import published
-from papers.hager2025.claims import CLAIMS, ISOLATED
+from papers.hager2025.claims import CLAIMS
+from papers.hager2025.judges.studies import ISOLATED
 from papers.hager2025.population import first_queries
 from papers.hager2025.studies import appendix_a, clipping, incidental, lemmas
 from twotowers import ROOT

@@ -2,23 +2,24 @@
 
 A claim is a sentence, its conditions, and a judge. The judge is a function of a long-form result
 (see `twotowers.results.statistics`) and knows no threshold: it returns the numbers that it
-measured in words, and one value per condition, in their order. A condition holds its threshold
+measured, in words, and one value per condition, in their order. A condition holds its threshold
 once; what is expected, the verdict and its reason all come from there.
 
-    >>> def errors(results):
+    >>> CLAIMS = Claims()
+    >>> @CLAIMS.add(
+    ...     "1", "fig2", "Sec. 8.1", "The truth is recovered",
+    ...     at_most("every error", 0.1), above("the error at position 25", 0.05),
+    ... )
+    ... def recovered(results):
     ...     error = seed_means(results, {"position": (10, 25)}, metric="error")
     ...     return f"errors {number(error[10])} and {number(error[25])}", [error, error[25]]
-    >>> claim = Claim(
-    ...     "1", "fig2", "Sec. 8.1", "The truth is recovered",
-    ...     [at_most("every error", 0.1), above("error at position 25", 0.05)],
-    ...     errors,
-    ... )
-    >>> claim.expected
-    'every error at most .1; error at position 25 above .05'
+    >>> CLAIMS[0].expected
+    'every error is at most .1; the error at position 25 is above .05'
     >>> rows = [("error", 10, 1, 0.12), ("error", 25, 1, 0.06)]
-    >>> found = judge(claim, pd.DataFrame(rows, columns=["metric", "position", "seed", "value"]))
+    >>> results = pd.DataFrame(rows, columns=["metric", "position", "seed", "value"])
+    >>> found = judge(CLAIMS[0], results)
     >>> found.verdict, found.measured, found.reason
-    ('not reproduced', 'errors .120 and .060', 'fails: every error at most .1')
+    ('not reproduced', 'errors .120 and .060', 'fails: every error is at most .1')
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from itertools import chain
+from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
@@ -44,6 +47,10 @@ _leading_zero = re.compile(r"^(-?)0\.")
 COLUMNS = [
     "claim", "item", "statement", "where", "measured", "authors", "expected", "verdict", "reason",
 ]  # fmt: skip
+
+
+# What a judge returns: the measured numbers in words, and one value per condition.
+Measured = tuple[str, Iterable]
 
 
 class NotTestable(Exception):
@@ -86,9 +93,9 @@ class Condition:
         otherwise: Why the claim cannot be tested where nothing but this condition fails.
 
     Example:
-        >>> half = below("error at tau 1", 0.5, "times that at tau 0")
+        >>> half = below("the error at tau 1", 0.5, "times that at tau 0")
         >>> half.words
-        'error at tau 1 below .5 times that at tau 0'
+        'the error at tau 1 is below .5 times that at tau 0'
         >>> half.met_by((0.2, 0.5)), half.met_by((0.25, 0.5))
         (True, False)
     """
@@ -102,8 +109,9 @@ class Condition:
     @property
     def words(self) -> str:
         """The condition as it is told."""
-        limit = [self.relation, short(self.threshold)] if self.relation else []
-        return " ".join(filter(None, [self.quantity, *limit, self.of]))
+        if not self.relation:
+            return self.quantity
+        return f"{self.quantity} is {self.relation} {short(self.threshold)} {self.of}".rstrip()
 
     def met_by(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> bool:
         """Whether every value satisfies it; no value, or NaN, does not.
@@ -173,7 +181,7 @@ class Claim:
     where: str
     statement: str
     conditions: Sequence[Condition]
-    judge: Callable[[pd.DataFrame], tuple[str, Sequence]]
+    judge: Callable[[pd.DataFrame], Measured]
 
     @property
     def expected(self) -> str:
@@ -181,24 +189,46 @@ class Claim:
         return "; ".join(condition.words for condition in self.conditions)
 
 
-def parts(claim: Claim, letters: str = "abc", **lane: Mapping[str, object]) -> list[Claim]:
-    """The same claim about several lanes: 4 becomes 4a, 4b, 4c.
+class Claims(list[Claim]):
+    """Claims of a paper, or of a part of it, each told above the judge that measures it."""
 
-    Args:
-        claim: Its judge takes the lane as a keyword.
-        letters: What each part's name ends in.
-        lane: One keyword, with a mapping from the label that ends a part's statement to its value.
-    """
-    ((keyword, values),) = lane.items()
-    return [
-        replace(
-            claim,
-            id=claim.id + letter,
-            statement=f"{claim.statement} ({label})",
-            judge=partial(claim.judge, **{keyword: value}),
-        )
-        for letter, (label, value) in zip(letters, values.items(), strict=False)
-    ]
+    def add(
+        self,
+        id: str,
+        item: str,
+        where: str,
+        statement: str,
+        *conditions: Condition,
+        parts: Mapping[str, Mapping[str, object]] | None = None,
+        letters: str = "abc",
+        **lane,
+    ) -> Callable:
+        """A decorator of a judge.
+
+        Args:
+            id, item, where, statement, conditions: As in `Claim`.
+            parts: Lanes about which the same is claimed, by the label that ends their statement:
+                4 becomes 4a, 4b, 4c.
+            letters: What the names of parts end in.
+            lane: What the judge is given besides the results.
+        """
+
+        def of(judge: Callable) -> Callable:
+            if parts is None:
+                self.append(Claim(id, item, where, statement, conditions, partial(judge, **lane)))
+            for letter, label in zip(letters, parts or (), strict=False):
+                text, one = f"{statement} ({label})", partial(judge, **lane, **parts[label])
+                self.append(Claim(id + letter, item, where, text, conditions, one))
+            return judge
+
+        return of
+
+
+def in_order(*lists: Iterable[Claim]) -> list[Claim]:
+    """The claims of several lists by number and letter."""
+    return sorted(
+        chain(*lists), key=lambda claim: (int(claim.id.rstrip(ascii_lowercase)), claim.id)
+    )
 
 
 def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
