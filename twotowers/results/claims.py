@@ -5,6 +5,7 @@ A claim is a sentence, its conditions, and a judge. The judge is a function of a
 measured, in words, and one value per condition, in their order. A condition holds its threshold
 once; what is expected, the verdict and its reason all come from there.
 
+    >>> from twotowers.results.conditions import above, at_most, number
     >>> CLAIMS = Claims()
     >>> @CLAIMS.add(
     ...     "1", "fig2", "Sec. 8.1", "The truth is recovered",
@@ -24,8 +25,6 @@ once; what is expected, the verdict and its reason all come from there.
 
 from __future__ import annotations
 
-import operator
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,15 +33,13 @@ from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
+from twotowers.results.conditions import Condition, short
 from twotowers.results.statistics import over_seeds, select
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
 NOT_TESTABLE = "not testable"
-
-_leading_zero = re.compile(r"^(-?)0\.")
 
 COLUMNS = [
     "claim", "item", "statement", "where", "measured", "authors", "expected", "verdict", "reason",
@@ -70,96 +67,6 @@ class Judgement:
     verdict: str
     measured: str
     reason: str = ""
-
-
-RELATIONS = {
-    "below": operator.lt,
-    "at most": operator.le,
-    "above": operator.gt,
-    "at least": operator.ge,
-    "exactly": operator.eq,
-}
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What a claim asks of one measured value, or of each of several.
-
-    Attributes:
-        quantity: What is measured, in words; without a relation, all that is to hold.
-        relation: How it is to compare with the threshold, of RELATIONS.
-        threshold: A number.
-        of: What the threshold is a multiple of, in words; its value comes from the judge.
-        otherwise: Why the claim cannot be tested where nothing but this condition fails.
-
-    Example:
-        >>> half = below("the error at tau 1", 0.5, "times that at tau 0")
-        >>> half.words
-        'the error at tau 1 is below .5 times that at tau 0'
-        >>> half.met_by((0.2, 0.5)), half.met_by((0.25, 0.5))
-        (True, False)
-    """
-
-    quantity: str
-    relation: str = ""
-    threshold: float | None = None
-    of: str = ""
-    otherwise: str = ""
-
-    @property
-    def words(self) -> str:
-        """The condition as it is told."""
-        if not self.relation:
-            return self.quantity
-        return f"{self.quantity} is {self.relation} {short(self.threshold)} {self.of}".rstrip()
-
-    def met_by(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> bool:
-        """Whether every value satisfies it; no value, or NaN, does not.
-
-        Args:
-            measured: A number, or an array of any shape; with `of`, a pair of it and what the
-                threshold is a multiple of. Without a relation, whether the condition holds.
-        """
-        value, unit = measured if self.of else (measured, 1)
-        value = np.asarray(value)
-        if self.relation:
-            value = RELATIONS[self.relation](value, self.threshold * np.asarray(unit))
-        return bool(value.size and value.all())
-
-
-def below(quantity: str, threshold: float, of: str = "") -> Condition:
-    """Less than the threshold."""
-    return Condition(quantity, "below", threshold, of)
-
-
-def at_most(quantity: str, threshold: float, of: str = "") -> Condition:
-    """The threshold or less."""
-    return Condition(quantity, "at most", threshold, of)
-
-
-def above(quantity: str, threshold: float, of: str = "") -> Condition:
-    """More than the threshold."""
-    return Condition(quantity, "above", threshold, of)
-
-
-def at_least(quantity: str, threshold: float, of: str = "") -> Condition:
-    """The threshold or more."""
-    return Condition(quantity, "at least", threshold, of)
-
-
-def exactly(quantity: str, threshold: float) -> Condition:
-    """The threshold itself."""
-    return Condition(quantity, "exactly", threshold)
-
-
-def holds(words: str) -> Condition:
-    """What has no threshold, such as an order: the judge says whether it holds."""
-    return Condition(words)
-
-
-def evidence_if(words: str, otherwise: str) -> Condition:
-    """What must hold for the other conditions to say anything: else the claim is not testable."""
-    return Condition(f"evidence only if {words}", otherwise=otherwise)
 
 
 @dataclass(frozen=True)
@@ -313,16 +220,6 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
     if fewer.any():
         raise NotTestable(f"{about}: seeds missing at {_listed(cells[fewer])}")
     return summary["value"]
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number as compactly as papers print it: .043, -1.226."""
-    return _leading_zero.sub(r"\1.", f"{value:.{digits}f}")
-
-
-def short(value: float) -> str:
-    """A number with as few digits as it has: 0, .333, -1, 1e-6."""
-    return _leading_zero.sub(r"\1.", f"{value:g}").replace("e-0", "e-")
 
 
 def _snapped(rows: pd.DataFrame, column: str, values: Sequence) -> pd.DataFrame:

@@ -9,17 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from twotowers.results.claims import (
-    Claims,
-    Measured,
-    above,
-    at_most,
-    below,
-    holds,
-    number,
-    seed_means,
-    short,
-)
+from twotowers.results.claims import Claims, Measured, seed_means
+from twotowers.results.conditions import above, at_most, below, holds, number, short
 
 CLAIMS = Claims()
 

@@ -8,17 +8,8 @@ import numpy as np
 import pandas as pd
 
 from papers.hager2025.judges.fits import BIAS_GAP, TEMPERATURES, bias_errors
-from twotowers.results.claims import (
-    Claims,
-    Measured,
-    above,
-    at_most,
-    exactly,
-    holds,
-    number,
-    seed_means,
-    short,
-)
+from twotowers.results.claims import Claims, Measured, seed_means
+from twotowers.results.conditions import above, at_most, exactly, holds, number, short
 from twotowers.results.statistics import select
 
 CLAIMS = Claims()
