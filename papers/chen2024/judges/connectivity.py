@@ -111,7 +111,7 @@ for n, (label, lane) in enumerate(DATASETS.items()):
         exactly("the share of connected draws with positions only", 1),
         below(f"the share of connected draws with {contexts} context types", UNLIKELY),
         at_most("the share of connected draws with the most context types", RARE),
-        at_most("any rise of that share with more context types", CHANCE, "standard errors"),
+        at_most("any rise in connected draws with more context types", CHANCE, "standard errors"),
         **lane,
     )(contexts_disconnect)  # fmt: skip
     CLAIMS.add(
@@ -121,7 +121,7 @@ for n, (label, lane) in enumerate(DATASETS.items()):
         exactly("the share of connected draws of the whole data set", 1),
         at_least(f"the ratio from which on {certain} of draws are connected", ratio / ABOUT),
         at_most(f"the ratio from which on {certain} of draws are connected", ratio * ABOUT),
-        at_most("any fall of that share with larger samples", CHANCE, "standard errors"),
+        at_most("any fall in connected draws with larger samples", CHANCE, "standard errors"),
         **lane,
     )(small_samples_disconnect)  # fmt: skip
     CLAIMS.add(
@@ -130,7 +130,7 @@ for n, (label, lane) in enumerate(DATASETS.items()):
         f"to disconnect ({label})",
         above("the share of connected draws with the fewest features", CERTAIN),
         below(f"the share of connected draws with {ENOUGH_FEATURES} features or more", UNLIKELY),
-        at_most("any rise of that share with more features", CHANCE, "standard errors"),
+        at_most("any rise in connected draws with more features", CHANCE, "standard errors"),
         **lane,
     )(features_disconnect)  # fmt: skip
 
