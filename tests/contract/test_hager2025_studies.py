@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from papers.hager2025 import published
-from papers.hager2025.claims import CLAIMS, ISOLATED
+from papers.hager2025.claims import CLAIMS
+from papers.hager2025.judges.studies import ISOLATED
 from papers.hager2025.population import first_queries
 from papers.hager2025.studies import appendix_a, clipping, incidental, lemmas
 from twotowers import ROOT
@@ -191,8 +192,13 @@ def test_every_judge_can_fail(name, change, value, where, judged):
     assert judgement.reason.startswith("fails: ")
 
 
-def test_every_claim_has_a_mutation():
-    assert {name for name, *_ in MUTATIONS} == set(JUDGED)
+def test_every_condition_of_every_claim_has_a_mutation(judged):
+    reasons = dict.fromkeys(JUDGED, "")
+    for name, change, value, where in MUTATIONS:
+        changed = altered(judged, partial(change, amount=value), **where)
+        reasons[name] += judge(JUDGED[name], changed).reason
+    for name, claim in JUDGED.items():
+        assert [c.words for c in claim.conditions if c.words not in reasons[name]] == [], name
 
 
 @pytest.mark.parametrize("name", JUDGED)

@@ -1,20 +1,37 @@
 """Judging: verdicts, and what happens to a claim whose data is not there."""
 
+import doctest
+import importlib
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from twotowers.results import claims, conditions
 from twotowers.results.claims import (
     COLUMNS,
     NOT_REPRODUCED,
     NOT_TESTABLE,
     REPRODUCED,
     Claim,
+    Claims,
     NotTestable,
-    decide,
+    in_order,
+    judge,
     judge_all,
-    number,
     seed_means,
+)
+from twotowers.results.conditions import (
+    RELATIONS,
+    above,
+    at_least,
+    at_most,
+    below,
+    evidence_if,
+    exactly,
+    holds,
+    number,
     short,
 )
 
@@ -28,17 +45,18 @@ def results(setting: str = "s", value: float = 1.0, seeds: int = 2) -> pd.DataFr
 
 def above_one(frame: pd.DataFrame):
     means = seed_means(frame, {"temperature": TAUS}, setting="s")
-    return decide(f"mean {number(means[0], 1)}", {"above 1": means[0] > 1, "finite": True})
+    return f"mean {number(means[0], 1)}", [means[0], True]
 
 
-CLAIM = Claim("7", "fig9", "Something holds", "Sec. 1", "> 1", above_one)
+CONDITIONS = [above("the mean", 1), holds("it is finite")]
+CLAIM = Claim("7", "fig9", "Sec. 1", "Something holds", CONDITIONS, above_one)
 
 
 @pytest.mark.parametrize(
     ("ours", "verdict", "reason"),
     [
         (results(value=2), REPRODUCED, ""),
-        (results(value=1), NOT_REPRODUCED, "fails: above 1"),
+        (results(value=1), NOT_REPRODUCED, "fails: the mean is above 1"),
         (results(setting="other"), NOT_TESTABLE, "no results for setting s"),
         (results().query("temperature != .333"), NOT_TESTABLE, "no results at temperature .333"),
         (results().drop(index=0), NOT_TESTABLE, "seeds missing at temperature 0"),
@@ -52,6 +70,7 @@ def test_every_verdict_and_its_reason(ours, verdict, reason):
     assert row["verdict"] == verdict
     assert reason in row["reason"]
     assert row["authors"] == "mean 3.0"
+    assert row["expected"] == "the mean is above 1; it is finite"
     assert bool(row["measured"]) == (verdict != NOT_TESTABLE)
 
 
@@ -60,9 +79,119 @@ def test_nothing_published_leaves_authors_empty():
 
 
 def test_a_fault_in_a_judge_is_not_hidden():
-    broken = Claim("1", "fig1", "", "", "", lambda frame: frame["no such column"])
+    broken = Claim("1", "fig1", "", "", [], lambda frame: frame["no such column"])
     with pytest.raises(KeyError):
         judge_all([broken], results(), results())
+
+
+@pytest.mark.parametrize("module", [claims, conditions])
+def test_examples_in_docstrings_run(module):
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert not found.failed
+
+
+# Whether a value just below, at and just above the threshold meets the condition.
+@pytest.mark.parametrize(
+    ("condition", "met"),
+    [
+        (below, (True, False, False)),
+        (at_most, (True, True, False)),
+        (above, (False, False, True)),
+        (at_least, (False, True, True)),
+        (exactly, (False, True, False)),
+    ],
+)
+@pytest.mark.parametrize("threshold", [0.9, 1e-6, -0.001, 0, 87])
+def test_words_and_comparison_come_from_the_same_number(condition, met, threshold):
+    """The number read back from the words is where the comparison turns."""
+    words = condition("MCC", threshold).words
+    pattern = rf"MCC is ({'|'.join(RELATIONS)}) (\S+)"
+    _, read = re.fullmatch(pattern, words).groups()
+    around = np.nextafter(float(read), [-np.inf, np.inf])
+    values = (around[0], float(read), around[1])
+    assert tuple(condition("MCC", threshold).met_by(value) for value in values) == met
+
+
+def test_no_digit_of_a_threshold_is_lost_in_words():
+    for claim in in_order(_claims("hager2025"), _claims("chen2024")):
+        for condition in claim.conditions:
+            if condition.relation:
+                assert float(short(condition.threshold)) == condition.threshold, condition
+
+
+def _claims(paper: str) -> list[Claim]:
+    return importlib.import_module(f"papers.{paper}.claims").CLAIMS
+
+
+def test_every_value_must_meet_a_condition():
+    condition = at_most("each error", 0.1)
+    frame = pd.DataFrame([[0.1, 0.05], [0.0, 0.1]])
+    assert condition.met_by(frame)
+    assert condition.met_by([frame[0], frame[1]])
+    assert not condition.met_by(frame + 1e-9)
+
+
+def test_no_value_and_nan_meet_no_condition():
+    for condition in (below("x", 1), above("x", 1), exactly("x", 1)):
+        assert not condition.met_by([])
+        assert not condition.met_by([1, np.nan])
+
+
+def test_a_threshold_may_be_a_multiple_of_another_measured_value():
+    twice = at_least("the larger", 2, "times the smaller")
+    assert twice.words == "the larger is at least 2 times the smaller"
+    assert twice.met_by((4, 2))
+    assert not twice.met_by(([4, 3], [2, 2]))
+    assert twice.met_by((0, 0))
+
+
+def test_what_has_no_threshold_is_told_and_judged_as_it_is():
+    order = holds("it grows")
+    assert order.words == "it grows"
+    assert order.met_by(np.True_)
+    assert not order.met_by([True, False])
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "reason"),
+    [
+        ([0.1, True], REPRODUCED, ""),
+        ([0.1, False], NOT_TESTABLE, "a stand-in"),
+        ([0.2, True], NOT_REPRODUCED, "fails: the error is at most .1"),
+        ([0.2, False], NOT_REPRODUCED, "fails: the error is at most .1"),
+    ],
+)
+def test_what_is_no_evidence_cannot_be_reproduced_but_can_fail(values, verdict, reason):
+    conditions = [at_most("the error", 0.1), evidence_if("the log is real", "a stand-in")]
+    claim = Claim("1", "fig1", "Sec. 1", "It holds", conditions, lambda frame: ("told", values))
+    assert claim.expected == "the error is at most .1; evidence only if the log is real"
+    found = judge(claim, results())
+    assert (found.verdict, found.reason, found.measured) == (verdict, reason, "told")
+
+
+@pytest.mark.parametrize("values", [[1], [1, True, True]])
+def test_a_judge_must_measure_what_the_conditions_ask_for(values):
+    claim = Claim("1", "fig1", "", "", CONDITIONS, lambda frame: ("told", values))
+    with pytest.raises(ValueError, match="zip"):
+        judge(claim, results())
+
+
+def test_a_claim_about_several_lanes_has_a_part_for_each():
+    told = Claims()
+    lanes = {"one": {"lane": 1}, "two": {"lane": 2}}
+
+    @told.add("10", "fig1", "Sec. 1", "It is so", exactly("the lane", 1), parts=lanes)
+    @told.add("9", "fig1", "Sec. 1", "It is", exactly("the lane", 2), lane=2)
+    def of_lane(frame, lane):
+        return f"lane {lane}", [lane]
+
+    table = judge_all(in_order(told), results(), results()).set_index("claim")
+    assert list(table.index) == ["9", "10a", "10b"]
+    assert list(table["statement"]) == ["It is", "It is so (one)", "It is so (two)"]
+    assert list(table["measured"]) == ["lane 2", "lane 1", "lane 2"]
+    assert list(table["verdict"]) == [REPRODUCED, REPRODUCED, NOT_REPRODUCED]
+    assert of_lane(None, lane=3) == ("lane 3", [3])
 
 
 def test_seed_means_over_a_grid_in_the_order_asked_for():
@@ -89,3 +218,4 @@ def test_numbers_are_compact():
         ".043", "-.500", "-1.226", "10.000",
     ]  # fmt: skip
     assert [short(value) for value in (0, 0.333, -0.5, 1)] == ["0", ".333", "-.5", "1"]
+    assert [short(value) for value in (1e-6, 1e-10)] == ["1e-6", "1e-10"]

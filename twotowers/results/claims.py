@@ -1,29 +1,53 @@
 """What a paper says, and whether a result bears it out.
 
-A claim carries a judge: a function of a long-form result (see `twotowers.results.statistics`) that
-measures what the claim speaks of and compares it with a threshold. A verdict is always computed.
+A claim is a sentence, its conditions, and a judge. The judge is a function of a long-form result
+(see `twotowers.results.statistics`) and knows no threshold: it returns the numbers that it
+measured, in words, and one value per condition, in their order. A condition holds its threshold
+once; what is expected, the verdict and its reason all come from there.
+
+    >>> from twotowers.results.conditions import above, at_most, number
+    >>> CLAIMS = Claims()
+    >>> @CLAIMS.add(
+    ...     "1", "fig2", "Sec. 8.1", "The truth is recovered",
+    ...     at_most("every error", 0.1), above("the error at position 25", 0.05),
+    ... )
+    ... def recovered(results):
+    ...     error = seed_means(results, {"position": (10, 25)}, metric="error")
+    ...     return f"errors {number(error[10])} and {number(error[25])}", [error, error[25]]
+    >>> CLAIMS[0].expected
+    'every error is at most .1; the error at position 25 is above .05'
+    >>> rows = [("error", 10, 1, 0.12), ("error", 25, 1, 0.06)]
+    >>> results = pd.DataFrame(rows, columns=["metric", "position", "seed", "value"])
+    >>> found = judge(CLAIMS[0], results)
+    >>> found.verdict, found.measured, found.reason
+    ('not reproduced', 'errors .120 and .060', 'fails: every error is at most .1')
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
 
+from twotowers.results.conditions import Condition, short
 from twotowers.results.statistics import over_seeds, select
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
 NOT_TESTABLE = "not testable"
 
-_leading_zero = re.compile(r"^(-?)0\.")
-
 COLUMNS = [
     "claim", "item", "statement", "where", "measured", "authors", "expected", "verdict", "reason",
 ]  # fmt: skip
+
+
+# What a judge returns: the measured numbers in words, and one value per condition.
+Measured = tuple[str, Iterable]
 
 
 class NotTestable(Exception):
@@ -52,26 +76,85 @@ class Claim:
     Attributes:
         id: Its name on the page: a number, with a letter where it has parts.
         item: The figure or table that it belongs to.
-        statement: What the paper says, in a sentence.
         where: Where the paper says it.
-        expected: The threshold in words and numbers.
-        judge: From a long-form result to a judgement.
+        statement: What the paper says, in a sentence.
+        conditions: What must hold of a result, all of it.
+        judge: From a long-form result to the measured numbers in words, and one value per
+            condition; it raises NotTestable where the result lacks what the claim speaks of.
     """
 
     id: str
     item: str
-    statement: str
     where: str
-    expected: str
-    judge: Callable[[pd.DataFrame], Judgement]
+    statement: str
+    conditions: Sequence[Condition]
+    judge: Callable[[pd.DataFrame], Measured]
+
+    @property
+    def expected(self) -> str:
+        """All conditions in words and numbers."""
+        return "; ".join(condition.words for condition in self.conditions)
+
+
+class Claims(list[Claim]):
+    """Claims of a paper, or of a part of it, each told above the judge that measures it."""
+
+    def add(
+        self,
+        id: str,
+        item: str,
+        where: str,
+        statement: str,
+        *conditions: Condition,
+        parts: Mapping[str, Mapping[str, object]] | None = None,
+        letters: str = "abc",
+        **lane,
+    ) -> Callable:
+        """A decorator of a judge.
+
+        Args:
+            id, item, where, statement, conditions: As in `Claim`.
+            parts: Lanes about which the same is claimed, by the label that ends their statement:
+                4 becomes 4a, 4b, 4c.
+            letters: What the names of parts end in.
+            lane: What the judge is given besides the results.
+        """
+
+        def of(judge: Callable) -> Callable:
+            if parts is None:
+                self.append(Claim(id, item, where, statement, conditions, partial(judge, **lane)))
+            for letter, label in zip(letters, parts or (), strict=False):
+                text, one = f"{statement} ({label})", partial(judge, **lane, **parts[label])
+                self.append(Claim(id + letter, item, where, text, conditions, one))
+            return judge
+
+        return of
+
+
+def in_order(*lists: Iterable[Claim]) -> list[Claim]:
+    """The claims of several lists by number and letter."""
+    return sorted(
+        chain(*lists), key=lambda claim: (int(claim.id.rstrip(ascii_lowercase)), claim.id)
+    )
 
 
 def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
-    """Judge one claim; a result that lacks what the judge needs is not testable."""
+    """Judge one claim: reproduced if every condition holds; else the reason names those that fail.
+
+    A result that lacks what the judge needs is not testable.
+    """
     try:
-        return claim.judge(results)
+        measured, values = claim.judge(results)
     except NotTestable as lacking:
         return Judgement(NOT_TESTABLE, measured="", reason=str(lacking))
+    pairs = zip(claim.conditions, values, strict=True)
+    failed = [condition for condition, value in pairs if not condition.met_by(value)]
+    if not failed:
+        return Judgement(REPRODUCED, measured)
+    if all(condition.otherwise for condition in failed):
+        return Judgement(NOT_TESTABLE, measured, failed[0].otherwise)
+    words = [condition.words for condition in failed if not condition.otherwise]
+    return Judgement(NOT_REPRODUCED, measured, "fails: " + "; ".join(words))
 
 
 def judge_all(
@@ -96,19 +179,6 @@ def judge_all(
              claim.expected, ours.verdict, ours.reason)
         )  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def decide(measured: str, conditions: Mapping[str, bool]) -> Judgement:
-    """Reproduced if every condition holds; else the reason names those that do not.
-
-    Args:
-        measured: The numbers behind the decision.
-        conditions: From the words of each condition to whether it holds.
-    """
-    failed = [words for words, holds in conditions.items() if not holds]
-    if failed:
-        return Judgement(NOT_REPRODUCED, measured, "fails: " + "; ".join(failed))
-    return Judgement(REPRODUCED, measured)
 
 
 def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where) -> pd.Series:
@@ -150,16 +220,6 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
     if fewer.any():
         raise NotTestable(f"{about}: seeds missing at {_listed(cells[fewer])}")
     return summary["value"]
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number as compactly as papers print it: .043, -1.226."""
-    return _leading_zero.sub(r"\1.", f"{value:.{digits}f}")
-
-
-def short(value: float) -> str:
-    """A number with as few digits as it has: 0, .333, -1."""
-    return _leading_zero.sub(r"\1.", f"{value:g}")
 
 
 def _snapped(rows: pd.DataFrame, column: str, values: Sequence) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import pandas as pd
 from twotowers.results.claims import NotTestable, seed_means
 from twotowers.results.statistics import select
 
+DATASETS = {"Yahoo!": {"dataset": "yahoo"}, "Istella-S": {"dataset": "istella_s"}}
 CLICKS = 1_000_000
 METHODS = ("dla", "regression_em", "two_tower")
 # What prints as 1.000.

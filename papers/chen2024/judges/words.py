@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from twotowers.results.claims import number, short
+from twotowers.results.conditions import number, short
 
 
 def listed(values: pd.Series, name: str = "{}", digits: int | None = 3) -> str:

@@ -1,0 +1,231 @@
+"""Claims 1 to 10: fits of simulated clicks, whose biases and rankings the authors publish too.
+
+Biases are relative to position 1, and so is the truth, -ln k: err@k is estimate + ln k at
+position k. All comparisons are between means over seeds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from twotowers.results.claims import Claims, Measured, seed_means
+from twotowers.results.conditions import above, at_most, below, holds, number, short
+
+CLAIMS = Claims()
+
+TEMPERATURES = (0, 0.333, 0.666, 1)
+STRENGTHS = (-1, 0, 1)
+EXAMPLE_STRENGTHS = (-1, -0.666, -0.333, 0, 0.333, 0.666, 1)
+FIT = {"linear": {"setting": "fit-linear"}, "deep": {"setting": "fit-deep"}}
+MISFIT = {
+    "linear tower on non-linear relevance": {"setting": "misfit-linear"},
+    "omitted features": {"setting": "misfit-omitted"},
+    "expert policy": {"setting": "misfit-expert"},
+}
+
+# Differences in bias, and losses in nDCG@10, that count.
+BIAS_GAP, NDCG_LOSS = 0.1, 0.005
+# Claims 5 and 7, "some bias remains": the least error that counts as one.
+REMAINS = 0.05
+# Claim 7, "weighting changes nothing" at temperature 0: every propensity is 1, so weighted and
+# unweighted losses are the same function, and only the arithmetic of two runs may differ. The
+# authors' own two runs of it differ by up to .018 (expert policy, any position).
+SAME = 0.02
+
+
+def bias_errors(results: pd.DataFrame, over: dict[str, tuple | None], **where) -> pd.DataFrame:
+    """Estimated minus true bias, one row per lane and one column per position.
+
+    Args:
+        results: Long form.
+        over: The lanes, as in `seed_means`, and "position" if not all of them.
+        where: The selection of one setting.
+    """
+    cells = {**over, "position": over.get("position")}
+    estimates = seed_means(results, cells, metric="position_bias", **where)
+    table = estimates.unstack("position")
+    return table + np.log(table.columns.to_numpy(dtype=float))
+
+
+def naive_errors(
+    results: pd.DataFrame, setting: str, positions: tuple | None, strength: int = 1
+) -> pd.DataFrame:
+    """Errors without weighting, one row per temperature and one column per position."""
+    over = {"temperature": TEMPERATURES, "position": positions}
+    return bias_errors(results, over, setting=setting, strength=strength, weighting="none")
+
+
+@CLAIMS.add(
+    "1", "fig2", "Sec. 8.1, Fig. 2",
+    "A well-specified model on features recovers position bias even on deterministic rankings",
+    at_most("alpha 1, every tau: |err@10|", BIAS_GAP), at_most("|err@25|", 0.2),
+    parts=FIT,
+)  # fmt: skip
+def recovered(results: pd.DataFrame, setting: str) -> Measured:
+    worst = naive_errors(results, setting, (10, 25)).abs()
+    measured = ", ".join(
+        f"|err@{k}| {number(worst[k].max())} (tau {short(worst[k].idxmax())})" for k in (10, 25)
+    )
+    return f"worst: {measured}", [worst[10], worst[25]]
+
+
+@CLAIMS.add(
+    "2", "fig2", "Sec. 8.1, Fig. 2 right",
+    "Separate parameters per query-document pair need swaps to be identified",
+    above("alpha 1: |err@10| at tau 0", 0.2), at_most("|err@10| at each tau >= .333", BIAS_GAP),
+)  # fmt: skip
+def swaps_identify(results: pd.DataFrame) -> Measured:
+    error = naive_errors(results, "fit-embedding", (10,))[10].abs()
+    return f"|err@10| {_by_temperature(error)}", [error[0], error.drop(0)]
+
+
+@CLAIMS.add(
+    "3", "fig2", "Sec. 8.1, Fig. 2; all strengths in the authors' repository",
+    "A well-specified model on features does not feel the logging policy",
+    *[at_most(f"the spread over all alpha, tau at position {k}", BIAS_GAP) for k in (5, 10)],
+    parts=FIT,
+)  # fmt: skip
+def policy_unfelt(results: pd.DataFrame, setting: str) -> Measured:
+    over = {"strength": STRENGTHS, "temperature": TEMPERATURES, "position": (5, 10)}
+    errors = bias_errors(results, over, setting=setting, weighting="none")
+    spread = errors.max() - errors.min()
+    return ", ".join(f"spread@{k} {number(spread[k])}" for k in (5, 10)), spread
+
+
+@CLAIMS.add(
+    "4", "fig3", "Sec. 8.2, Fig. 3",
+    "Under misspecification, less random rankings amplify bias",
+    holds("alpha 1: mean |estimate(tau) - estimate(1)| grows strictly as tau falls"),
+    below("estimate + ln k at tau 0, at each position k from 5 on,", 0),
+    parts=MISFIT, strength=1,
+)  # fmt: skip
+@CLAIMS.add(
+    "6", "fig6", "Sec. 8.2, App. C, Fig. 6",
+    "An inverse policy amplifies bias just as well, to the other side",
+    holds("alpha -1: mean |estimate(tau) - estimate(1)| grows strictly as tau falls"),
+    above("estimate + ln k at tau 0, at each position k from 5 on,", 0),
+    parts=MISFIT, strength=-1,
+)  # fmt: skip
+def amplified(results: pd.DataFrame, setting: str, strength: int) -> Measured:
+    """A policy that sorts well pushes the estimate below the truth, an inverse one above it."""
+    errors = naive_errors(results, setting, None, strength)
+    moved = (errors - errors.loc[1]).abs().mean(axis="columns")
+    tail = errors.loc[0, 5:]
+    # The error that comes nearest to the wrong side of 0, or lies furthest on it.
+    end, position = ("highest", tail.idxmax()) if strength > 0 else ("lowest", tail.idxmin())
+    return (
+        f"displacement {_by_temperature(moved.drop(1))}; tau 0: {end} err from position 5 on "
+        f"{number(tail[position])} (position {position})",
+        [moved[0] > moved[0.333] > moved[0.666] > 0, tail],
+    )
+
+
+@CLAIMS.add(
+    "5", "fig3", "Sec. 8.2, Fig. 3",
+    "Misfit alone biases the estimates on fully random rankings, but less",
+    above("alpha 1: |err@10| at tau 1", REMAINS),
+    below("|err@10| at tau 1", 0.5, "times that at tau 0"),
+    parts=MISFIT,
+)  # fmt: skip
+def error_remains(results: pd.DataFrame, setting: str) -> Measured:
+    where = {"setting": setting, "strength": 1, "weighting": "none"}
+    over = {"temperature": (0, 1), "position": (10,)}
+    error = bias_errors(results, over, **where)[10].abs()
+    return f"|err@10| {_by_temperature(error)}", [error[1], (error[1], error[0])]
+
+
+@CLAIMS.add(
+    "7", "fig4", "Sec. 8.3, Fig. 4",
+    "Propensity weighting undoes the amplification except on deterministic rankings",
+    at_most("alpha 1: the change of an estimate by weighting at tau 0", SAME),
+    at_most("the spread@10 over tau > 0 with weighting", BIAS_GAP),
+    holds("the spread@10 over tau > 0 is smaller with weighting than without"),
+    above("|err@10| at each tau > 0 with weighting", REMAINS),
+    parts=MISFIT,
+)  # fmt: skip
+def weighting_helps(results: pd.DataFrame, setting: str) -> Measured:
+    lanes = {"weighting": ("none", "ips"), "temperature": TEMPERATURES}
+    errors = bias_errors(results, lanes, setting=setting, strength=1)
+    none, ips = errors.loc["none"], errors.loc["ips"]
+    change = (ips.loc[0] - none.loc[0]).abs().max()
+    with_weights, without = (table[10].drop(0) for table in (ips, none))
+    spread, before = (lane.max() - lane.min() for lane in (with_weights, without))
+    left = with_weights.abs().min()
+    return (
+        f"tau 0: changes {number(change)}; tau > 0: spread@10 {number(spread)} "
+        f"(unweighted {number(before)}), |err@10| at least {number(left)}",
+        [change, spread, spread < before, left],
+    )
+
+
+@CLAIMS.add(
+    "8", "fig1", "Sec. 1, Fig. 1",
+    "With the expert policy, nDCG falls when rankings are not random",
+    *[above(f"tau 0: nDCG@10 lost from alpha 0 to alpha {s}", NDCG_LOSS) for s in (1, -1)],
+)  # fmt: skip
+def expert_hurts(results: pd.DataFrame) -> Measured:
+    ndcg = seed_means(
+        results, {"strength": STRENGTHS},
+        setting="example-expert", temperature=0, weighting="none", metric="ndcg@10",
+    )  # fmt: skip
+    loss = {strength: ndcg[0] - ndcg[strength] for strength in (1, -1)}
+    told = ", ".join(f"{number(value, 4)} at {strength}" for strength, value in loss.items())
+    return f"nDCG@10 {number(ndcg[0], 4)} at alpha 0; lower by {told}", loss.values()
+
+
+@CLAIMS.add(
+    "9", "fig5", "App. B, Fig. 5",
+    "With a policy learned from features the effect is greatly reduced",
+    above("tau 0: the range of nDCG@10 over alpha with the expert policy", 3,
+          "times that with the deep policy"),
+)  # fmt: skip
+def deep_harmless(results: pd.DataFrame) -> Measured:
+    ndcg = seed_means(
+        results, {"setting": ("example-deep", "example-expert"), "strength": EXAMPLE_STRENGTHS},
+        temperature=0, weighting="none", metric="ndcg@10",
+    ).unstack("strength")  # fmt: skip
+    deep, expert = ndcg.max(axis="columns") - ndcg.min(axis="columns")
+    told = f"range of nDCG@10 over alpha: deep {number(deep, 4)}, expert {number(expert, 4)}"
+    return told, [(expert, deep)]
+
+
+@CLAIMS.add(
+    "10", "fig7", "App. C, Fig. 7", "Ranking performance does not always correspond to bias",
+    above("the excess of a lane's |err@10| over that of another, which ranks better by at most "
+          f"{short(NDCG_LOSS)} nDCG@10,", BIAS_GAP),
+    parts=MISFIT,
+)  # fmt: skip
+def bias_without_loss(results: pd.DataFrame, setting: str) -> Measured:
+    """A clearly more biased model may rank as well.
+
+    The paper says that ranking performance does not always correspond to the bias of Figs. 3 and
+    6. "Not always" asks for a counterexample, not for a correlation: nDCG@10 may well fall with
+    bias on the whole. The measure is the largest excess of |error at position 10| of one lane
+    over another that does not come with a loss in nDCG@10; both thresholds are those of other
+    claims. How many such pairs there are is told, and is not judged.
+    """
+    lanes = {"strength": STRENGTHS, "temperature": TEMPERATURES}
+    where = {"setting": setting, "weighting": "none"}
+    error = bias_errors(results, {**lanes, "position": (10,)}, **where)[10].abs()
+    ndcg = seed_means(results, lanes, metric="ndcg@10", **where).loc[error.index]
+    excess = np.subtract.outer(error.to_numpy(), error.to_numpy())
+    loss = np.subtract.outer(ndcg.to_numpy(), ndcg.to_numpy()).T
+    unpunished = np.where(loss <= NDCG_LOSS, excess, 0)
+    worse, better = np.unravel_index(unpunished.argmax(), excess.shape)
+    return (
+        f"|err@10| {number(error.iloc[worse])} ({_lane(error.index[worse])}) against "
+        f"{number(error.iloc[better])} ({_lane(error.index[better])}), "
+        f"nDCG@10 {number(ndcg.iloc[worse], 4)} against {number(ndcg.iloc[better], 4)}; "
+        f"so in {(unpunished > BIAS_GAP).sum()} of {(excess > BIAS_GAP).sum()} pairs",
+        [unpunished.max()],
+    )
+
+
+def _by_temperature(values: pd.Series) -> str:
+    return ", ".join(f"{number(value)} at tau {short(tau)}" for tau, value in values.items())
+
+
+def _lane(lane: tuple) -> str:
+    strength, temperature = lane
+    return f"alpha {short(strength)}, tau {short(temperature)}"

@@ -1,0 +1,118 @@
+"""What must hold of measured values: words and comparison from one threshold.
+
+>>> condition = at_most("MCC at K = 1", 0.9)
+>>> condition.words
+'MCC at K = 1 is at most .9'
+>>> condition.met_by(0.9), condition.met_by([0.8, 0.91])
+(True, False)
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+_leading_zero = re.compile(r"^(-?)0\.")
+
+RELATIONS = {
+    "below": operator.lt,
+    "at most": operator.le,
+    "above": operator.gt,
+    "at least": operator.ge,
+    "exactly": operator.eq,
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a claim asks of one measured value, or of each of several.
+
+    Attributes:
+        quantity: What is measured, in words; without a relation, all that is to hold.
+        relation: How it is to compare with the threshold, of RELATIONS.
+        threshold: A number.
+        of: What the threshold is a multiple of, in words; its value comes from the judge.
+        otherwise: Why the claim cannot be tested where nothing but this condition fails.
+
+    Example:
+        >>> half = below("the error at tau 1", 0.5, "times that at tau 0")
+        >>> half.words
+        'the error at tau 1 is below .5 times that at tau 0'
+        >>> half.met_by((0.2, 0.5)), half.met_by((0.25, 0.5))
+        (True, False)
+    """
+
+    quantity: str
+    relation: str = ""
+    threshold: float | None = None
+    of: str = ""
+    otherwise: str = ""
+
+    @property
+    def words(self) -> str:
+        """The condition as it is told."""
+        if not self.relation:
+            return self.quantity
+        return f"{self.quantity} is {self.relation} {short(self.threshold)} {self.of}".rstrip()
+
+    def met_by(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> bool:
+        """Whether every value satisfies it; no value, or NaN, does not.
+
+        Args:
+            measured: A number, or an array of any shape; with `of`, a pair of it and what the
+                threshold is a multiple of. Without a relation, whether the condition holds.
+        """
+        value, unit = measured if self.of else (measured, 1)
+        value = np.asarray(value)
+        if self.relation:
+            value = RELATIONS[self.relation](value, self.threshold * np.asarray(unit))
+        return bool(value.size and value.all())
+
+
+def below(quantity: str, threshold: float, of: str = "") -> Condition:
+    """Less than the threshold."""
+    return Condition(quantity, "below", threshold, of)
+
+
+def at_most(quantity: str, threshold: float, of: str = "") -> Condition:
+    """The threshold or less."""
+    return Condition(quantity, "at most", threshold, of)
+
+
+def above(quantity: str, threshold: float, of: str = "") -> Condition:
+    """More than the threshold."""
+    return Condition(quantity, "above", threshold, of)
+
+
+def at_least(quantity: str, threshold: float, of: str = "") -> Condition:
+    """The threshold or more."""
+    return Condition(quantity, "at least", threshold, of)
+
+
+def exactly(quantity: str, threshold: float) -> Condition:
+    """The threshold itself."""
+    return Condition(quantity, "exactly", threshold)
+
+
+def holds(words: str) -> Condition:
+    """What has no threshold, such as an order: the judge says whether it holds."""
+    return Condition(words)
+
+
+def evidence_if(words: str, otherwise: str) -> Condition:
+    """What must hold for the other conditions to say anything: else the claim is not testable."""
+    return Condition(f"evidence only if {words}", otherwise=otherwise)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number as compactly as papers print it: .043, -1.226."""
+    return _leading_zero.sub(r"\1.", f"{value:.{digits}f}")
+
+
+def short(value: float) -> str:
+    """A number with as few digits as it has: 0, .333, -1, 1e-6."""
+    return _leading_zero.sub(r"\1.", f"{value:g}").replace("e-0", "e-")
