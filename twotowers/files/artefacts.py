@@ -71,8 +71,9 @@ def _create(path: Path) -> None:
 def put_in_order(folder: str | Path) -> None:
     """Undo below `folder` what a kill or a clock set back has left; no writer may be alive.
 
-    Files that writers left half-written, and their folders, are removed. Files dated in the future are dated now, in
-    their order: Snakemake refuses to make a file that is older than what it is made from.
+    Files that writers left half-written, and their folders, are removed. Files dated in the
+    future are dated now, in their order: Snakemake refuses to make a file that is older than
+    what it is made from.
     """
     for path in list(Path(folder).rglob(".*")):
         if _TEMPORARY.fullmatch(path.name):

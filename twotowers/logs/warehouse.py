@@ -19,7 +19,14 @@ import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import atomic
-from twotowers.logs.sessions import EMPTY, bias_features, empty, lane_columns, read_sessions
+from twotowers.logs.sessions import (
+    EMPTY,
+    bias_features,
+    conform,
+    empty,
+    lane_columns,
+    read_sessions,
+)
 
 MEMORY = "2.5GB"
 """What DuckDB may use. The process needs about half a gigabyte more."""
@@ -45,7 +52,17 @@ FROM cells
 GROUP BY {keys}
 ORDER BY {keys}
 """
-KEYS = ("query", "document", "position")
+NO_CELLS = pa.schema(
+    [
+        ("split", pa.string()),
+        ("query", pa.int64()),
+        ("document", pa.int64()),
+        ("position", pa.int32()),
+        ("impressions", pa.int64()),
+        ("clicks", pa.int64()),
+    ]
+)
+"""Of a log without any page."""
 
 
 def count_sessions(
@@ -125,7 +142,7 @@ def add_up_cells(
         The number of cells.
     """
     batches = iter(cells)
-    first = next(batches)
+    first = next(batches, empty(NO_CELLS))
     keys = [name for name in first.schema.names if name not in ("impressions", "clicks")]
     with database(path, memory, threads) as connection:
         found = select(connection, ADD_UP.format(keys=_quoted(keys)), cells=chain([first], batches))
@@ -240,7 +257,7 @@ def _checked(sessions) -> Iterator[pa.RecordBatch]:
     schema = None
     for one in sessions:
         from_file = isinstance(one, str | Path)
-        for batch in read_sessions(one) if from_file else [one]:
+        for batch in read_sessions(one) if from_file else [conform(one, None)]:
             schema = schema or batch.schema
             if batch.schema != schema:
                 raise InputError(
