@@ -12,7 +12,7 @@ from twotowers.logs.sessions import REQUIRED
 from twotowers.logs.simulation import CHUNK, Sessions
 
 Sampler = Callable[..., np.ndarray]
-"""query [pages], documents [pages, positions], where (alike, bool), rng= -> clicks (alike, bool)."""
+"""(query, documents, where, rng=) -> clicks, as `stream_sessions` describes them."""
 
 
 def stream_sessions(

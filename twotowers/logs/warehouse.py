@@ -224,18 +224,29 @@ def select(
     Raises:
         Whatever a stream raises.
     """
+    with _registered(connection, streams):
+        found = connection.sql(statement).to_arrow_reader(100_000)
+        yield empty(found.schema)
+        yield from found
+
+
+def execute(connection, statement: str, **streams: Iterable[pa.RecordBatch]) -> None:
+    """Run a statement that finds nothing, as one that makes a table; else as `select`."""
+    with _registered(connection, streams):
+        connection.execute(statement)
+
+
+@contextmanager
+def _registered(connection, streams: Mapping[str, Iterable[pa.RecordBatch]]) -> Iterator[None]:
+    """Tables that are streams, for one statement."""
     failures: list[Exception] = []
     for name, batches in streams.items():
         batches = iter(batches)
         first = next(batches)
-        reader = pa.RecordBatchReader.from_batches(
-            first.schema, _guarded(chain([first], batches), failures)
-        )
-        connection.register(name, reader)
+        guarded = _guarded(chain([first], batches), failures)
+        connection.register(name, pa.RecordBatchReader.from_batches(first.schema, guarded))
     try:
-        found = connection.sql(statement).to_arrow_reader(100_000)
-        yield empty(found.schema)
-        yield from found
+        yield
     except (duckdb.Error, pa.ArrowException, OSError):
         if failures:
             raise failures[0] from None

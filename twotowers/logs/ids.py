@@ -15,7 +15,7 @@ from twotowers.errors import InputError
 from twotowers.files.batches import read_batches
 from twotowers.files.tables import opened
 from twotowers.logs.sessions import read_sessions
-from twotowers.logs.warehouse import MEMORY, database, select, write_cells
+from twotowers.logs.warehouse import MEMORY, database, execute, select, write_cells
 
 PAIRS = """
 CREATE TEMP TABLE numbers AS
@@ -91,8 +91,7 @@ def _schema(path: str | Path) -> pa.Schema:
 
 def _number(connection, pairs: str, path: str | Path, **streams) -> None:
     """Make the table of numbers, and write it beside `path`."""
-    for _ in select(connection, PAIRS.format(pairs=pairs), **streams):
-        pass
+    execute(connection, PAIRS.format(pairs=pairs), **streams)
     write_cells(beside(path), select(connection, TABLE), None)
 
 
