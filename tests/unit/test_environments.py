@@ -27,8 +27,8 @@ ENVIRONMENTS = {path.stem: yaml.safe_load(path.read_text()) for path in ROOT.glo
 CUDA = "jax-cuda"
 TESTED = sorted(set(ENVIRONMENTS) - {CUDA})
 """Those whose packages are installed here."""
-UNIMPORTED = {"tqdm"}
-"""Packages that only other packages import, if they are there."""
+UNIMPORTED = {"tqdm", "seaborn"}
+"""Packages that only other packages import, if they are there; seaborn is for figures to come."""
 
 
 def locked() -> set[str]:

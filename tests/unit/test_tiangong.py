@@ -1,17 +1,15 @@
 """The reader of TianGong-ST, against a naive reader and broken files; connected components."""
 
-import itertools
 from collections import Counter
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twotowers.errors import InputError
-from twotowers.logs.counting import Names, count_cells, seen
-from twotowers.logs.tiangong import components, read_tiangong
+from twotowers.logs.counting import seen
+from twotowers.logs.tiangong import read_tiangong
 
 COLUMNS = ("query", "document", "position", "v1", "v2")
 
@@ -219,59 +217,3 @@ def test_no_file_and_no_result(tmp_path):
         read_tiangong(tmp_path / "none.xml")
     with pytest.raises(InputError, match="holds no result"):
         read_tiangong(write(tmp_path, "<root/>"))
-
-
-def log_of(rows):
-    """A log of (query, document, position, v1, v2), each shown once."""
-    query, document, position, v1, v2 = (np.array(column) for column in zip(*rows, strict=True))
-    vertical = {}
-    for name, column in (("v1", v1), ("v2", v2)):
-        names, code = np.unique(column, return_inverse=True)
-        vertical[name] = Names(code, names.tolist())
-    once = np.ones(len(rows), int)
-    return count_cells(query, document, position, once, 0 * once, vertical=vertical, seen={})
-
-
-def test_components_of_a_small_log():
-    log = log_of(
-        [
-            (1, 1, 1, "a", "x"),
-            (1, 1, 2, "a", "y"),
-            (1, 2, 1, "b", "x"),
-            (1, 2, 2, "b", "x"),
-            (2, 1, 3, "b", "y"),  # another document than that of query 1
-        ]
-    )
-    assert components(log) == (5, 3)
-    assert components(log, ["v1", "position"]) == (5, 3)
-    assert components(log, ["v2", "position"]) == (4, 2)
-    assert components(log, ["position"]) == (3, 2)
-    assert components(log, ["v1"]) == (2, 2)
-
-
-@settings(max_examples=100)
-@given(
-    st.lists(
-        st.tuples(*[st.integers(1, 4)] * 3, st.sampled_from("ab"), st.sampled_from("xyz")),
-        min_size=1,
-        max_size=12,
-    )
-)
-def test_components_equal_a_search_of_the_graph_of_factors(rows):
-    log = log_of(rows)
-    for factors in (("v1", "v2", "position"), ("v2", "position"), ("v1",)):
-        shown = {(row[:2], tuple(row[COLUMNS.index(name)] for name in factors)) for row in rows}
-        nodes = {factor for _, factor in shown}
-        groups = {node: {node} for node in nodes}
-        for (one, s), (other, t) in itertools.product(shown, shown):
-            if one == other and groups[s] is not groups[t]:
-                merged = groups[s] | groups[t]
-                groups.update(dict.fromkeys(merged, merged))
-        distinct = len({id(group) for group in groups.values()})
-        assert components(log, factors) == (len(nodes), distinct)
-
-
-def test_components_of_a_column_that_is_not_there():
-    log = log_of([(1, 1, 1, "a", "x")]).drop_columns(["v1"])
-    with pytest.raises(InputError, match="'v1' is no bias factor"):
-        components(log)

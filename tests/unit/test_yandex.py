@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from twotowers.errors import InputError
 from twotowers.logs.counting import seen
-from twotowers.logs.tiangong import components
 from twotowers.logs.yandex import read_yandex
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "trainSample"
@@ -132,4 +131,3 @@ def test_the_sample():
     assert ctr.tolist() == [0.257, 0.249, 0.170, 0.154, 0.106, 0.073, 0.069, 0.047, 0.050, 0.045]
     left_out = counts["repeated_clicks"] + counts["clicks_off_page"]
     assert clicks.sum() == counts["clicks"] - left_out
-    assert components(log, ["position"]) == (10, 1)

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,12 +71,14 @@ def _create(path: Path) -> None:
 def put_in_order(folder: str | Path) -> None:
     """Undo below `folder` what a kill or a clock set back has left; no writer may be alive.
 
-    Files that writers left half-written are removed. Files dated in the future are dated now, in
-    their order: Snakemake refuses to make a file that is older than what it is made from.
+    Files that writers left half-written, and their folders, are removed. Files dated in the
+    future are dated now, in their order: Snakemake refuses to make a file that is older than
+    what it is made from.
     """
-    for path in Path(folder).rglob(".*"):
+    for path in list(Path(folder).rglob(".*")):
         if _TEMPORARY.fullmatch(path.name):
-            path.unlink()
+            # A folder is where a database had what did not fit into memory.
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     now = time.time_ns()
     files = (path for path in Path(folder).rglob("*") if path.is_file())
     dates = {path: path.stat().st_mtime_ns for path in files}

@@ -10,16 +10,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from twotowers import LOG
 from twotowers.errors import InputError
 from twotowers.logs.counting import count_cells
+from twotowers.logs.sessions import Stream, page_batches
+from twotowers.logs.strays import Tally
 
 # Result pages of a query differ by region, so the two together are the log's query.
 REGIONS = 10_000
+CHUNK = 1 << 20
+"""Characters that are read at a time."""
 PAGE = re.compile(r"(\d{1,14})_(\d{1,4})\t(\d{1,18}(?:,\d{1,18})*) :([ \d,]*)", re.ASCII)
 CLICKS = re.compile(r"|\d{1,18}(?: , \d{1,18})*", re.ASCII)
 
@@ -44,29 +50,13 @@ def read_yandex(path: str | Path) -> pa.Table:
         InputError: naming file, number of the record and its field, where a record is no
             result page or lists a document twice; and where there is no file, or no record.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError("there is no such file", path=path, expected="result pages")
-    records = path.read_text(encoding="ascii", errors="backslashreplace").split(";")
-    if not records[-1].strip():
-        records.pop()
-    if not records:
-        raise InputError("the file holds no record", path=path, expected=EXPECTED)
-
+    tally = Tally(path)
     queries, lengths, documents, clicked = [], [], [], []
-    clicks = repeated = off_page = 0
-    for number, record in enumerate(records, start=1):
-        query, page, listed = _page(record.strip(), number, path)
-        chosen = set(listed)
+    for number, (query, page, listed) in enumerate(_pages(Path(path)), start=1):
         queries.append(query)
         lengths.append(len(page))
         documents += page
-        clicked += [document in chosen for document in page]
-        shown = set(page)
-        strays = sum(document not in shown for document in listed)
-        clicks += len(listed)
-        off_page += strays
-        repeated += len(listed) - strays - len(chosen & shown)
+        clicked += tally.page(page, listed, f"record {number}")
     ends = np.cumsum(lengths)
     position = np.arange(1, ends[-1] + 1) - np.repeat(ends - lengths, lengths)
     return count_cells(
@@ -75,13 +65,57 @@ def read_yandex(path: str | Path) -> pa.Table:
         position,
         np.ones(len(documents), np.int64),
         np.array(clicked, np.int64),
-        seen={
-            "pages": len(records),
-            "clicks": clicks,
-            "repeated_clicks": repeated,
-            "clicks_off_page": off_page,
-        },
+        seen=tally.seen,
     )
+
+
+def read_yandex_sessions(
+    path: str | Path, *, split: str = LOG, strays: str = "drop", repeats: str = "drop"
+) -> Stream:
+    """Read the sample page by page.
+
+    Args:
+        path: The file, `trainSample` in PyClick.
+        split: Of all pages.
+        strays: 'drop' or 'error': clicks on documents that are not on the page.
+        repeats: 'drop' or 'error': further clicks on a document of one page.
+
+    Returns:
+        Pages as `twotowers.logs.sessions` describes, with the queries of `read_yandex`, and how
+        many clicks were left out.
+
+    Raises:
+        InputError: as `read_yandex`, while batches are taken.
+    """
+    tally = Tally(path, strays=strays, repeats=repeats)
+    return Stream(page_batches(_sessions(Path(path), tally), split), tally.seen)
+
+
+def _sessions(path: Path, tally: Tally) -> Iterator[tuple[int, list[int], list[bool]]]:
+    for number, (query, page, listed) in enumerate(_pages(path), start=1):
+        yield query, page, tally.page(page, listed, f"record {number}")
+
+
+def _pages(path: Path) -> Iterator[tuple[int, list[int], list[int]]]:
+    """Query, documents shown and documents clicked of each result page."""
+    if not path.is_file():
+        raise InputError("there is no such file", path=path, expected="result pages")
+    number = 0
+    for number, record in enumerate(_records(path), start=1):
+        yield _page(record.strip(), number, path)
+    if not number:
+        raise InputError("the file holds no record", path=path, expected=EXPECTED)
+
+
+def _records(path: Path) -> Iterator[str]:
+    """What stands between semicolons, but for nothing after the last one."""
+    with path.open(encoding="ascii", errors="backslashreplace") as file:
+        rest = ""
+        while text := file.read(CHUNK):
+            *records, rest = (rest + text).split(";")
+            yield from records
+    if rest.strip():
+        yield rest
 
 
 EXPECTED = "<query>_<region>, a tab, <document>,<document>,... : <document> , <document>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow.parquet as pq
 
-from twotowers.logs.tiangong import components
+from papers.chen2024.verticals import components
 
 CHOICES = (("v1", "v2", "position"), ("v1", "position"), ("v2", "position"), ("position",))
 

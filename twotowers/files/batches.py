@@ -1,0 +1,249 @@
+"""Tables of any size, some thousands of rows at a time: parquet, csv, feather."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.ipc
+
+from twotowers.errors import InputError, nearest
+from twotowers.files.tables import check_types, opened
+
+ROWS = 100_000
+"""Rows of a batch, at most."""
+BLOCK = 4 << 20
+"""Bytes of a csv file that are parsed at a time."""
+CSV = {".csv": ",", ".tsv": "\t"}
+"""Endings of text files, and what separates their columns. They may end with .gz after it."""
+MOST = 2**53
+"""Counts and positions beyond it are surely wrong."""
+WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
+"""Whole numbers that are surely int64, written in the one way that comes back as it was."""
+
+
+def read_batches(path: str | Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Some columns of a table, whatever its size.
+
+    Args:
+        path: a .parquet, .csv, .tsv (both perhaps with .gz), .feather or .arrow file.
+        columns: those wanted.
+
+    Yields:
+        Batches of these columns, in this order. Those of a csv file are text, just as it
+        stands in the file.
+
+    Raises:
+        InputError: there is no such file, it is damaged or of another format, or a column is not
+            there once. Where a csv row has too few or too many values, the message says which.
+
+    Examples:
+        >>> _ = Path("/tmp/log.csv").write_text("query,clicks\\n7,0\\n007,1\\n")
+        >>> [batch.to_pydict() for batch in read_batches("/tmp/log.csv", ["query"])]
+        [{'query': ['7', '007']}]
+    """
+    path, columns = Path(path), list(dict.fromkeys(columns))
+    if not path.is_file():
+        raise InputError("there is no such file", path=path, expected="a table")
+    reader, *options = _reader(path)
+    yield from reader(path, columns, *options)
+
+
+def column_names(path: str | Path) -> list[str]:
+    """Names of the columns of a table, as in `read_batches`."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError("there is no such file", path=path, expected="a table")
+    reader, *options = _reader(path)
+    names = {_parquet: _parquet_names, _feather: _feather_names, _csv: _csv_names}[reader]
+    return names(path, *options)
+
+
+def is_text_file(path: str | Path) -> bool:
+    """Whether the values of a table are text, by the ending of its name."""
+    return _reader(Path(path))[0] is _csv
+
+
+def _reader(path: Path) -> tuple:
+    ending = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    if ending in CSV:
+        return _csv, CSV[ending]
+    if path.suffix == ".parquet":
+        return (_parquet,)
+    if path.suffix in (".feather", ".arrow"):
+        return (_feather,)
+    raise InputError(
+        f"the ending {path.suffix!r} is unknown",
+        path=path,
+        expected=".parquet, .csv, .csv.gz, .tsv, .tsv.gz, .feather or .arrow",
+    )
+
+
+def _parquet_names(path: Path) -> list[str]:
+    with opened(path) as file:
+        return file.schema_arrow.names
+
+
+def _parquet(path: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    with opened(path) as file:
+        _check_names(columns, file.schema_arrow.names, path)
+        for batch in file.iter_batches(batch_size=ROWS, columns=columns):
+            yield batch.select(columns)
+
+
+@contextmanager
+def _feather_file(path: Path) -> Iterator[pa.ipc.RecordBatchFileReader]:
+    try:
+        with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"the file is damaged ({str(error)[:200]})", path=path, expected="Feather, version 2"
+        ) from error
+
+
+def _feather_names(path: Path) -> list[str]:
+    with _feather_file(path) as file:
+        return file.schema.names
+
+
+def _feather(path: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    with _feather_file(path) as file:
+        _check_names(columns, file.schema.names, path)
+        for number in range(file.num_record_batches):
+            batch = file.get_batch(number).select(columns)
+            for start in range(0, len(batch), ROWS):
+                yield batch.slice(start, ROWS)
+
+
+@contextmanager
+def _csv_file(path: Path, separator: str, columns: list[str] | None) -> Iterator:
+    kinds = None if columns is None else dict.fromkeys(columns, pa.string())
+    try:
+        with pa.csv.open_csv(
+            path,
+            read_options=pa.csv.ReadOptions(use_threads=False, block_size=BLOCK),
+            parse_options=pa.csv.ParseOptions(delimiter=separator),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=kinds, include_columns=columns, strings_can_be_null=False
+            ),
+        ) as file:
+            yield file
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"cannot be read: {str(error)[:200]}", path=path, expected="a table in UTF-8"
+        ) from error
+
+
+def _csv_names(path: Path, separator: str) -> list[str]:
+    with _csv_file(path, separator, None) as file:
+        return file.schema.names
+
+
+def _csv(path: Path, columns: list[str], separator: str) -> Iterator[pa.RecordBatch]:
+    _check_names(columns, _csv_names(path, separator), path)
+    with _csv_file(path, separator, columns) as file:
+        yield from file
+
+
+def _check_names(wanted: list[str], found: list[str], path: Path) -> None:
+    for name in wanted:
+        if name not in found:
+            raise InputError(
+                "the column is missing", path=path, field=name, expected=nearest(name, found)
+            )
+    check_types(pa.schema([(name, pa.null()) for name in found]), dict.fromkeys(wanted), path)
+
+
+# Text as numbers
+
+
+def are_numbers(path: str | Path, columns: Sequence[str]) -> dict[str, bool]:
+    """Which columns of a csv file are whole numbers in every row, to be kept as int64.
+
+    A column in which one value is 007, or has more digits than an int64 can, is text.
+    """
+    numbers = dict.fromkeys(columns, True)
+    for batch in read_batches(path, columns):
+        for name in [name for name in columns if numbers[name]]:
+            numbers[name] = bool(pc.all(pc.match_substring_regex(batch[name], WHOLE)).as_py())
+        if not any(numbers.values()):
+            break
+    return numbers
+
+
+def whole_numbers(
+    column: pa.Array,
+    *,
+    path: str | Path,
+    field: str,
+    place: Callable[[int], str],
+    low: int = 0,
+) -> np.ndarray:
+    """A column of counts or positions, in whatever type they came.
+
+    Args:
+        column: integers, floats without a fraction, booleans, or text that says one of them.
+        path: what an error names.
+        field: the column's name.
+        place: index -> words that name the place, as 'row 3'.
+        low: the lowest value allowed.
+
+    Returns:
+        [rows] int64.
+
+    Raises:
+        InputError: naming place and value, where a value is missing, is no whole number, or lower.
+    """
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    if missing.any():
+        found, good = None, ~missing
+    else:
+        found = _numbers(column)
+        if found is None:
+            good = np.array([_is_whole(value.as_py(), low) for value in column])
+        else:
+            with np.errstate(invalid="ignore"):
+                good = (found >= low) & (found <= MOST) & (found == np.floor(found.astype(float)))
+    if not good.all():
+        at = int(np.flatnonzero(~good)[0])
+        value = column[at].as_py()
+        raise InputError(
+            f"{place(at)}: "
+            + ("a value is missing" if value is None else f"{value!r}"[:40] + " was found"),
+            path=path,
+            field=field,
+            expected=f"a whole number from {low} on",
+        )
+    return found.astype(np.int64)
+
+
+def _numbers(column: pa.Array) -> np.ndarray | None:
+    for kind in (pa.int64(), pa.float64(), pa.bool_()):
+        try:
+            return column.cast(kind).to_numpy(zero_copy_only=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+    return None
+
+
+def _is_whole(value: object, low: int) -> bool:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return False
+    return number.is_integer() and low <= number <= MOST
+
+
+def as_kinds(batch: pa.RecordBatch, numbers: Mapping[str, bool]) -> pa.RecordBatch:
+    """The batch, with those columns of text as int64 that are all numbers."""
+    for name, number in numbers.items():
+        if number:
+            place = batch.schema.get_field_index(name)
+            batch = batch.set_column(place, name, batch[name].cast(pa.int64()))
+    return batch

@@ -1,0 +1,126 @@
+"""Reader of tables that are counted already: query, document, position, impressions, clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from twotowers import LOG
+from twotowers.errors import InputError
+from twotowers.files.batches import are_numbers, as_kinds, is_text_file, read_batches, whole_numbers
+from twotowers.logs.pages import named
+from twotowers.logs.sessions import Stream
+
+LAYOUTS = (
+    {
+        "query": "query",
+        "document": "document",
+        "position": "position",
+        "impressions": "impressions",
+        "clicks": "clicks",
+    },
+)
+NUMBERS = ("position", "impressions", "clicks")
+
+
+def read_cells(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    lanes: Sequence[str] = (),
+    bias: Sequence[str] = (),
+    split: str = LOG,
+) -> Stream:
+    """Read a csv, parquet or feather file, a row per cell.
+
+    Args:
+        path: the file.
+        columns: our name -> the file's, of split, query, document, position, impressions, clicks,
+            lanes and bias features; those left out have our name.
+        lanes: further columns to keep.
+        bias: further columns to keep, which tell cells apart.
+        split: of all cells, where no column says it.
+
+    Returns:
+        Batches with lane columns, split, query, document (int64 or string), position (int32),
+        bias features, impressions, clicks (int64). A cell may be there twice; what was never
+        shown is left out. Numbers of impressions and clicks are counted.
+
+    Raises:
+        InputError: at once for a wrong file or column; while batches are taken for a row with a
+            value missing, no whole number, or more clicks than impressions.
+
+    Examples:
+        >>> text = "query,document,position,impressions,clicks\\n7,x,1,20,3\\n"
+        >>> _ = Path("/tmp/cells.csv").write_text(text)
+        >>> [batch["clicks"].to_pylist() for batch in read_cells("/tmp/cells.csv").batches]
+        [[3]]
+    """
+    names = named(path, LAYOUTS, columns, [*lanes, *bias])
+    seen = {"impressions": 0, "clicks": 0}
+    return Stream(_batches(path, names, [*lanes], [*bias], split, seen), seen)
+
+
+def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
+    order = [*lanes, "split", "query", "document", "position", *bias, "impressions", "clicks"]
+    text = [names[name] for name in names if name not in NUMBERS]
+    numbers = are_numbers(path, text) if is_text_file(path) else {}
+    row = 0
+    for batch in read_batches(path, list(names.values())):
+        batch = as_kinds(batch, numbers)
+
+        def place(at: int, row: int = row) -> str:
+            return f"row {row + at + 1}"
+
+        found = {ours: _key(batch[names[ours]], ours, path, place) for ours in names}
+        found.setdefault("split", pa.repeat(split, len(batch)))
+        counts = {
+            name: whole_numbers(
+                batch[names[name]], path=path, field=name, place=place, low=name == "position"
+            )
+            for name in NUMBERS
+        }
+        more = counts["clicks"] > counts["impressions"]
+        if more.any():
+            at = int(np.flatnonzero(more)[0])
+            raise InputError(
+                f"{place(at)}: {counts['clicks'][at]} clicks in "
+                f"{counts['impressions'][at]} impressions",
+                path=path,
+                field="clicks",
+                expected="at most as many clicks as impressions",
+            )
+        found |= {name: pa.array(values) for name, values in counts.items()}
+        found["position"] = pa.array(counts["position"].astype(np.int32))
+        seen["impressions"] += int(counts["impressions"].sum())
+        seen["clicks"] += int(counts["clicks"].sum())
+        row += len(batch)
+        cells = pa.RecordBatch.from_pydict({name: found[name] for name in order})
+        yield cells.filter(pa.array(counts["impressions"] > 0))
+
+
+def _key(column: pa.Array, name: str, path, place) -> pa.Array:
+    """A key column: ids as int64 or text, without missing values."""
+    if column.null_count:
+        at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+        raise InputError(
+            f"{place(at)}: a value is missing", path=path, field=name, expected="a value per row"
+        )
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return column.cast(pa.string())
+    if name not in ("query", "document") or kind == pa.string():
+        return column
+    if pa.types.is_integer(kind):
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            pass
+    raise InputError(
+        f"has type {kind}", path=path, field=name, expected="whole numbers below 2^63, or text"
+    )

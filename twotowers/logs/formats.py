@@ -1,0 +1,118 @@
+"""The formats that a click log may come in, by name; sessions and cells of each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from twotowers.errors import InputError, nearest
+from twotowers.logs.counted import read_cells
+from twotowers.logs.pages import read_pages
+from twotowers.logs.rows import read_rows
+from twotowers.logs.sessions import Stream, read_sessions, seen_in, write_sessions
+from twotowers.logs.warehouse import MEMORY, add_up_cells, count_sessions
+from twotowers.logs.wscd import read_wscd
+from twotowers.logs.yandex import read_yandex_sessions
+
+
+@dataclass(frozen=True)
+class Format:
+    """What a name stands for.
+
+    Attributes:
+        read: path, settings -> a `Stream` of pages, or of cells.
+        what: a row of the file, in words.
+        counted: whether it holds cells, not pages.
+    """
+
+    read: Callable[..., Stream]
+    what: str
+    counted: bool = False
+
+
+def _read_artefact(path: str | Path) -> Stream:
+    return Stream(read_sessions(path), seen_in(path))
+
+
+FORMATS = {
+    "sessions": Format(_read_artefact, "our own sessions file"),
+    "pages": Format(read_pages, "a row per result page, with lists of documents and clicks"),
+    "rows": Format(read_rows, "a row per document shown"),
+    "cells": Format(read_cells, "a row per query, document and position, counted", counted=True),
+    "yandex": Format(read_yandex_sessions, "PyClick's trainSample, pages separated by ;"),
+    "wscd": Format(read_wscd, "the text of WSCD 2012: lines of pages and of clicks"),
+}
+
+
+def open_log(path: str | Path, format: str, **settings) -> Stream:
+    """A log in any format, to be taken batch by batch.
+
+    Args:
+        path: the file.
+        format: one of `FORMATS`.
+        settings: of its reader; None stands for its default.
+
+    Raises:
+        InputError: no such format, or a setting that it does not have.
+    """
+    if format not in FORMATS:
+        raise InputError(f"{format!r}", field="format", expected=nearest(format, FORMATS))
+    read = FORMATS[format].read
+    settings = {name: value for name, value in settings.items() if value is not None}
+    known = [name for name in inspect.signature(read).parameters if name != "path"]
+    for name in settings:
+        if name not in known:
+            raise InputError(
+                f"format {format!r} has no such setting",
+                field=name,
+                expected=", ".join(known) or "none",
+            )
+    return read(path, **settings)
+
+
+def to_sessions(path: str | Path, out: str | Path, *, format: str, **settings) -> int:
+    """A log in any format -> sessions file; the number of pages.
+
+    Raises:
+        InputError: see the format's reader; and for a log that is counted already.
+    """
+    if format in FORMATS and FORMATS[format].counted:
+        raise InputError(
+            f"a log in format {format!r} is counted: which documents shared a page is lost",
+            path=path,
+            field="format",
+            expected="a log of pages, or a cells file as output",
+        )
+    log = open_log(path, format, **settings)
+    return write_sessions(out, log.batches, log.seen)
+
+
+def to_cells(
+    path: str | Path,
+    out: str | Path,
+    *,
+    format: str,
+    bias: Sequence[str] = (),
+    memory: str = MEMORY,
+    threads: int | None = None,
+    **settings,
+) -> int:
+    """A log in any format -> cells file; the number of cells.
+
+    Args:
+        path: the file.
+        out: the parquet file to write.
+        format: one of `FORMATS`.
+        bias: bias features that tell cells apart.
+        memory, threads: see `twotowers.logs.warehouse.count_sessions`.
+        settings: of the format's reader.
+    """
+    has_bias = format in FORMATS and "bias" in inspect.signature(FORMATS[format].read).parameters
+    log = open_log(path, format, **settings, **({"bias": bias} if bias and has_bias else {}))
+    if FORMATS[format].counted:
+        return add_up_cells(log.batches, out, memory=memory, threads=threads, seen=log.seen)
+    return count_sessions(
+        log.batches, out, bias=bias, memory=memory, threads=threads, seen=log.seen
+    )

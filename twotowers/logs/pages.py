@@ -1,0 +1,151 @@
+"""Reader of logs with a row per result page: lists of documents and of clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from twotowers import LOG
+from twotowers.errors import InputError, nearest
+from twotowers.files.batches import column_names, read_batches, whole_numbers
+from twotowers.logs.sessions import BATCH, Stream, conform
+from twotowers.logs.strays import Tally
+
+LAYOUTS = (
+    {"query": "query", "documents": "documents", "clicks": "clicks"},
+    # clax-datasets: Yandex; Baidu-ULTR, whose ids name query and document at once.
+    {"query": "query_id", "documents": "query_doc_ids", "clicks": "clicks"},
+    {"documents": "query_doc_ids", "clicks": "clicks"},
+)
+"""Names that are recognised without being told: ours -> the file's."""
+CLICKS = ("flags", "documents")
+
+
+def read_pages(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    lanes: Sequence[str] = (),
+    bias: Sequence[str] = (),
+    clicks: str = "flags",
+    split: str = LOG,
+    strays: str = "drop",
+    repeats: str = "drop",
+) -> Stream:
+    """Read a parquet or feather file, a row per result page.
+
+    Args:
+        path: the file.
+        columns: our name -> the file's, of split, query, documents, clicks, user, lanes and bias
+            features; those left out have our name. None: the first of `LAYOUTS` that fits, and
+            `split` and `user` where they are there. Without a query all pages have query 0.
+        lanes: further columns to keep, a value per page.
+        bias: further columns to keep, a list per page: bias features of its documents.
+        clicks: 'flags', a number of clicks per document; or 'documents', those clicked.
+        split: of all pages, where no column says it.
+        strays: 'drop' or 'error': clicks on documents that are not on the page.
+        repeats: 'drop' or 'error': further clicks on a document of one page.
+
+    Returns:
+        Pages as `twotowers.logs.sessions` describes, and how many clicks were left out.
+
+    Raises:
+        InputError: at once for a wrong file, column or setting; while batches are taken for a
+            row that is no page, naming row, field, value and what was expected.
+
+    Examples:
+        >>> import pyarrow.parquet as pq
+        >>> pages = {"query_id": [7], "query_doc_ids": [[30, 10]], "clicks": [[0, 2]]}
+        >>> pq.write_table(pa.table(pages), "/tmp/pages.parquet")
+        >>> log = read_pages("/tmp/pages.parquet")
+        >>> [batch["clicks"].to_pylist() for batch in log.batches], log.seen["repeated_clicks"]
+        ([[[False, True]]], 1)
+    """
+    if clicks not in CLICKS:
+        raise InputError(f"{clicks!r}", field="clicks", expected=nearest(clicks, CLICKS))
+    tally = Tally(path, strays=strays, repeats=repeats)
+    names = named(path, LAYOUTS, columns, [*lanes, *bias])
+    return Stream(_batches(path, names, clicks, split, tally), tally.seen)
+
+
+def named(
+    path: str | Path,
+    layouts: Sequence[Mapping[str, str]],
+    columns: Mapping[str, str] | None,
+    further: Sequence[str],
+) -> dict[str, str]:
+    """Which column of a file is which of ours: the mapping given, or the first that fits.
+
+    Raises:
+        InputError: no layout fits, or a column that was named is not there.
+    """
+    found = column_names(path)
+    if columns is None:
+        fitting = [each for each in layouts if set(each.values()) <= set(found)]
+        if not fitting:
+            raise InputError(
+                f"the columns are {', '.join(found)}",
+                path=path,
+                expected=" or ".join(", ".join(each.values()) for each in layouts)
+                + "; or say which column is which",
+            )
+        columns = dict(fitting[0])
+        columns |= {name: name for name in ("split", "user") if name in found}
+    else:
+        always = set.intersection(*map(set, layouts))
+        columns = {**{name: name for name in always}, **columns}
+    names = {**columns, **{name: columns.get(name, name) for name in further}}
+    for ours, theirs in names.items():
+        if theirs not in found:
+            raise InputError(
+                f"there is no column {theirs!r} for it",
+                path=path,
+                field=ours,
+                expected=nearest(theirs, found),
+            )
+    return names
+
+
+def _batches(path, names: dict[str, str], clicks: str, split: str, tally: Tally) -> Iterator:
+    row = 0
+    for whole in read_batches(path, list(names.values())):
+        for start in range(0, len(whole), BATCH):
+            batch = whole.slice(start, BATCH)
+            page = {ours: batch[theirs] for ours, theirs in names.items()}
+            page.setdefault("split", pa.repeat(split, len(batch)))
+            page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), len(batch)))
+            for name in ("documents", "clicks"):
+                _check_list(page[name], name, path, row)
+            if clicks == "flags":
+                page["clicks"] = _flags(page["clicks"], tally, path, row)
+            else:
+                page["clicks"] = tally.pages(page["documents"], page["clicks"], row)
+            yield conform(pa.RecordBatch.from_pydict(page), path, row)
+            row += len(batch)
+
+
+def _check_list(column: pa.Array, name: str, path, row: int) -> None:
+    if not hasattr(column, "value_lengths"):
+        raise InputError(
+            f"has type {str(column.type)[:40]}", path=path, field=name, expected="a list per page"
+        )
+    if column.null_count:
+        at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+        raise InputError(
+            f"row {row + at + 1}: a value is missing", path=path, field=name, expected="a list"
+        )
+
+
+def _flags(column: pa.Array, tally: Tally, path, row: int) -> pa.Array:
+    offsets = np.concatenate([[0], np.cumsum(column.value_lengths().to_numpy())])
+
+    def page(at: int) -> str:
+        return f"row {row + int(np.searchsorted(offsets, at, side='right'))}"
+
+    # Of a click, its page is the row to be named, not its place among all clicks.
+    values = whole_numbers(column.flatten(), path=path, field="clicks", place=page)
+    tally.seen["pages"] += len(column)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), tally.numbers(values, page))

@@ -1,0 +1,229 @@
+"""Reader of logs with a row per document shown: the rows of a result page follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from twotowers import LOG
+from twotowers.errors import InputError, check_range, nearest
+from twotowers.files.batches import are_numbers, as_kinds, is_text_file, read_batches, whole_numbers
+from twotowers.logs.pages import named
+from twotowers.logs.sessions import Stream, conform
+from twotowers.logs.strays import Tally
+
+LAYOUTS = (
+    {
+        "session": "session",
+        "query": "query",
+        "document": "document",
+        "position": "position",
+        "clicks": "clicks",
+    },
+    {
+        "session": "session",
+        "query": "query",
+        "document": "document",
+        "position": "position",
+        "clicks": "click",
+    },
+    # Without positions, documents stand in their order.
+    {"session": "session", "query": "query", "document": "document", "clicks": "clicks"},
+    {"session": "session", "query": "query", "document": "document", "clicks": "click"},
+)
+"""Names that are recognised without being told: ours -> the file's."""
+LONGEST = 10_000
+"""Documents of a page; more of them say that the column of sessions is not what it should be."""
+GAPS = ("error", "close")
+
+
+def read_rows(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    lanes: Sequence[str] = (),
+    bias: Sequence[str] = (),
+    first: int = 1,
+    gaps: str = "error",
+    split: str = LOG,
+    repeats: str = "drop",
+) -> Stream:
+    """Read a csv, parquet or feather file, a row per document shown.
+
+    Consecutive rows with one value in the column `session` are a result page. In a csv file, a
+    column of ids is of numbers if every value is a whole number as int64 would print it, else
+    it is text: no id is changed.
+
+    Args:
+        path: the file.
+        columns: our name -> the file's, of session, split, query, document, position, clicks,
+            user, lanes and bias features; those left out have our name. None: the first of
+            `LAYOUTS` that fits, and `split` and `user` where they are there. Without a position,
+            the documents of a page stand in their order.
+        lanes: further columns to keep, one value per page.
+        bias: further columns to keep, of which each document has its own value.
+        first: the number of the first position.
+        gaps: 'error', or 'close' to number the documents of a page anew where positions are
+            left out. Name the column of positions in `bias`, too, to keep them.
+        split: of all pages, where no column says it.
+        repeats: 'drop' or 'error': further clicks on a document of one page.
+
+    Returns:
+        Pages as `twotowers.logs.sessions` describes, and how many clicks were left out.
+
+    Raises:
+        InputError: at once for a wrong file, column or setting; while batches are taken for a
+            row that is wrong, naming row, field, value and what was expected.
+
+    Examples:
+        >>> text = "session,query,document,position,clicks\\na,7,x,1,0\\na,7,y,2,1\\nb,7,y,1,0\\n"
+        >>> _ = Path("/tmp/rows.csv").write_text(text)
+        >>> batches = read_rows("/tmp/rows.csv").batches
+        >>> [page for batch in batches for page in batch["documents"].to_pylist()]
+        [['x', 'y'], ['y']]
+    """
+    if gaps not in GAPS:
+        raise InputError(f"{gaps!r}", field="gaps", expected=nearest(gaps, GAPS))
+    check_range(first, field="first", low=0, high=LONGEST, whole=True)
+    tally = Tally(path, repeats=repeats)
+    names = named(path, LAYOUTS, columns, [*lanes, *bias])
+    reader = _Rows(path, names, list(bias), first, gaps == "close", split, tally)
+    return Stream(reader.batches(), tally.seen)
+
+
+class _Rows:
+    """Cuts rows into pages."""
+
+    def __init__(self, path, names, bias, first, close, split, tally):
+        self.path, self.names, self.bias = path, names, bias
+        self.first, self.close, self.split, self.tally = first, close, split, tally
+        inner = {"session", "document", "position", "clicks", *bias}
+        self.per_page = [name for name in names if name not in inner]
+        self.rows = 0  # before those at hand
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        wanted = list(self.names.values())
+        text = [self.names[name] for name in self.names if name not in ("position", "clicks")]
+        numbers = are_numbers(self.path, text) if is_text_file(self.path) else {}
+        waiting = None
+        for batch in read_batches(self.path, wanted):
+            batch = as_kinds(batch, numbers)
+            table = pa.Table.from_arrays([batch[name] for name in wanted], names=wanted)
+            if waiting is not None:
+                table = pa.concat_tables([waiting, table])
+            starts = self._starts(table.combine_chunks()[self.names["session"]])
+            # The last page may go on in the next batch.
+            yield from self._pages(table.slice(0, starts[-1]), starts[:-1])
+            waiting = table.slice(starts[-1])
+            if len(waiting) > LONGEST:
+                raise self._error(
+                    0, "session", f"a page has more than {LONGEST:,} rows", "a value per page"
+                )
+        if waiting is not None and len(waiting):
+            yield from self._pages(waiting, np.array([0]))
+
+    def _starts(self, session: pa.ChunkedArray) -> np.ndarray:
+        """Where pages begin."""
+        if session.null_count:
+            at = _first(session.is_null())
+            raise self._error(at, "session", "a value is missing", "an id of the page")
+        if not len(session):
+            return np.zeros(1, int)
+        changes = pc.not_equal(session.slice(1), session.slice(0, len(session) - 1))
+        return np.concatenate([[0], np.flatnonzero(changes.to_numpy()) + 1])
+
+    def _pages(self, table: pa.Table, starts: np.ndarray) -> Iterator[pa.RecordBatch]:
+        if not len(table):
+            return
+        page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(table)))
+        pages = {name: self._of_page(table, name, starts, page) for name in self.per_page}
+        pages.setdefault("split", pa.repeat(self.split, len(starts)))
+        clicks = whole_numbers(
+            self._flat(table, "clicks"), path=self.path, field="clicks", place=self._row
+        )
+        clicked = self.tally.numbers(clicks, self._row)
+        order = self._order(table, page, starts)
+        offsets = pa.array(np.append(starts, len(table)), pa.int32())
+
+        def lists(values: pa.Array) -> pa.ListArray:
+            return pa.ListArray.from_arrays(offsets, values.take(pa.array(order)))
+
+        pages["documents"] = lists(self._flat(table, "document"))
+        pages["clicks"] = lists(pa.array(clicked))
+        pages |= {name: lists(self._flat(table, name)) for name in self.bias}
+        for name, values in pages.items():
+            inner = values.flatten() if name in ("documents", *self.bias) else values
+            if inner.null_count and name in ("documents", *self.bias):
+                theirs = "document" if name == "documents" else name
+                at = _first(self._flat(table, theirs).is_null())
+                raise self._error(at, theirs, "a value is missing", "a value per row")
+        self.tally.seen["pages"] += len(starts)
+        yield conform(pa.RecordBatch.from_pydict(pages), self.path)
+        self.rows += len(table)
+
+    def _flat(self, table: pa.Table, name: str) -> pa.Array:
+        return table[self.names[name]].combine_chunks()
+
+    def _of_page(self, table, name: str, starts: np.ndarray, page: np.ndarray) -> pa.Array:
+        """The one value of each page."""
+        column = self._flat(table, name)
+        if column.null_count:
+            raise self._error(
+                _first(column.is_null()), name, "a value is missing", "a value per row"
+            )
+        found = column.take(pa.array(starts))
+        differs = pc.not_equal(column, found.take(pa.array(page))).to_numpy(zero_copy_only=False)
+        if differs.any():
+            at = int(np.flatnonzero(differs)[0])
+            message = f"{column[at]} and {found[page[at]]} on one page"
+            raise self._error(at, name, message, "one value per page")
+        return found
+
+    def _order(self, table: pa.Table, page: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """The rows, ordered by page and position."""
+        rows = np.arange(len(table))
+        if "position" not in self.names:
+            return rows
+        position = whole_numbers(
+            self._flat(table, "position"),
+            path=self.path,
+            field="position",
+            place=self._row,
+            low=self.first,
+        )
+        order = np.lexsort([position, page])
+        found = position[order]
+        expected = rows - starts[page] + self.first
+        again = np.zeros(len(rows), bool)
+        again[1:] = (found[1:] == found[:-1]) & (page[1:] == page[:-1])
+        if again.any():
+            at = int(np.flatnonzero(again)[0])
+            message = f"{found[at]} is the position of two rows of a page"
+            raise self._error(order[at], "position", message, "a row per position")
+        if not self.close and (found != expected).any():
+            at = int(np.flatnonzero(found != expected)[0])
+            message = f"{found[at]} was found where {expected[at]} should be"
+            raise self._error(
+                order[at],
+                "position",
+                message,
+                f"positions {self.first}, {self.first + 1}, ... of a page; or gaps='close'",
+            )
+        return order
+
+    def _row(self, at: int) -> str:
+        return f"row {self.rows + at + 1}"
+
+    def _error(self, at: int, field: str, message: str, expected: str) -> InputError:
+        return InputError(
+            f"{self._row(at)}: {message}", path=self.path, field=field, expected=expected
+        )
+
+
+def _first(true) -> int:
+    values = true if isinstance(true, pa.Array) else true.combine_chunks()
+    return int(np.flatnonzero(values.to_numpy(zero_copy_only=False))[0])

@@ -1,0 +1,376 @@
+"""Click logs page by page: the artefact "sessions", streamed both ways.
+
+A parquet file with a row per result page and the columns
+
+    split       string
+    query       int64 or string
+    documents   list of int64 or of string, in order of position: position = index + 1
+    clicks      list of bool, as long as `documents`
+    user        int64 or string; may be absent
+
+Any other column that is a list is a bias feature, one value per document. Any other column
+that is no list is a lane column: a parameter of the simulation, for example. No value is
+missing. What a reader counted besides the pages, as clicks that are not on their page, is in
+the file's metadata (`seen_in`).
+
+Neither the writer nor the reader holds more than a few row groups in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from twotowers.errors import InputError
+from twotowers.files.artefacts import atomic
+from twotowers.files.tables import check_types, opened
+
+REQUIRED = ("split", "query", "documents", "clicks")
+IDS = ("query", "documents", "user")
+"""Columns of whole numbers or of text."""
+EMPTY = pa.schema(
+    [
+        ("split", pa.string()),
+        ("query", pa.int64()),
+        ("documents", pa.list_(pa.int64())),
+        ("clicks", pa.list_(pa.bool_())),
+    ]
+)
+"""Of a log without any page."""
+
+GROUP = 50_000
+"""Pages of a row group: what a reader has in memory at the least."""
+BATCH = 20_000
+"""Pages that a reader yields at a time."""
+
+
+@dataclass
+class Stream:
+    """A log that is being read.
+
+    Attributes:
+        batches: of pages, to be taken once.
+        seen: what else is counted meanwhile; complete after the last batch.
+    """
+
+    batches: Iterable[pa.RecordBatch]
+    seen: dict[str, int] = field(default_factory=dict)
+
+
+def write_sessions(
+    path: str | Path, batches: Iterable[pa.RecordBatch | pa.Table], seen: Mapping | None = None
+) -> int:
+    """Write pages, all or nothing.
+
+    The file has the same bytes however the pages are cut into batches.
+
+    Args:
+        path: the parquet file.
+        batches: of pages, with the columns that the module describes; consumed one at a time.
+            All have the same columns.
+        seen: numbers to be kept in the file's metadata, looked at after the last batch.
+
+    Returns:
+        The number of pages.
+
+    Raises:
+        InputError: naming row, field and value, where a batch is not as described.
+
+    Examples:
+        >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
+        >>> write_sessions("/tmp/sessions.parquet", [pa.table(page)])
+        1
+    """
+    pages, writer = 0, None
+    waiting: list[pa.Table] = []
+    with atomic(path) as temporary:
+        try:
+            for batch in batches:
+                for part in _conformed(batch, path, pages):
+                    table = pa.Table.from_batches([part])
+                    if writer is None:
+                        writer = _writer(temporary, table.schema)
+                    elif table.schema != writer.schema:
+                        raise _other_columns(table.schema, writer.schema, path, pages)
+                    waiting.append(table)
+                    pages += len(table)
+                if sum(map(len, waiting)) >= GROUP:
+                    waiting = _write_groups(writer, waiting)
+            writer = writer or _writer(temporary, EMPTY)
+            if waiting:
+                writer.write_table(pa.concat_tables(waiting))
+            if seen:
+                writer.add_key_value_metadata({name: str(count) for name, count in seen.items()})
+        finally:
+            if writer is not None:
+                writer.close()
+    return pages
+
+
+def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(path, schema, compression="zstd", compression_level=1)
+
+
+def _write_groups(writer: pq.ParquetWriter, waiting: list[pa.Table]) -> list[pa.Table]:
+    """Write all whole groups; what is left."""
+    table = pa.concat_tables(waiting)
+    whole = len(table) // GROUP * GROUP
+    writer.write_table(table.slice(0, whole), row_group_size=GROUP)
+    return [table.slice(whole)] if whole < len(table) else []
+
+
+def _other_columns(found: pa.Schema, wanted: pa.Schema, path, row: int) -> InputError:
+    def described(schema: pa.Schema) -> str:
+        return ", ".join(f"{each.name} ({each.type})" for each in schema)
+
+    return InputError(
+        f"row {row + 1}: the columns are {described(found)} from here on",
+        path=path,
+        expected=f"{described(wanted)}, as before",
+    )
+
+
+def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.RecordBatch]:
+    """Read pages, some thousands at a time.
+
+    Args:
+        path: the parquet file, by `write_sessions` or anyone else.
+        batch: pages to yield at a time, at most.
+
+    Yields:
+        Batches with the columns and types that the module describes, whatever kind of integer,
+        text or list the file has them in. At least one, which is empty where the log is.
+
+    Raises:
+        InputError: naming file, row, field, value and what was expected, where the file cannot
+            be read, a column is missing, lists of a page differ in length, a click is neither
+            0 nor 1, or a value is missing.
+
+    Examples:
+        >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
+        >>> write_sessions("/tmp/sessions.parquet", [pa.table(page)])
+        1
+        >>> [batch["clicks"].to_pylist() for batch in read_sessions("/tmp/sessions.parquet")]
+        [[[False, True]]]
+    """
+    with opened(path) as file:
+        check_columns(file.schema_arrow, path)
+        row = 0
+        for part in file.iter_batches(batch_size=batch):
+            yield conform(part, path, row)
+            row += len(part)
+        if not row:
+            yield conform(empty(file.schema_arrow), path)
+
+
+def empty(schema: pa.Schema) -> pa.RecordBatch:
+    """No rows, of these columns."""
+    return pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def page_batches(
+    pages: Iterable[tuple[int | str, list, list[bool]]], split: str
+) -> Iterator[pa.RecordBatch]:
+    """Pages that come one by one -> batches.
+
+    Args:
+        pages: (query, documents, clicks) of each page.
+        split: of all pages.
+    """
+    pages = iter(pages)
+    while some := list(islice(pages, BATCH)):
+        query, documents, clicks = zip(*some, strict=True)
+        columns = (pa.repeat(split, len(some)), pa.array(query), pa.array(documents))
+        yield pa.RecordBatch.from_arrays(
+            [*columns, pa.array(clicks, pa.list_(pa.bool_()))], names=REQUIRED
+        )
+
+
+def schema_of(path: str | Path) -> pa.Schema:
+    """The columns and types that `read_sessions` yields of a file."""
+    with opened(path) as file:
+        check_columns(file.schema_arrow, path)
+        return conform(empty(file.schema_arrow), path).schema
+
+
+def seen_in(path: str | Path) -> dict[str, int]:
+    """The numbers in a file's metadata: what its reader counted besides the pages."""
+    found = {}
+    with opened(path) as file:
+        for name, value in (file.metadata.metadata or {}).items():
+            with suppress(ValueError):
+                found[name.decode()] = int(value)
+    return found
+
+
+def bias_features(schema: pa.Schema) -> list[str]:
+    """Names of the columns that hold a value per document."""
+    return [
+        each.name for each in schema if _is_list(each.type) and each.name not in {*REQUIRED, "user"}
+    ]
+
+
+def lane_columns(schema: pa.Schema) -> list[str]:
+    """Names of the columns that are neither fixed nor a list."""
+    return [
+        each.name
+        for each in schema
+        if not _is_list(each.type) and each.name not in {*REQUIRED, "user"}
+    ]
+
+
+# The schema
+
+
+def check_columns(schema: pa.Schema, path: str | Path | None) -> None:
+    """Raise InputError unless every column is there once, as a list or not as it should be."""
+    check_types(schema, dict.fromkeys(REQUIRED), path)
+    check_types(schema, dict.fromkeys(schema.names), path)
+    for each in schema:
+        is_list, wanted = _is_list(each.type), each.name in ("documents", "clicks")
+        inner = each.type.value_type if is_list else each.type
+        if each.name in {*REQUIRED, "user"} and is_list != wanted:
+            raise _wrong_type(each, "a list per page" if wanted else "a value per page", path)
+        kind = inner.value_type if pa.types.is_dictionary(inner) else inner
+        if pa.types.is_nested(kind):
+            raise _wrong_type(each, "plain values, or lists of them", path)
+        if each.name in IDS and not (pa.types.is_integer(kind) or _is_text(kind)):
+            raise _wrong_type(each, "whole numbers or text", path)
+        if each.name == "split" and not _is_text(kind):
+            raise _wrong_type(each, "text", path)
+        if each.name == "clicks" and not (pa.types.is_boolean(kind) or pa.types.is_integer(kind)):
+            raise _wrong_type(each, "a list of 0 and 1 per page", path)
+
+
+def conform(batch: pa.RecordBatch, path: str | Path | None, row: int = 0) -> pa.RecordBatch:
+    """The pages in the types that the module describes.
+
+    This is the one check that every page passes, on its way to a file and from one.
+
+    Args:
+        batch: of pages.
+        path: what an error names.
+        row: pages before this batch.
+
+    Raises:
+        InputError: see `read_sessions`.
+    """
+    check_columns(batch.schema, path)
+    columns = {each.name: _column(batch[each.name], each.name, path, row) for each in batch.schema}
+    lengths = columns["documents"].value_lengths()
+    for name in ("clicks", *bias_features(batch.schema)):
+        found = columns[name].value_lengths()
+        if not found.equals(lengths):
+            at = int(np.flatnonzero(found.to_numpy() != lengths.to_numpy())[0])
+            raise InputError(
+                f"row {row + at + 1}: {found[at]} values and {lengths[at]} documents",
+                path=path,
+                field=name,
+                expected="a value per document",
+            )
+    order = [*(name for name in columns if name not in REQUIRED), *REQUIRED]
+    lanes = [name for name in order if name in lane_columns(batch.schema)]
+    others = [name for name in order if name not in {*REQUIRED, *lanes}]
+    return pa.RecordBatch.from_pydict(
+        {name: columns[name] for name in (*lanes, *REQUIRED, *others)}
+    )
+
+
+def _conformed(batch, path, row: int) -> Iterator[pa.RecordBatch]:
+    for part in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
+        yield conform(part, path, row)
+        row += len(part)
+    if isinstance(batch, pa.Table) and not len(batch):
+        yield conform(empty(batch.schema), path, row)
+
+
+def _column(column: pa.Array, name: str, path, row: int) -> pa.Array:
+    """A column in its own type, without missing values."""
+    if column.null_count:
+        raise _missing(row + _first(column.is_null()), name, path)
+    if not _is_list(column.type):
+        return _values(column, name, path, lambda at: row + at)
+    offsets = np.concatenate([[0], np.cumsum(column.value_lengths().to_numpy())])
+    inner = column.flatten()
+
+    def page(at: int) -> int:
+        return row + int(np.searchsorted(offsets, at, side="right")) - 1
+
+    if inner.null_count:
+        raise _missing(page(_first(inner.is_null())), name, path)
+    values = _values(inner, name, path, page)
+    if name == "clicks":
+        values = _clicks(values, path, page)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+
+def _values(values: pa.Array, name: str, path, row_of) -> pa.Array:
+    """Text as strings, ids of whole numbers as int64, all else as it is."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if _is_text(values.type):
+        try:
+            return values.cast(pa.string())
+        except pa.ArrowInvalid as error:
+            raise InputError(f"cannot be read: {error}", path=path, field=name) from error
+    if name in IDS and values.type != pa.int64():
+        try:
+            return values.cast(pa.int64())
+        except pa.ArrowInvalid:
+            at = _first(pc.greater(values, pa.scalar(2**63 - 1, values.type)))
+            raise InputError(
+                f"row {row_of(at) + 1}: {values[at]} was found",
+                path=path,
+                field=name,
+                expected="a whole number below 2^63, or text",
+            ) from None
+    return values
+
+
+def _clicks(values: pa.Array, path, row_of) -> pa.Array:
+    if pa.types.is_boolean(values.type):
+        return values
+    wrong = pc.and_(pc.not_equal(values, 0), pc.not_equal(values, 1))
+    if pc.any(wrong).as_py():
+        at = _first(wrong)
+        raise InputError(
+            f"row {row_of(at) + 1}: {values[at]} was found",
+            path=path,
+            field="clicks",
+            expected="0 or 1",
+        )
+    return values.cast(pa.bool_())
+
+
+def _first(true: pa.Array) -> int:
+    return int(np.flatnonzero(true.to_numpy(zero_copy_only=False))[0])
+
+
+def _missing(row: int, name: str, path) -> InputError:
+    return InputError(f"row {row + 1}: a value is missing", path=path, field=name, expected="none")
+
+
+def _wrong_type(found: pa.Field, expected: str, path) -> InputError:
+    return InputError(
+        f"has type {str(found.type)[:40]}", path=path, field=found.name, expected=expected
+    )
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )

@@ -1,0 +1,134 @@
+"""Simulated logs page by page, of any user, streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from twotowers.errors import InputError, check_range
+from twotowers.logs.sessions import REQUIRED
+from twotowers.logs.simulation import CHUNK, Sessions
+
+Sampler = Callable[..., np.ndarray]
+"""(query, documents, where, rng=) -> clicks, as `stream_sessions` describes them."""
+
+
+def stream_sessions(
+    order: np.ndarray,
+    clicks: np.ndarray | Sampler,
+    lengths: np.ndarray,
+    *,
+    sessions: int,
+    temperature: float,
+    rng: np.random.Generator,
+    split: str,
+    queries: np.ndarray | None = None,
+    documents: np.ndarray | None = None,
+    lanes: Mapping[str, str | float] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Simulate pages, CHUNK at a time, in random order.
+
+    Each page has a query drawn uniformly, and the policy's ranking of it, or with probability
+    `temperature` a uniformly random one. Pages are distributed as those of
+    `twotowers.logs.simulation.simulate_sessions`; memory does not grow with their number.
+
+    Args:
+        order: [queries, positions] list index of the document that the policy puts at each
+            position; entries behind the end of a list are ignored.
+        clicks: who clicks: [queries, documents, positions] P(click), independent given these;
+            or a function (query, documents, where, rng=) -> clicks, of one chunk of pages:
+            query [pages] indices, documents [pages, positions] list indices, where
+            [pages, positions] False behind the end of a list, clicks [pages, positions] bool.
+        lengths: [queries] documents of each query, at most `positions`.
+        sessions: number of pages.
+        temperature: in [0, 1].
+        rng: source of randomness.
+        split: of all pages.
+        queries: [queries] ids; None for the indices.
+        documents: [queries, positions] id of each query's documents, by list index; None for
+            the list indices.
+        lanes: lane columns, one value each.
+
+    Yields:
+        Batches as `twotowers.logs.sessions` describes, for `write_sessions`.
+
+    Raises:
+        InputError: a temperature or number of sessions out of range, or clicks of another shape.
+
+    Examples:
+        >>> pages = stream_sessions(
+        ...     np.array([[1, 0]]), np.ones((1, 2, 2)), np.array([2]), sessions=3, temperature=0,
+        ...     rng=np.random.default_rng(0), split="train", lanes={"strength": 1.0},
+        ... )
+        >>> [batch.to_pylist()[0] for batch in pages]  # doctest: +NORMALIZE_WHITESPACE
+        [{'strength': 1.0, 'split': 'train', 'query': 0, 'documents': [1, 0],
+          'clicks': [True, True]}]
+    """
+    check_range(temperature, field="temperature", low=0, high=1)
+    check_range(sessions, field="sessions", low=0, high=2**53, whole=True)
+    lengths = np.asarray(lengths)
+    number, length = order.shape
+    sampler = clicks if callable(clicks) else _independent(clicks)
+    for start in range(0, sessions, CHUNK):
+        pages = min(CHUNK, sessions - start)
+        query = rng.integers(number, size=pages)
+        where = np.arange(length) < lengths[query, None]
+        shown = order[query]
+        shuffled = np.flatnonzero(rng.random(pages) < temperature)
+        # Documents in the order of random numbers; what is behind the end of a list stays there.
+        keys = np.where(where[shuffled], rng.random((len(shuffled), length)), 2.0)
+        shown[shuffled] = keys.argsort(axis=1)
+        clicked = np.asarray(sampler(query, shown, where, rng=rng))
+        if clicked.shape != shown.shape:
+            raise InputError(
+                f"the shape is {clicked.shape}", field="clicks", expected=f"{shown.shape}"
+            )
+        page = Sessions(query, shown, clicked.astype(bool) & where, where)
+        yield as_batch(page, split=split, queries=queries, documents=documents, lanes=lanes)
+
+
+def _independent(probability: np.ndarray) -> Sampler:
+    def sample(query, documents, where, *, rng):
+        chance = probability[query[:, None], documents, np.arange(documents.shape[1])]
+        return rng.random(chance.shape) < chance
+
+    return sample
+
+
+def as_batch(
+    pages: Sessions,
+    *,
+    split: str,
+    queries: np.ndarray | None = None,
+    documents: np.ndarray | None = None,
+    lanes: Mapping[str, str | float] | None = None,
+) -> pa.RecordBatch:
+    """Sessions in memory, laid out densely -> a batch for the file.
+
+    Args:
+        pages: by index; what is not in `where` is left out.
+        split, queries, documents, lanes: see `stream_sessions`.
+    """
+    where = pages.where
+    offsets = pa.array(np.concatenate([[0], np.cumsum(where.sum(1))]), pa.int32())
+    shown = pages.documents
+    if documents is not None:
+        # Behind the end of a list an index may be anything.
+        shown = np.asarray(documents)[pages.query[:, None], np.where(where, shown, 0)]
+    query = pages.query if queries is None else np.asarray(queries)[pages.query]
+    ids = [pa.array(_plain(each)) for each in (query, shown[where])]
+    columns = {name: pa.repeat(value, len(query)) for name, value in (lanes or {}).items()}
+    pages_of = (
+        pa.repeat(split, len(query)),
+        ids[0],
+        pa.ListArray.from_arrays(offsets, ids[1]),
+        pa.ListArray.from_arrays(offsets, pa.array(pages.clicks[where])),
+    )
+    return pa.RecordBatch.from_pydict({**columns, **dict(zip(REQUIRED, pages_of, strict=True))})
+
+
+def _plain(ids: np.ndarray) -> np.ndarray:
+    """Whole numbers as int64; text as it is."""
+    return ids.astype(np.int64) if ids.dtype.kind in "iu" else ids

@@ -1,0 +1,288 @@
+"""Counting out of core: sessions of any number -> cells, by DuckDB.
+
+The statement is the one that any warehouse understands (docs/logs.md). DuckDB groups and sorts
+within the memory that it is given, and beyond it on disk, beside the file that is written.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twotowers.errors import InputError, nearest
+from twotowers.files.artefacts import atomic
+from twotowers.logs.sessions import (
+    EMPTY,
+    bias_features,
+    conform,
+    empty,
+    lane_columns,
+    read_sessions,
+)
+
+MEMORY = "2.5GB"
+"""What DuckDB may use. The process needs about half a gigabyte more."""
+GROUP = 1 << 20
+"""Cells of a row group."""
+
+COUNT = """
+SELECT {keys}, count(*)::BIGINT AS impressions, count_if(click)::BIGINT AS clicks
+FROM (
+    SELECT {pages},
+        unnest(documents) AS document,
+        unnest(range(1, len(documents) + 1))::INTEGER AS position,
+        {bias}
+        unnest(clicks) AS click
+    FROM pages
+)
+GROUP BY {keys}
+ORDER BY {keys}
+"""
+ADD_UP = """
+SELECT {keys}, sum(impressions)::BIGINT AS impressions, sum(clicks)::BIGINT AS clicks
+FROM cells
+GROUP BY {keys}
+ORDER BY {keys}
+"""
+NO_CELLS = pa.schema(
+    [
+        ("split", pa.string()),
+        ("query", pa.int64()),
+        ("document", pa.int64()),
+        ("position", pa.int32()),
+        ("impressions", pa.int64()),
+        ("clicks", pa.int64()),
+    ]
+)
+"""Of a log without any page."""
+
+
+def count_sessions(
+    sessions: str | Path | Sequence[str | Path] | Iterable[pa.RecordBatch],
+    path: str | Path,
+    *,
+    bias: Sequence[str] = (),
+    memory: str = MEMORY,
+    threads: int | None = None,
+    seen: Mapping | None = None,
+) -> int:
+    """Count impressions and clicks of each cell: sessions -> cells.
+
+    A cell is (lane columns, split, query, document, position, bias features chosen), and
+    impressions = number of pages that show it, clicks = number of those with a click on it.
+
+    Args:
+        sessions: a sessions file, several of them with the same columns, or batches of pages as
+            `twotowers.logs.sessions` describes them.
+        path: the parquet file to write: lane columns, split, query, document, position (int32,
+            from 1), bias features, impressions, clicks (int64), sorted by all before these two.
+        bias: bias features that tell cells apart.
+        memory: what DuckDB may use, as '2.5GB'; beyond that it goes on on disk.
+        threads: of DuckDB; None for as many as there are cores. The file is the same.
+        seen: numbers to keep in the file's metadata, looked at after the last batch.
+
+    Returns:
+        The number of cells.
+
+    Raises:
+        InputError: a file that cannot be read, or pages that are none.
+
+    Examples:
+        >>> page = pa.record_batch(
+        ...     {"split": ["a"] * 2, "query": [7, 7], "documents": [[3, 1], [3]],
+        ...      "clicks": [[False, True], [True]]}
+        ... )
+        >>> count_sessions([page], "/tmp/cells.parquet")
+        2
+        >>> cells = pq.read_table("/tmp/cells.parquet")
+        >>> cells.select(["document", "position", "impressions", "clicks"]).to_pylist()[1]
+        {'document': 3, 'position': 1, 'impressions': 2, 'clicks': 1}
+    """
+    batches = _checked(sessions)
+    first = next(batches, empty(EMPTY))
+    features = bias_features(first.schema)
+    for name in bias:
+        if name not in features:
+            raise InputError(f"{name!r}", field="bias", expected=nearest(name, features))
+    pages = [*lane_columns(first.schema), "split", "query"]
+    keys = [*pages, "document", "position", *bias]
+    statement = COUNT.format(
+        keys=_quoted(keys),
+        pages=_quoted(pages),
+        bias=" ".join(f"unnest({_quoted([name])}) AS {_quoted([name])}," for name in bias),
+    )
+    with database(path, memory, threads) as connection:
+        found = select(connection, statement, pages=chain([first], batches))
+        return write_cells(path, found, seen)
+
+
+def add_up_cells(
+    cells: Iterable[pa.RecordBatch],
+    path: str | Path,
+    *,
+    memory: str = MEMORY,
+    threads: int | None = None,
+    seen: Mapping | None = None,
+) -> int:
+    """Cells of which some may be there twice -> cells file, sorted.
+
+    Args:
+        cells: batches with any key columns, then impressions and clicks; all alike.
+        path, memory, threads, seen: see `count_sessions`.
+
+    Returns:
+        The number of cells.
+    """
+    batches = iter(cells)
+    first = next(batches, empty(NO_CELLS))
+    keys = [name for name in first.schema.names if name not in ("impressions", "clicks")]
+    with database(path, memory, threads) as connection:
+        found = select(connection, ADD_UP.format(keys=_quoted(keys)), cells=chain([first], batches))
+        return write_cells(path, found, seen)
+
+
+def write_cells(path: str | Path, cells: Iterable[pa.RecordBatch], seen: Mapping | None) -> int:
+    """Write cells, all or nothing; the same bytes however they are cut into batches."""
+    rows, writer, waiting = 0, None, []
+    with atomic(path) as temporary:
+        try:
+            for batch in cells:
+                writer = writer or pq.ParquetWriter(
+                    temporary, batch.schema, compression="zstd", compression_level=1
+                )
+                waiting.append(pa.Table.from_batches([batch]))
+                rows += len(batch)
+                if sum(map(len, waiting)) >= GROUP:
+                    table = pa.concat_tables(waiting)
+                    whole = len(table) // GROUP * GROUP
+                    writer.write_table(table.slice(0, whole), row_group_size=GROUP)
+                    waiting = [table.slice(whole)]
+            if waiting:
+                writer.write_table(pa.concat_tables(waiting))
+            if seen and writer is not None:
+                writer.add_key_value_metadata({name: str(count) for name, count in seen.items()})
+        finally:
+            if writer is not None:
+                writer.close()
+    return rows
+
+
+@contextmanager
+def database(path: str | Path, memory: str, threads: int | None) -> Iterator:
+    """DuckDB, with a folder beside `path` for what does not fit into memory."""
+    path = Path(path)
+    folder = path.with_name(f".{path.name}.{secrets.token_hex(4)}.spill")
+    settings = {
+        "memory_limit": memory,
+        "temp_directory": str(folder),
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        # What is sorted is sorted by us.
+        "preserve_insertion_order": False,
+    }
+    if threads:
+        settings["threads"] = threads
+    try:
+        connection = duckdb.connect(config=settings)
+    except duckdb.Error as error:
+        raise InputError(f"{memory!r}: {error}", field="memory", expected="as 2GB") from error
+    try:
+        with connection:
+            yield connection
+    except duckdb.OutOfMemoryException as error:
+        raise InputError(
+            f"DuckDB has too little memory or disk: {str(error)[:300]}",
+            path=path,
+            field="memory",
+            expected=f"more than {memory}, or more room on the disk",
+        ) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def select(
+    connection, statement: str, **streams: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """What a statement finds, a batch at a time.
+
+    Args:
+        connection: of `database`.
+        statement: SQL that names the streams as tables.
+        streams: of batches, each read once and never whole; none is without a batch.
+
+    Yields:
+        At least one batch, which may be empty.
+
+    Raises:
+        Whatever a stream raises.
+    """
+    with _registered(connection, streams):
+        found = connection.sql(statement).to_arrow_reader(100_000)
+        yield empty(found.schema)
+        yield from found
+
+
+def execute(connection, statement: str, **streams: Iterable[pa.RecordBatch]) -> None:
+    """Run a statement that finds nothing, as one that makes a table; else as `select`."""
+    with _registered(connection, streams):
+        connection.execute(statement)
+
+
+@contextmanager
+def _registered(connection, streams: Mapping[str, Iterable[pa.RecordBatch]]) -> Iterator[None]:
+    """Tables that are streams, for one statement."""
+    failures: list[Exception] = []
+    for name, batches in streams.items():
+        batches = iter(batches)
+        first = next(batches)
+        guarded = _guarded(chain([first], batches), failures)
+        connection.register(name, pa.RecordBatchReader.from_batches(first.schema, guarded))
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException, OSError):
+        if failures:
+            raise failures[0] from None
+        raise
+
+
+def _guarded(batches: Iterator[pa.RecordBatch], failures: list) -> Iterator[pa.RecordBatch]:
+    """The batches; what goes wrong is kept, since DuckDB tells of it in its own words only."""
+    try:
+        yield from batches
+    except Exception as error:
+        failures.append(error)
+        raise
+
+
+def _checked(sessions) -> Iterator[pa.RecordBatch]:
+    if isinstance(sessions, str | Path):
+        sessions = [sessions]
+    schema = None
+    for one in sessions:
+        from_file = isinstance(one, str | Path)
+        for batch in read_sessions(one) if from_file else [conform(one, None)]:
+            schema = schema or batch.schema
+            if batch.schema != schema:
+                raise InputError(
+                    f"the columns are {_described(batch.schema)}",
+                    path=one if from_file else None,
+                    expected=f"{_described(schema)}, as before",
+                )
+            yield batch
+
+
+def _described(schema: pa.Schema) -> str:
+    return ", ".join(f"{each.name} ({each.type})" for each in schema)
+
+
+def _quoted(names: Iterable[str]) -> str:
+    """Names as SQL has them, whatever letters are in them."""
+    return ", ".join('"' + name.replace('"', '""') + '"' for name in names)

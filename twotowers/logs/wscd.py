@@ -1,0 +1,182 @@
+"""The text of Yandex's Relevance Prediction Challenge (WSCD 2012), read and written.
+
+Columns are separated by tabs. A result page is a line `SessionID Time Q QueryID RegionID URL...`,
+with the documents in order of position. A click is a line `SessionID Time C URLID`; it is on the
+latest page of its session. PyClick's YandexRelPredChallengeParser reads it, and MassiveClicks;
+NAVER's CLARA logs are alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from twotowers import LOG
+from twotowers.errors import InputError, nearest
+from twotowers.files.artefacts import atomic
+from twotowers.logs.sessions import Stream, page_batches, read_sessions
+from twotowers.logs.strays import Tally
+
+IDS = ("numbers", "text")
+NUMBER = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
+LONGEST_LINE = 1 << 20
+PAGE, CLICK = "Q", "C"
+
+
+def read_wscd(
+    path: str | Path,
+    *,
+    ids: str = "numbers",
+    split: str = LOG,
+    strays: str = "drop",
+    repeats: str = "drop",
+) -> Stream:
+    """Read the text, page by page.
+
+    Args:
+        path: the file.
+        ids: 'numbers' for int64, or 'text' if any id is something else.
+        split: of all pages.
+        strays: 'drop' or 'error': clicks on documents that are not on the page.
+        repeats: 'drop' or 'error': further clicks on a document of one page.
+
+    Returns:
+        Pages as `twotowers.logs.sessions` describes, and how many clicks were left out. The
+        query is QueryID; the region is not kept.
+
+    Raises:
+        InputError: at once for a wrong setting; while batches are taken, where there is no file
+            or no page, or naming line, field and value of a line that is neither a page nor a
+            click, of a click before any page, or of a clicked page with a document twice.
+
+    Examples:
+        >>> _ = Path("/tmp/wscd.txt").write_text("0\\t0\\tQ\\t7\\t1\\t30\\t10\\n0\\t5\\tC\\t10\\n")
+        >>> [batch["clicks"].to_pylist() for batch in read_wscd("/tmp/wscd.txt").batches]
+        [[[False, True]]]
+    """
+    if ids not in IDS:
+        raise InputError(f"{ids!r}", field="ids", expected=nearest(ids, IDS))
+    tally = Tally(path, strays=strays, repeats=repeats)
+    return Stream(page_batches(_Lines(Path(path), ids, tally).pages(), split), tally.seen)
+
+
+class _Lines:
+    """Cuts lines into pages."""
+
+    def __init__(self, path: Path, ids: str, tally: Tally):
+        self.path, self.tally = path, tally
+        self.id = self._number if ids == "numbers" else self._text
+        self.line = 0
+
+    def pages(self) -> Iterator[tuple[int | str, list, list[bool]]]:
+        if not self.path.is_file():
+            raise InputError("there is no such file", path=self.path, expected="lines of a log")
+        session, query, documents, listed, at = None, None, None, [], 0
+        with self.path.open(encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            while line := file.readline(LONGEST_LINE):
+                self.line += 1
+                columns = line.rstrip("\r\n").split("\t")
+                kind = columns[2] if len(columns) > 2 else None
+                if kind == PAGE and len(columns) >= 6:
+                    if documents is not None:
+                        yield self._page(query, documents, listed, at)
+                    session, at, listed = columns[0], self.line, []
+                    query = self.id(columns[3], "QueryID")
+                    documents = [self.id(each, "URL") for each in columns[5:]]
+                elif kind == CLICK and len(columns) == 4:
+                    if session is None or columns[0] != session:
+                        raise self._error(
+                            f"a click of session {columns[0][:40]!r}, which has no page here",
+                            "SessionID",
+                            "clicks after the page of their session",
+                        )
+                    listed.append(self.id(columns[3], "URLID"))
+                else:
+                    raise self._error(
+                        f"{line.rstrip()[:60]!r} was found",
+                        "TypeOfAction",
+                        "SessionID Time Q QueryID RegionID URL... or SessionID Time C URLID, "
+                        "separated by tabs",
+                    )
+        if documents is None:
+            raise InputError("the file holds no page", path=self.path, expected="lines of a log")
+        yield self._page(query, documents, listed, at)
+
+    def _page(self, query, documents: list, listed: list, line: int) -> tuple:
+        if listed and len(set(documents)) < len(documents):
+            twice = next(each for each, times in Counter(documents).items() if times > 1)
+            # A click names a document: at which of the two positions it was would be a guess.
+            raise InputError(
+                f"{twice!r} is listed twice",
+                path=self.path,
+                line=line,
+                field="URL",
+                expected="a document once a page",
+            )
+        return query, documents, self.tally.page(documents, listed, f"line {line}")
+
+    def _number(self, text: str, field: str) -> int:
+        if not NUMBER.fullmatch(text):
+            raise self._error(f"{text[:40]!r} was found", field, "a whole number; or ids='text'")
+        return int(text)
+
+    def _text(self, text: str, field: str) -> str:
+        if not text:
+            raise self._error("is empty", field, "an id")
+        return text
+
+    def _error(self, message: str, field: str, expected: str) -> InputError:
+        return InputError(message, path=self.path, line=self.line, field=field, expected=expected)
+
+
+def write_wscd(sessions: str | Path, path: str | Path) -> int:
+    """A sessions file as this text: for PyClick.
+
+    Sessions are numbered from 0, times and regions are 0. Lane columns, the split, users and bias
+    features have no place in it.
+
+    Args:
+        sessions: the sessions file.
+        path: the text file to write.
+
+    Returns:
+        The number of pages.
+
+    Raises:
+        InputError: a page has no documents, or a document twice and clicks; or an id has a tab,
+            a line break, or a space at its ends, which the text cannot hold.
+    """
+    number = 0
+    with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        for batch in read_sessions(sessions):
+            columns = (batch[name].to_pylist() for name in ("query", "documents", "clicks"))
+            for query, documents, clicks in zip(*columns, strict=True):
+                _check(query, documents, clicks, number, sessions)
+                shown = "\t".join(map(str, documents))
+                file.write(f"{number}\t0\t{PAGE}\t{query}\t0\t{shown}\n")
+                for document, clicked in zip(documents, clicks, strict=True):
+                    if clicked:
+                        file.write(f"{number}\t0\t{CLICK}\t{document}\n")
+                number += 1
+    return number
+
+
+def _check(query, documents: list, clicks: list, number: int, path) -> None:
+    wrong = None
+    if not documents:
+        wrong = "no document", "documents", "a document or more"
+    elif any(clicks) and len(set(documents)) < len(documents):
+        wrong = "a document is listed twice", "documents", "a document once a page"
+    else:
+        for field, value in (("query", query), *(("documents", each) for each in documents)):
+            if isinstance(value, str) and (not value or value.strip() != value or _breaks(value)):
+                wrong = f"{value[:40]!r}", field, "an id without tabs and line breaks"
+    if wrong:
+        message, field, expected = wrong
+        raise InputError(f"row {number + 1}: {message}", path=path, field=field, expected=expected)
+
+
+def _breaks(value: str) -> bool:
+    return "\t" in value or len(value.splitlines()) != 1
