@@ -103,6 +103,7 @@ def _simulated(files, setting, logs, positions: int, seed: int) -> dict[str, Spl
             where=where,
             relevance=pad(policy.relevance, pairs.offsets, positions),
             counts=read_logs(files["clicks"], logs, split=split, pairs=pairs, length=positions),
+            pairs=pairs,
         )
     return splits
 

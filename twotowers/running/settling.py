@@ -103,7 +103,7 @@ def settle_setting(name: str, setting: dict, logs: dict, *, path: Path, paper: s
         ),
     }
     fixed = {key: value for key, value in method.items() if key not in lanes["method"]}
-    training = setting.get("training", model["tower"])
+    training = setting.get("training", model["tower"] if kind.trains else None)
     return {**setting, "model": model, "method": fixed, "lanes": lanes, "training": training}
 
 
