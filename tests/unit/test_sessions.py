@@ -1,5 +1,7 @@
 """Sessions as an artefact: what is written is read, in pieces as whole; what is wrong is named."""
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -109,7 +111,7 @@ def test_streaming_in_pieces_equals_the_whole(tmp_path, monkeypatch, lists, grou
         }
     )
     edges = [0, *sorted(min(cut, len(lists)) for cut in cuts), len(lists)]
-    pieces = [whole.slice(a, b - a) for a, b in zip(edges, edges[1:], strict=False)]
+    pieces = [whole.slice(a, b - a) for a, b in pairwise(edges)]
     write_sessions(tmp_path / "whole.parquet", [whole])
     write_sessions(tmp_path / "pieces.parquet", pieces)
     assert (tmp_path / "whole.parquet").read_bytes() == (tmp_path / "pieces.parquet").read_bytes()

@@ -101,7 +101,7 @@ def log(tmp_path_factory):
 
 
 def test_exact_counts_of_a_larger_log(log, tmp_path):
-    path, (query, documents, clicks) = log
+    path, (_, documents, clicks) = log
     rows = count_sessions(path, tmp_path / "c.parquet", seen={"pages": 20_000})
     key = (documents * 10 + np.arange(10)).ravel()
     codes, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
@@ -151,8 +151,8 @@ def test_what_is_wrong_comes_through_the_database(log, tmp_path):
         count_sessions(tmp_path / "wrong.parquet", tmp_path / "c.parquet")
     with pytest.raises(InputError, match="'heigth'"):
         count_sessions(path, tmp_path / "c.parquet", bias=["heigth"])
+    write_sessions(tmp_path / "text.parquet", [table([("train", 1.0, "q", [("a", True, 1)])])])
     with pytest.raises(InputError, match="as before"):
-        write_sessions(tmp_path / "text.parquet", [table([("train", 1.0, "q", [("a", True, 1)])])])
         count_sessions([path, tmp_path / "text.parquet"], tmp_path / "c.parquet")
     with pytest.raises(InputError, match="memory: 'a lot'"):
         count_sessions(path, tmp_path / "c.parquet", memory="a lot")
@@ -207,7 +207,8 @@ def test_the_statements_for_any_warehouse_give_the_same_cells(log, tmp_path, num
         connection.execute(f"CREATE VIEW pages AS SELECT * FROM read_parquet('{path}')")
         connection.execute(
             "CREATE VIEW rows AS SELECT split, query, unnest(documents) AS document, "
-            "unnest(range(1, len(documents) + 1)) AS position, unnest(clicks)::INT AS click FROM pages"
+            "unnest(range(1, len(documents) + 1)) AS position, unnest(clicks)::INT AS click "
+            "FROM pages"
         )
         rows = connection.execute(
             f"SELECT * FROM ({found[number].rstrip().rstrip(';')})"

@@ -161,12 +161,13 @@ def write_cells(path: str | Path, cells: Iterable[pa.RecordBatch], seen: Mapping
                 waiting.append(pa.Table.from_batches([batch]))
                 rows += len(batch)
                 if sum(map(len, waiting)) >= GROUP:
-                    table = pa.concat_tables(waiting)
+                    # In one piece, else the pages within the file would tell how it came.
+                    table = pa.concat_tables(waiting).combine_chunks()
                     whole = len(table) // GROUP * GROUP
                     writer.write_table(table.slice(0, whole), row_group_size=GROUP)
                     waiting = [table.slice(whole)]
-            if waiting:
-                writer.write_table(pa.concat_tables(waiting))
+            if any(map(len, waiting)):
+                writer.write_table(pa.concat_tables(waiting).combine_chunks())
             if seen and writer is not None:
                 writer.add_key_value_metadata({name: str(count) for name, count in seen.items()})
         finally:
