@@ -25,7 +25,7 @@ SIZES = {
 ENGINES = ("polars==2.1.0", "duckdb==2.0.0", "pyarrow==26.0.1", "numpy==2.4.6")
 LENGTH, CANDIDATES = 10, 30
 THREADS = 2
-MEMORY = "2.5GB"
+MEMORY = "3GB"
 """Of DuckDB, so that the process stays below 4 GB. The others have no such setting."""
 BUCKETS = 32
 

@@ -201,6 +201,13 @@ def test_rows_in_any_file(tmp_path, name):
     ]
 
 
+def test_numbers_may_be_written_in_several_ways(tmp_path):
+    path = write_rows(tmp_path, "s,7,a,1, 1\ns,7,b,2.0,0.0\n")
+    assert taken(path, "rows")[0][0]["clicks"] == [True, False]
+    path = write_rows(tmp_path, "s,7,a,1,true\ns,7,b,2,False\n")
+    assert taken(path, "rows")[0][0]["clicks"] == [True, False]
+
+
 def test_rows_without_positions_stand_in_their_order(tmp_path):
     path = write_rows(tmp_path, "s,7,b,0\ns,7,a,1\n", "session,query,document,clicks\n")
     assert taken(path, "rows")[0][0]["documents"] == ["b", "a"]
@@ -247,6 +254,8 @@ def test_rows_in_small_batches_equal_a_plain_loop(tmp_path, monkeypatch, rows):
     ("text", "field", "message"),
     [
         ("s,7,a,1,x\n", "clicks", "row 1: 'x' was found"),
+        ("s,7,a,1,1_0\n", "clicks", "row 1: '1_0' was found"),
+        ("s,7,a,1,1e400\n", "clicks", "row 1: '1e400' was found"),
         ("s,7,a,1,-1\n", "clicks", "row 1: '-1' was found"),
         ("s,7,a,0,1\n", "position", "row 1: '0' was found"),
         ("s,7,a,1.5,1\n", "position", "row 1: '1.5' was found"),

@@ -28,7 +28,7 @@ from twotowers.logs.sessions import (
     read_sessions,
 )
 
-MEMORY = "2.5GB"
+MEMORY = "3GB"
 """What DuckDB may use. The process needs about half a gigabyte more."""
 GROUP = 1 << 20
 """Cells of a row group."""
@@ -85,7 +85,7 @@ def count_sessions(
         path: the parquet file to write: lane columns, split, query, document, position (int32,
             from 1), bias features, impressions, clicks (int64), sorted by all before these two.
         bias: bias features that tell cells apart.
-        memory: what DuckDB may use, as '2.5GB'; beyond that it goes on on disk.
+        memory: what DuckDB may use, as '3GB'; beyond that it goes on on disk.
         threads: of DuckDB; None for as many as there are cores. The file is the same.
         seen: numbers to keep in the file's metadata, looked at after the last batch.
 
