@@ -37,7 +37,7 @@ def fit(task: Task, *, file: str) -> list[Fitted]:
             expected="a simulated log",
         )
     keys = _keys(table["query"].to_numpy(), table["document"].to_numpy())
-    order = np.argsort(keys)
+    order = np.argsort(keys, kind="stable")
     twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])
     if len(twice):
         row = order[twice[0] + 1]
