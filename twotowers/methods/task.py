@@ -8,12 +8,13 @@ lists: their values are lanes, and `task.lanes` says which lane has which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.simulation import Sessions
 from twotowers.models.protocol import CellModel
 
 
@@ -27,12 +28,14 @@ class Split:
         relevance: [queries, documents] float32, what ranking metrics are measured against; None
             where nobody knows.
         counts: [logs, queries, ...] the logs' counts, unweighted.
+        sessions: the same logs page by page, where they are recorded so.
     """
 
     inputs: np.ndarray
     where: np.ndarray
     relevance: np.ndarray | None
     counts: Counts | Rows
+    sessions: Sequence[Sessions] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Task:
         training: how gradient fits are trained; empty for methods that do not train.
         positions: positions on the page.
         seed: initialises and orders batches.
+        users: who clicked, of each log; None where nobody knows.
     """
 
     model: CellModel
@@ -56,6 +60,7 @@ class Task:
     training: Mapping[str, object]
     positions: int
     seed: int
+    users: Sequence[CellModel] | None = None
 
 
 @dataclass(frozen=True)

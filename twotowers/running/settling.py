@@ -172,6 +172,14 @@ def _selected(chosen: Mapping, log: str, lanes: Mapping, path: Path, name: str) 
     }
 
 
+def queries_of(log: Mapping, split: str) -> tuple[str, int | None]:
+    """The queries that a split's sessions are about: the split whose they are, and how many."""
+    queries = log.get("queries") or {}
+    if isinstance(queries, str):
+        queries = {"split": queries}
+    return queries.get("split", split), queries.get("first")
+
+
 def splits_of(sessions: Mapping[str, Sequence]) -> list[str]:
     """The splits that a log has, in their order."""
     return [split for split in SPLITS if split in sessions]
