@@ -10,7 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks import fits, gpu, pages, pbm, road, roofline, scaling, simulator
+from benchmarks import fits, gpu, longlists, pages, pbm, road, roofline, scaling, simulator
 from benchmarks.measure import CACHE, machine
 from twotowers.files.artefacts import atomic
 
@@ -20,6 +20,7 @@ PARTS = {
     "pbm": pbm,
     "simulator": simulator,
     "scaling": scaling,
+    "longlists": longlists,
     "road": road,
     "gpu": gpu,
 }
