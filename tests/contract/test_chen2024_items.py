@@ -35,10 +35,8 @@ FIGURES = [
 TABLES = ["table1", "table2", "table3", "table4", "table5", "table6", "propositions"]
 
 
-def long(rows: list[dict], setting: str, method: str | None = None) -> pd.DataFrame:
+def long(rows: list[dict], setting: str) -> pd.DataFrame:
     frame = pd.DataFrame(rows).assign(paper="chen2024", setting=setting)
-    if method:
-        frame["method"] = method
     if "position" not in frame:
         frame["position"] = None
     kinds = {name: "Int64" for name in ("position", "other", "clicks", "case") if name in frame}
@@ -104,7 +102,7 @@ def graphs() -> pd.DataFrame:
         for p in range(10):
             lane = {"components": number, "metric": "component"}
             rows.append({**lane, "position": p + 1, "value": of[p]})
-    return long(rows, "graphs", "graph").assign(seed=1)
+    return long(rows, "graphs").assign(seed=1)
 
 
 def contexts(name: str, seed: int) -> pd.DataFrame:
@@ -144,7 +142,7 @@ def connectivity(name: str, seed: int) -> pd.DataFrame:
     for place, metric in enumerate([*counts, "components", "top1", "top2", "top3"]):
         lane = {"sweep": "statistics", "amount": 5000.0, "repeat": 0, "metric": metric}
         rows.append({**lane, "value": 10_000 + place})
-    return long(rows, f"connectivity-{name}", "graph").assign(seed=seed, dataset=name)
+    return long(rows, f"connectivity-{name}").assign(seed=seed, dataset=name)
 
 
 def verticals() -> pd.DataFrame:
@@ -154,7 +152,7 @@ def verticals() -> pd.DataFrame:
         for factors, number in counts.items()
         for metric, value in (("bias_factors", 7 * number), ("components", number))
     ]
-    return long(rows, "verticals", "graph").assign(seed=1)
+    return long(rows, "verticals").assign(seed=1)
 
 
 def example2() -> pd.DataFrame:
@@ -171,19 +169,25 @@ def example2() -> pd.DataFrame:
             }
             lane = {"feature_vectors": vectors, "bias_factors": factors, "rows": number}
             rows += [{**lane, "metric": metric, "value": v} for metric, v in values.items()]
-    return long(rows, "example2", "graph").assign(seed=1)
+    return long(rows, "example2").assign(seed=1)
 
 
 def propositions() -> pd.DataFrame:
     first = {"mean": 1e-5, "variance": 1e-3, "expected_variance": 1.1e-3, "standard_error": 2e-4}
     rows = [
-        {"method": "proposition 1", "clicks": clicks, "case": case, "metric": name, "value": value}
+        {
+            "proposition": "proposition 1",
+            "clicks": clicks,
+            "case": case,
+            "metric": name,
+            "value": value,
+        }
         for clicks in (100, 10_000)
         for case in (1, 2)
         for name, value in first.items()
     ]
     rows += [
-        {"method": f"proposition {number}", "metric": metric, "value": value}
+        {"proposition": f"proposition {number}", "metric": metric, "value": value}
         for number, tightest in ((2, 1.0), (4, 0.9))
         for metric, value in {"checked": 2000, "violated": 0, "tightest": tightest}.items()
     ]
@@ -202,7 +206,7 @@ def real_logs() -> pd.DataFrame:
         {"metric": "connected_share", "share": share, "value": min(5 * share, 1)}
         for share in (1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
     ]
-    return long(rows, "real_logs", "graph").assign(seed=1, log="yandex")
+    return long(rows, "real_logs").assign(seed=1, log="yandex")
 
 
 def made_up() -> dict[str, list[pd.DataFrame]]:
@@ -441,7 +445,7 @@ def draws(sweep: str, chances: dict[float, list[int]]) -> pd.DataFrame:
         for amount, values in chances.items()
         for repeat, value in enumerate(values)
     ]
-    return long(rows, "connectivity-yahoo", "graph").assign(seed=1, dataset="yahoo")
+    return long(rows, "connectivity-yahoo").assign(seed=1, dataset="yahoo")
 
 
 @pytest.mark.parametrize(

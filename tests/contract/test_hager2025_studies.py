@@ -138,35 +138,35 @@ def to(rows: pd.DataFrame, amount: float) -> float:
     return amount
 
 
-AT_RANDOM = {"method": "well-specified", "metric": "position_bias", "temperature": 1}
+AT_RANDOM = {"model": "well-specified", "metric": "position_bias", "temperature": 1}
 LEMMAS, APPENDIX = {"setting": "lemmas"}, {"setting": "appendix_a"}
 CLIPPING = {"setting": "clipping"}
 FITS = {"setting": "incidental", "metric": "position_bias", "strength": 0, "sessions_factor": 1}
 STOPPED = {**FITS, "method": "early stopping, start default"}
 
 MUTATIONS = [
-    ("11a", to, 1e-4, {**LEMMAS, "method": "well-specified", "metric": "largest_cell"}),
-    ("11b", to, 1e-4, {**LEMMAS, "method": "misspecified", "metric": "largest_position_mean"}),
-    ("11b", to, 1e-4, {**LEMMAS, "method": "misspecified", "metric": "mean_cell"}),
+    ("11a", to, 1e-4, {**LEMMAS, "model": "well-specified", "metric": "largest_cell"}),
+    ("11b", to, 1e-4, {**LEMMAS, "model": "misspecified", "metric": "largest_position_mean"}),
+    ("11b", to, 1e-4, {**LEMMAS, "model": "misspecified", "metric": "mean_cell"}),
     ("11c", raised, 0.01, {**LEMMAS, **AT_RANDOM}),
-    ("11c", to, -2.0, {**LEMMAS, "method": "misspecified", "metric": "position_bias"}),
-    ("12a", to, 2, {**APPENDIX, "method": "connected", "metric": "components"}),
-    ("12a", to, 0.1, {**APPENDIX, "method": "connected", "metric": "largest_error"}),
-    ("12b", to, 1, {**APPENDIX, "method": ISOLATED, "metric": "components"}),
-    ("12b", to, 0.1, {**APPENDIX, "method": "content isolated", "metric": "largest_error"}),
-    ("12b", to, 0.1, {**APPENDIX, "method": ISOLATED, "metric": "largest_error_within_component"}),
-    ("12c", to, 0.1, {**APPENDIX, "method": "connected", "metric": "largest_effect_of_start"}),
-    ("12c", to, 0, {**APPENDIX, "method": ISOLATED, "metric": "largest_effect_of_start"}),
+    ("11c", to, -2.0, {**LEMMAS, "model": "misspecified", "metric": "position_bias"}),
+    ("12a", to, 2, {**APPENDIX, "regime": "connected", "metric": "components"}),
+    ("12a", to, 0.1, {**APPENDIX, "regime": "connected", "metric": "largest_error"}),
+    ("12b", to, 1, {**APPENDIX, "regime": ISOLATED, "metric": "components"}),
+    ("12b", to, 0.1, {**APPENDIX, "regime": "content isolated", "metric": "largest_error"}),
+    ("12b", to, 0.1, {**APPENDIX, "regime": ISOLATED, "metric": "largest_error_within_component"}),
+    ("12c", to, 0.1, {**APPENDIX, "regime": "connected", "metric": "largest_effect_of_start"}),
+    ("12c", to, 0, {**APPENDIX, "regime": ISOLATED, "metric": "largest_effect_of_start"}),
     ("12c", to, 1, {**APPENDIX, "metric": "components"}),
     ("13", raised, -0.15, STOPPED),
     ("13", raised, 0.25, {**FITS, "method": "optimum"}),
     ("13", raised, 0.12, {**FITS, "method": "early stopping, start truth"}),
     ("13", raised, 0.12, {**FITS, "method": "no early stopping, start default"}),
     ("13", raised, -0.2, {**FITS, "method": "optimum", "sessions_factor": 16}),
-    ("14", to, -2.0, {**CLIPPING, "method": "as published"}),
-    ("14", to, -2.0, {**CLIPPING, "method": "without noise"}),
-    ("14", raised, 0.02, {**CLIPPING, "method": "without clipping", "temperature": 0}),
-    ("14", raised, 0.02, {**CLIPPING, "method": "without either", "strength": -1}),
+    ("14", to, -2.0, {**CLIPPING, "variant": "as published"}),
+    ("14", to, -2.0, {**CLIPPING, "variant": "without noise"}),
+    ("14", raised, 0.02, {**CLIPPING, "variant": "without clipping", "temperature": 0}),
+    ("14", raised, 0.02, {**CLIPPING, "variant": "without either", "strength": -1}),
 ]
 
 
@@ -225,7 +225,7 @@ def test_the_policy_is_a_distribution_over_ranks_and_documents(inputs):
 
 
 def test_a_well_specified_optimum_is_the_truth(small):
-    bias = select(small, setting="lemmas", method="well-specified", metric="position_bias")
+    bias = select(small, setting="lemmas", model="well-specified", metric="position_bias")
     np.testing.assert_allclose(bias["value"], -np.log(bias["position"].astype(float)), atol=1e-6)
 
 
@@ -252,7 +252,7 @@ def test_clipping_changes_the_extremes_only(noisy, inputs):
 
 
 def test_a_linear_truth_is_recovered_under_every_policy(small):
-    bias = select(small, setting="clipping", method="without either")
+    bias = select(small, setting="clipping", variant="without either")
     assert len(bias) == 2 * 2 * 4 * POSITIONS
     np.testing.assert_allclose(bias["value"], -np.log(bias["position"].astype(float)), atol=1e-5)
 

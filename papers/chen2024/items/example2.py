@@ -32,7 +32,7 @@ LINES = {
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per |X|, |T|, |D| and metric; the simulated frequency has a 95 % interval."""
     metrics = [*DOTS, *LINES, "standard_error"]
-    found = rows(results, "example2", method="graph", metric=metrics)
+    found = rows(results, "example2", metric=metrics)
     summary = over_seeds(found, [*SIZE, "metric"])
     error = select(summary, metric="standard_error").set_index(SIZE)["value"]
     half = 1.96 * error.reindex(pd.MultiIndex.from_frame(summary[SIZE])).to_numpy()

@@ -25,7 +25,7 @@ SHAPES = ("o", "s", "h", "D", "8", "p")
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per K and pair of positions (documents shown at both), or position (component)."""
     where = {"metric": ["shared_documents", "component"], "components": list(COMPONENTS)}
-    summary = over_seeds(rows(results, "graphs", method="graph", **where), KEYS)
+    summary = over_seeds(rows(results, "graphs", **where), KEYS)
     counts = dict.fromkeys(["components", "other"], "Int64")
     return summary.astype(counts).assign(source="reproduced")
 

@@ -15,7 +15,7 @@ from papers.chen2024.panels import rows
 from papers.chen2024.tables import booktabs, count
 from twotowers.results.statistics import over_seeds
 
-KEYS = ["method", "case", "clicks", "metric"]
+KEYS = ["proposition", "case", "clicks", "metric"]
 VARIANCE = ["mean", "variance", "standard_error", "expected_variance"]
 BOUND = ["checked", "violated", "tightest"]
 BOUNDS = ("proposition 2", "proposition 4")
@@ -23,8 +23,8 @@ BOUNDS = ("proposition 2", "proposition 4")
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per proposition, case, number of clicks and metric."""
-    found = [rows(results, "propositions", method="proposition 1", metric=VARIANCE)]
-    found += [rows(results, "propositions", method=name, metric=BOUND) for name in BOUNDS]
+    found = [rows(results, "propositions", proposition="proposition 1", metric=VARIANCE)]
+    found += [rows(results, "propositions", proposition=name, metric=BOUND) for name in BOUNDS]
     summary = over_seeds(pd.concat(found, ignore_index=True), KEYS)
     return summary.astype({"clicks": "Int64"}).assign(source="reproduced")
 

@@ -34,7 +34,7 @@ SUMMARIES = {
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per log and summary, pair of positions, or share kept."""
     metrics = [*SUMMARIES, "linked_pairs", "connected_share"]
-    found = rows(results, "real_logs", method="graph", metric=metrics)
+    found = rows(results, "real_logs", metric=metrics)
     return over_seeds(found, KEYS).astype({"other": "Int64"}).assign(source="reproduced")
 
 

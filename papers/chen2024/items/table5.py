@@ -24,7 +24,7 @@ KEYS = ["factors", "metric"]
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per choice of bias factors, metric and source."""
     where = {"factors": list(FACTORS), "metric": ["bias_factors", "components"]}
-    ours = rows(results, "verticals", method="graph", **where)
+    ours = rows(results, "verticals", **where)
     return compare(ours, published, KEYS, setting="verticals", **where)
 
 

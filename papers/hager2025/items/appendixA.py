@@ -37,8 +37,8 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     Estimates are those of the first seed, as the shifts of another are others; what sums up a
     regime is a mean over seeds.
     """
-    rows = select(results, setting="appendix_a", method=list(REGIMES))
-    rows = rows.rename(columns={"method": "regime", "position": "configuration"})
+    rows = select(results, setting="appendix_a", regime=list(REGIMES))
+    rows = rows.rename(columns={"position": "configuration"})
     keys = ["regime", "configuration", "metric"]
     points = select(rows[rows["seed"] == rows["seed"].min()], metric=POINTS)
     bands = [over_seeds(part, keys) for part in (points, select(rows, metric=SUMMARIES))]

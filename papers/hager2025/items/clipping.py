@@ -38,8 +38,8 @@ POSITIONS = (5, 10)
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per variant, strength, temperature and position: estimate minus truth."""
-    keys = ["method", "strength", "temperature", "metric", "position"]
-    rows = select(results, setting="clipping", method=list(VARIANTS), metric="position_bias")
+    keys = ["variant", "strength", "temperature", "metric", "position"]
+    rows = select(results, setting="clipping", variant=list(VARIANTS), metric="position_bias")
     errors = rows["value"] + np.log(rows["position"].astype(float))
     rows = rows.assign(value=errors, metric="position_bias_error")
     return over_seeds(rows, keys).assign(source="reproduced")
@@ -51,7 +51,7 @@ def draw(table: pd.DataFrame) -> Figure:
     with style():
         figure, axes = panels(len(VARIANTS), rows=len(strengths), panel_height=1.6)
         for column, (variant, title) in zip(axes.T, VARIANTS.items(), strict=True):
-            rows = select(table, method=variant)
+            rows = select(table, variant=variant)
             column[0].set_title(title)
             column[0].text(
                 0.04, 0.96, spread(rows), transform=column[0].transAxes, va="top", fontsize=6.5

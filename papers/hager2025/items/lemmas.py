@@ -38,9 +38,9 @@ FLOOR, VANISHED = 1e-8, 1e-6
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per model, temperature and metric (and position): mean and 95 % interval."""
-    keys = ["method", "strength", "temperature", "metric", "position"]
+    keys = ["model", "strength", "temperature", "metric", "position"]
     metrics = [*RESIDUALS, "position_bias"]
-    rows = select(results, setting="lemmas", method=list(MODELS), metric=metrics)
+    rows = select(results, setting="lemmas", model=list(MODELS), metric=metrics)
     return over_seeds(rows, keys).assign(source="reproduced")
 
 
@@ -51,7 +51,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes = figure.subplots(2, 2, sharex="row", sharey="row")
         for (above, below), (model, title) in zip(axes.T, MODELS.items(), strict=True):
             above.set_title(title)
-            rows = select(table, method=model)
+            rows = select(table, model=model)
             _residual_panel(above, select(rows, metric=list(RESIDUALS)))
             bias = select(rows, metric="position_bias")
             if not bias.empty:
