@@ -1,6 +1,5 @@
 """Hager et al. (2025): the judges on the authors' own numbers, and what the items draw."""
 
-import importlib
 from functools import partial
 
 import matplotlib
@@ -11,6 +10,7 @@ import pytest
 from papers.hager2025 import published
 from papers.hager2025.claims import CLAIMS
 from papers.hager2025.judges.fits import MISFIT
+from tests.items import drawing
 from twotowers.report.figures import save
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge, judge_all
 from twotowers.results.statistics import BAND, select
@@ -169,8 +169,7 @@ ROWS = {"fig1": 7 * 4, "fig5": 7 * 4, "fig7": 3 * 3 * 4, **dict.fromkeys(FIGURES
 ROWS["fig6"] = ROWS["fig3"]
 
 
-def item(name: str):
-    return importlib.import_module(f"papers.hager2025.items.{name}")
+item = partial(drawing, "hager2025")
 
 
 @pytest.mark.parametrize("name", [*FIGURES, "grid"])

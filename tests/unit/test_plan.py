@@ -60,7 +60,13 @@ PAPER = Experiment(
         "unranked": {"dataset": "web"},
     },
     items={
-        "fig1": {**TEXTS, "kind": "figure", "needs": ["small", "real"], "highlight": {"n": [1]}},
+        "fig1": {
+            **TEXTS,
+            "kind": "figure",
+            "needs": ["small", "real"],
+            "highlight": {"n": [1]},
+            "draw": {"kind": "curves", "x": "n"},
+        },
         "table1": {**TEXTS, "kind": "table", "needs": ["theory"]},
     },
 )
@@ -257,9 +263,13 @@ def test_published_numbers_belong_to_what_draws_and_judges(plan, tmp_path):
     folder.mkdir(parents=True)
     for name in ("b.csv", "a.csv", "notes.md"):
         (folder / name).touch()
-    published = ["papers/paper/published/a.csv", "papers/paper/published/b.csv"]
-    assert plan.item_sources("paper", "fig1") == ["papers/paper/items/fig1.py", *published]
-    assert plan.claims_sources("paper")[2:] == published
+    items = tmp_path / "papers" / "paper" / "items"
+    items.mkdir()
+    (items / "curves.py").write_text("def table(r, p): ...\ndef draw(t, *, x): ...\n")
+    files = ("published.py", "published/a.csv", "published/b.csv")
+    published = [f"papers/paper/{name}" for name in files]
+    assert plan.item_sources("paper", "fig1") == ["papers/paper/items/curves.py", *published]
+    assert plan.claims_sources("paper")[1:] == published
     assert plan.claims_sources("other") == ["papers/other/claims.py", "papers/other/published.py"]
 
 

@@ -374,13 +374,14 @@ class Plan:
 
     def item_sources(self, paper: str, item: str) -> list[str]:
         """What draws an item, and the published numbers, which it draws too."""
-        return [f"papers/{paper}/items/{item}.py", *self._published(paper)]
+        drawing = self.experiments[paper].items[item]["draw"]["kind"]
+        return [str(find("drawings", drawing, paper, self.root).path), *self._published(paper)]
 
     def claims_sources(self, paper: str) -> list[str]:
         """What judges claims, and the published numbers that it judges by."""
-        modules = [f"papers/{paper}/{module}.py" for module in ("claims", "published")]
-        return [*modules, *self._published(paper)]
+        return [f"papers/{paper}/claims.py", *self._published(paper)]
 
     def _published(self, paper: str) -> list[str]:
         found = self.root.glob(f"papers/{paper}/published/*.csv")
-        return sorted(str(path.relative_to(self.root)) for path in found)
+        files = sorted(str(path.relative_to(self.root)) for path in found)
+        return [f"papers/{paper}/published.py", *files]

@@ -1,4 +1,4 @@
-"""Logs and settings of an experiment, completed: every default filled in, every lane listed.
+"""Logs, settings and items of an experiment, completed: defaults filled in, lanes listed.
 
 A lane is a value that differs inside one compiled program. Which parameters may be given as
 lists, the parts say: a policy its strength and temperature, a log its sessions, a user all its
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from twotowers import SPLITS
 from twotowers.errors import InputError, nearest
-from twotowers.running.registry import Kind, check_parameters, find
+from twotowers.running.registry import MADE_BY, Kind, check_parameters, find
 
 MODEL = {"kind": "additive", "tower": None, "features": 1.0}
 """What a model says besides its constants, with defaults."""
@@ -105,6 +105,24 @@ def settle_setting(name: str, setting: dict, logs: dict, *, path: Path, paper: s
     fixed = {key: value for key, value in method.items() if key not in lanes["method"]}
     training = setting.get("training", model["tower"])
     return {**setting, "model": model, "method": fixed, "lanes": lanes, "training": training}
+
+
+def settle_item(name: str, item: dict, *, path: Path, paper: str) -> dict:
+    """An item with its drawing: a general one, or the paper's own, of the item's name if absent.
+
+    Returns:
+        The item with `draw`: the drawing's kind and its parameters.
+    """
+    drawing = with_kind(item.get("draw", name))
+    where = {"path": path, "field": f"items.{name}.draw"}
+    kind = find("drawings", drawing["kind"], paper, **where)
+    check_parameters(kind, {key: drawing[key] for key in drawing if key != "kind"}, **where)
+    if kind.holds != MADE_BY[item["kind"]]:
+        raise InputError(
+            f"{kind.name!r} draws no {item['kind']}", expected="a drawing with"
+            f" {MADE_BY[item['kind']]!r}, or another kind of item", **where,
+        )  # fmt: skip
+    return {**item, "draw": drawing}
 
 
 def listed(value) -> list:

@@ -16,7 +16,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from papers.hager2025.panels import TEMPERATURE
 from twotowers.report.figures import (
     PAGE_WIDTH,
     categorical_looks,
@@ -84,5 +83,5 @@ def _residual_panel(axes: Axes, rows: pd.DataFrame) -> None:
               transform=axes.get_yaxis_transform())  # fmt: skip
     swept = sorted(rows["temperature"].unique())
     axes.set_xticks(swept, [f"{temperature:g}" for temperature in swept])
-    axes.set_xlabel(TEMPERATURE)
+    axes.set_xlabel("Temperature τ")
     axes.set_ylabel("Residual (probability)")
