@@ -1,18 +1,19 @@
 """Chen et al. (2024): what the items draw, from made-up results, and the printed numbers."""
 
-import importlib
+from functools import partial
 from itertools import combinations
 
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from matplotlib.patches import Arc
 
-from papers.chen2024 import panels, published
+from papers.chen2024 import published
 from papers.chen2024.contexts import EXAMINATION
+from papers.chen2024.items import connection
 from papers.chen2024.studies import example2 as example2_study
+from tests.items import drawing, experiment
 from twotowers.errors import InputError
 from twotowers.report.figures import save
 from twotowers.report.page import side_by_side
@@ -220,7 +221,7 @@ def made_up() -> dict[str, list[pd.DataFrame]]:
         "propositions": [propositions()],
         "real_logs": [real_logs()],
     }
-    for name in panels.DATASETS:
+    for name in connection.DATASETS:
         studies[f"contexts-{name}"] = [contexts(name, seed) for seed in SEEDS]
         studies[f"connectivity-{name}"] = [connectivity(name, seed) for seed in SEEDS]
     return studies
@@ -242,17 +243,8 @@ def results(tmp_path_factory):
     return lambda names: read_results([path for name in names for path in paths[name]])
 
 
-def texts() -> dict[str, dict]:
-    """The items' block of experiment.yaml."""
-    experiment = published.FOLDER.parent / "experiment.yaml"
-    return yaml.safe_load(experiment.read_text())["items"]
-
-
-TEXTS = texts()
-
-
-def item(name: str):
-    return importlib.import_module(f"papers.chen2024.items.{name}")
+TEXTS = experiment("chen2024").items
+item = partial(drawing, "chen2024")
 
 
 def table_of(name: str, results, bands: pd.DataFrame = BANDS) -> pd.DataFrame:
@@ -273,7 +265,7 @@ def test_the_study_of_example2_has_the_lanes_that_its_item_takes():
     assert lanes.to_numpy().tolist() == [[3, 2, 4], [3, 2, 8]]
 
 
-def test_every_item_has_a_text_and_a_module():
+def test_every_item_has_a_text_and_a_drawing():
     assert sorted(TEXTS) == sorted(FIGURES + TABLES)
     for name, text in TEXTS.items():
         assert text["kind"] == ("figure" if name in FIGURES else "table")
@@ -426,7 +418,7 @@ def test_a_missing_study_is_named(name, results):
 
 def test_connection_counts_draws_over_seeds_and_repeats():
     frames = pd.concat([connectivity("yahoo", seed) for seed in SEEDS])
-    table = panels.connection_table(frames, BANDS, dataset="yahoo", sweep="contexts")
+    table = connection.table(frames, BANDS, dataset="yahoo", sweep="contexts")
     drawn = select(frames, sweep="contexts", metric="connected")
     for row in select(table, metric="connected").itertuples():
         values = select(drawn, amount=row.amount)["value"]
@@ -460,7 +452,7 @@ def draws(sweep: str, chances: dict[float, list[int]]) -> pd.DataFrame:
 )
 def test_where_the_graph_turns(sweep, chances, metric, turn):
     frame = draws(sweep, chances)
-    table = panels.connection_table(frame, BANDS.iloc[:0], dataset="yahoo", sweep=sweep)
+    table = connection.table(frame, BANDS.iloc[:0], dataset="yahoo", sweep=sweep)
     found = select(table, metric=metric)["value"].tolist()
     assert found == ([] if turn is None else [turn])
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from papers.chen2024.panels import rows
-from papers.chen2024.tables import booktabs, count
+from twotowers.report.latex import booktabs, count
+from twotowers.results.moments import measured, whole
 from twotowers.results.statistics import over_seeds
 
 KEYS = ["proposition", "case", "clicks", "metric"]
@@ -23,10 +23,10 @@ BOUNDS = ("proposition 2", "proposition 4")
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per proposition, case, number of clicks and metric."""
-    found = [rows(results, "propositions", proposition="proposition 1", metric=VARIANCE)]
-    found += [rows(results, "propositions", proposition=name, metric=BOUND) for name in BOUNDS]
+    found = [measured(results, "propositions", proposition="proposition 1", metric=VARIANCE)]
+    found += [measured(results, "propositions", proposition=name, metric=BOUND) for name in BOUNDS]
     summary = over_seeds(pd.concat(found, ignore_index=True), KEYS)
-    return summary.astype({"clicks": "Int64"}).assign(source="reproduced")
+    return whole(summary, ["clicks"]).assign(source="reproduced")
 
 
 def tex(table: pd.DataFrame) -> str:

@@ -14,11 +14,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from papers.chen2024.panels import moments, most_clicks, rows, runs
 from twotowers.report.figures import GREY, Look, panels, shared_legend, style
+from twotowers.results.moments import measured, moments, runs, with_most
 from twotowers.results.statistics import select
 
 KEYS = ["setting", "method", "variant", "components", "metric"]
+ORDER = {"method": ["naive", "dla"], "variant": ["plain", "intervention", "merging"]}
 METRICS = {"mcc": "MCC", **{f"ndcg@{top}": f"nDCG@{top}" for top in (1, 3, 5, 10)}}
 METHODS = {
     ("naive", "plain"): "no debias",
@@ -40,9 +41,9 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
         "method": ["naive", "dla"],
         "variant": ["plain", "merging", "intervention"],
     }
-    ours = pd.concat([most_clicks(rows(results, name, **where)) for name in LOOKS])
+    ours = with_most(measured(results, list(LOOKS), **where), "clicks")
     theirs = select(published, setting="synthetic", **where)
-    return pd.concat([moments(ours, theirs, KEYS), runs(ours, KEYS)], ignore_index=True)
+    return pd.concat([moments(ours, theirs, KEYS, ORDER), runs(ours, KEYS)], ignore_index=True)
 
 
 def draw(table: pd.DataFrame) -> Figure:
