@@ -1,11 +1,7 @@
 """How often a random data set is identifiable, and Example 2's estimate of it (Appendix A.2).
 
-Features and bias factors are drawn independently and uniformly. The estimate is Gilbert's, for
-graphs whose edges are independent; those of an identifiability graph are not.
-
-To be seen: simulated frequencies climb from 0 to 1 as rows are added, and need more rows the
-more bias factors there are; how far off the estimate is, with and without the limits of its last
-step. A frequency is above the other where some bias factors are never drawn. Takes a second.
+The estimate is Gilbert's, for graphs whose edges are independent; those of an identifiability
+graph are not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The identifiability graphs of the fully synthetic lists, for K = 1 to 4 (Appendix C.1).
-
-To be seen: K groups of neighbouring positions; arcs, of which the thicker stand for more shared
-documents, within a group and none between two. Takes a second.
-"""
+"""The identifiability graphs of the fully synthetic lists (Appendix C.1)."""
 
 from __future__ import annotations
 

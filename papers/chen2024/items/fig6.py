@@ -1,11 +1,4 @@
-"""Examination by position, as DLA estimates it, against the truth and node merging (App. D.1).
-
-Relative to the first position. On the logarithmic axis a component that keeps its shape but
-loses its scale moves up or down as a whole.
-
-To be seen: DLA's boxes are wide from the second component on, node merging's are flat and near
-the truth, but for the step between the positions that it merges, largest at K = 4. Takes a second.
-"""
+"""Examination by position as DLA estimates it, with and without merging (Appendix D.1)."""
 
 from __future__ import annotations
 

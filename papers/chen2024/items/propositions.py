@@ -1,11 +1,4 @@
-"""Propositions 1, 2 and 4, checked by simulation (ours, not the paper's).
-
-Proposition 1: the variance of Omega, simulated and by its formula. Propositions 2 and 4: the
-error of relevance after merging against its bound, on random graphs.
-
-To be seen: variances that agree within their standard errors; no bound that is violated, and
-that of Proposition 2 reached. Takes a second.
-"""
+"""Propositions 1, 2 and 4, checked by simulation."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""The identifiability check on a real click log (ours, not the paper's): positions of Yandex.
-
-Left: query-document pairs seen at both of two positions, the edges of the graph. Right: how
-often the graph stays connected when only a share of each query's pairs is kept.
-
-To be seen: whether every position is linked to others, by how many pairs, and how much of the
-log could be lost before the graph falls apart. Takes a second.
-"""
+"""The identifiability check on a real click log, and on what random thinning leaves of it."""
 
 from __future__ import annotations
 

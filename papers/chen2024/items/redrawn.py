@@ -1,11 +1,4 @@
-"""What another draw of the fully synthetic data set changes (ours, not the paper's).
-
-The authors' ten runs share one data set of K = 2, drawn by a procedure that the paper does not
-state in full. Beside ten runs on one data set of ours stand ten data sets of ours, a run each.
-
-To be seen: where dots of the second kind scatter (no debias and DLA), published and reproduced
-numbers may differ by as much; repaired, neither kind scatters. Takes a second.
-"""
+"""What another draw of the fully synthetic data set changes."""
 
 from __future__ import annotations
 

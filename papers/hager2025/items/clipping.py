@@ -1,13 +1,7 @@
-"""What the well-specified linear model still feels of the policy (ours, not the paper's).
+"""What the well-specified linear model still feels of the policy.
 
-Exact optima of expected clicks: estimate minus truth by rank, one curve per temperature, a row per
-strength. A column per variant of the linear relevance: as published, without its noise, without
-its clipping to the 5th and 95th percentile, without either.
-
-To be seen: in the left two columns the curves fan out, the further the less random the rankings,
-on the first ranks to opposite sides at alpha 1 and -1, as under misspecification; in the right
-two all lie on the truth. It is the plateaus of clipping that a linear tower cannot express. Takes
-a second.
+To be seen beyond the caption: on the first ranks curves fan out to opposite sides at alpha 1 and
+-1, as under misspecification.
 """
 
 from __future__ import annotations

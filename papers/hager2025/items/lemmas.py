@@ -1,13 +1,4 @@
-"""Lemmas 5.1 and 5.2 at the optimum of expected clicks, without sampling noise (alpha 1).
-
-Left: a well-specified model, one parameter per query-document pair. Right: a misspecified one, a
-linear tower on non-linear relevance. Top: residuals, true minus fitted click probability. Bottom:
-position bias.
-
-To be seen: left, the residual of every single cell vanishes, and the curves of all temperatures
-are the truth, -ln k. Right, only the policy's mean over each position vanishes; single cells keep
-residuals of .05 on average, and the curves fan out. Takes a second.
-"""
+"""Lemmas 5.1 and 5.2: residuals at exact optima, and position bias."""
 
 from __future__ import annotations
 
