@@ -1,10 +1,9 @@
 """Results of the settings an item needs -> its csv, and its figure or LaTeX table."""
 
-from importlib import import_module
-
 from scripts.runner import run
 from twotowers.files.artefacts import atomic
 from twotowers.report.figures import save, source_note
+from twotowers.results import published
 from twotowers.results.longform import read_results
 from twotowers.running.registry import build_drawing
 
@@ -12,8 +11,7 @@ from twotowers.running.registry import build_drawing
 def main(inputs, outputs, *, paper: str, drawing: dict, note: str, caption: str):
     parameters = {key: value for key, value in drawing.items() if key != "kind"}
     item = build_drawing(drawing["kind"], paper, **parameters)
-    published = import_module(f"papers.{paper}.published")
-    table = item.table(read_results(inputs), published.bands())
+    table = item.table(read_results(inputs), published.bands(paper))
     with atomic(outputs.csv) as path:
         table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
     if hasattr(item, "tex"):

@@ -4,14 +4,14 @@ from importlib import import_module
 
 from scripts.runner import run
 from twotowers.files.artefacts import atomic
+from twotowers.results import published
 from twotowers.results.claims import judge_all
 from twotowers.results.longform import read_results
 
 
 def main(inputs, outputs, *, paper: str):
     claims = import_module(f"papers.{paper}.claims").CLAIMS
-    published = import_module(f"papers.{paper}.published")
-    verdicts = judge_all(claims, read_results(inputs), published.results())
+    verdicts = judge_all(claims, read_results(inputs), published.results(paper))
     verdicts.insert(0, "paper", paper)
     with atomic(outputs[0]) as path:
         verdicts.to_csv(path, index=False, lineterminator="\n")

@@ -30,16 +30,16 @@ METRICS = {"ndcg@10": "ndcg@10", "nll": "nll", "lp_ndcg@10": "policy_ndcg@10"}
 LANE = ["paper", "setting", "strength", "temperature", "weighting"]
 
 
-def bands(folder: Path = FOLDER) -> pd.DataFrame:
+def bands() -> pd.DataFrame:
     """Every published number with its spread.
 
     Returns:
         Columns paper, setting, strength, temperature, weighting, metric, position, value (the
         mean), sd (NaN where not published) and n.
     """
-    bias = _lanes(pd.read_csv(folder / "position_bias.csv"))
+    bias = _lanes(pd.read_csv(FOLDER / "position_bias.csv"))
     bias = bias.rename(columns={"mean": "value"}).assign(metric="position_bias")
-    ranking = _lanes(pd.read_csv(folder / "ranking.csv"))
+    ranking = _lanes(pd.read_csv(FOLDER / "ranking.csv"))
     parts = [bias] + [
         ranking[[*LANE, "n"]].assign(
             metric=metric,
@@ -52,11 +52,6 @@ def bands(folder: Path = FOLDER) -> pd.DataFrame:
     parts = [part.astype({"position": "Int64"}) for part in parts]
     columns = [*LANE, "metric", "position", "value", "sd", "n"]
     return pd.concat(parts, ignore_index=True)[columns]
-
-
-def results(folder: Path = FOLDER) -> pd.DataFrame:
-    """The published means as if they were results of a single seed, numbered 0, for the judges."""
-    return bands(folder).drop(columns=["sd", "n"]).assign(seed=0)
 
 
 def _lanes(table: pd.DataFrame) -> pd.DataFrame:

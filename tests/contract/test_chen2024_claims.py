@@ -13,8 +13,8 @@ from papers.chen2024.judges.connectivity import ENOUGH_CONTEXTS, ENOUGH_SHARE, G
 from papers.chen2024.judges.contexts import TEST, TRAINING
 from papers.chen2024.judges.redrawn import AGREES, NO_DEBIAS, as_another_draw
 from papers.chen2024.judges.words import metric_name
-from papers.chen2024.published import results as published_results
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
+from twotowers.results.published import results as published_results
 from twotowers.results.statistics import select
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
@@ -54,6 +54,7 @@ TABLE6 = {
         ("dla", "merging", "random"): (0.782, 0.900, 0.947, 2.2e-5, 0.638, 0.686),
     },
 }
+AUTHORS = published_results("chen2024")
 NUMBERS_OF_CLICKS = (100, 1000, 10_000, 100_000, CLICKS)
 # What Figures 4(c), (d) and 7 show, in words: the printed numbers, and curves that fit them.
 SWEEPS = {
@@ -440,23 +441,22 @@ def test_claims_have_unique_names_and_are_fully_told():
 
 
 def test_the_papers_tables_are_published_as_read_here():
-    published = published_results()
-    table1 = select(published, setting="synthetic").set_index(["method", "variant", "metric"])
+    table1 = select(AUTHORS, setting="synthetic").set_index(["method", "variant", "metric"])
     for lane, (mcc, gain, _, _, error) in TABLE1.items():
         found = [table1.loc[(*lane, name), "value"] for name in ("mcc", "ndcg@10", "click_mse")]
         assert found == [mcc, gain, error], lane
     for dataset, table in TABLE6.items():
-        rows = select(published, setting=f"contexts-{dataset}")
+        rows = select(AUTHORS, setting=f"contexts-{dataset}")
         rows = rows.set_index(["method", "variant", "start", "metric"])["value"]
         for lane, values in table.items():
             assert [rows[(*lane, metric)] for metric in MEASURES] == list(values), lane
-        statistics = select(published, setting=f"connectivity-{dataset}", sweep="statistics")
+        statistics = select(AUTHORS, setting=f"connectivity-{dataset}", sweep="statistics")
         found = statistics.set_index("metric")["value"]
         assert found[[*SIZE[dataset], *GRAPH[dataset]]].to_dict() == SIZE[dataset] | GRAPH[dataset]
 
 
 def test_the_authors_numbers_bear_out_what_they_print():
-    verdicts = {name: judge(claim, published_results()).verdict for name, claim in BY_ID.items()}
+    verdicts = {name: judge(claim, AUTHORS).verdict for name, claim in BY_ID.items()}
     judged = {name for name, verdict in verdicts.items() if verdict != NOT_TESTABLE}
     assert {verdicts[name] for name in judged} == {REPRODUCED}
     tables = {"table1", "table2", "table4", "table5", "table6"}

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import yaml
 
-from papers.hager2025 import published
 from papers.hager2025.claims import CLAIMS
 from papers.hager2025.judges.studies import ISOLATED
 from papers.hager2025.population import first_queries
@@ -20,13 +19,14 @@ from twotowers import ROOT
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.models.relevance import relevance
 from twotowers.report.figures import save
+from twotowers.results import published
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.longform import read_results, write_results
 from twotowers.results.statistics import BAND, select
 from twotowers.running.experiments import load_experiment
 
 JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip("abc")) > 10}
-BANDS = published.bands()
+BANDS = published.bands("hager2025")
 ITEMS = {
     "appendixA": "appendix_a",
     "lemmas": "lemmas",
@@ -203,7 +203,7 @@ def test_every_condition_of_every_claim_has_a_mutation(judged):
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_a_judge_without_its_data_says_so(name):
-    assert judge(JUDGED[name], published.results()).verdict == NOT_TESTABLE
+    assert judge(JUDGED[name], published.results("hager2025")).verdict == NOT_TESTABLE
 
 
 # Lemmas.

@@ -266,11 +266,12 @@ def test_published_numbers_belong_to_what_draws_and_judges(plan, tmp_path):
     items = tmp_path / "papers" / "paper" / "items"
     items.mkdir()
     (items / "curves.py").write_text("def table(r, p): ...\ndef draw(t, *, x): ...\n")
+    (folder.parent / "published.py").touch()
     files = ("published.py", "published/a.csv", "published/b.csv")
     published = [f"papers/paper/{name}" for name in files]
     assert plan.item_sources("paper", "fig1") == ["papers/paper/items/curves.py", *published]
     assert plan.claims_sources("paper")[1:] == published
-    assert plan.claims_sources("other") == ["papers/other/claims.py", "papers/other/published.py"]
+    assert plan.claims_sources("other") == ["papers/other/claims.py"]
 
 
 # The order of jobs

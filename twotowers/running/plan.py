@@ -382,6 +382,6 @@ class Plan:
         return [f"papers/{paper}/claims.py", *self._published(paper)]
 
     def _published(self, paper: str) -> list[str]:
-        found = self.root.glob(f"papers/{paper}/published/*.csv")
-        files = sorted(str(path.relative_to(self.root)) for path in found)
-        return [f"papers/{paper}/published.py", *files]
+        folder = self.root / "papers" / paper
+        found = [*folder.glob("published.py"), *sorted(folder.glob("published/*.csv"))]
+        return [str(path.relative_to(self.root)) for path in found]
