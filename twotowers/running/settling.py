@@ -111,11 +111,14 @@ def settle_item(name: str, item: dict, *, path: Path, paper: str) -> dict:
     """An item with its drawing: a general one, or the paper's own, of the item's name if absent.
 
     Returns:
-        The item with `draw`: the drawing's kind and its parameters.
+        The item with `draw`: the drawing's kind and its parameters. A parameter `needs` is what the
+        item needs.
     """
     drawing = with_kind(item.get("draw", name))
     where = {"path": path, "field": f"items.{name}.draw"}
     kind = find("drawings", drawing["kind"], paper, **where)
+    if "needs" in kind.parameters:
+        drawing = {"needs": item["needs"], **drawing}
     check_parameters(kind, {key: drawing[key] for key in drawing if key != "kind"}, **where)
     if kind.holds != MADE_BY[item["kind"]]:
         raise InputError(

@@ -17,7 +17,7 @@ def table(
     results: pd.DataFrame,
     published: pd.DataFrame,
     *,
-    settings: Sequence[str],
+    needs: Sequence[str],
     rows: Names,
     columns: Names,
     keys: Sequence[str],
@@ -26,7 +26,7 @@ def table(
     """One row per count and source: mean and 95 % interval over seeds.
 
     Args:
-        settings: Settings or studies.
+        needs: What the item needs.
         rows: The column of the results that makes rows, and its values with their names.
         columns: The same for columns.
         keys: The key columns of the csv.
@@ -34,8 +34,8 @@ def table(
     """
     lanes = {lane: list(names) for part in (rows, columns) for lane, names in part.items()}
     where = {**lanes, **(where or {})}
-    ours = measured(results, settings, **where)
-    return compare(ours, published, keys, setting=list(settings), **where)
+    ours = measured(results, needs, **where)
+    return compare(ours, published, keys, setting=list(needs), **where)
 
 
 def tex(

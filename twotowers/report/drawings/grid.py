@@ -13,7 +13,7 @@ def table(
     results: pd.DataFrame,
     published: pd.DataFrame,
     *,
-    settings: Sequence[str],
+    needs: Sequence[str],
     rows: Mapping[str, str],
     blocks: Mapping[str, Mapping[str, str]],
     columns: Sequence[Mapping],
@@ -21,7 +21,7 @@ def table(
     """One row per lane, metric, position and source: mean and 95 % interval over seeds.
 
     Args:
-        settings: Of each a block, or several.
+        needs: What the item needs; of each a block, or several.
         rows: From lanes that make rows of a block to their headings.
         blocks: From lanes that make blocks of a setting to their values, and what these are called.
         columns: Heading, metric and, where a metric has any, position.
@@ -34,7 +34,7 @@ def table(
     return pd.concat(
         [
             compare(
-                results, published, keys, setting=list(settings),
+                results, published, keys, setting=list(needs),
                 metric=list(dict.fromkeys(column["metric"] for column in part)), **where,
             )
             for part, where in parts
@@ -46,7 +46,7 @@ def table(
 def tex(
     table: pd.DataFrame,
     *,
-    settings: Sequence[str],
+    needs: Sequence[str],
     rows: Mapping[str, str],
     blocks: Mapping[str, Mapping[str, str]],
     columns: Sequence[Mapping],
@@ -61,7 +61,7 @@ def tex(
         for source in ("reproduced", "published")
     ]
     lines = _head(rows, columns)
-    for key in pd.MultiIndex.from_product([settings, *blocks.values()]):
+    for key in pd.MultiIndex.from_product([needs, *blocks.values()]):
         named = zip(["setting", *blocks], key, strict=True)
         lanes = wide
         for level, value in named:

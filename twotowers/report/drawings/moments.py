@@ -18,7 +18,7 @@ def table(
     results: pd.DataFrame,
     published: pd.DataFrame,
     *,
-    settings: Sequence[str],
+    needs: Sequence[str],
     rows: Sequence[str],
     blocks: Blocks,
     metrics: Mapping[str, str],
@@ -30,7 +30,7 @@ def table(
     """One row per line of the table, metric, statistic and source; see `moments`.
 
     Args:
-        settings: Settings or studies.
+        needs: What the item needs.
         rows: The lanes that make a line.
         blocks: Of lines, from heading to the values of `rows`, with a rule between blocks.
         metrics: From metrics to the headings of their columns.
@@ -45,8 +45,8 @@ def table(
         for lane, values in zip(rows, zip(*lines, strict=True), strict=True)
     }
     where = {**lanes, **(where or {}), "metric": list(metrics)}
-    ours = with_most(measured(results, settings, **where), most)
-    return over_runs(ours, select(published, setting=list(settings), **where), keys, order)
+    ours = with_most(measured(results, needs, **where), most)
+    return over_runs(ours, select(published, setting=list(needs), **where), keys, order)
 
 
 def tex(

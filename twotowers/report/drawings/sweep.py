@@ -22,7 +22,7 @@ def table(
     results: pd.DataFrame,
     published: pd.DataFrame,
     *,
-    setting: str,
+    needs: Sequence[str],
     metrics: Mapping[str, str],
     curves: str,
     looks: Sequence[Sequence],
@@ -35,7 +35,7 @@ def table(
     """One row per curve, place, metric, statistic and source; see `moments`.
 
     Args:
-        setting: A setting or study.
+        needs: What the item needs.
         metrics: From metrics to the titles of their panels.
         curves: The lane whose values are curves.
         looks: Of each curve its value, colour, marker and name.
@@ -48,9 +48,9 @@ def table(
     """
     where = {**(where or {}), "metric": list(metrics)}
     values = [value for value, *_ in looks]
-    ours = with_most(measured(results, setting, **where, **{curves: values}), most)
+    ours = with_most(measured(results, needs, **where, **{curves: values}), most)
     names = {value: (printed_as or {}).get(value, value) for value in values}
-    theirs = select(published, setting=setting, **where, **{curves: list(names.values())})
+    theirs = select(published, setting=list(needs), **where, **{curves: list(names.values())})
     back = {printed: value for value, printed in names.items()}
     theirs = theirs.assign(**{curves: theirs[curves].replace(back)})
     return moments(ours, theirs, keys, order)
