@@ -15,7 +15,9 @@ BIAS = {"kind": "position_bias", "settings": {"fit": "F"}, "where": {"strength":
 
 
 def settled(name: str = "fig1", **item) -> dict:
-    return settle_item(name, {"kind": "figure", **item}, path=ROOT / "e.yaml", paper="hager2025")
+    return settle_item(
+        name, {"kind": "figure", "needs": ["fit"]} | item, path=ROOT / "e.yaml", paper="hager2025"
+    )
 
 
 def test_an_item_without_a_drawing_is_its_papers_own_module():
@@ -34,6 +36,7 @@ def test_an_item_without_a_drawing_is_its_papers_own_module():
         ({"draw": BIAS | {"kind": "position_bais"}}, ["did you mean 'position_bias'"]),
         ({"draw": BIAS | {"setings": 1}}, ["no parameter 'setings'", "did you mean 'settings'"]),
         ({"draw": "position_bias"}, ["items.fig1.draw", "needs 'settings'"]),
+        ({"draw": BIAS, "needs": ["fti"]}, ["'fit' is drawn and not needed", "did you mean 'fti'"]),
         ({"draw": BIAS, "kind": "table"}, ["'position_bias' draws no table", "'tex'"]),
     ],
 )
@@ -41,6 +44,12 @@ def test_what_cannot_be_drawn_is_refused_with_the_nearest(item, parts):
     with pytest.raises(InputError) as caught:
         settled(**item)
     assert all(part in str(caught.value) for part in ["e.yaml", *parts]), caught.value
+
+
+def test_a_drawing_is_told_what_its_item_needs():
+    draw = {"kind": "counts", "rows": {}, "columns": {}, "keys": []}
+    settled_draw = settled(kind="table", draw=draw)["draw"]
+    assert settled_draw == {**draw, "needs": ["fit"]}
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -119,6 +119,12 @@ def settle_item(name: str, item: dict, *, path: Path, paper: str) -> dict:
     kind = find("drawings", drawing["kind"], paper, **where)
     if "needs" in kind.parameters:
         drawing = {"needs": item["needs"], **drawing}
+    for setting in drawing.get("settings", ()):
+        if setting not in item["needs"]:
+            raise InputError(
+                f"{setting!r} is drawn and not needed", expected=nearest(setting, item["needs"]),
+                **where,
+            )  # fmt: skip
     check_parameters(kind, {key: drawing[key] for key in drawing if key != "kind"}, **where)
     if kind.holds != MADE_BY[item["kind"]]:
         raise InputError(
