@@ -17,7 +17,7 @@ rule figure:
     params:
         code=lambda w: code("scripts/draw_item.py", *PLAN.item_sources(w.paper, w.item)),
         paper=lambda w: w.paper,
-        item=lambda w: w.item,
+        drawing=lambda w: PLAN.experiments[w.paper].items[w.item]["draw"],
         note=lambda w: source_note(PLAN, w.paper, w.item),
         caption=lambda w: PLAN.experiments[w.paper].items[w.item]["caption"],
     message:
@@ -41,7 +41,7 @@ rule table:
     params:
         code=lambda w: code("scripts/draw_item.py", *PLAN.item_sources(w.paper, w.item)),
         paper=lambda w: w.paper,
-        item=lambda w: w.item,
+        drawing=lambda w: PLAN.experiments[w.paper].items[w.item]["draw"],
         note=lambda w: source_note(PLAN, w.paper, w.item),
         caption=lambda w: PLAN.experiments[w.paper].items[w.item]["caption"],
     message:

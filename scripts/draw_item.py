@@ -1,27 +1,24 @@
 """Results of the settings an item needs -> its csv, and its figure or LaTeX table."""
 
-from importlib import import_module
-
-import pandas as pd
-
-from scripts.runner import paper_module, run
+from scripts.runner import run
 from twotowers.files.artefacts import atomic
 from twotowers.report.figures import save, source_note
+from twotowers.results import published
 from twotowers.results.longform import read_results
+from twotowers.running.registry import build_drawing
 
 
-def main(inputs, outputs, *, paper: str, item: str, note: str, caption: str):
-    drawing = import_module(f"papers.{paper}.items.{item}")
-    published = paper_module(paper, "published")
-    bands = published.bands() if published else pd.DataFrame()
-    table = drawing.table(read_results(inputs), bands)
+def main(inputs, outputs, *, paper: str, drawing: dict, note: str, caption: str):
+    parameters = {key: value for key, value in drawing.items() if key != "kind"}
+    item = build_drawing(drawing["kind"], paper, **parameters)
+    table = item.table(read_results(inputs), published.bands(paper))
     with atomic(outputs.csv) as path:
         table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-    if hasattr(drawing, "tex"):
+    if hasattr(item, "tex"):
         with atomic(outputs.tex) as path:
-            path.write_text(f"% {note}\n{drawing.tex(table)}")
+            path.write_text(f"% {note}\n{item.tex(table)}")
     else:
-        figure = drawing.draw(table)
+        figure = item.draw(table)
         source_note(figure, note)
         save(figure, [outputs.pdf, outputs.svg])
 

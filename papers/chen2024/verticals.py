@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError, nearest
@@ -35,21 +34,10 @@ def components(log: pa.Table, factors: Sequence[str] = FACTORS) -> tuple[int, in
             raise InputError(
                 f"{name!r} is no bias factor", field=name, expected=nearest(name, known)
             )
-    document = _numbered([_codes(log, name) for name in ("query", "document")])
-    factor = _numbered([_codes(log, name) for name in factors])
+    table = log.to_pandas()
+    document, factor = (
+        table.groupby(columns, observed=True, dropna=False).ngroup().to_numpy()
+        for columns in (["query", "document"], list(factors))
+    )
     count = int(factor.max(initial=-1)) + 1
-    return count, len(np.unique(factor_components(document, factor, factors=count)))
-
-
-def _codes(log: pa.Table, name: str) -> np.ndarray:
-    column = log[name].combine_chunks()
-    return (column.indices if pa.types.is_dictionary(column.type) else column).to_numpy()
-
-
-def _numbered(columns: list[np.ndarray]) -> np.ndarray:
-    """[rows] int64: equal rows of the columns get equal numbers, counted from 0."""
-    number = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        values, code = np.unique(column, return_inverse=True)
-        number = np.unique(number * len(values) + code, return_inverse=True)[1]
-    return number
+    return count, int(factor_components(document, factor, factors=count).max(initial=-1)) + 1

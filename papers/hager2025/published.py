@@ -24,25 +24,22 @@ SETTINGS = {
 }
 """From the authors' experiment and ranker to our setting."""
 
-TOWERS = {"fit-linear": "linear", "fit-embedding": "embedding", "misfit-linear": "linear"}
-"""The relevance tower of a setting, our `method`, where it is not the deep one."""
-
 METRICS = {"ndcg@10": "ndcg@10", "nll": "nll", "lp_ndcg@10": "policy_ndcg@10"}
 """From the authors' columns of ranking.csv to our metrics."""
 
-LANE = ["paper", "setting", "method", "strength", "temperature", "weighting"]
+LANE = ["paper", "setting", "strength", "temperature", "weighting"]
 
 
-def bands(folder: Path = FOLDER) -> pd.DataFrame:
+def bands() -> pd.DataFrame:
     """Every published number with its spread.
 
     Returns:
-        Columns paper, setting, method, strength, temperature, weighting, metric, position,
-        value (the mean), sd (NaN where not published) and n.
+        Columns paper, setting, strength, temperature, weighting, metric, position, value (the
+        mean), sd (NaN where not published) and n.
     """
-    bias = _lanes(pd.read_csv(folder / "position_bias.csv"))
+    bias = _lanes(pd.read_csv(FOLDER / "position_bias.csv"))
     bias = bias.rename(columns={"mean": "value"}).assign(metric="position_bias")
-    ranking = _lanes(pd.read_csv(folder / "ranking.csv"))
+    ranking = _lanes(pd.read_csv(FOLDER / "ranking.csv"))
     parts = [bias] + [
         ranking[[*LANE, "n"]].assign(
             metric=metric,
@@ -57,17 +54,10 @@ def bands(folder: Path = FOLDER) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[columns]
 
 
-def results(folder: Path = FOLDER) -> pd.DataFrame:
-    """The published means as if they were results of a single seed, numbered 0, for the judges."""
-    return bands(folder).drop(columns=["sd", "n"]).assign(seed=0)
-
-
 def _lanes(table: pd.DataFrame) -> pd.DataFrame:
     """Name the lanes of a published table as ours are named."""
-    settings = [SETTINGS[key] for key in zip(table["experiment"], table["ranker"], strict=True)]
     return table.assign(
         paper="hager2025",
-        setting=settings,
-        method=[TOWERS.get(setting, "deep") for setting in settings],
+        setting=[SETTINGS[key] for key in zip(table["experiment"], table["ranker"], strict=True)],
         weighting=table["ips"].map({True: "ips", False: "none"}),
     ).rename(columns={"alpha": "strength", "tau": "temperature"})

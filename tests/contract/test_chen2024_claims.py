@@ -13,8 +13,8 @@ from papers.chen2024.judges.connectivity import ENOUGH_CONTEXTS, ENOUGH_SHARE, G
 from papers.chen2024.judges.contexts import TEST, TRAINING
 from papers.chen2024.judges.redrawn import AGREES, NO_DEBIAS, as_another_draw
 from papers.chen2024.judges.words import metric_name
-from papers.chen2024.published import results as published_results
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
+from twotowers.results.published import results as published_results
 from twotowers.results.statistics import select
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
@@ -54,6 +54,7 @@ TABLE6 = {
         ("dla", "merging", "random"): (0.782, 0.900, 0.947, 2.2e-5, 0.638, 0.686),
     },
 }
+AUTHORS = published_results("chen2024")
 NUMBERS_OF_CLICKS = (100, 1000, 10_000, 100_000, CLICKS)
 # What Figures 4(c), (d) and 7 show, in words: the printed numbers, and curves that fit them.
 SWEEPS = {
@@ -130,7 +131,7 @@ def semi_synthetic(dataset: str) -> list[dict]:
         lane = {"method": method, "variant": variant, "start": start}
         for metric, value in zip(MEASURES, values, strict=True):
             rows += runs(value, setting=f"contexts-{dataset}", metric=metric, **lane)
-    graph = {"setting": f"connectivity-{dataset}", "method": "graph", "dataset": dataset}
+    graph = {"setting": f"connectivity-{dataset}", "dataset": dataset}
     for sweep, curve in SWEEPS[dataset].items():
         for amount, share in curve.items():
             connected = np.arange(20) < round(20 * share)
@@ -148,7 +149,7 @@ def semi_synthetic(dataset: str) -> list[dict]:
 def one_seed() -> list[dict]:
     rows = []
     for factors, components in TIANGONG.items():
-        lane = {"setting": "verticals", "method": "graph", "factors": factors}
+        lane = {"setting": "verticals", "factors": factors}
         rows.append({**lane, "metric": "components", "value": components})
         rows.append({**lane, "metric": "bias_factors", "value": 20_704})
     for clicks in (100, 1000):
@@ -161,7 +162,7 @@ def one_seed() -> list[dict]:
             }  # fmt: skip
             rows += [
                 {
-                    "setting": "propositions", "method": "proposition 1", "clicks": clicks,
+                    "setting": "propositions", "proposition": "proposition 1", "clicks": clicks,
                     "case": case, "metric": metric, "value": value,
                 }
                 for metric, value in values.items()
@@ -170,7 +171,7 @@ def one_seed() -> list[dict]:
         for metric, value in {"checked": 1000, "violated": 0, "tightest": tightest}.items():
             rows.append(
                 {
-                    "setting": "propositions", "method": proposition, "metric": metric,
+                    "setting": "propositions", "proposition": proposition, "metric": metric,
                     "value": value,
                 }
             )  # fmt: skip
@@ -181,10 +182,10 @@ def one_seed() -> list[dict]:
                 "simulated": share, "simulated_seen": share, "standard_error": 0.01,
                 "estimate": 3 * share - 2.05, "estimate_finite": share,
             }  # fmt: skip
-            lane = {"setting": "example2", "method": "graph"}
+            lane = {"setting": "example2"}
             lane |= {"feature_vectors": 50, "bias_factors": factors, "rows": number}
             rows += [{**lane, "metric": metric, "value": v} for metric, v in values.items()]
-    lane = {"setting": "real_logs", "method": "graph"}
+    lane = {"setting": "real_logs"}
     counts = {"components": 1, "merges": 0, "interventions": 0, "documents": 1024}
     rows += [{**lane, "metric": metric, "value": value} for metric, value in counts.items()]
     rows += [
@@ -257,7 +258,9 @@ PLAIN = {**DLA, "variant": "plain"}
 AT2 = {**SYNTHETIC, "components": 2}
 MCC, GAIN, ERROR = ({"metric": metric} for metric in ("mcc", "ndcg@10", "click_mse"))
 EXAMINED = {**DLA, "metric": "examination"}
-PROPOSITION1 = {"setting": "propositions", "method": "proposition 1"}
+PROPOSITION1, PROPOSITION2, PROPOSITION4 = (
+    {"setting": "propositions", "proposition": f"proposition {number}"} for number in (1, 2, 4)
+)
 EXAMPLE2 = {"setting": "example2", "metric": "simulated"}
 METHODS = ["dla", "regression_em", "two_tower"]
 
@@ -310,11 +313,11 @@ MUTATIONS = [
     ("14a", to(0.1), {**PROPOSITION1, "metric": "mean", "case": 2}, "mean's distance"),
     ("14a", times(20), {**PROPOSITION1, "metric": "standard_error"}, ".1 times the variance"),
     ("14a", times(11), {**PROPOSITION1, "metric": "variance", "clicks": 1000}, "with more clicks"),
-    ("14b", to(1), {"setting": "propositions", "method": "proposition 2", "metric": "violated"},
+    ("14b", to(1), {**PROPOSITION2, "metric": "violated"},
      "above their bound"),
-    ("14b", to(0.9), {"setting": "propositions", "method": "proposition 2", "metric": "tightest"},
+    ("14b", to(0.9), {**PROPOSITION2, "metric": "tightest"},
      "the largest error"),
-    ("14c", to(1), {"setting": "propositions", "method": "proposition 4", "metric": "violated"},
+    ("14c", to(1), {**PROPOSITION4, "metric": "violated"},
      "above their bound"),
     ("15", to(1), {"setting": "verticals", "metric": "components"}, "with vertical types"),
     ("15", to(3000), {"setting": "verticals", "metric": "components", "factors": "v1, position"},
@@ -438,23 +441,22 @@ def test_claims_have_unique_names_and_are_fully_told():
 
 
 def test_the_papers_tables_are_published_as_read_here():
-    published = published_results()
-    table1 = select(published, setting="synthetic").set_index(["method", "variant", "metric"])
+    table1 = select(AUTHORS, setting="synthetic").set_index(["method", "variant", "metric"])
     for lane, (mcc, gain, _, _, error) in TABLE1.items():
         found = [table1.loc[(*lane, name), "value"] for name in ("mcc", "ndcg@10", "click_mse")]
         assert found == [mcc, gain, error], lane
     for dataset, table in TABLE6.items():
-        rows = select(published, setting=f"contexts-{dataset}")
+        rows = select(AUTHORS, setting=f"contexts-{dataset}")
         rows = rows.set_index(["method", "variant", "start", "metric"])["value"]
         for lane, values in table.items():
             assert [rows[(*lane, metric)] for metric in MEASURES] == list(values), lane
-        statistics = select(published, setting=f"connectivity-{dataset}", sweep="statistics")
+        statistics = select(AUTHORS, setting=f"connectivity-{dataset}", sweep="statistics")
         found = statistics.set_index("metric")["value"]
         assert found[[*SIZE[dataset], *GRAPH[dataset]]].to_dict() == SIZE[dataset] | GRAPH[dataset]
 
 
 def test_the_authors_numbers_bear_out_what_they_print():
-    verdicts = {name: judge(claim, published_results()).verdict for name, claim in BY_ID.items()}
+    verdicts = {name: judge(claim, AUTHORS).verdict for name, claim in BY_ID.items()}
     judged = {name for name, verdict in verdicts.items() if verdict != NOT_TESTABLE}
     assert {verdicts[name] for name in judged} == {REPRODUCED}
     tables = {"table1", "table2", "table4", "table5", "table6"}

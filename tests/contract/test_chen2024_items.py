@@ -1,27 +1,30 @@
 """Chen et al. (2024): what the items draw, from made-up results, and the printed numbers."""
 
-import importlib
+from functools import partial
 from itertools import combinations
 
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from matplotlib.patches import Arc
 
-from papers.chen2024 import panels, published
 from papers.chen2024.contexts import EXAMINATION
+from papers.chen2024.items import connection
 from papers.chen2024.studies import example2 as example2_study
+from tests.items import drawing, experiment
+from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.report.figures import save
 from twotowers.report.page import side_by_side
+from twotowers.results import published
 from twotowers.results.longform import read_results, write_results
 from twotowers.results.statistics import BAND, over_seeds, select
 
 matplotlib.use("agg")
 
-BANDS = published.bands()
+PRINTED = ROOT / "papers" / "chen2024" / "published" / "tables.csv"
+BANDS = published.bands("chen2024")
 CLICKS = (100, 1000, 10_000, 100_000, 1_000_000)
 SEEDS = range(1, 11)
 RANKING = ("mcc", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10")
@@ -35,10 +38,8 @@ FIGURES = [
 TABLES = ["table1", "table2", "table3", "table4", "table5", "table6", "propositions"]
 
 
-def long(rows: list[dict], setting: str, method: str | None = None) -> pd.DataFrame:
+def long(rows: list[dict], setting: str) -> pd.DataFrame:
     frame = pd.DataFrame(rows).assign(paper="chen2024", setting=setting)
-    if method:
-        frame["method"] = method
     if "position" not in frame:
         frame["position"] = None
     kinds = {name: "Int64" for name in ("position", "other", "clicks", "case") if name in frame}
@@ -104,7 +105,7 @@ def graphs() -> pd.DataFrame:
         for p in range(10):
             lane = {"components": number, "metric": "component"}
             rows.append({**lane, "position": p + 1, "value": of[p]})
-    return long(rows, "graphs", "graph").assign(seed=1)
+    return long(rows, "graphs").assign(seed=1)
 
 
 def contexts(name: str, seed: int) -> pd.DataFrame:
@@ -144,7 +145,7 @@ def connectivity(name: str, seed: int) -> pd.DataFrame:
     for place, metric in enumerate([*counts, "components", "top1", "top2", "top3"]):
         lane = {"sweep": "statistics", "amount": 5000.0, "repeat": 0, "metric": metric}
         rows.append({**lane, "value": 10_000 + place})
-    return long(rows, f"connectivity-{name}", "graph").assign(seed=seed, dataset=name)
+    return long(rows, f"connectivity-{name}").assign(seed=seed, dataset=name)
 
 
 def verticals() -> pd.DataFrame:
@@ -154,7 +155,7 @@ def verticals() -> pd.DataFrame:
         for factors, number in counts.items()
         for metric, value in (("bias_factors", 7 * number), ("components", number))
     ]
-    return long(rows, "verticals", "graph").assign(seed=1)
+    return long(rows, "verticals").assign(seed=1)
 
 
 def example2() -> pd.DataFrame:
@@ -171,19 +172,25 @@ def example2() -> pd.DataFrame:
             }
             lane = {"feature_vectors": vectors, "bias_factors": factors, "rows": number}
             rows += [{**lane, "metric": metric, "value": v} for metric, v in values.items()]
-    return long(rows, "example2", "graph").assign(seed=1)
+    return long(rows, "example2").assign(seed=1)
 
 
 def propositions() -> pd.DataFrame:
     first = {"mean": 1e-5, "variance": 1e-3, "expected_variance": 1.1e-3, "standard_error": 2e-4}
     rows = [
-        {"method": "proposition 1", "clicks": clicks, "case": case, "metric": name, "value": value}
+        {
+            "proposition": "proposition 1",
+            "clicks": clicks,
+            "case": case,
+            "metric": name,
+            "value": value,
+        }
         for clicks in (100, 10_000)
         for case in (1, 2)
         for name, value in first.items()
     ]
     rows += [
-        {"method": f"proposition {number}", "metric": metric, "value": value}
+        {"proposition": f"proposition {number}", "metric": metric, "value": value}
         for number, tightest in ((2, 1.0), (4, 0.9))
         for metric, value in {"checked": 2000, "violated": 0, "tightest": tightest}.items()
     ]
@@ -202,7 +209,7 @@ def real_logs() -> pd.DataFrame:
         {"metric": "connected_share", "share": share, "value": min(5 * share, 1)}
         for share in (1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
     ]
-    return long(rows, "real_logs", "graph").assign(seed=1, log="yandex")
+    return long(rows, "real_logs").assign(seed=1, log="yandex")
 
 
 def made_up() -> dict[str, list[pd.DataFrame]]:
@@ -216,7 +223,7 @@ def made_up() -> dict[str, list[pd.DataFrame]]:
         "propositions": [propositions()],
         "real_logs": [real_logs()],
     }
-    for name in panels.DATASETS:
+    for name in connection.DATASETS:
         studies[f"contexts-{name}"] = [contexts(name, seed) for seed in SEEDS]
         studies[f"connectivity-{name}"] = [connectivity(name, seed) for seed in SEEDS]
     return studies
@@ -238,17 +245,8 @@ def results(tmp_path_factory):
     return lambda names: read_results([path for name in names for path in paths[name]])
 
 
-def texts() -> dict[str, dict]:
-    """The items' block of experiment.yaml."""
-    experiment = published.FOLDER.parent / "experiment.yaml"
-    return yaml.safe_load(experiment.read_text())["items"]
-
-
-TEXTS = texts()
-
-
-def item(name: str):
-    return importlib.import_module(f"papers.chen2024.items.{name}")
+TEXTS = experiment("chen2024").items
+item = partial(drawing, "chen2024")
 
 
 def table_of(name: str, results, bands: pd.DataFrame = BANDS) -> pd.DataFrame:
@@ -269,7 +267,7 @@ def test_the_study_of_example2_has_the_lanes_that_its_item_takes():
     assert lanes.to_numpy().tolist() == [[3, 2, 4], [3, 2, 8]]
 
 
-def test_every_item_has_a_text_and_a_module():
+def test_every_item_has_a_text_and_a_drawing():
     assert sorted(TEXTS) == sorted(FIGURES + TABLES)
     for name, text in TEXTS.items():
         assert text["kind"] == ("figure" if name in FIGURES else "table")
@@ -344,7 +342,7 @@ def test_every_printed_number_stands_beside_ours(name, numbers, results):
 def test_the_sweeps_show_the_points_of_table1(name, points, results):
     means = select(table_of(name, results), source="published", statistic="mean")
     assert len(means) == points
-    printed = pd.read_csv(published.FOLDER / "tables.csv").query("item == 'table1'")
+    printed = pd.read_csv(PRINTED).query("item == 'table1'")
     assert set(means["value"]) <= set(printed["value"])
 
 
@@ -373,7 +371,7 @@ def test_table1_reads_as_printed(results):
 
 
 def test_table2_is_table6_rounded():
-    printed = pd.read_csv(published.FOLDER / "tables.csv")
+    printed = pd.read_csv(PRINTED)
     keys = ["dataset", "method", "variant", "start", "metric"]
     short, full = (
         printed[printed["item"] == name].set_index(keys)[["value", "sd"]]
@@ -387,9 +385,9 @@ def test_table2_is_table6_rounded():
 
 
 def test_published_numbers_are_told_apart_by_their_lanes():
-    lanes = [*published.LANE, "metric", "position"]
+    lanes = [name for name in BANDS if name not in ("value", "sd", "n", "bound")]
     assert not BANDS.duplicated([*lanes, "bound"]).any()
-    means = published.results()
+    means = published.results("chen2024")
     assert not means.duplicated(lanes).any()
     assert means["value"].notna().all()
     assert (means["seed"] == 0).all()
@@ -422,7 +420,7 @@ def test_a_missing_study_is_named(name, results):
 
 def test_connection_counts_draws_over_seeds_and_repeats():
     frames = pd.concat([connectivity("yahoo", seed) for seed in SEEDS])
-    table = panels.connection_table(frames, BANDS, dataset="yahoo", sweep="contexts")
+    table = connection.table(frames, BANDS, dataset="yahoo", sweep="contexts")
     drawn = select(frames, sweep="contexts", metric="connected")
     for row in select(table, metric="connected").itertuples():
         values = select(drawn, amount=row.amount)["value"]
@@ -441,7 +439,7 @@ def draws(sweep: str, chances: dict[float, list[int]]) -> pd.DataFrame:
         for amount, values in chances.items()
         for repeat, value in enumerate(values)
     ]
-    return long(rows, "connectivity-yahoo", "graph").assign(seed=1, dataset="yahoo")
+    return long(rows, "connectivity-yahoo").assign(seed=1, dataset="yahoo")
 
 
 @pytest.mark.parametrize(
@@ -456,7 +454,7 @@ def draws(sweep: str, chances: dict[float, list[int]]) -> pd.DataFrame:
 )
 def test_where_the_graph_turns(sweep, chances, metric, turn):
     frame = draws(sweep, chances)
-    table = panels.connection_table(frame, BANDS.iloc[:0], dataset="yahoo", sweep=sweep)
+    table = connection.table(frame, BANDS.iloc[:0], dataset="yahoo", sweep=sweep)
     found = select(table, metric=metric)["value"].tolist()
     assert found == ([] if turn is None else [turn])
 

@@ -1,6 +1,5 @@
 """Hager et al. (2025): the judges on the authors' own numbers, and what the items draw."""
 
-import importlib
 from functools import partial
 
 import matplotlib
@@ -8,16 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.hager2025 import published
 from papers.hager2025.claims import CLAIMS
 from papers.hager2025.judges.fits import MISFIT
+from papers.hager2025.published import SETTINGS
+from tests.items import drawing
 from twotowers.report.figures import save
+from twotowers.results import published
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge, judge_all
 from twotowers.results.statistics import BAND, select
 
 matplotlib.use("agg")
 
-AUTHORS = published.results()
+AUTHORS = published.results("hager2025")
 # Claims 1 to 10 can be judged on what the authors published; the others cannot.
 JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip("abc")) <= 10}
 
@@ -150,8 +151,8 @@ def test_a_judge_without_its_data_says_so(name):
 
 
 def test_published_results_are_complete_and_named_as_ours():
-    bands = published.bands()
-    assert set(bands["setting"]) == set(published.SETTINGS.values())
+    bands = published.bands("hager2025")
+    assert set(bands["setting"]) == set(SETTINGS.values())
     per_lane = bands.groupby(["setting", "strength", "temperature", "weighting"])["metric"]
     # 25 positions, two rankings and a likelihood in every lane: 164 lanes.
     assert per_lane.size().eq(28).all()
@@ -162,15 +163,14 @@ def test_published_results_are_complete_and_named_as_ours():
     assert one["value"].item() == pytest.approx(-1.557, abs=1e-3)
 
 
-BANDS = published.bands()
+BANDS = published.bands("hager2025")
 FIGURES = ["fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7"]
 # Per figure: settings x strengths x temperatures x positions.
 ROWS = {"fig1": 7 * 4, "fig5": 7 * 4, "fig7": 3 * 3 * 4, **dict.fromkeys(FIGURES[1:4], 3 * 4 * 25)}
 ROWS["fig6"] = ROWS["fig3"]
 
 
-def item(name: str):
-    return importlib.import_module(f"papers.hager2025.items.{name}")
+item = partial(drawing, "hager2025")
 
 
 @pytest.mark.parametrize("name", [*FIGURES, "grid"])

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import yaml
 
-from papers.hager2025 import published
 from papers.hager2025.claims import CLAIMS
 from papers.hager2025.judges.studies import ISOLATED
 from papers.hager2025.population import first_queries
@@ -22,13 +21,14 @@ from twotowers import ROOT
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.models.relevance import relevance
 from twotowers.report.figures import save
+from twotowers.results import published
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.longform import read_results, write_results
 from twotowers.results.statistics import BAND, select
 from twotowers.running.experiments import load_experiment
 
 JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip("abc")) > 10}
-BANDS = published.bands()
+BANDS = published.bands("hager2025")
 ITEMS = {
     "appendixA": "appendix_a",
     "lemmas": "lemmas",
@@ -131,35 +131,35 @@ def to(rows: pd.DataFrame, amount: float) -> float:
     return amount
 
 
-AT_RANDOM = {"method": "well-specified", "metric": "position_bias", "temperature": 1}
+AT_RANDOM = {"model": "well-specified", "metric": "position_bias", "temperature": 1}
 LEMMAS, APPENDIX = {"setting": "lemmas"}, {"setting": "appendix_a"}
 CLIPPING = {"setting": "clipping"}
 FITS = {"metric": "position_bias", "strength": 0}
 STOPPED = {**FITS, "setting": "stopped-early", "start": "random"}
 
 MUTATIONS = [
-    ("11a", to, 1e-4, {**LEMMAS, "method": "well-specified", "metric": "largest_cell"}),
-    ("11b", to, 1e-4, {**LEMMAS, "method": "misspecified", "metric": "largest_position_mean"}),
-    ("11b", to, 1e-4, {**LEMMAS, "method": "misspecified", "metric": "mean_cell"}),
+    ("11a", to, 1e-4, {**LEMMAS, "model": "well-specified", "metric": "largest_cell"}),
+    ("11b", to, 1e-4, {**LEMMAS, "model": "misspecified", "metric": "largest_position_mean"}),
+    ("11b", to, 1e-4, {**LEMMAS, "model": "misspecified", "metric": "mean_cell"}),
     ("11c", raised, 0.01, {**LEMMAS, **AT_RANDOM}),
-    ("11c", to, -2.0, {**LEMMAS, "method": "misspecified", "metric": "position_bias"}),
-    ("12a", to, 2, {**APPENDIX, "method": "connected", "metric": "components"}),
-    ("12a", to, 0.1, {**APPENDIX, "method": "connected", "metric": "largest_error"}),
-    ("12b", to, 1, {**APPENDIX, "method": ISOLATED, "metric": "components"}),
-    ("12b", to, 0.1, {**APPENDIX, "method": "content isolated", "metric": "largest_error"}),
-    ("12b", to, 0.1, {**APPENDIX, "method": ISOLATED, "metric": "largest_error_within_component"}),
-    ("12c", to, 0.1, {**APPENDIX, "method": "connected", "metric": "largest_effect_of_start"}),
-    ("12c", to, 0, {**APPENDIX, "method": ISOLATED, "metric": "largest_effect_of_start"}),
+    ("11c", to, -2.0, {**LEMMAS, "model": "misspecified", "metric": "position_bias"}),
+    ("12a", to, 2, {**APPENDIX, "regime": "connected", "metric": "components"}),
+    ("12a", to, 0.1, {**APPENDIX, "regime": "connected", "metric": "largest_error"}),
+    ("12b", to, 1, {**APPENDIX, "regime": ISOLATED, "metric": "components"}),
+    ("12b", to, 0.1, {**APPENDIX, "regime": "content isolated", "metric": "largest_error"}),
+    ("12b", to, 0.1, {**APPENDIX, "regime": ISOLATED, "metric": "largest_error_within_component"}),
+    ("12c", to, 0.1, {**APPENDIX, "regime": "connected", "metric": "largest_effect_of_start"}),
+    ("12c", to, 0, {**APPENDIX, "regime": ISOLATED, "metric": "largest_effect_of_start"}),
     ("12c", to, 1, {**APPENDIX, "metric": "components"}),
     ("13", raised, -0.15, STOPPED),
     ("13", raised, 0.25, {**FITS, "setting": "optimum"}),
     ("13", raised, 0.12, {**FITS, "setting": "stopped-early", "start": "truth"}),
     ("13", raised, 0.12, {**FITS, "setting": "stopped-late"}),
     ("13", raised, -0.2, {**FITS, "setting": "optimum-grown", "sessions": 416}),
-    ("14", to, -2.0, {**CLIPPING, "method": "as published"}),
-    ("14", to, -2.0, {**CLIPPING, "method": "without noise"}),
-    ("14", raised, 0.02, {**CLIPPING, "method": "without clipping", "temperature": 0}),
-    ("14", raised, 0.02, {**CLIPPING, "method": "without either", "strength": -1}),
+    ("14", to, -2.0, {**CLIPPING, "variant": "as published"}),
+    ("14", to, -2.0, {**CLIPPING, "variant": "without noise"}),
+    ("14", raised, 0.02, {**CLIPPING, "variant": "without clipping", "temperature": 0}),
+    ("14", raised, 0.02, {**CLIPPING, "variant": "without either", "strength": -1}),
 ]
 
 
@@ -196,7 +196,7 @@ def test_every_condition_of_every_claim_has_a_mutation(judged):
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_a_judge_without_its_data_says_so(name):
-    assert judge(JUDGED[name], published.results()).verdict == NOT_TESTABLE
+    assert judge(JUDGED[name], published.results("hager2025")).verdict == NOT_TESTABLE
 
 
 # Lemmas.
@@ -218,7 +218,7 @@ def test_the_policy_is_a_distribution_over_ranks_and_documents(inputs):
 
 
 def test_a_well_specified_optimum_is_the_truth(small):
-    bias = select(small, setting="lemmas", method="well-specified", metric="position_bias")
+    bias = select(small, setting="lemmas", model="well-specified", metric="position_bias")
     np.testing.assert_allclose(bias["value"], -np.log(bias["position"].astype(float)), atol=1e-6)
 
 
@@ -245,7 +245,7 @@ def test_clipping_changes_the_extremes_only(noisy, inputs):
 
 
 def test_a_linear_truth_is_recovered_under_every_policy(small):
-    bias = select(small, setting="clipping", method="without either")
+    bias = select(small, setting="clipping", variant="without either")
     assert len(bias) == 2 * 2 * 4 * POSITIONS
     np.testing.assert_allclose(bias["value"], -np.log(bias["position"].astype(float)), atol=1e-5)
 
@@ -366,7 +366,9 @@ def test_every_item_and_study_is_declared_and_there(scale):
     config = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"scale": scale}
     experiment = load_experiment("hager2025", config)
     folder = Path(ROOT, "papers/hager2025")
-    assert {path.stem for path in (folder / "items").glob("*.py")} == set(experiment.items)
+    # Items that no module of the paper draws are drawn by general drawings.
+    drawn = {item["draw"]["kind"] for item in experiment.items.values()}
+    assert {path.stem for path in (folder / "items").glob("*.py")} <= drawn
     assert {path.stem for path in (folder / "studies").glob("*.py")} == set(experiment.studies)
     assert set(PARAMETERS) == set(experiment.studies)
     for name, parameters in experiment.studies.items():

@@ -50,7 +50,7 @@ RESULTS = pa.table(
     {
         "paper": ["p"] * 3,
         "setting": ["s"] * 3,
-        "method": ["m", "m", "n"],
+        "model": ["m", "m", "n"],
         "seed": [1, 1, 1],
         "strength": [0.5, None, 1.0],
         "metric": ["ndcg", "bias", "bias"],

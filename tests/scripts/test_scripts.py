@@ -32,6 +32,7 @@ from scripts import (
     simulate_clicks,
     train_policy,
 )
+from tests.items import experiment
 from twotowers import LOG, ROOT, SPLITS
 from twotowers.datasets.sources import Source, resolve, source
 from twotowers.errors import InputError
@@ -148,8 +149,9 @@ def run_appendix(rankings: SimpleNamespace, path: Path, *, name: str) -> None:
 
 def drawn(folder: Path, item: str, inputs: list[Path], *kinds: str) -> SimpleNamespace:
     outputs = {kind: folder / "figures" / PAPER / f"{item}.{kind}" for kind in kinds}
+    draw = experiment(PAPER).items[item]["draw"]
     draw_item.main(
-        inputs, SimpleNamespace(**outputs), paper=PAPER, item=item, note=NOTE, caption="Unused"
+        inputs, SimpleNamespace(**outputs), paper=PAPER, drawing=draw, note=NOTE, caption="Unused"
     )
     return SimpleNamespace(**outputs)
 

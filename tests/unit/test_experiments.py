@@ -10,6 +10,7 @@ from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.files.yamls import read_yaml
 from twotowers.running.experiments import check_config, load_experiment, seed_range
+from twotowers.running.registry import find
 
 CONFIG = read_yaml(ROOT / "config.yaml")
 SCALES = ("smoke", "laptop", "paper")
@@ -51,6 +52,7 @@ EXPERIMENT = {
             "needs": ["fit", "lemma", "real"],
             "caption": "c",
             "expected": "e",
+            "draw": {"kind": "position_bias", "settings": {"fit": "F"}, "where": {"strength": 1}},
         }
     },
 }
@@ -457,8 +459,8 @@ def test_every_scale_of_every_paper_loads(paper, scale):
     folder = ROOT / "papers" / paper
     for name, study in experiment.studies.items():
         assert (folder / "studies" / f"{study.get('module', name)}.py").is_file(), name
-    for name in experiment.items:
-        assert (folder / "items" / f"{name}.py").is_file(), name
+    for name, item in experiment.items.items():
+        assert (ROOT / find("drawings", item["draw"]["kind"], paper).path).is_file(), name
 
 
 # YAML

@@ -63,7 +63,13 @@ PAPER = Experiment(
         "unranked": {"dataset": "web"},
     },
     items={
-        "fig1": {**TEXTS, "kind": "figure", "needs": ["small", "real"], "highlight": {"n": [1]}},
+        "fig1": {
+            **TEXTS,
+            "kind": "figure",
+            "needs": ["small", "real"],
+            "highlight": {"n": [1]},
+            "draw": {"kind": "curves", "x": "n"},
+        },
         "table1": {**TEXTS, "kind": "table", "needs": ["theory"]},
     },
 )
@@ -268,12 +274,15 @@ def test_published_numbers_belong_to_what_draws_and_judges(plan, tmp_path):
     folder.mkdir(parents=True)
     for name in ("b.csv", "a.csv", "notes.md"):
         (folder / name).touch()
-    modules = ["papers/paper/claims.py", "papers/paper/published.py"]
-    for path in modules:
-        (tmp_path / path).touch()
-    published = ["papers/paper/published/a.csv", "papers/paper/published/b.csv"]
-    assert plan.item_sources("paper", "fig1") == ["papers/paper/items/fig1.py", *published]
-    assert plan.claims_sources("paper") == [*modules, *published]
+    items = tmp_path / "papers" / "paper" / "items"
+    items.mkdir()
+    (items / "curves.py").write_text("def table(r, p): ...\ndef draw(t, *, x): ...\n")
+    for name in ("published.py", "claims.py"):
+        (folder.parent / name).touch()
+    files = ("published.py", "published/a.csv", "published/b.csv")
+    published = [f"papers/paper/{name}" for name in files]
+    assert plan.item_sources("paper", "fig1") == ["papers/paper/items/curves.py", *published]
+    assert plan.claims_sources("paper") == ["papers/paper/claims.py", *published]
     # A folder without claims has none.
     assert plan.claims_sources("other") == []
 

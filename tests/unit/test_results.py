@@ -24,7 +24,7 @@ def test_round_trip(tmp_path):
     path = tmp_path / "sub" / "1.parquet"
     write_results(frame(strength=-0.333), path, paper="p", setting="s", seed=2021)
     back = read_results([path])
-    assert list(back) == [*REQUIRED[:4], "strength", *REQUIRED[4:]]
+    assert list(back) == [*REQUIRED[:3], "method", "strength", *REQUIRED[3:]]
     assert back["position"].dtype == "Int64"
     assert back["position"].isna().tolist() == [False, True]
     assert back["value"].tolist() == [-np.log(2), 0.5]
@@ -52,7 +52,7 @@ def test_all_metrics_without_position(tmp_path):
     assert read_results(paths)["position"].isna().tolist() == [True, True, False, True]
 
 
-@pytest.mark.parametrize("column", ["method", "metric", "position", "value"])
+@pytest.mark.parametrize("column", ["metric", "position", "value"])
 def test_missing_column_is_named_and_nothing_written(tmp_path, column):
     path = tmp_path / "1.parquet"
     with pytest.raises(InputError, match=f"{column}: the column is missing"):

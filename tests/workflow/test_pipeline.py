@@ -229,12 +229,12 @@ def test_editing_a_figures_drawing_redraws_it_and_the_page(finished, tmp_path):
     dates = {
         path: path.stat().st_mtime_ns for path in folder.glob("figures/**/*") if path.is_file()
     }
-    redrawn = {f"figures/{PAPER}/fig3.{ending}" for ending in ENDINGS["figure"]}
-    with project.edited(f"papers/{PAPER}/items/fig3.py", with_statement("draw")):
-        assert project.plan() == {"figure": {f"figures/{PAPER}/fig3.pdf"}, **PAGE}
+    redrawn = {f"figures/{PAPER}/lemmas.{ending}" for ending in ENDINGS["figure"]}
+    with project.edited(f"papers/{PAPER}/items/lemmas.py", with_statement("draw")):
+        assert project.plan() == {"figure": {f"figures/{PAPER}/lemmas.pdf"}, **PAGE}
         run = project.snakemake("--cores", "2")
         assert run.code == 0, run.text[-5000:]
-        assert run.jobs == {"figure": {f"figures/{PAPER}/fig3.pdf"}, **PAGE}
+        assert run.jobs == {"figure": {f"figures/{PAPER}/lemmas.pdf"}, **PAGE}
         assert project.plan() == {}
     changed = {p for p, date in dates.items() if p.stat().st_mtime_ns != date}
     assert {str(path.relative_to(folder)) for path in changed} == redrawn | {

@@ -192,6 +192,13 @@ def equal_spans(axes: Iterable[Axes], *, at_least: float = 0.0) -> None:
         panel.set_ylim(middle - half, middle + half)
 
 
+def drawable(axes: Axes, rows: pd.DataFrame) -> bool:
+    """Whether there is anything to draw; if not, the panel says so."""
+    if rows.empty:
+        axes.text(0.5, 0.5, "no results", transform=axes.transAxes, ha="center", va="center")
+    return not rows.empty
+
+
 def position_bias_panel(
     axes: Axes, table: pd.DataFrame, *, truth: Sequence[float] | np.ndarray | None
 ) -> None:

@@ -196,7 +196,8 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
         NotTestable: a cell is absent, not finite, or lacks a seed that another cell has.
     """
     about = ", ".join(f"{column} {value}" for column, value in where.items())
-    rows = select(results, **where)
+    # Of a column that no result has, no row has the value.
+    rows = select(results, **where) if set(where) <= set(results) else results.iloc[:0]
     if rows.empty:
         raise NotTestable(f"no results for {about}")
     levels = [

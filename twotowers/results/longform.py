@@ -1,7 +1,8 @@
 """Results in long form: one row per measured number, and what it was measured on.
 
-Columns: paper, setting, method, seed, the lane columns (strength, temperature, weighting,
-or others that a study names), metric, position (1-based, NA where a metric has none), value.
+Columns: paper, setting, seed; what tells the rows of a setting or study apart, each by its own
+name (model, method and lanes of a fit; regime, variant or others of a study); metric, position
+(1-based, NA where a metric has none), value.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import check_types, opened
 
-REQUIRED = ["paper", "setting", "method", "seed", "metric", "position", "value"]
+REQUIRED = ["paper", "setting", "seed", "metric", "position", "value"]
 NUMBERS = {
     "seed": pa.types.is_integer,
     "position": pa.types.is_integer,
@@ -39,7 +40,7 @@ def write_results(
     """Write the results of one job.
 
     Args:
-        results: columns method, metric, position, value and the lane columns.
+        results: columns metric, position, value, and those that tell rows apart.
         path: the parquet file.
         paper, setting, seed: what the job was about; become columns.
 
@@ -51,14 +52,14 @@ def write_results(
     for column in REQUIRED:
         if column not in results:
             raise InputError("the column is missing", path=path, field=column)
-    lanes = [column for column in results if column not in REQUIRED]
-    ordered = results[[*REQUIRED[:4], *lanes, *REQUIRED[4:]]]
+    own = [column for column in results if column not in REQUIRED]
+    ordered = results[[*REQUIRED[:3], *own, *REQUIRED[3:]]]
     with atomic(path) as temporary:
         pq.write_table(pa.Table.from_pandas(ordered, preserve_index=False), temporary)
 
 
 def read_results(paths: Iterable[str | Path]) -> pd.DataFrame:
-    """The results of several jobs, one below the other; lanes that a job lacks are NA.
+    """The results of several jobs, one below the other; columns that a job lacks are NA.
 
     Raises:
         InputError: a file cannot be read, a column is missing, or one has a type that results

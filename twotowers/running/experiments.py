@@ -13,7 +13,7 @@ from twotowers import ROOT
 from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import read_yaml
 from twotowers.running.schemas import validate
-from twotowers.running.settling import settle_log, settle_setting
+from twotowers.running.settling import settle_item, settle_log, settle_setting
 
 OPTIONAL = {
     "positions": 10,
@@ -40,8 +40,8 @@ class Experiment:
         seeds: one job per setting or study and seed.
         sessions: simulated sessions per split.
         rankers, training: named training settings, with the scale's overrides applied.
-        logs, settings: completed, with all lanes; see `twotowers.running.settling`.
-        studies, items: as in its experiment.yaml; the data set is filled in.
+        logs, settings, items: completed; see `twotowers.running.settling`.
+        studies: as in its experiment.yaml; the data set is filled in.
     """
 
     key: str
@@ -142,6 +142,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
         for need in item["needs"]:
             known = {**raw["settings"], **raw["studies"]}
             _reference(need, known, path, f"items.{name}.needs")
+        raw["items"][name] = settle_item(name, item, path=path, paper=paper)
     return Experiment(
         key=paper,
         **raw,

@@ -395,15 +395,17 @@ class Plan:
 
     def item_sources(self, paper: str, item: str) -> list[str]:
         """What draws an item, and the published numbers, which it draws too."""
-        return [f"papers/{paper}/items/{item}.py", *self._published(paper)]
+        drawing = self.experiments[paper].items[item]["draw"]["kind"]
+        return [str(find("drawings", drawing, paper, self.root).path), *self._published(paper)]
 
     def claims_sources(self, paper: str) -> list[str]:
         """What judges claims, and the published numbers that it judges by."""
-        modules = [f"papers/{paper}/{module}.py" for module in ("claims", "published")]
+        claims = f"papers/{paper}/claims.py"
         # A folder without them makes no claims.
-        found = [path for path in modules if (self.root / path).is_file()]
+        found = [claims] if (self.root / claims).is_file() else []
         return [*found, *self._published(paper)]
 
     def _published(self, paper: str) -> list[str]:
-        found = self.root.glob(f"papers/{paper}/published/*.csv")
-        return sorted(str(path.relative_to(self.root)) for path in found)
+        folder = self.root / "papers" / paper
+        found = [*folder.glob("published.py"), *sorted(folder.glob("published/*.csv"))]
+        return [str(path.relative_to(self.root)) for path in found]

@@ -1,8 +1,10 @@
-"""The click models and methods that a configuration may name, found by their files.
+"""The click models, methods and drawings that a configuration may name, found by their files.
 
 A click model is a file of `twotowers/models/`, or of a paper's `models/`, that holds a class
 derived from `CellModel`; a method is a file of `twotowers/methods/`, or of a paper's `methods/`,
-that holds a function `fit(task, *, ...)`. The file's name is the name to be used. What a file
+that holds a function `fit(task, *, ...)`; a drawing is a file of `twotowers/report/drawings/`, or
+of a paper's `items/`, that holds `table(results, published, *, ...)` and `draw(table, *, ...)` (of
+a figure) or `tex(table, *, ...)` (of a table). The file's name is the name to be used. What a file
 holds is read from its syntax tree, so that a Snakefile can check a configuration before anything
 heavy is imported: its parameters, and which of them may differ between lanes.
 """
@@ -12,13 +14,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
 
+FOLDERS = {
+    "models": ("models", "models"),
+    "methods": ("methods", "methods"),
+    "drawings": ("report/drawings", "items"),
+}
+"""Where each family lies: below twotowers/, and below a paper's folder."""
+MADE_BY = {"figure": "draw", "table": "tex"}
+"""A drawing's function that makes an item of each kind from what its `table` gives."""
 BASE = "CellModel"
 LANES = "LANES"
 """Where a method's module names the parameters that may differ between lanes, with defaults."""
@@ -30,12 +41,12 @@ TRAINS = "TRAINS"
 
 @dataclass(frozen=True)
 class Kind:
-    """A click model or method, as its file declares it.
+    """A click model, method or drawing, as its file declares it.
 
     Attributes:
         name: the file's name, without its ending.
         path: the file, relative to the project.
-        holds: the class or function.
+        holds: the class or function; of a drawing, the one that makes the item.
         parameters: from each parameter to its default, as text; None where it has none.
         lanes: the parameters that may differ between lanes.
         choices: from a parameter to its only values, where those are few.
@@ -59,17 +70,32 @@ class Kind:
         return getattr(import_module(self.module), self.holds)
 
 
+class Drawing:
+    """A drawing with its parameters: `table(results, published)`; `draw(table)` or `tex(table)`.
+
+    Each of these functions is given those of the parameters that it names.
+    """
+
+    def __init__(self, kind: Kind, parameters: Mapping):
+        module = import_module(kind.module)
+        for name in ("table", kind.holds):
+            function = getattr(module, name)
+            own = parameters.keys() & signature(function).parameters
+            setattr(self, name, partial(function, **{key: parameters[key] for key in own}))
+
+
 def kinds(family: str, paper: str | None = None, root: Path = ROOT) -> dict[str, Kind]:
-    """The models or methods to choose from, by name.
+    """The models, methods or drawings to choose from, by name.
 
     Args:
-        family: "models" or "methods".
+        family: of FOLDERS.
         paper: whose own are included; the library's only if None.
         root: the project's folder.
     """
-    folders = [Path("twotowers") / family]
+    ours, theirs = FOLDERS[family]
+    folders = [Path("twotowers") / ours]
     if paper is not None:
-        folders.append(Path("papers") / paper / family)
+        folders.append(Path("papers") / paper / theirs)
     found = {}
     for folder in folders:
         for path in sorted((root / folder).glob("*.py")):
@@ -80,7 +106,7 @@ def kinds(family: str, paper: str | None = None, root: Path = ROOT) -> dict[str,
 
 
 def find(family: str, name: str, paper: str | None = None, root: Path = ROOT, **where) -> Kind:
-    """The model or method of that name.
+    """The model, method or drawing of that name.
 
     Raises:
         InputError: there is none; the nearest name is offered. `where` (path, field) says whose
@@ -107,6 +133,17 @@ def build_model(name: str, paper: str | None = None, **constants):
     kind = find("models", name, paper)
     check_parameters(kind, constants)
     return kind.load()(**constants)
+
+
+def build_drawing(name: str, paper: str, **parameters) -> Drawing:
+    """A drawing with the given parameters.
+
+    Raises:
+        InputError: the name or a parameter is unknown, or one that it needs is missing.
+    """
+    kind = find("drawings", name, paper)
+    check_parameters(kind, parameters)
+    return Drawing(kind, parameters)
 
 
 def check_parameters(kind: Kind, given: Mapping, **where) -> None:
@@ -145,23 +182,32 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
                 and "ClassVar" not in ast.unparse(item.annotation)
             }
             return Kind(path.stem, path, node.name, parameters, tuple(parameters), {})
-        if family == "methods" and isinstance(node, ast.FunctionDef) and node.name == "fit":
-            arguments = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-            parameters = {
-                argument.arg: ast.unparse(default) if default else None
-                for argument, default in arguments
-            }
-            lanes = {key: repr(value) for key, value in _constant(tree, LANES).items()}
-            return Kind(
-                path.stem,
-                path,
-                node.name,
-                parameters | lanes,
-                tuple(lanes),
-                _constant(tree, CHOICES),
-                bool(_constant(tree, TRAINS)),
-            )
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    if family == "methods" and "fit" in functions:
+        lanes = {key: repr(value) for key, value in _constant(tree, LANES).items()}
+        return Kind(
+            path.stem,
+            path,
+            "fit",
+            _parameters(functions["fit"]) | lanes,
+            tuple(lanes),
+            _constant(tree, CHOICES),
+            bool(_constant(tree, TRAINS)),
+        )
+    if family == "drawings" and "table" in functions:
+        for name in MADE_BY.values():
+            if name in functions:
+                parameters = _parameters(functions["table"]) | _parameters(functions[name])
+                return Kind(path.stem, path, name, parameters, (), {})
     return None
+
+
+def _parameters(function: ast.FunctionDef) -> dict[str, str | None]:
+    """From each keyword-only parameter to its default, as text; None where it has none."""
+    arguments = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    return {
+        argument.arg: ast.unparse(default) if default else None for argument, default in arguments
+    }
 
 
 def _derives(node: ast.ClassDef) -> bool:

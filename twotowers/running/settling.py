@@ -1,4 +1,4 @@
-"""Logs and settings of an experiment, completed: every default filled in, every lane listed.
+"""Logs, settings and items of an experiment, completed: defaults filled in, lanes listed.
 
 A lane is a value that differs inside one compiled program. Which parameters may be given as
 lists, the parts say: a policy its strength and temperature, a log its sessions, a user all its
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from twotowers import SPLITS
 from twotowers.errors import InputError, nearest
-from twotowers.running.registry import Kind, check_parameters, find
+from twotowers.running.registry import MADE_BY, Kind, check_parameters, find
 
 MODEL = {"kind": "additive", "tower": None, "features": 1.0}
 """What a model says besides its constants, with defaults."""
@@ -126,6 +126,33 @@ def _check_tower(tower: str, log: dict, path: Path, name: str) -> None:
             field=field,
             expected="a log with 'queries: train', whose sessions all ask the training queries",
         )
+
+
+def settle_item(name: str, item: dict, *, path: Path, paper: str) -> dict:
+    """An item with its drawing: a general one, or the paper's own, of the item's name if absent.
+
+    Returns:
+        The item with `draw`: the drawing's kind and its parameters. A parameter `needs` is what the
+        item needs.
+    """
+    drawing = with_kind(item.get("draw", name))
+    where = {"path": path, "field": f"items.{name}.draw"}
+    kind = find("drawings", drawing["kind"], paper, **where)
+    if "needs" in kind.parameters:
+        drawing = {"needs": item["needs"], **drawing}
+    for setting in drawing.get("settings", ()):
+        if setting not in item["needs"]:
+            raise InputError(
+                f"{setting!r} is drawn and not needed", expected=nearest(setting, item["needs"]),
+                **where,
+            )  # fmt: skip
+    check_parameters(kind, {key: drawing[key] for key in drawing if key != "kind"}, **where)
+    if kind.holds != MADE_BY[item["kind"]]:
+        raise InputError(
+            f"{kind.name!r} draws no {item['kind']}", expected="a drawing with"
+            f" {MADE_BY[item['kind']]!r}, or another kind of item", **where,
+        )  # fmt: skip
+    return {**item, "draw": drawing}
 
 
 def listed(value) -> list:

@@ -1,11 +1,7 @@
 """How often a random data set is identifiable, and Example 2's estimate of it (Appendix A.2).
 
-Features and bias factors are drawn independently and uniformly. The estimate is Gilbert's, for
-graphs whose edges are independent; those of an identifiability graph are not.
-
-To be seen: simulated frequencies climb from 0 to 1 as rows are added, and need more rows the
-more bias factors there are; how far off the estimate is, with and without the limits of its last
-step. A frequency is above the other where some bias factors are never drawn. Takes a second.
+The estimate is Gilbert's, for graphs whose edges are independent; those of an identifiability
+graph are not.
 """
 
 from __future__ import annotations
@@ -14,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from papers.chen2024.panels import counted, rows
 from twotowers.report.figures import PAGE_WIDTH, Look, style
+from twotowers.results.moments import measured, whole
 from twotowers.results.statistics import over_seeds, select
 
 SIZE = ["feature_vectors", "bias_factors", "rows"]
@@ -32,14 +28,14 @@ LINES = {
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per |X|, |T|, |D| and metric; the simulated frequency has a 95 % interval."""
     metrics = [*DOTS, *LINES, "standard_error"]
-    found = rows(results, "example2", method="graph", metric=metrics)
+    found = measured(results, "example2", metric=metrics)
     summary = over_seeds(found, [*SIZE, "metric"])
     error = select(summary, metric="standard_error").set_index(SIZE)["value"]
     half = 1.96 * error.reindex(pd.MultiIndex.from_frame(summary[SIZE])).to_numpy()
     simulated = summary["metric"] == "simulated"
     summary["low"] = (summary["value"] - half).where(simulated)
     summary["high"] = (summary["value"] + half).where(simulated)
-    return counted(summary).assign(source="reproduced")
+    return whole(summary, SIZE).assign(source="reproduced")
 
 
 def draw(table: pd.DataFrame) -> Figure:

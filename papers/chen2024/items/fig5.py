@@ -1,8 +1,4 @@
-"""The identifiability graphs of the fully synthetic lists, for K = 1 to 4 (Appendix C.1).
-
-To be seen: K groups of neighbouring positions; arcs, of which the thicker stand for more shared
-documents, within a group and none between two. Takes a second.
-"""
+"""The identifiability graphs of the fully synthetic lists (Appendix C.1)."""
 
 from __future__ import annotations
 
@@ -11,11 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Arc
 
-from papers.chen2024.panels import COMPONENTS, rows
 from twotowers.report.figures import CATEGORICAL, GREY, panels, style
+from twotowers.results.moments import measured, whole
 from twotowers.results.statistics import over_seeds, select
 
 KEYS = ["components", "metric", "position", "other"]
+COMPONENTS = {1: "K = 1 (connected)", 2: "K = 2", 3: "K = 3", 4: "K = 4"}
 # Points per shared document: an arc of Figure 5 stands for about a hundred.
 WIDTH = 0.016
 # Shapes that a number fits into.
@@ -25,18 +22,17 @@ SHAPES = ("o", "s", "h", "D", "8", "p")
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per K and pair of positions (documents shown at both), or position (component)."""
     where = {"metric": ["shared_documents", "component"], "components": list(COMPONENTS)}
-    summary = over_seeds(rows(results, "graphs", method="graph", **where), KEYS)
-    counts = dict.fromkeys(["components", "other"], "Int64")
-    return summary.astype(counts).assign(source="reproduced")
+    summary = over_seeds(measured(results, "graphs", **where), KEYS)
+    return whole(summary, KEYS).assign(source="reproduced")
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Four panels: positions on a line, an arc per pair that shares documents."""
     with style():
         figure, axes = panels(2, rows=2, panel_height=1.45)
-        for panel, (number, look) in zip(axes.flat, COMPONENTS.items(), strict=True):
+        for panel, (number, title) in zip(axes.flat, COMPONENTS.items(), strict=True):
             _graph_panel(panel, select(table, components=number))
-            panel.set_title(look.label)
+            panel.set_title(title)
             panel.axis("off")
         edges = select(table, metric="shared_documents").query("value > 0")
         top = height((edges["other"] - edges["position"]).max())

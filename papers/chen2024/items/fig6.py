@@ -1,11 +1,4 @@
-"""Examination by position, as DLA estimates it, against the truth and node merging (App. D.1).
-
-Relative to the first position. On the logarithmic axis a component that keeps its shape but
-loses its scale moves up or down as a whole.
-
-To be seen: DLA's boxes are wide from the second component on, node merging's are flat and near
-the truth, but for the step between the positions that it merges, largest at K = 4. Takes a second.
-"""
+"""Examination by position as DLA estimates it, with and without merging (Appendix D.1)."""
 
 from __future__ import annotations
 
@@ -17,19 +10,21 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
-from papers.chen2024.panels import MERGING, POSITION, UNREPAIRED, moments, most_clicks, rows, runs
+from papers.chen2024.looks import MERGING, POSITION, UNREPAIRED
 from twotowers.report.figures import TRUTH, Look, panels, style
+from twotowers.results.moments import measured, moments, runs, with_most
 from twotowers.results.statistics import select
 
 KEYS = ["components", "method", "variant", "clicks", "metric", "position"]
 NUMBERS = (2, 3, 4)
+ORDER = {"method": ["dla", "truth"], "variant": ["plain", "merging"]}
 LOOKS = {"plain": UNREPAIRED, "merging": MERGING}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per K, variant, position and statistic: mean, sd, each run; and the truth."""
     where = {"method": "dla", "variant": list(LOOKS), "components": list(NUMBERS)}
-    found = most_clicks(rows(results, "synthetic", **where, metric="examination"))
+    found = with_most(measured(results, "synthetic", **where, metric="examination"), "clicks")
     truth = found.drop_duplicates(["components", "position"]).assign(
         method="truth",
         variant="truth",
@@ -37,7 +32,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     )
     ours = pd.concat([found, truth], ignore_index=True)
     return pd.concat(
-        [moments(ours, published.iloc[:0], KEYS), runs(found, KEYS)], ignore_index=True
+        [moments(ours, published.iloc[:0], KEYS, ORDER), runs(found, KEYS)], ignore_index=True
     )
 
 

@@ -1,11 +1,4 @@
-"""The identifiability check on a real click log (ours, not the paper's): positions of Yandex.
-
-Left: query-document pairs seen at both of two positions, the edges of the graph. Right: how
-often the graph stays connected when only a share of each query's pairs is kept.
-
-To be seen: whether every position is linked to others, by how many pairs, and how much of the
-log could be lost before the graph falls apart. Takes a second.
-"""
+"""The identifiability check on a real click log, and on what random thinning leaves of it."""
 
 from __future__ import annotations
 
@@ -16,8 +9,9 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from papers.chen2024.panels import INTERVENTION, rows
+from papers.chen2024.looks import INTERVENTION
 from twotowers.report.figures import PAGE_WIDTH, REPRODUCED, style
+from twotowers.results.moments import measured, whole
 from twotowers.results.statistics import over_seeds, select
 
 KEYS = ["log", "metric", "position", "other", "share"]
@@ -34,8 +28,8 @@ SUMMARIES = {
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per log and summary, pair of positions, or share kept."""
     metrics = [*SUMMARIES, "linked_pairs", "connected_share"]
-    found = rows(results, "real_logs", method="graph", metric=metrics)
-    return over_seeds(found, KEYS).astype({"other": "Int64"}).assign(source="reproduced")
+    found = measured(results, "real_logs", metric=metrics)
+    return whole(over_seeds(found, KEYS), ["other"]).assign(source="reproduced")
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -1,11 +1,4 @@
-"""What another draw of the fully synthetic data set changes (ours, not the paper's).
-
-The authors' ten runs share one data set of K = 2, drawn by a procedure that the paper does not
-state in full. Beside ten runs on one data set of ours stand ten data sets of ours, a run each.
-
-To be seen: where dots of the second kind scatter (no debias and DLA), published and reproduced
-numbers may differ by as much; repaired, neither kind scatters. Takes a second.
-"""
+"""What another draw of the fully synthetic data set changes."""
 
 from __future__ import annotations
 
@@ -14,11 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from papers.chen2024.panels import moments, most_clicks, rows, runs
 from twotowers.report.figures import GREY, Look, panels, shared_legend, style
+from twotowers.results.moments import measured, moments, runs, with_most
 from twotowers.results.statistics import select
 
 KEYS = ["setting", "method", "variant", "components", "metric"]
+ORDER = {"method": ["naive", "dla"], "variant": ["plain", "intervention", "merging"]}
 METRICS = {"mcc": "MCC", **{f"ndcg@{top}": f"nDCG@{top}" for top in (1, 3, 5, 10)}}
 METHODS = {
     ("naive", "plain"): "no debias",
@@ -40,9 +34,9 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
         "method": ["naive", "dla"],
         "variant": ["plain", "merging", "intervention"],
     }
-    ours = pd.concat([most_clicks(rows(results, name, **where)) for name in LOOKS])
+    ours = with_most(measured(results, list(LOOKS), **where), "clicks")
     theirs = select(published, setting="synthetic", **where)
-    return pd.concat([moments(ours, theirs, KEYS), runs(ours, KEYS)], ignore_index=True)
+    return pd.concat([moments(ours, theirs, KEYS, ORDER), runs(ours, KEYS)], ignore_index=True)
 
 
 def draw(table: pd.DataFrame) -> Figure:

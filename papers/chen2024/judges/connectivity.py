@@ -148,9 +148,7 @@ for n, (label, lane) in enumerate(DATASETS.items()):
 def verticals_disconnect(results: pd.DataFrame) -> Measured:
     """Only exactly the printed numbers tell the real log from a stand-in."""
     components, factors = (
-        seed_means(
-            results, {"factors": over}, setting="verticals", method="graph", metric=metric
-        )
+        seed_means(results, {"factors": over}, setting="verticals", metric=metric)
         for metric, over in (
             ("components", tuple(TIANGONG)), ("bias_factors", ("v1, v2, position",)),
         )
@@ -192,7 +190,7 @@ def graph_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
 )  # fmt: skip
 def real_log_identified(results: pd.DataFrame) -> Measured:
     """Positions are the only bias factors. On a stand-in it says nothing."""
-    where = {"setting": "real_logs", "method": "graph"}
+    where = {"setting": "real_logs"}
     needs = seed_means(
         results, {"metric": ("components", "merges", "interventions", "documents")}, **where
     )

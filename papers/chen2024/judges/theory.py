@@ -39,7 +39,7 @@ def variance_holds(results: pd.DataFrame) -> Measured:
     mean, variance, expected, error = (
         seed_means(
             results, {"case": None, "clicks": None},
-            setting="propositions", method="proposition 1", metric=metric,
+            setting="propositions", proposition="proposition 1", metric=metric,
         )
         for metric in ("mean", "variance", "expected_variance", "standard_error")
     )  # fmt: skip
@@ -69,7 +69,7 @@ def bound_is_the_error(results: pd.DataFrame, proposition: str) -> Measured:
     """
     checked, violated, tightest = (
         seed_means(
-            results, {"method": (proposition,)}, setting="propositions", metric=metric
+            results, {"proposition": (proposition,)}, setting="propositions", metric=metric
         ).item()
         for metric in ("checked", "violated", "tightest")
     )

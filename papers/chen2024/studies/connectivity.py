@@ -66,7 +66,7 @@ def run(
     rows += [("statistics", table_contexts, 0, metric, value) for metric, value in values.items()]
     frame = pd.DataFrame(rows, columns=["sweep", "amount", "repeat", "metric", "value"])
     frame = frame.astype({"amount": float, "value": float})
-    return frame.assign(method="graph", position=None, dataset=name)
+    return frame.assign(position=None, dataset=name)
 
 
 def connected(feature: np.ndarray, lengths: np.ndarray, contexts: int, seed: int) -> bool:

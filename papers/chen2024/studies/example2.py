@@ -36,7 +36,7 @@ def run(inputs, *, seed: int, sizes: list[dict], repeats: int) -> pd.DataFrame:
     frame = pd.DataFrame(
         rows, columns=["feature_vectors", "bias_factors", "rows", "metric", "value"]
     )
-    return frame.assign(method="graph", position=None)
+    return frame.assign(position=None)
 
 
 def simulated(features: int, factors: int, rows: int, rng: np.random.Generator):

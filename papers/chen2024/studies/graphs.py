@@ -24,4 +24,4 @@ def run(inputs, *, seed: int, components: list[int], data_seed: int) -> pd.DataF
         for p, label in enumerate(factor_components(document, factor, factors=POSITIONS)):
             rows.append((number, "component", p + 1, None, label))
     frame = pd.DataFrame(rows, columns=["components", "metric", "position", "other", "value"])
-    return frame.astype({"other": "Int64", "value": float}).assign(method="graph")
+    return frame.astype({"other": "Int64", "value": float})

@@ -43,7 +43,7 @@ def run(
             "tightest": used.max(),
         }
         rows += [(proposition, None, None, *value) for value in values.items()]
-    frame = pd.DataFrame(rows, columns=["method", "clicks", "case", "metric", "value"])
+    frame = pd.DataFrame(rows, columns=["proposition", "clicks", "case", "metric", "value"])
     kinds = {"clicks": "Int64", "case": "Int64", "value": float}
     return frame.astype(kinds).assign(position=None)
 

@@ -54,7 +54,7 @@ def run(inputs, *, seed: int, name: str, shares: list[float], draws: int) -> pd.
         rows.append(("connected_share", None, None, share, np.mean(drawn)))
     frame = pd.DataFrame(rows, columns=["metric", "position", "other", "share", "value"])
     kinds = {"other": "Int64", "share": float, "value": float}
-    return frame.astype(kinds).assign(method="graph", log=name)
+    return frame.astype(kinds).assign(log=name)
 
 
 def connected(document, position, share: float, positions: int, rng) -> bool:

@@ -19,4 +19,4 @@ def run(inputs, *, seed: int) -> pd.DataFrame:
         rows.append((", ".join(choice), "bias_factors", factors))
         rows.append((", ".join(choice), "components", found))
     frame = pd.DataFrame(rows, columns=["factors", "metric", "value"])
-    return frame.astype({"value": float}).assign(method="graph", position=None)
+    return frame.astype({"value": float}).assign(position=None)

@@ -1,13 +1,7 @@
-"""What the well-specified linear model still feels of the policy (ours, not the paper's).
+"""What the well-specified linear model still feels of the policy.
 
-Exact optima of expected clicks: estimate minus truth by rank, one curve per temperature, a row per
-strength. A column per variant of the linear relevance: as published, without its noise, without
-its clipping to the 5th and 95th percentile, without either.
-
-To be seen: in the left two columns the curves fan out, the further the less random the rankings,
-on the first ranks to opposite sides at alpha 1 and -1, as under misspecification; in the right
-two all lie on the truth. It is the plateaus of clipping that a linear tower cannot express. Takes
-a second.
+To be seen beyond the caption: on the first ranks curves fan out to opposite sides at alpha 1 and
+-1, as under misspecification.
 """
 
 from __future__ import annotations
@@ -38,8 +32,8 @@ POSITIONS = (5, 10)
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per variant, strength, temperature and position: estimate minus truth."""
-    keys = ["method", "strength", "temperature", "metric", "position"]
-    rows = select(results, setting="clipping", method=list(VARIANTS), metric="position_bias")
+    keys = ["variant", "strength", "temperature", "metric", "position"]
+    rows = select(results, setting="clipping", variant=list(VARIANTS), metric="position_bias")
     errors = rows["value"] + np.log(rows["position"].astype(float))
     rows = rows.assign(value=errors, metric="position_bias_error")
     return over_seeds(rows, keys).assign(source="reproduced")
@@ -51,7 +45,7 @@ def draw(table: pd.DataFrame) -> Figure:
     with style():
         figure, axes = panels(len(VARIANTS), rows=len(strengths), panel_height=1.6)
         for column, (variant, title) in zip(axes.T, VARIANTS.items(), strict=True):
-            rows = select(table, method=variant)
+            rows = select(table, variant=variant)
             column[0].set_title(title)
             column[0].text(
                 0.04, 0.96, spread(rows), transform=column[0].transAxes, va="top", fontsize=6.5

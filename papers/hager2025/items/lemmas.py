@@ -1,13 +1,4 @@
-"""Lemmas 5.1 and 5.2 at the optimum of expected clicks, without sampling noise (alpha 1).
-
-Left: a well-specified model, one parameter per query-document pair. Right: a misspecified one, a
-linear tower on non-linear relevance. Top: residuals, true minus fitted click probability. Bottom:
-position bias.
-
-To be seen: left, the residual of every single cell vanishes, and the curves of all temperatures
-are the truth, -ln k. Right, only the policy's mean over each position vanishes; single cells keep
-residuals of .05 on average, and the curves fan out. Takes a second.
-"""
+"""Lemmas 5.1 and 5.2: residuals at exact optima, and position bias."""
 
 from __future__ import annotations
 
@@ -16,7 +7,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from papers.hager2025.panels import TEMPERATURE
 from twotowers.report.figures import (
     PAGE_WIDTH,
     categorical_looks,
@@ -38,9 +28,9 @@ FLOOR, VANISHED = 1e-8, 1e-6
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per model, temperature and metric (and position): mean and 95 % interval."""
-    keys = ["method", "strength", "temperature", "metric", "position"]
+    keys = ["model", "strength", "temperature", "metric", "position"]
     metrics = [*RESIDUALS, "position_bias"]
-    rows = select(results, setting="lemmas", method=list(MODELS), metric=metrics)
+    rows = select(results, setting="lemmas", model=list(MODELS), metric=metrics)
     return over_seeds(rows, keys).assign(source="reproduced")
 
 
@@ -51,7 +41,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes = figure.subplots(2, 2, sharex="row", sharey="row")
         for (above, below), (model, title) in zip(axes.T, MODELS.items(), strict=True):
             above.set_title(title)
-            rows = select(table, method=model)
+            rows = select(table, model=model)
             _residual_panel(above, select(rows, metric=list(RESIDUALS)))
             bias = select(rows, metric="position_bias")
             if not bias.empty:
@@ -84,5 +74,5 @@ def _residual_panel(axes: Axes, rows: pd.DataFrame) -> None:
               transform=axes.get_yaxis_transform())  # fmt: skip
     swept = sorted(rows["temperature"].unique())
     axes.set_xticks(swept, [f"{temperature:g}" for temperature in swept])
-    axes.set_xlabel(TEMPERATURE)
+    axes.set_xlabel("Temperature τ")
     axes.set_ylabel("Residual (probability)")

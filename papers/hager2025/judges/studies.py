@@ -70,10 +70,10 @@ def means_vanish(results: pd.DataFrame) -> Measured:
     above("the spread@10 over tau of the misspecified optimum", BIAS_GAP),
 )  # fmt: skip
 def policy_moves_misfit_only(results: pd.DataFrame) -> Measured:
-    methods = ["well-specified", "misspecified"]
-    over = {"method": methods, "temperature": TEMPERATURES[1:], "position": (10,)}
+    models = ["well-specified", "misspecified"]
+    over = {"model": models, "temperature": TEMPERATURES[1:], "position": (10,)}
     errors = bias_errors(results, over, setting="lemmas")[10].unstack("temperature")
-    well, misfit = (errors.max(axis="columns") - errors.min(axis="columns"))[methods]
+    well, misfit = (errors.max(axis="columns") - errors.min(axis="columns"))[models]
     told = f"well-specified {_tiny(well)}, misspecified {number(misfit)}"
     return f"spread@10 over tau: {told}", [well, misfit]
 
@@ -177,25 +177,25 @@ def stopping_is_the_cause(results: pd.DataFrame) -> Measured:
 def clipping_is_felt(results: pd.DataFrame) -> Measured:
     """At exact optima of expected clicks; noise must make no difference to either side."""
     over = {
-        "method": (*CLIPPED, *UNCLIPPED),
+        "variant": (*CLIPPED, *UNCLIPPED),
         "strength": (-1, 1),
         "temperature": TEMPERATURES,
         "position": (5, 10),
     }
-    variants = bias_errors(results, over, setting="clipping").groupby(level="method")
+    variants = bias_errors(results, over, setting="clipping").groupby(level="variant")
     spread = variants.max() - variants.min()
-    told = "; ".join(f"{variant} {_listed(spread.loc[variant], 3)}" for variant in over["method"])
+    told = "; ".join(f"{variant} {_listed(spread.loc[variant], 3)}" for variant in over["variant"])
     return f"spread@5 and @10: {told}", [spread.loc[list(CLIPPED)], spread.loc[list(UNCLIPPED)]]
 
 
-def _residuals(results: pd.DataFrame, method: str, *metrics: str) -> list[pd.Series]:
-    where = {"setting": "lemmas", "method": method}
+def _residuals(results: pd.DataFrame, model: str, *metrics: str) -> list[pd.Series]:
+    where = {"setting": "lemmas", "model": model}
     over = {"temperature": TEMPERATURES[1:]}
     return [seed_means(results, over, **where, metric=metric) for metric in metrics]
 
 
 def _regimes(results: pd.DataFrame, regimes: Sequence[str], *metrics: str) -> list[pd.Series]:
-    over = {"method": regimes}
+    over = {"regime": regimes}
     return [seed_means(results, over, setting="appendix_a", metric=metric) for metric in metrics]
 
 

@@ -108,7 +108,7 @@ def regime(name: str, *, seed: int, documents: int, views: int, impressions: int
     summary = pd.DataFrame({"metric": summary.keys(), "value": summary.values()})
     return pd.concat(
         [frame.melt(id_vars="position", var_name="metric"), summary], ignore_index=True
-    ).assign(method=name)
+    ).assign(regime=name)
 
 
 def shown_under(name: str, document: np.ndarray) -> np.ndarray:

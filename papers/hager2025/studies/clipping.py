@@ -59,7 +59,7 @@ def run(
             bias = fit_linear(lists.features, shown, shown * click_chance(truth, positions)).bias
             frames.append(
                 pd.DataFrame({"position": np.arange(1, positions + 1), "value": bias - bias[0]})
-                .assign(method=name, strength=float(strength), temperature=float(temperature))
+                .assign(variant=name, strength=float(strength), temperature=float(temperature))
             )  # fmt: skip
     results = pd.concat(frames, ignore_index=True)
     return results.assign(metric="position_bias", weighting="none")

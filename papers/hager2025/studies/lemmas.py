@@ -40,7 +40,7 @@ def run(
             shown, chance = population(lists, truth, temperature, positions, seed)
             fitted = fit(model, lists.features, shown, chance)
             frames.append(
-                residuals(shown, chance, fitted).assign(method=model, temperature=temperature)
+                residuals(shown, chance, fitted).assign(model=model, temperature=temperature)
             )
     return pd.concat(frames, ignore_index=True).assign(strength=1.0, weighting="none")
 

@@ -1,0 +1,22 @@
+"""Items of the papers as a job draws them: by their text in experiment.yaml."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from twotowers import ROOT
+from twotowers.files.yamls import read_yaml
+from twotowers.running.experiments import Experiment, load_experiment
+from twotowers.running.registry import Drawing, build_drawing
+
+
+@cache
+def experiment(paper: str) -> Experiment:
+    """A paper's experiment, as config.yaml has it."""
+    return load_experiment(paper, read_yaml(ROOT / "config.yaml"))
+
+
+def drawing(paper: str, item: str) -> Drawing:
+    """What draws an item."""
+    parameters = dict(experiment(paper).items[item]["draw"])
+    return build_drawing(parameters.pop("kind"), paper, **parameters)

@@ -1,0 +1,97 @@
+"""All lanes of all settings: a LaTeX table of means, ours beside the published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from twotowers.results.statistics import compare
+
+
+def table(
+    results: pd.DataFrame,
+    published: pd.DataFrame,
+    *,
+    needs: Sequence[str],
+    rows: Mapping[str, str],
+    blocks: Mapping[str, Mapping[str, str]],
+    columns: Sequence[Mapping],
+) -> pd.DataFrame:
+    """One row per lane, metric, position and source: mean and 95 % interval over seeds.
+
+    Args:
+        needs: What the item needs; of each a block, or several.
+        rows: From lanes that make rows of a block to their headings.
+        blocks: From lanes that make blocks of a setting to their values, and what these are called.
+        columns: Heading, metric and, where a metric has any, position.
+    """
+    keys = ["setting", *rows, *blocks, "metric", "position"]
+    at = [column for column in columns if "position" in column]
+    parts = [(at, {"position": [column["position"] for column in at]})] if at else []
+    if plain := [column for column in columns if "position" not in column]:
+        parts.append((plain, {}))
+    return pd.concat(
+        [
+            compare(
+                results, published, keys, setting=list(needs),
+                metric=list(dict.fromkeys(column["metric"] for column in part)), **where,
+            )
+            for part, where in parts
+        ],
+        ignore_index=True,
+    )  # fmt: skip
+
+
+def tex(
+    table: pd.DataFrame,
+    *,
+    needs: Sequence[str],
+    rows: Mapping[str, str],
+    blocks: Mapping[str, Mapping[str, str]],
+    columns: Sequence[Mapping],
+) -> str:
+    """A booktabs longtable: a row per lane, two columns per metric, the published in grey."""
+    wide = table.fillna({"position": 0}).pivot(
+        index=["setting", *rows, *blocks], columns=["metric", "position", "source"], values="value"
+    )
+    cells = [
+        (column["metric"], column.get("position", 0), source)
+        for column in columns
+        for source in ("reproduced", "published")
+    ]
+    lines = _head(rows, columns)
+    for key in pd.MultiIndex.from_product([needs, *blocks.values()]):
+        named = zip(["setting", *blocks], key, strict=True)
+        lanes = wide
+        for level, value in named:
+            lanes = lanes[lanes.index.get_level_values(level) == value]
+        if lanes.empty:
+            continue
+        names = [blocks[lane][value] for lane, value in zip(blocks, key[1:], strict=True)]
+        title = ", ".join([rf"\emph{{{key[0]}}}", *names])
+        width = len(rows) + len(cells)
+        lines += [r"\addlinespace", rf"\multicolumn{{{width}}}{{l}}{{{title}}} \\*"]
+        for lane, values in lanes.iterrows():
+            heads = [f"${value:g}$" for value in lane[1 : 1 + len(rows)]]
+            lines.append(" & ".join([*heads, *(_number(values.get(c)) for c in cells)]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{longtable}"]) + "\n"
+
+
+def _head(rows: Mapping[str, str], columns: Sequence[Mapping]) -> list[str]:
+    pairs = " & ".join(rf"\multicolumn{{2}}{{c}}{{{column['heading']}}}" for column in columns)
+    starts = range(len(rows) + 1, len(rows) + 2 * len(columns), 2)
+    rules = "".join(rf"\cmidrule(lr){{{start}-{start + 1}}}" for start in starts)
+    return [
+        "% Needs the packages array, booktabs, longtable and xcolor.",
+        rf"\begin{{longtable}}{{{'r' * len(rows)}" + r"r>{\color{gray}}r" * len(columns) + "}",
+        r"\toprule",
+        "".join([" &"] * len(rows)) + rf" {pairs} \\ {rules}",
+        " & ".join(rows.values()) + " & ours & paper" * len(columns) + r" \\",
+        r"\midrule",
+        r"\endhead",
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "--" if value is None or pd.isna(value) else f"${value:.3f}$"

@@ -1,0 +1,83 @@
+"""Means and standard deviations over runs: a LaTeX table, ours above the printed row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from twotowers.report.latex import booktabs, grey, moment
+from twotowers.results.moments import measured, with_most
+from twotowers.results.moments import moments as over_runs
+from twotowers.results.statistics import select
+
+Blocks = Sequence[Mapping[str, Sequence]]
+
+
+def table(
+    results: pd.DataFrame,
+    published: pd.DataFrame,
+    *,
+    needs: Sequence[str],
+    rows: Sequence[str],
+    blocks: Blocks,
+    metrics: Mapping[str, str],
+    keys: Sequence[str],
+    where: Mapping | None = None,
+    most: str | None = None,
+    order: Mapping[str, Sequence] | None = None,
+) -> pd.DataFrame:
+    """One row per line of the table, metric, statistic and source; see `moments`.
+
+    Args:
+        needs: What the item needs.
+        rows: The lanes that make a line.
+        blocks: Of lines, from heading to the values of `rows`, with a rule between blocks.
+        metrics: From metrics to the headings of their columns.
+        keys: The key columns of the csv.
+        where: Values of further lanes, by column.
+        most: A lane of which only the largest value is taken.
+        order: From key columns to their values in the order of the csv.
+    """
+    lines = [values for block in blocks for values in block.values()]
+    lanes = {
+        lane: list(dict.fromkeys(values))
+        for lane, values in zip(rows, zip(*lines, strict=True), strict=True)
+    }
+    where = {**lanes, **(where or {}), "metric": list(metrics)}
+    ours = with_most(measured(results, needs, **where), most)
+    return over_runs(ours, select(published, setting=list(needs), **where), keys, order)
+
+
+def tex(
+    table: pd.DataFrame,
+    *,
+    rows: Sequence[str],
+    blocks: Blocks,
+    metrics: Mapping[str, str],
+    digits: Mapping[str, int] | None = None,
+    heading: str = "Method",
+) -> str:
+    """A booktabs table: two lines per row, the printed one in grey.
+
+    Args:
+        digits: From metrics that are told as powers of ten, without deviation, to their digits.
+        heading: Of the lines' headings.
+    """
+    cells = table.set_index([*rows, "source", "metric", "statistic"])["value"].to_dict()
+    body = []
+    for number, block in enumerate(blocks):
+        body += [r"\midrule"] if number else []
+        for name, line in block.items():
+            for source, whose in (("reproduced", "ours"), ("published", "paper")):
+                texts = [whose]
+                for metric in metrics:
+                    key, power = (*line, source, metric), (digits or {}).get(metric, 0)
+                    bound = cells.get((*key, "upper bound"))
+                    mean, sd = (cells.get((*key, what)) for what in ("mean", "sd"))
+                    told = mean if bound is None else bound
+                    texts.append(moment(told, sd, digits=power, bound=bound is not None))
+                ours = source == "reproduced"
+                texts = [name, *texts] if ours else ["", *map(grey, texts)]
+                body.append(" & ".join(texts) + r" \\")
+    return booktabs([heading, "", *metrics.values()], body, columns="ll" + "r" * len(metrics))

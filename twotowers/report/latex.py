@@ -1,0 +1,68 @@
+"""LaTeX tables: booktabs, and numbers as papers print them.
+
+>>> count(20704), moment(0.707, 0.105), moment(2e-5, digits=1), moment(1e-8, bound=True)
+('$20{,}704$', '$0.707 \\\\pm .105$', '$2 \\\\times 10^{-5}$', '$< 10^{-8}$')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+
+def booktabs(headings: Sequence[str], body: Sequence[str], *, columns: str) -> str:
+    """A whole tabular; `body` holds its lines, with their own line ends and rules."""
+    return "\n".join(
+        [
+            "% Needs the packages booktabs and xcolor.",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            " & ".join(headings) + r" \\",
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
+    )
+
+
+def count(number: float | None) -> str:
+    """A whole number, with separators; a dash where there is none."""
+    return "--" if number is None or pd.isna(number) else f"${number:,.0f}$".replace(",", "{,}")
+
+
+def grey(text: str) -> str:
+    """A published number stands behind ours."""
+    return rf"\textcolor{{gray}}{{{text}}}"
+
+
+def moment(
+    mean: float | None, spread: float | None = None, *, digits: int = 0, bound: bool = False
+) -> str:
+    """A mean and its standard deviation; a dash where there is none.
+
+    Args:
+        mean: To three decimals, or as a power of ten.
+        spread: The deviation; None if it is not told.
+        digits: Significant digits of a power of ten; 0 for decimals.
+        bound: Whether the mean is known to be below that number only.
+    """
+    if mean is None:
+        return "--"
+    if bound:
+        return f"$< {scientific(mean, 1)}$"
+    if digits:
+        return f"${scientific(mean, digits)}$"
+    tail = "" if spread is None else rf" \pm {spread:.3f}".replace(" 0.", " .")
+    return f"${mean:.3f}{tail}$"
+
+
+def scientific(number: float, digits: int) -> str:
+    """Digits and a power of ten, in math mode; the power alone where the digits are 1."""
+    if number == 0:
+        return "0"
+    mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
+    power = f"10^{{{int(exponent)}}}"
+    return power if float(mantissa) == 1 else rf"{mantissa} \times {power}"

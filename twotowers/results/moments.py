@@ -1,0 +1,114 @@
+"""Means and standard deviations over runs, beside the printed ones; and what they are taken of.
+
+`twotowers.results.statistics.compare` gives means with their intervals. Papers that print a mean
+and a standard deviation over runs are compared by `moments`, in which each is a row of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from twotowers.errors import InputError
+from twotowers.results.statistics import from_moments, over_seeds, select
+
+STATISTICS = {"": "mean", "<": "upper bound", ">": "lower bound"}
+"""From what a printed number is a bound of to the name of its statistic."""
+
+
+def measured(results: pd.DataFrame, settings: str | Sequence[str], **where) -> pd.DataFrame:
+    """The rows of some settings or studies with the wanted value, or values, in every column.
+
+    Raises:
+        InputError: a setting lacks a column, or all of them any of the values.
+    """
+    settings = [settings] if isinstance(settings, str) else list(settings)
+    for name in settings:
+        rows = select(results, setting=name)
+        for column in where:
+            if column not in rows or rows[column].isna().all():
+                raise InputError(f"study {name!r} has no such results", field=column)
+    found, names = select(results, setting=settings), ", ".join(map(repr, settings))
+    for column, wanted in where.items():
+        present = found[column].dropna().unique()
+        found = select(found, **{column: wanted})
+        several = not isinstance(wanted, str) and isinstance(wanted, Sequence)
+        for value in wanted if several else [wanted]:
+            if select(found, **{column: value}).empty:
+                raise InputError(
+                    f"study {names} has no results for {value!r}",
+                    field=column,
+                    expected=f"one of {', '.join(map(repr, sorted(present)))}",
+                )
+    return found
+
+
+def with_most(results: pd.DataFrame, lane: str | None) -> pd.DataFrame:
+    """The rows with the largest value of a lane; all of them if none is named."""
+    return results if lane is None else results[results[lane] == results[lane].max()]
+
+
+def moments(
+    results: pd.DataFrame,
+    published: pd.DataFrame,
+    keys: Sequence[str],
+    order: Mapping[str, Sequence] | None = None,
+) -> pd.DataFrame:
+    """Mean and standard deviation over runs, each in a row of its own, and the printed ones.
+
+    Args:
+        results: Long form, one row per run (seed) and combination of `keys`.
+        published: Long form with value, sd, n and bound; it may be empty.
+        keys: The key columns.
+        order: From key columns to their values in the order of rows; others come last.
+
+    Returns:
+        Columns `keys`, statistic, value, low, high, n, source. The statistic is 'mean' (with its
+        95 % interval), 'sd', or 'upper bound' or 'lower bound' where only that is printed.
+    """
+    keys = list(keys)
+    mean = over_seeds(results, keys)
+    spread = results.groupby(keys, dropna=False)["value"].agg(value="std", n="size").reset_index()
+    parts = [
+        mean.assign(statistic="mean", source="reproduced"),
+        spread.dropna(subset="value").assign(statistic="sd", source="reproduced"),
+    ]
+    if len(published):
+        printed = published.assign(statistic=published["bound"].map(STATISTICS))
+        parts += [
+            from_moments(printed, [*keys, "statistic"]).assign(source="published"),
+            printed.dropna(subset="sd")
+            .drop(columns="value")
+            .rename(columns={"sd": "value"})[[*keys, "value", "n"]]
+            .assign(statistic="sd", source="published"),
+        ]
+    table = whole(pd.concat(parts, ignore_index=True), keys)
+    table = table[[*keys, "statistic", "value", "low", "high", "n", "source"]]
+    for column, values in reversed((order or {}).items()):
+        places = table[column].map({value: place for place, value in enumerate(values)})
+        table = table.iloc[np.argsort(places.fillna(len(values)), kind="stable")]
+    return table.reset_index(drop=True)
+
+
+def runs(results: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Each run's own value, in the columns of `moments`; the statistic is 'run' and its seed."""
+    table = results[[*keys, "value"]].assign(
+        statistic="run " + results["seed"].astype(str),
+        low=np.nan,
+        high=np.nan,
+        n=1,
+        source="reproduced",
+    )
+    return whole(table, keys)
+
+
+def whole(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The table with integers in each key column that holds whole numbers only.
+
+    Among studies that lack a lane, its integers have become floats.
+    """
+    numbers = [name for name in keys if pd.api.types.is_float_dtype(table[name])]
+    integers = [name for name in numbers if (table[name].dropna() % 1 == 0).all()]
+    return table.astype(dict.fromkeys(integers, "Int64"))
