@@ -366,9 +366,8 @@ def test_every_item_and_study_is_declared_and_there(scale):
     config = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"scale": scale}
     experiment = load_experiment("hager2025", config)
     folder = Path(ROOT, "papers/hager2025")
-    # Items that no module of the paper draws are drawn by general drawings.
-    drawn = {item["draw"]["kind"] for item in experiment.items.values()}
-    assert {path.stem for path in (folder / "items").glob("*.py")} <= drawn
+    drawings = {item["draw"]["kind"] for item in experiment.items.values()}
+    assert {path.stem for path in (folder / "items").glob("*.py")} <= drawings
     assert {path.stem for path in (folder / "studies").glob("*.py")} == set(experiment.studies)
     assert set(PARAMETERS) == set(experiment.studies)
     for name, parameters in experiment.studies.items():

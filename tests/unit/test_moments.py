@@ -8,6 +8,8 @@ import pytest
 
 from twotowers.errors import InputError
 from twotowers.report import latex
+from twotowers.report.drawings import counts
+from twotowers.results import published
 from twotowers.results.moments import measured, moments, runs, whole, with_most
 
 RESULTS = pd.DataFrame(
@@ -71,3 +73,18 @@ def test_numbers_in_latex():
     assert latex.moment(None) == "--"
     assert latex.moment(0.0, digits=2) == "$0$"
     assert latex.count(np.nan) == "--"
+
+
+def test_a_paper_without_printed_numbers_is_drawn_without_them():
+    none = published.bands("own")
+    assert none.empty
+    assert published.results("own").empty
+    where = {"metric": {"mcc": "MCC"}}
+    parameters = {
+        "rows": {"method": {"dla": "DLA"}},
+        "columns": where,
+        "keys": ["method", "metric"],
+    }
+    ours = with_most(RESULTS, "clicks")
+    table = counts.table(ours, none, needs=["one"], **parameters)
+    assert table["source"].tolist() == ["reproduced"]

@@ -20,8 +20,6 @@ from twotowers import ROOT
 from twotowers.results.moments import whole
 
 MEASURES = {"value", "sd"}
-EMPTY = ["paper", "setting", "metric", "position", "value", "sd", "n"]
-"""What there is where nothing was printed: a log of one's own has no authors."""
 
 
 def bands(paper: str) -> pd.DataFrame:
@@ -29,14 +27,15 @@ def bands(paper: str) -> pd.DataFrame:
 
     Returns:
         Columns paper, setting, those that tell rows apart (NA where they do not apply), metric,
-        position, value, sd (NaN where not published), n, and bound if there are any.
+        position, value, sd (NaN where not published), n, and bound if there are any. Of a paper
+        without printed numbers, no row.
     """
     folder = ROOT / "papers" / paper
     if (folder / "published.py").is_file():
         return import_module(f"papers.{paper}.published").bands()
     tables = [pd.read_csv(path) for path in sorted((folder / "published").glob("*.csv"))]
     if not tables:
-        return pd.DataFrame(columns=EMPTY)
+        return pd.DataFrame(columns=["paper", "setting", "metric", "position", "value", "sd", "n"])
     table = pd.concat(tables, ignore_index=True).dropna(subset="setting")
     table = table.drop(columns="item", errors="ignore").assign(
         paper=paper, n=table["n"].fillna(1).astype(int), bound=table["bound"].fillna("")

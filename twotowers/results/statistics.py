@@ -136,10 +136,9 @@ def compare(
     Returns:
         Columns `by`, value, low, high, n, source (reproduced or published).
     """
-    bands = {
-        "reproduced": over_seeds(select(results, **where), by),
-        "published": from_moments(select(published, **where), by),
-    }
+    bands = {"reproduced": over_seeds(select(results, **where), by)}
+    if len(published):
+        bands["published"] = from_moments(select(published, **where), by)
     return pd.concat(
         [band.assign(source=source) for source, band in bands.items()], ignore_index=True
     )
@@ -150,6 +149,8 @@ def select(frame: pd.DataFrame, **where) -> pd.DataFrame:
 
     Numbers are compared up to 1e-6, so that .333 read from a file is .333 typed in a grid.
     """
+    if frame.empty:  # it may lack the columns
+        return frame
     keep = np.ones(len(frame), dtype=bool)
     for column, wanted in where.items():
         one = isinstance(wanted, str) or not isinstance(wanted, Sequence)

@@ -52,7 +52,8 @@ def table(
     names = {value: (printed_as or {}).get(value, value) for value in values}
     theirs = select(published, setting=list(needs), **where, **{curves: list(names.values())})
     back = {printed: value for value, printed in names.items()}
-    theirs = theirs.assign(**{curves: theirs[curves].replace(back)})
+    if len(theirs):
+        theirs = theirs.assign(**{curves: theirs[curves].replace(back)})
     return moments(ours, theirs, keys, order)
 
 
