@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import yaml
 
 from tests.unit.simulated import (
     LOG,
@@ -13,7 +14,7 @@ from tests.unit.simulated import (
     simulated,
     write_world,
 )
-from twotowers import SPLITS
+from twotowers import ROOT, SPLITS
 from twotowers.errors import InputError
 from twotowers.files.rankings import pad
 from twotowers.logs import counts as counts_module
@@ -25,6 +26,9 @@ from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.policies import read_policy
 from twotowers.logs.sessions import read_sessions
 from twotowers.running import simulation
+from twotowers.running.experiments import load_experiment
+from twotowers.running.schemas import validate
+from twotowers.running.settling import queries_of
 
 
 @pytest.fixture(scope="module")
@@ -200,3 +204,48 @@ def test_steeper_users_click_less_below_the_top(folder, monkeypatch):
             low = position > 1
             rates.setdefault(lane.lane["eta"], []).append(clicked[low].sum() / shown[low].sum())
         assert (np.array(rates[2.0]) < np.array(rates[0.5])).all()
+
+
+# What a configuration may say.
+
+
+@pytest.mark.parametrize(
+    ("said", "about"),
+    [
+        ({}, ("test", None)),
+        ({"queries": "train"}, ("train", None)),
+        ({"queries": {"split": "train", "first": 5}}, ("train", 5)),
+        ({"queries": {"first": 5}}, ("test", 5)),
+    ],
+)
+def test_queries_that_a_split_is_about(said, about):
+    assert queries_of(said, "test") == about
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"queries": "test"}, "logs.log.queries: 'test' is not one of .'train'."),
+        ({"queries": {"fisrt": 5}}, "unknown setting 'fisrt' .*did you mean 'first'"),
+        ({"queries": {"first": 0}}, r"logs\.log\.queries\.first: .*at least 1"),
+        ({"record": "pages"}, r"logs\.log\.record: .*'cells', 'sessions'"),
+    ],
+)
+def test_logs_that_a_configuration_may_not_say(said, message):
+    experiment = {
+        "title": "T", "citation": "C", "datasets": {}, "items": {}, "logs": {"log": LOG | said},
+        "scales": {scale: {"seeds": [1]} for scale in ("smoke", "laptop", "paper")},
+    }  # fmt: skip
+    with pytest.raises(InputError, match=message):
+        validate(experiment, "experiment.schema.yaml", "experiment.yaml")
+
+
+def test_a_scale_overrides_logs():
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    small, large = (
+        load_experiment("hager2025", config | {"scale": scale}).logs["pages"]
+        for scale in ("smoke", "laptop")
+    )
+    assert (small["queries"]["first"], large["queries"]["first"]) == (100, 500)
+    assert small["sessions"]["train"] < large["sessions"]["train"]
+    assert small["lanes"] == large["lanes"]
