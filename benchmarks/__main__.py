@@ -10,7 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks import fits, gpu, pages, pbm, road, roofline, scaling, simulator
+from benchmarks import counting, fits, gpu, pages, pbm, road, roofline, scaling, simulator
 from benchmarks.measure import CACHE, machine
 from twotowers.files.artefacts import atomic
 
@@ -19,6 +19,7 @@ PARTS = {
     "fits": fits,
     "pbm": pbm,
     "simulator": simulator,
+    "counting": counting,
     "scaling": scaling,
     "road": road,
     "gpu": gpu,

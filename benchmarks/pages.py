@@ -166,6 +166,19 @@ def simulator_table(results: Results) -> str:
     return markdown(rows, columns)
 
 
+def counting_table(results: Results) -> str:
+    columns = {
+        "counted by": ("engine", str),
+        "version": ("version", str),
+        "impressions": ("impressions", whole),
+        "cells": ("cells", whole),
+        "s": ("seconds", digits),
+        "its plain scan, s": ("scan", digits),
+        "peak memory, GB": ("peak_gb", "{:.2f}".format),
+    }
+    return markdown(results["counting"]["rows"], columns)
+
+
 def road_table(results: Results) -> str:
     rows = results["road"]["rows"]
     for row in rows:
@@ -237,6 +250,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     ),
     "pbm": ("pbm", fit_table("pbm", ("CLAX",), ("CLAX",))),
     "simulator": ("simulator", simulator_table),
+    "counting": ("counting", counting_table),
     "sessions": ("scaling", scaling_table("sessions", "temperature", "sessions", "cells")),
     "lanes": ("scaling", scaling_table("lanes", "lanes")),
     "two-jobs": ("scaling", scaling_table("two jobs", "lanes")),

@@ -11,15 +11,11 @@ import sys
 import venv
 from collections.abc import Iterator
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-from flax import nnx
-
 from benchmarks import fits
 from benchmarks.measure import CACHE, ROOT, child
 from benchmarks.worlds import SEED, read_log, write_log
-from twotowers.models.towers import TwoTowers, two_towers
+from twotowers.models.position_based import PositionBased
+from twotowers.models.towers import two_towers
 
 SIZES = {
     "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50, "clax": True},
@@ -27,16 +23,6 @@ SIZES = {
     "quick": {"sessions": 4000, "queries": 60, "epochs": 2, "clax": False},
 }
 REQUIREMENTS = ROOT / "benchmarks" / "clax" / "requirements.txt"
-
-
-class PositionBased(TwoTowers):
-    """A click needs both: P = s(bias) s(relevance), as CLAX has it."""
-
-    def __call__(self, inputs: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """Click logits of each document at each position: [..., documents, positions]."""
-        relevance = self.relevance(inputs, key)[..., :, None]
-        chance = jax.nn.log_sigmoid(relevance) + jax.nn.log_sigmoid(self.position_bias)
-        return chance - jnp.log(-jnp.expm1(chance))
 
 
 def run(*, sessions: int, queries: int, epochs: int, clax: bool) -> Iterator[dict]:
@@ -57,17 +43,13 @@ def fit_counts(*, tower: str, log: str, epochs: int) -> dict:
     """Fit the file of a log from counts; what `benchmarks.replay.replay` returns."""
     data = [read_log(log, split) for split in ("train", "validation")]
     _, documents, width = data[0][0].shape
-    towers = two_towers(tower, width=width, pairs=0, positions=documents, seed=SEED)
-    model = PositionBased(towers.relevance, documents, rngs=nnx.Rngs(SEED))
+    click_model = PositionBased()
+    model = two_towers(
+        tower, width=width, pairs=0, positions=documents, seed=SEED, model=click_model
+    )
     settings = fits.counts_settings(tower, epochs)
     objectives = [fits.from_counts(*split) for split in data]
-    found = fits.timed_fit(model, objectives, settings, seed=SEED)
-    # Of a product, the logarithm of the examination is what a constant may be added to.
-    return found | {"bias": log_sigmoid(found["bias"])}
-
-
-def log_sigmoid(logits: list[float]) -> list[float]:
-    return (-np.logaddexp(0, -np.array(logits))).tolist()
+    return fits.timed_fit(model, objectives, settings, seed=SEED)
 
 
 def clax_python():

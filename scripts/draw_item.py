@@ -2,7 +2,9 @@
 
 from importlib import import_module
 
-from scripts.runner import run
+import pandas as pd
+
+from scripts.runner import paper_module, run
 from twotowers.files.artefacts import atomic
 from twotowers.report.figures import save, source_note
 from twotowers.results.longform import read_results
@@ -10,8 +12,9 @@ from twotowers.results.longform import read_results
 
 def main(inputs, outputs, *, paper: str, item: str, note: str, caption: str):
     drawing = import_module(f"papers.{paper}.items.{item}")
-    published = import_module(f"papers.{paper}.published")
-    table = drawing.table(read_results(inputs), published.bands())
+    published = paper_module(paper, "published")
+    bands = published.bands() if published else pd.DataFrame()
+    table = drawing.table(read_results(inputs), bands)
     with atomic(outputs.csv) as path:
         table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
     if hasattr(drawing, "tex"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import re
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from inspect import getsourcefile
 from pathlib import Path
 
@@ -17,6 +19,12 @@ if hasattr(sys.modules["__main__"], "snakemake"):
     # A script imports this before all that is large. Looking for garbage in what is imported, which
     # stays, takes a quarter of a job's start, and again as much later: `run` sets it apart.
     gc.disable()
+
+
+def paper_module(paper: str, name: str):
+    """A module of a paper, or None if the paper has none of that name."""
+    path = f"papers.{paper}.{name}"
+    return import_module(path) if find_spec(path) else None
 
 
 def run(main, snakemake) -> None:

@@ -219,6 +219,10 @@ def results() -> dict:
             for temperature in (0, 1)
             for simulator in ("session by session", "counts")
         ],
+        "counting": [
+            {"engine": "DuckDB", "version": "1", "impressions": 10, "cells": 5}
+            | {"seconds": 1, "scan": 1, "peak_gb": 1}
+        ],
         "scaling": [
             {"grid": grid, "tower": tower, **size, **change}
             for grid, changes in scaling.GRIDS.items()
@@ -290,12 +294,15 @@ def test_unknown_part(capsys):
 
 def test_quick_parts_run_and_fill_their_tables(tmp_path, monkeypatch):
     monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
-    main(["roofline", "simulator", "--quick"])
+    main(["roofline", "simulator", "counting", "--quick"])
     results = pages.read(tmp_path / "quick")
-    assert set(results) == {"roofline", "simulator"} < set(PARTS)
+    assert set(results) == {"roofline", "simulator", "counting"} < set(PARTS)
     text = pages.fill("<!-- simulator -->\n<!-- /simulator -->", results)
     assert text.count("\n| ") == 1 + len(results["simulator"]["rows"])
     assert results["roofline"]["rows"][0]["gemm_gflops"] > 0
+    assert {"twotowers", "DuckDB", "Arrow"} <= {
+        row["engine"] for row in results["counting"]["rows"]
+    }
     json.dumps(results)
 
 

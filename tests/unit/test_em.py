@@ -12,7 +12,8 @@ from scipy.special import expit, logit, xlog1py, xlogy
 from twotowers.errors import InputError
 from twotowers.fitting import em
 from twotowers.fitting.alternating import ClickRates, ExpectationMaximisation, alternate
-from twotowers.fitting.em import CellCounts, PositionBased, fit_em
+from twotowers.fitting.em import CellCounts, fit_em
+from twotowers.models.position_based import PositionBased
 
 
 class TrustBias:

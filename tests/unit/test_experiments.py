@@ -336,6 +336,21 @@ STRENGTH, TEMPERATURE = (["logs", "main", "policy", key] for key in ("strength",
             {"kind": "position_based", "tower": "deep", "eta": [1, 2]},
             ["settings.fit.model", "'eta' of a fitted model cannot differ between lanes"],
         ),
+        (
+            ["settings", "fit", "model", "tower"],
+            "embedding",
+            ["settings.fit.model.tower", "queries: train"],
+        ),
+        (
+            ["logs", "main"],
+            {
+                "from": "dataset",
+                "dataset": "yandex",
+                "split": {"train": 0.8, "validation": 0.1, "test": 0.1},
+            },
+            ["settings.fit.model.tower", "'deep' reads features"],
+        ),
+        (["logs", "main"], {"from": "dataset", "dataset": "yandex"}, ["logs.main", "'split'"]),
         (["logs", "main", "user"], "additve", ["logs.main.user", "did you mean 'additive'"]),
         (
             ["logs", "main", "user"],

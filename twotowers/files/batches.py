@@ -204,9 +204,15 @@ def whole_numbers(
     if missing.any():
         found, good = None, ~missing
     else:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column = pc.utf8_trim_whitespace(column)
         found = _numbers(column)
         if found is None:
-            good = np.array([_is_whole(value.as_py(), low) for value in column])
+            # One of them is no number: which?
+            good = np.array(
+                [_numbers(column.slice(at, 1)) is not None for at in range(len(column))]
+            )
+            good[np.argmin(good)] = False
         else:
             with np.errstate(invalid="ignore"):
                 good = (found >= low) & (found <= MOST) & (found == np.floor(found.astype(float)))
@@ -230,14 +236,6 @@ def _numbers(column: pa.Array) -> np.ndarray | None:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
     return None
-
-
-def _is_whole(value: object, low: int) -> bool:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return False
-    return number.is_integer() and low <= number <= MOST
 
 
 def as_kinds(batch: pa.RecordBatch, numbers: Mapping[str, bool]) -> pa.RecordBatch:

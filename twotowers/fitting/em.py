@@ -9,7 +9,8 @@ al., 1977; for click models Chuklin et al., 2015, Chapter 4) repeats
     M-step  p = sum(clicks P(part | click) + (impressions - clicks) P(part | no click))
                 / sum(impressions), over the cells of each document or position,
 
-which never lowers the likelihood. The position-based model is here, `PositionBased`. A model of
+which never lowers the likelihood. A model of `twotowers.models` can be fitted so if it has
+`expectations`; the position-based one has. A model of
 one's own says its parts, the click probability and the two posteriors:
 
     >>> class TrustBias:
@@ -43,12 +44,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from twotowers.errors import InputError, check_range
+from twotowers.models.position_based import PositionBased
 
 ROUNDING = 1e-10
 """By what share of itself rounding may lower a likelihood."""
@@ -113,33 +115,6 @@ class ClickModel(Protocol):
 
         What is asked of an impossible event may be NaN: a cell without such an event skips it.
         """
-
-
-class PositionBased:
-    """The position-based model: P(click) = attraction_d examination_k (Craswell et al., 2008).
-
-    A click needs both, so P(attraction | click) = P(examination | click) = 1; without a click,
-
-        P(attraction | no click)  = attraction (1 - examination) / (1 - attraction examination),
-        P(examination | no click) = examination (1 - attraction) / (1 - attraction examination)
-
-    (Wang et al., 2018). The clicks leave one scale open in each connected part of the log
-    (`identifiability.graph`): there the fit depends on the start, within [0, 1].
-    """
-
-    parts: ClassVar = {"attraction": "document", "examination": "position"}
-
-    def probability(self, attraction, examination):
-        """P(click)."""
-        return attraction * examination
-
-    def expectations(self, attraction, examination):
-        """P(part | click) and P(part | no click)."""
-        none = 1 - attraction * examination
-        return {
-            "attraction": (1, attraction * (1 - examination) / none),
-            "examination": (1, examination * (1 - attraction) / none),
-        }
 
 
 @dataclass(frozen=True)

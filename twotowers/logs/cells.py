@@ -183,10 +183,7 @@ def read_logs(
             chosen.append((values, groups[values]))
         lookup = _Lookup(pairs, length, path)
         logs = [_checked(_rows(file, group, names, lane, path), lookup) for lane, group in chosen]
-    try:
-        return lay_out(logs, len(pairs.lengths), length)
-    except InputError as error:
-        raise InputError(str(error), path=path) from None
+    return lay_out(logs, len(pairs.lengths), length, path=path)
 
 
 def _checked(table: pa.Table, lookup: _Lookup) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

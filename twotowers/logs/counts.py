@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -102,7 +103,11 @@ class Cells:
 
 
 def lay_out(
-    logs: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], queries: int, length: int
+    logs: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    queries: int,
+    length: int,
+    *,
+    path: str | Path | None = None,
 ) -> Counts | Rows:
     """Some logs side by side, in the layout that suits lists of this length.
 
@@ -111,6 +116,7 @@ def lay_out(
             and its impressions and clicks; [cells] each.
         queries: number of queries.
         length: documents of the longest list, and positions.
+        path: the file they came from, for messages.
 
     Returns:
         Counts [logs, queries, length, length] or Rows [logs, queries, rows], in the smallest
@@ -120,7 +126,16 @@ def lay_out(
         InputError: a cell comes twice.
     """
     layout = _dense if length <= LONGEST_DENSE else _listed
-    return layout(logs, queries, length)
+    try:
+        return layout(logs, queries, length)
+    except _Twice:
+        raise InputError(
+            "a document is listed more than once at a position", path=path, field="position"
+        ) from None
+
+
+class _Twice(Exception):
+    pass
 
 
 def _dense(logs, queries: int, length: int) -> Counts:
@@ -135,7 +150,7 @@ def _dense_log(cell, shown, clicked, shape) -> tuple[np.ndarray, np.ndarray]:
     impressions.reshape(-1)[cell] = shown.astype(kind)
     clicks.reshape(-1)[cell] = clicked.astype(kind)
     if impressions.sum(dtype=np.int64) != shown.sum():
-        raise _twice()
+        raise _Twice
     return impressions, clicks
 
 
@@ -162,12 +177,8 @@ def _sorted(cell, shown, clicked):
         order = np.argsort(cell)
         cell, shown, clicked = cell[order], shown[order], clicked[order]
         if (cell[1:] == cell[:-1]).any():
-            raise _twice()
+            raise _Twice
     return cell, shown, clicked
-
-
-def _twice() -> InputError:
-    return InputError("a document is listed more than once at a position", field="position")
 
 
 def added(one: Counts | Cells, other: Counts | Cells) -> Counts | Cells:

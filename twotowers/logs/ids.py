@@ -14,7 +14,7 @@ import pyarrow as pa
 from twotowers.errors import InputError
 from twotowers.files.batches import read_batches
 from twotowers.files.tables import opened
-from twotowers.logs.sessions import read_sessions
+from twotowers.logs.sessions import read_sessions, seen_in
 from twotowers.logs.warehouse import MEMORY, database, execute, select, write_cells
 
 PAIRS = """
@@ -81,7 +81,8 @@ def number_cells(cells: str | Path, path: str | Path, *, memory: str = MEMORY) -
     with database(path, memory, None) as connection:
         _number(connection, OF_CELLS, path, cells=batches())
         statement = NUMBERED.format(lanes=lanes, rest=rest)
-        return write_cells(path, select(connection, statement, cells=batches()), None)
+        found = select(connection, statement, cells=batches())
+        return write_cells(path, found, seen_in(cells))
 
 
 def _schema(path: str | Path) -> pa.Schema:
@@ -117,7 +118,7 @@ def write_clax(sessions: str | Path, path: str | Path, *, memory: str = MEMORY) 
     """
     with database(path, memory, None) as connection:
         _number(connection, OF_PAGES, path, pages=read_sessions(sessions))
-        (pairs,) = connection.sql("SELECT count(*) FROM numbers").fetchone()
+        ((pairs,),) = connection.execute("SELECT count(*) FROM numbers").fetchall()
         if pairs >= 2**31:
             raise InputError(
                 f"{pairs:,} pairs of query and document", path=sessions, expected="below 2^31"

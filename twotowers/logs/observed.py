@@ -79,10 +79,11 @@ def observed_splits(
     length = max(int(lengths.max()), positions)
     cell = (query * length + document) * length + position - 1
     rng = stream("observed split", seed)
-    counts = {
-        split: lay_out([(cell[part[0] > 0], *(c[part[0] > 0] for c in part))], len(lengths), length)
-        for split, part in divided(shown, clicked, shares, rng=rng, bootstrap=bootstrap).items()
-    }
+    counts = {}
+    for split, part in divided(shown, clicked, shares, rng=rng, bootstrap=bootstrap).items():
+        kept = part[0] > 0
+        rows = cell[kept], part[0][kept], part[1][kept]
+        counts[split] = lay_out([rows], len(lengths), length, path=path)
     return mask(lengths, length), counts
 
 

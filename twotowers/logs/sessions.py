@@ -100,13 +100,14 @@ def write_sessions(
                         writer = _writer(temporary, table.schema)
                     elif table.schema != writer.schema:
                         raise _other_columns(table.schema, writer.schema, path, pages)
-                    waiting.append(table)
-                    pages += len(table)
+                    if len(table):
+                        waiting.append(table)
+                        pages += len(table)
                 if sum(map(len, waiting)) >= GROUP:
                     waiting = _write_groups(writer, waiting)
             writer = writer or _writer(temporary, EMPTY)
             if waiting:
-                writer.write_table(pa.concat_tables(waiting))
+                writer.write_table(pa.concat_tables(waiting).combine_chunks())
             if seen:
                 writer.add_key_value_metadata({name: str(count) for name, count in seen.items()})
         finally:
@@ -121,7 +122,8 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 def _write_groups(writer: pq.ParquetWriter, waiting: list[pa.Table]) -> list[pa.Table]:
     """Write all whole groups; what is left."""
-    table = pa.concat_tables(waiting)
+    # In one piece, else the pages within the file would tell how it came.
+    table = pa.concat_tables(waiting).combine_chunks()
     whole = len(table) // GROUP * GROUP
     writer.write_table(table.slice(0, whole), row_group_size=GROUP)
     return [table.slice(whole)] if whole < len(table) else []

@@ -28,7 +28,7 @@ from twotowers.logs.sessions import (
     read_sessions,
 )
 
-MEMORY = "2.5GB"
+MEMORY = "3GB"
 """What DuckDB may use. The process needs about half a gigabyte more."""
 GROUP = 1 << 20
 """Cells of a row group."""
@@ -85,7 +85,7 @@ def count_sessions(
         path: the parquet file to write: lane columns, split, query, document, position (int32,
             from 1), bias features, impressions, clicks (int64), sorted by all before these two.
         bias: bias features that tell cells apart.
-        memory: what DuckDB may use, as '2.5GB'; beyond that it goes on on disk.
+        memory: what DuckDB may use, as '3GB'; beyond that it goes on on disk.
         threads: of DuckDB; None for as many as there are cores. The file is the same.
         seen: numbers to keep in the file's metadata, looked at after the last batch.
 
@@ -161,12 +161,13 @@ def write_cells(path: str | Path, cells: Iterable[pa.RecordBatch], seen: Mapping
                 waiting.append(pa.Table.from_batches([batch]))
                 rows += len(batch)
                 if sum(map(len, waiting)) >= GROUP:
-                    table = pa.concat_tables(waiting)
+                    # In one piece, else the pages within the file would tell how it came.
+                    table = pa.concat_tables(waiting).combine_chunks()
                     whole = len(table) // GROUP * GROUP
                     writer.write_table(table.slice(0, whole), row_group_size=GROUP)
                     waiting = [table.slice(whole)]
-            if waiting:
-                writer.write_table(pa.concat_tables(waiting))
+            if any(map(len, waiting)):
+                writer.write_table(pa.concat_tables(waiting).combine_chunks())
             if seen and writer is not None:
                 writer.add_key_value_metadata({name: str(count) for name, count in seen.items()})
         finally:

@@ -26,6 +26,8 @@ LANES = {"weighting": "none"}
 """Unweighted ("none"), or every impression by the inverse of its display propensity ("ips")."""
 CHOICES = {"weighting": ("none", "ips")}
 
+TRAINS = True
+
 WEIGHTINGS = {"none": lambda counts: counts, "ips": inverse_propensity}
 
 COUNTED = ("impressions", "clicks")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts, Rows
 from twotowers.models.protocol import CellModel
 
@@ -27,12 +28,15 @@ class Split:
         relevance: [queries, documents] float32, what ranking metrics are measured against; None
             where nobody knows.
         counts: [logs, queries, ...] the logs' counts, unweighted.
+        pairs: the ids of the documents, in the order of the lists; None where there are no
+            rankings.
     """
 
     inputs: np.ndarray
     where: np.ndarray
     relevance: np.ndarray | None
     counts: Counts | Rows
+    pairs: Pairs | None = None
 
 
 @dataclass(frozen=True)

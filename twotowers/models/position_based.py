@@ -50,6 +50,21 @@ class PositionBased(CellModel):
         attractive = self.noise + (1 - self.noise) * gain
         return {"attraction": logit(attractive), "examination": logit(examined)}
 
+    def probability(self, attraction: np.ndarray, examination: np.ndarray) -> np.ndarray:
+        return attraction * examination
+
+    def expectations(self, attraction: np.ndarray, examination: np.ndarray) -> dict[str, tuple]:
+        """P(part | click) and P(part | no click) of each part, for EM (Wang et al. 2018).
+
+        A click needs both, so each is certain after a click; without one,
+        P(attraction | no click) = attraction (1 - examination) / (1 - attraction examination).
+        """
+        none = 1 - attraction * examination
+        return {
+            "attraction": (1, attraction * (1 - examination) / none),
+            "examination": (1, examination * (1 - attraction) / none),
+        }
+
     def position_bias(self, examination: Array) -> Array:
         """ln P(examined | k): of a product, its logarithm is known up to a constant."""
         return log_sigmoid(examination)

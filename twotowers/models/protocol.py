@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 Array = Any
 """A NumPy or a JAX array."""
@@ -28,7 +28,8 @@ class CellModel:
     """A click model in which clicks of a page are independent, given its documents and positions.
 
     Such a model is told all there is to know by counts of cells (query, document, position).
-    A subclass gives `click_logit`, and `truth` if it can be a user. It lies in a file of its own,
+    A subclass gives `click_logit`; `truth` if it can be a user; and `expectations` if it can be
+    fitted by EM (see `twotowers.fitting.em`). It lies in a file of its own,
     whose name is the name of the model in a configuration.
 
     Attributes:
@@ -56,6 +57,10 @@ class CellModel:
     def click_probability(self, **parts: np.ndarray) -> np.ndarray:
         """P(click) in [0, 1], of the shape that the parts' logits broadcast to."""
         return expit(self.click_logit(**parts))
+
+    def probability(self, **chances: np.ndarray) -> np.ndarray:
+        """P(click) in [0, 1] from the parts' probabilities instead of their logits."""
+        return self.click_probability(**{name: logit(value) for name, value in chances.items()})
 
     def truth(self, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
         """The logits of each part for a simulated user.

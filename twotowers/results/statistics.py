@@ -83,6 +83,21 @@ def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return from_moments(moments, by)
 
 
+def over_draws(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Median and 2.5 to 97.5 percentile over seeds, where each seed draws the data again.
+
+    Unlike the interval of `over_seeds`, which is that of a mean and narrows with more seeds, this
+    is the sampling error of one log: a bootstrap's percentile interval.
+
+    Args and returns as in `over_seeds`.
+    """
+    by = list(by)
+    grouped = results.groupby(by, dropna=False, sort=True)["value"]
+    table = grouped.quantile([0.5, 0.025, 0.975]).unstack()
+    table.columns = BAND[:3]
+    return table.assign(n=grouped.size()).reset_index()
+
+
 def from_moments(moments: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The summary of `over_seeds`, from columns value (the mean), sd and n."""
     low, high = interval(moments["value"], moments["sd"], moments["n"])

@@ -136,7 +136,8 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
         settled = settle_setting(name, setting, raw["logs"], path=path, paper=paper)
         raw["settings"][name] = settled
         own = "training" if "training" in setting else "model.tower"
-        _reference(settled["training"], raw["training"], path, f"settings.{name}.{own}")
+        if settled["training"] is not None:
+            _reference(settled["training"], raw["training"], path, f"settings.{name}.{own}")
     for name, item in raw["items"].items():
         for need in item["needs"]:
             known = {**raw["settings"], **raw["studies"]}

@@ -45,8 +45,7 @@ def fit_setting(
         long form: the lane columns, metric, position, value.
 
     Raises:
-        InputError: files that do not belong together, a setting out of range, or an embedding
-            tower on a log whose splits have queries of their own.
+        InputError: files that do not belong together, or a setting out of range.
     """
     model, method = setting["model"], setting["method"]
     columns = setting["lanes"]["log"]
@@ -85,12 +84,6 @@ def constants(model: Mapping) -> dict:
 
 def _simulated(files, setting, logs, positions: int, seed: int) -> dict[str, Split]:
     queries, model = setting["log"].get("queries"), setting["model"]
-    if model["tower"] == "embedding" and queries is None:
-        raise InputError(
-            "an embedding per pair can be measured only on the pairs that it was trained on",
-            field="queries",
-            expected="'train': a log whose sessions are all about the training queries",
-        )
     splits = {}
     for split in SPLITS:
         policy = read_policy(files["policy"], queries or split)
@@ -103,6 +96,7 @@ def _simulated(files, setting, logs, positions: int, seed: int) -> dict[str, Spl
             where=where,
             relevance=pad(policy.relevance, pairs.offsets, positions),
             counts=read_logs(files["clicks"], logs, split=split, pairs=pairs, length=positions),
+            pairs=pairs,
         )
     return splits
 
@@ -115,13 +109,6 @@ def _rankings(path: str | Path, policy: Policy) -> Rankings:
 
 
 def _observed(files, setting, logs, positions: int, seed: int) -> dict[str, Split]:
-    if setting["model"]["tower"] != "embedding":
-        raise InputError(
-            f"tower {setting['model']['tower']!r} needs features, which the log has not",
-            path=files["log"],
-            field="tower",
-            expected="'embedding': a parameter per query-document pair",
-        )
     log = setting["log"]
     where, counts = observed_splits(
         files["log"],

@@ -379,7 +379,9 @@ class Plan:
     def claims_sources(self, paper: str) -> list[str]:
         """What judges claims, and the published numbers that it judges by."""
         modules = [f"papers/{paper}/{module}.py" for module in ("claims", "published")]
-        return [*modules, *self._published(paper)]
+        # A folder without them makes no claims.
+        found = [path for path in modules if (self.root / path).is_file()]
+        return [*found, *self._published(paper)]
 
     def _published(self, paper: str) -> list[str]:
         found = self.root.glob(f"papers/{paper}/published/*.csv")

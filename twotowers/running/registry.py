@@ -24,6 +24,8 @@ LANES = "LANES"
 """Where a method's module names the parameters that may differ between lanes, with defaults."""
 CHOICES = "CHOICES"
 """Where it names the only values of a parameter."""
+TRAINS = "TRAINS"
+"""Where it says, with True, that it trains by gradient descent."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Kind:
         parameters: from each parameter to its default, as text; None where it has none.
         lanes: the parameters that may differ between lanes.
         choices: from a parameter to its only values, where those are few.
+        trains: whether a method needs training settings.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Kind:
     parameters: Mapping[str, str | None]
     lanes: tuple[str, ...]
     choices: Mapping[str, tuple]
+    trains: bool = False
 
     @property
     def module(self) -> str:
@@ -155,6 +159,7 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
                 parameters | lanes,
                 tuple(lanes),
                 _constant(tree, CHOICES),
+                bool(_constant(tree, TRAINS)),
             )
     return None
 
@@ -163,8 +168,8 @@ def _derives(node: ast.ClassDef) -> bool:
     return any(isinstance(base, ast.Name) and base.id == BASE for base in node.bases)
 
 
-def _constant(tree: ast.Module, name: str) -> dict:
-    """What a module's constant of that name holds, a mapping of plain values; {} without."""
+def _constant(tree: ast.Module, name: str):
+    """What a module's constant of that name holds, plain values; {} without."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == name for target in node.targets

@@ -91,6 +91,7 @@ def settle_setting(name: str, setting: dict, logs: dict, *, path: Path, paper: s
                 f"{key!r} of a fitted model cannot differ between lanes",
                 expected="one value; other values are settings of their own", **where,
             )  # fmt: skip
+    _check_tower(model["tower"], logs[setting["log"]], path, name)
     where = {"path": path, "field": f"settings.{name}.method"}
     method = with_kind(setting.get("method", METHOD))
     kind = find("methods", method["kind"], paper, **where)
@@ -103,8 +104,27 @@ def settle_setting(name: str, setting: dict, logs: dict, *, path: Path, paper: s
         ),
     }
     fixed = {key: value for key, value in method.items() if key not in lanes["method"]}
-    training = setting.get("training", model["tower"])
+    training = setting.get("training", model["tower"] if kind.trains else None)
     return {**setting, "model": model, "method": fixed, "lanes": lanes, "training": training}
+
+
+def _check_tower(tower: str, log: dict, path: Path, name: str) -> None:
+    """Whether the log has what the tower reads, and the test split what it learns."""
+    field = f"settings.{name}.model.tower"
+    if log.get("from") == "dataset" and tower != "embedding":
+        raise InputError(
+            f"tower {tower!r} reads features, which a real log has not",
+            path=path,
+            field=field,
+            expected="'embedding': a parameter per query-document pair",
+        )
+    if log.get("from") != "dataset" and tower == "embedding" and "queries" not in log:
+        raise InputError(
+            "an embedding per pair can be measured only on the pairs that it was trained on",
+            path=path,
+            field=field,
+            expected="a log with 'queries: train', whose sessions all ask the training queries",
+        )
 
 
 def listed(value) -> list:

@@ -1,0 +1,388 @@
+"""Readers of click logs that are tables: pages, rows, cells; and what they refuse."""
+
+import gzip
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from twotowers.errors import InputError
+from twotowers.files import batches as tables
+from twotowers.logs import rows as rows_module
+from twotowers.logs.formats import FORMATS, open_log, to_cells, to_sessions
+from twotowers.logs.sessions import read_sessions, seen_in
+
+BEYOND = "123456789012345678901234567890"  # no int64
+
+
+def taken(path, format, **settings):
+    """All pages, and what was counted."""
+    log = open_log(path, format, **settings)
+    found = pa.Table.from_batches(log.batches)
+    return found.to_pylist(), log.seen
+
+
+def refused(path, format, **settings):
+    with pytest.raises(InputError) as error:
+        taken(path, format, **settings)
+    if path.exists():
+        assert str(path) in str(error.value)
+    return error.value
+
+
+# Pages
+
+
+def write_pages(folder, name="pages.parquet", **columns):
+    path = folder / name
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_pages_of_clax_datasets(tmp_path):
+    path = write_pages(
+        tmp_path,
+        query_id=pa.array([7, 8], pa.int32()),
+        query_doc_ids=pa.array([[30, 10], [5]], pa.list_(pa.int32())),
+        clicks=pa.array([[0.0, 1.0], [0.0]], pa.list_(pa.float16())),
+    )
+    found, seen = taken(path, "pages")
+    assert found == [
+        {"split": "log", "query": 7, "documents": [30, 10], "clicks": [False, True]},
+        {"split": "log", "query": 8, "documents": [5], "clicks": [False]},
+    ]
+    assert seen == {"pages": 2, "clicks": 1, "repeated_clicks": 0, "clicks_off_page": 0}
+
+
+def test_pages_without_a_query_as_of_baidu(tmp_path):
+    path = write_pages(tmp_path, query_doc_ids=[[30, 10]], clicks=[[True, False]])
+    assert taken(path, "pages")[0][0]["query"] == 0
+
+
+def test_pages_of_other_names_with_lanes_and_bias_features(tmp_path):
+    path = write_pages(
+        tmp_path,
+        q=[BEYOND],
+        shown=[["é", BEYOND]],
+        hit=[[0, 1]],
+        part=["test"],
+        h=[[3, 4]],
+        t=[0.5],
+    )
+    columns = {"query": "q", "documents": "shown", "clicks": "hit", "split": "part", "height": "h"}
+    found, _ = taken(path, "pages", columns=columns, lanes=["t"], bias=["height"])
+    page = {"t": 0.5, "split": "test", "query": BEYOND, "documents": ["é", BEYOND]}
+    assert found == [page | {"clicks": [False, True], "height": [3, 4]}]
+
+
+def test_feather_pages(tmp_path):
+    path = tmp_path / "pages.feather"
+    table = pa.table({"query": [1], "documents": [["a"]], "clicks": [[1]]})
+    pyarrow.feather.write_feather(table, path)
+    assert taken(path, "pages")[0][0]["documents"] == ["a"]
+
+
+def test_clicks_as_documents_drop_strays_and_repeats_or_refuse_them(tmp_path):
+    lists = {"query": [1, 2], "documents": [["a", "b"], ["c"]], "clicks": [["b", "z", "b"], []]}
+    path = write_pages(tmp_path, **lists)
+    found, seen = taken(path, "pages", clicks="documents")
+    assert [page["clicks"] for page in found] == [[False, True], [False]]
+    assert seen == {"pages": 2, "clicks": 3, "repeated_clicks": 1, "clicks_off_page": 1}
+    stray = refused(path, "pages", clicks="documents", strays="error")
+    assert "row 1: 'z' is clicked and not on the page" in str(stray)
+    repeated = refused(path, "pages", clicks="documents", repeats="error")
+    assert "row 1: a document is clicked more than once" in str(repeated)
+
+
+def test_numbers_of_clicks_are_repeats(tmp_path):
+    path = write_pages(tmp_path, query=[1, 1], documents=[["a"], ["b", "c"]], clicks=[[0], [3, 1]])
+    found, seen = taken(path, "pages")
+    assert [page["clicks"] for page in found] == [[False], [True, True]]
+    assert (seen["clicks"], seen["repeated_clicks"]) == (4, 2)
+    assert "row 2: 3 clicks on one document" in str(refused(path, "pages", repeats="error"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "field", "message"),
+    [
+        ({"clicks": [[0], [1, 0]]}, "clicks", "row 1: 1 values and 2 documents"),
+        ({"clicks": [[0, 1], [-1, 0]]}, "clicks", "row 2: -1 was found"),
+        ({"clicks": [[0, 0.5], [1, 0]]}, "clicks", "row 1: 0.5 was found"),
+        ({"clicks": [["0", "no"], ["1", "0"]]}, "clicks", "row 1: 'no' was found"),
+        ({"clicks": [[0, 1], [None, 1]]}, "clicks", "row 2: a value is missing"),
+        ({"clicks": [[0, 1], None]}, "clicks", "row 2: a value is missing"),
+        ({"clicks": [1, 0]}, "clicks", "a list per page"),
+        ({"documents": [["a", None], ["b", "c"]]}, "documents", "row 1: a value is missing"),
+        ({"query": [1, None]}, "query", "row 2: a value is missing"),
+        ({"query": [1.5, 2.5]}, "query", "whole numbers or text"),
+    ],
+    ids=str,
+)
+def test_wrong_pages_are_named(tmp_path, columns, field, message):
+    good = {"query": [1, 2], "documents": [["a", "b"], ["c", "d"]], "clicks": [[0, 1], [1, 0]]}
+    error = refused(write_pages(tmp_path, **good | columns), "pages")
+    assert message in str(error)
+    assert error.field == field
+
+
+def test_pages_need_known_columns(tmp_path):
+    path = write_pages(tmp_path, q=[1], documents=[["a"]], clicks=[[1]])
+    assert "say which column is which" in str(refused(path, "pages"))
+    assert "no column 'qq'" in str(refused(path, "pages", columns={"query": "qq"}))
+    with pytest.raises(InputError, match="clicks: 'hits'"):
+        taken(path, "pages", columns={"query": "q"}, clicks="hits")
+
+
+def test_small_batches_equal_one(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 5, 60)
+    lists = {
+        "query": rng.integers(3, size=60),
+        "documents": [rng.integers(9, size=size).tolist() for size in sizes],
+        "clicks": [rng.integers(2, size=size).tolist() for size in sizes],
+    }
+    path = write_pages(tmp_path, **lists)
+    whole = taken(path, "pages")
+    monkeypatch.setattr(tables, "ROWS", 7)
+    assert taken(path, "pages") == whole
+    to_sessions(path, tmp_path / "s.parquet", format="pages")
+    assert seen_in(tmp_path / "s.parquet") == whole[1]
+    assert pa.Table.from_batches(read_sessions(tmp_path / "s.parquet")).to_pylist() == whole[0]
+
+
+# Rows
+
+HEADER = "session,query,document,position,clicks\n"
+
+
+def write_rows(folder, text, header=HEADER, name="rows.csv"):
+    path = folder / name
+    path.write_text(header + text)
+    return path
+
+
+def test_rows_become_pages_in_order_of_position(tmp_path):
+    path = write_rows(tmp_path, "s,7,30,2,1\ns,7,10,1,0\nt,7,10,1,0\ns,8,5,1,2\n")
+    found, seen = taken(path, "rows")
+    assert [(p["query"], p["documents"], p["clicks"]) for p in found] == [
+        (7, [10, 30], [False, True]),
+        (7, [10], [False]),
+        (8, [5], [True]),
+    ]
+    assert seen == {"pages": 3, "clicks": 3, "repeated_clicks": 1, "clicks_off_page": 0}
+    assert "row 4: 2 clicks" in str(refused(path, "rows", repeats="error"))
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "rows.tsv", "rows.parquet"])
+def test_rows_in_any_file(tmp_path, name):
+    frame = pd.DataFrame(
+        {"session": [1, 1, 2], "query": ["007", "007", BEYOND], "document": [5, 6, 5]}
+        | {"position": [1, 2, 1], "click": [True, False, True]}
+    )
+    path = tmp_path / name
+    if name.endswith("parquet"):
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if "tsv" in name else ",")
+    found, _ = taken(path, "rows")
+    assert [(p["query"], p["documents"], p["clicks"]) for p in found] == [
+        ("007", [5, 6], [True, False]),
+        (BEYOND, [5], [True]),
+    ]
+
+
+def test_numbers_may_be_written_in_several_ways(tmp_path):
+    path = write_rows(tmp_path, "s,7,a,1, 1\ns,7,b,2.0,0.0\n")
+    assert taken(path, "rows")[0][0]["clicks"] == [True, False]
+    path = write_rows(tmp_path, "s,7,a,1,true\ns,7,b,2,False\n")
+    assert taken(path, "rows")[0][0]["clicks"] == [True, False]
+
+
+def test_rows_without_positions_stand_in_their_order(tmp_path):
+    path = write_rows(tmp_path, "s,7,b,0\ns,7,a,1\n", "session,query,document,clicks\n")
+    assert taken(path, "rows")[0][0]["documents"] == ["b", "a"]
+
+
+def test_gaps_close_and_keep_what_they_said(tmp_path):
+    path = write_rows(tmp_path, "s,7,a,0,0\ns,7,b,3,1\n")
+    error = refused(path, "rows", first=0)
+    assert "row 2: 3 was found where 1 should be" in str(error)
+    columns = {"shown_at": "position"}
+    found, _ = taken(path, "rows", first=0, gaps="close", columns=columns, bias=["shown_at"])
+    assert (found[0]["documents"], found[0]["shown_at"]) == (["a", "b"], [0, 3])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 100])
+def test_rows_in_small_batches_equal_a_plain_loop(tmp_path, monkeypatch, rows):
+    monkeypatch.setattr(tables, "ROWS", rows)
+    rng = np.random.default_rng(rows)
+    pages = [
+        (f"s{number}", int(rng.integers(3)), rng.permutation(9)[:size].tolist())
+        for number, size in enumerate(rng.integers(1, 6, 40))
+    ]
+    shown = [
+        (session, query, document, at + 1, int(rng.random() < 0.4))
+        for session, query, documents in pages
+        for at, document in enumerate(documents)
+    ]
+    names = ["session", "query", "document", "position", "clicks"]
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame(shown, columns=names).to_parquet(path)
+    found, _ = taken(path, "rows")
+    assert [(p["query"], p["documents"]) for p in found] == [page[1:] for page in pages]
+    to_cells(path, tmp_path / "c.parquet", format="rows")
+    expected = Counter()
+    clicked = Counter()
+    for _, *key, click in shown:
+        expected[tuple(key)] += 1
+        clicked[tuple(key)] += click
+    cells = [tuple(row.values())[1:] for row in pq.read_table(tmp_path / "c.parquet").to_pylist()]
+    assert cells == [(*key, expected[key], clicked[key]) for key in sorted(expected)]
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "message"),
+    [
+        ("s,7,a,1,x\n", "clicks", "row 1: 'x' was found"),
+        ("s,7,a,1,1_0\n", "clicks", "row 1: '1_0' was found"),
+        ("s,7,a,1,1e400\n", "clicks", "row 1: '1e400' was found"),
+        ("s,7,a,1,-1\n", "clicks", "row 1: '-1' was found"),
+        ("s,7,a,0,1\n", "position", "row 1: '0' was found"),
+        ("s,7,a,1.5,1\n", "position", "row 1: '1.5' was found"),
+        ("s,7,a,1,0\ns,7,b,1,0\n", "position", "row 2: 1 is the position of two rows"),
+        ("s,7,a,1,0\ns,7,b,3,0\n", "position", "row 2: 3 was found where 2 should be"),
+        ("s,7,a,1,0\ns,8,b,2,0\n", "query", "row 2: 8 and 7 on one page"),
+        ("s,7,a,1,0\nt,7,b\n", None, "Expected 5 columns, got 3"),
+        ("s,7,a,,0\n", "position", "row 1: '' was found"),
+    ],
+)
+def test_wrong_rows_are_named(tmp_path, text, field, message):
+    path = write_rows(tmp_path, text)
+    error = refused(path, "rows")
+    assert message in str(error)
+    assert error.field == field
+    to = tmp_path / "s.parquet"
+    with pytest.raises(InputError):
+        to_sessions(path, to, format="rows")
+    assert not to.exists()
+
+
+def test_wrong_rows_of_later_batches_are_counted_over_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "ROWS", 4)
+    columns = {"session": list(range(30)), "query": [1] * 30, "document": [2] * 30}
+    columns |= {"position": [1] * 30, "clicks": [0] * 22 + [None] + [1] * 7}
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), path)
+    assert "row 23: a value is missing" in str(refused(path, "rows"))
+
+
+@pytest.mark.parametrize("name", ["session", "query", "document"])
+def test_ids_of_rows_are_not_missing(tmp_path, name):
+    columns = {"session": [1, 1], "query": [1, 1], "document": [2, 3], "position": [1, 2]}
+    columns |= {"clicks": [0, 0], name: [1, None]}
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), path)
+    error = refused(path, "rows")
+    assert "row 2: a value is missing" in str(error)
+    assert error.field == name
+
+
+def test_a_page_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows_module, "LONGEST", 50)
+    columns = {"session": [1] * 60, "query": [1] * 60, "document": [2] * 60, "clicks": [0] * 60}
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), path)
+    assert "more than 50 rows" in str(refused(path, "rows"))
+
+
+# Cells
+
+
+def test_cells_are_counted_already(tmp_path):
+    text = "7,a,1,20,3\n7,a,1,10,1\n7,b,2,0,0\n"
+    path = write_rows(tmp_path, text, "query,document,position,impressions,clicks\n", "cells.csv")
+    assert to_cells(path, tmp_path / "c.parquet", format="cells") == 1
+    (row,) = pq.read_table(tmp_path / "c.parquet").to_pylist()
+    key = {"split": "log", "query": 7, "document": "a", "position": 1}
+    assert row == key | {"impressions": 30, "clicks": 4}
+    with pytest.raises(InputError, match="is counted: which documents shared a page is lost"):
+        to_sessions(path, tmp_path / "s.parquet", format="cells")
+
+
+def test_cells_of_cells_are_the_same(tmp_path):
+    path = write_pages(
+        tmp_path, query=["x", "x"], documents=[["a", "b"], ["a"]], clicks=[[1, 0], [1]]
+    )
+    to_cells(path, tmp_path / "c.parquet", format="pages")
+    columns = {"split": "split"}
+    to_cells(tmp_path / "c.parquet", tmp_path / "d.parquet", format="cells", columns=columns)
+    read = pq.read_table
+    assert read(tmp_path / "c.parquet").equals(read(tmp_path / "d.parquet"))
+
+
+def test_bias_features_tell_cells_apart(tmp_path):
+    header = "query,document,position,kind,impressions,clicks\n"
+    path = write_rows(tmp_path, "7,a,1,x,20,3\n7,a,1,y,10,1\n", header, "cells.csv")
+    assert to_cells(path, tmp_path / "c.parquet", format="cells", bias=["kind"]) == 2
+    assert to_cells(path, tmp_path / "c.parquet", format="cells") == 1
+    lists = {"query": [1, 1], "documents": [["a"], ["a"]], "clicks": [[1], [0]]}
+    path = write_pages(tmp_path, **lists, kind=[["x"], ["y"]])
+    assert to_cells(path, tmp_path / "c.parquet", format="pages", bias=["kind"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "message"),
+    [
+        ("7,a,1,2,3\n", "clicks", "row 1: 3 clicks in 2 impressions"),
+        ("7,a,0,2,1\n", "position", "row 1: '0' was found"),
+        ("7,a,1,-2,1\n", "impressions", "row 1: '-2' was found"),
+        ("7,a,1,2,1\n7,a,1,two,1\n", "impressions", "row 2: 'two' was found"),
+    ],
+)
+def test_wrong_cells_are_named(tmp_path, text, field, message):
+    path = write_rows(tmp_path, text, "query,document,position,impressions,clicks\n", "cells.csv")
+    error = refused(path, "cells")
+    assert message in str(error)
+    assert error.field == field
+
+
+def test_empty_logs(tmp_path):
+    rows = write_rows(tmp_path, "")
+    assert to_sessions(rows, tmp_path / "s.parquet", format="rows") == 0
+    assert to_cells(rows, tmp_path / "c.parquet", format="rows") == 0
+    header = "query,document,position,impressions,clicks\n"
+    assert to_cells(write_rows(tmp_path, "", header), tmp_path / "c.parquet", format="cells") == 0
+    none = write_pages(
+        tmp_path,
+        query=pa.array([], pa.int64()),
+        documents=pa.array([], pa.list_(pa.string())),
+        clicks=pa.array([], pa.list_(pa.bool_())),
+    )
+    assert to_cells(none, tmp_path / "c.parquet", format="pages") == 0
+
+
+# All
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_no_file_and_no_table(tmp_path, format):
+    path = tmp_path / "none.parquet"
+    assert refused(path, format)
+    path.write_bytes(gzip.compress(b"no table"))
+    assert refused(path, format)
+
+
+def test_unknown_names(tmp_path):
+    with pytest.raises(InputError, match=r"'page'.*did you mean 'pages'"):
+        open_log(tmp_path / "x", "page")
+    with pytest.raises(InputError, match="gaps: format 'yandex' has no such setting"):
+        open_log(tmp_path / "x", "yandex", gaps="close")
+    with pytest.raises(InputError, match="strays: 'ignore'"):
+        open_log(tmp_path / "x", "yandex", strays="ignore")
+    assert "ending '.xlsx'" in str(refused(write_rows(tmp_path, "", name="r.xlsx"), "rows"))
+    text = write_rows(tmp_path, "s,7,a,1,0\n")
+    assert "no column 'pos'" in str(refused(text, "rows", columns={"position": "pos"}))

@@ -1,0 +1,102 @@
+"""Readers of click logs that are text of their own, page by page: WSCD, the Yandex sample."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from twotowers.errors import InputError
+from twotowers.logs.formats import open_log, to_cells, to_sessions
+from twotowers.logs.sessions import seen_in
+from twotowers.logs.yandex import read_yandex
+
+SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "trainSample"
+real_data = pytest.mark.skipif(
+    not SAMPLE.is_file(), reason="real data: ../shared/data is not on this machine"
+)
+
+
+def taken(path, format, **settings):
+    """All pages, and what was counted."""
+    log = open_log(path, format, **settings)
+    found = pa.Table.from_batches(log.batches)
+    return found.to_pylist(), log.seen
+
+
+def refused(path, format, **settings):
+    with pytest.raises(InputError) as error:
+        taken(path, format, **settings)
+    if path.exists():
+        assert str(path) in str(error.value)
+    return error.value
+
+
+def write_wscd_text(folder, *lines):
+    path = folder / "wscd.txt"
+    path.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))
+    return path
+
+
+def test_wscd_clicks_are_of_the_latest_page_of_their_session(tmp_path):
+    path = write_wscd_text(
+        tmp_path,
+        (5, 0, "Q", 7, 1, 30, 10),
+        (5, 3, "C", 10),
+        (5, 4, "C", 10),
+        (5, 9, "Q", 8, 1, 10, 20),
+        (5, 9, "C", 30),
+        (6, 0, "Q", 7, 2, 30),
+    )
+    found, seen = taken(path, "wscd")
+    assert [(p["query"], p["documents"], p["clicks"]) for p in found] == [
+        (7, [30, 10], [False, True]),
+        (8, [10, 20], [False, False]),
+        (7, [30], [False]),
+    ]
+    assert seen == {"pages": 3, "clicks": 3, "repeated_clicks": 1, "clicks_off_page": 1}
+    assert "line 4: 30 is clicked and not" in str(refused(path, "wscd", strays="error"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "field"),
+    [
+        ([(5, 0, "Q", 7, 1)], 1, "TypeOfAction"),
+        ([(5, 0, "Q", 7, 1, 3), (5, 0, "X", 3)], 2, "TypeOfAction"),
+        ([(5, 0, "C", 7)], 1, "SessionID"),
+        ([(5, 0, "Q", 7, 1, 3), (6, 0, "C", 3)], 2, "SessionID"),
+        ([(5, 0, "Q", 7, 1, "x")], 1, "URL"),
+        ([(5, 0, "Q", "07", 1, 3)], 1, "QueryID"),
+        ([(5, 0, "Q", 7, 1, 3, 3), (5, 0, "C", 3)], 1, "URL"),
+        ([], None, None),
+    ],
+)
+def test_wrong_lines_are_named(tmp_path, lines, line, field):
+    error = refused(write_wscd_text(tmp_path, *lines), "wscd")
+    assert (error.line, error.field) == (line, field)
+
+
+def test_yandex_pages_in_chunks(tmp_path, monkeypatch):
+    path = tmp_path / "sample"
+    path.write_text("1_2\t30,10 : 10 , 10 , 99;\n1_2\t5 :;2_0\t10 : 10")
+    whole = taken(path, "yandex")
+    assert [(p["query"], p["documents"], p["clicks"]) for p in whole[0]] == [
+        (10_002, [30, 10], [False, True]),
+        (10_002, [5], [False]),
+        (20_000, [10], [True]),
+    ]
+    assert whole[1] == {"pages": 3, "clicks": 4, "repeated_clicks": 1, "clicks_off_page": 1}
+    monkeypatch.setattr("twotowers.logs.yandex.CHUNK", 3)
+    assert taken(path, "yandex") == whole
+    assert "record 1: a document is clicked" in str(refused(path, "yandex", repeats="error"))
+
+
+@real_data
+def test_the_yandex_sample_gives_the_same_cells_either_way(tmp_path):
+    assert to_sessions(SAMPLE, tmp_path / "s.parquet", format="yandex") == 35_064
+    assert seen_in(tmp_path / "s.parquet")["clicks_off_page"] == 417
+    to_cells(tmp_path / "s.parquet", tmp_path / "c.parquet", format="sessions")
+    found = pq.read_table(tmp_path / "c.parquet").drop_columns(["split"])
+    assert found.replace_schema_metadata().equals(read_yandex(SAMPLE).replace_schema_metadata())
+    assert seen_in(tmp_path / "c.parquet") == seen_in(tmp_path / "s.parquet")
+    assert "59472 is clicked and not on the page" in str(refused(SAMPLE, "yandex", strays="error"))

@@ -1,0 +1,117 @@
+"""Methods that do not train: EM and files of scores, from a task to what is measured."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from twotowers.errors import InputError
+from twotowers.logs.cells import Pairs
+from twotowers.logs.counts import Counts, Rows
+from twotowers.methods import em, external
+from twotowers.methods.task import Split, Task
+from twotowers.models.additive import Additive
+from twotowers.models.position_based import PositionBased
+
+QUERIES, DOCUMENTS, POSITIONS = 6, 5, 5
+USER = PositionBased(eta=1, noise=0.1)
+RELEVANCE = np.random.default_rng(0).uniform(0, 4, (QUERIES, DOCUMENTS))
+SHOWN = np.full((1, QUERIES, DOCUMENTS, POSITIONS), 1000)
+CLICKED = np.round(SHOWN * USER.chance(RELEVANCE, POSITIONS)).astype(int)
+WHERE = np.ones((QUERIES, DOCUMENTS), bool)
+NUMBERS = np.arange(QUERIES * DOCUMENTS).reshape(QUERIES, DOCUMENTS)
+PAIRS = Pairs(
+    np.repeat(np.arange(QUERIES) + 10, DOCUMENTS),
+    np.tile(np.arange(DOCUMENTS, dtype=np.int32), QUERIES),
+    np.arange(QUERIES + 1) * DOCUMENTS,
+)
+
+
+def listed() -> Rows:
+    """The dense counts as rows."""
+    shape = (1, QUERIES, DOCUMENTS * POSITIONS)
+    cells = np.indices((QUERIES, DOCUMENTS, POSITIONS)).reshape(3, *shape)
+    return Rows(cells[1], cells[2], SHOWN.reshape(shape), CLICKED.reshape(shape))
+
+
+def task(counts=None, **changes) -> Task:
+    split = Split(NUMBERS, WHERE, RELEVANCE, counts or Counts(SHOWN, CLICKED), PAIRS)
+    options = {
+        "model": PositionBased(),
+        "tower": "embedding",
+        "splits": dict.fromkeys(("train", "validation", "test"), split),
+        "lanes": [(0, {"prior": 1.0})],
+        "training": {},
+        "positions": POSITIONS,
+        "seed": 0,
+    }
+    return Task(**options | changes)
+
+
+@pytest.mark.parametrize("counts", [None, listed()], ids=["dense", "listed"])
+def test_em_finds_the_user(counts):
+    given = task(counts)
+    (found,) = em.fit(given, iterations=5000, tolerance=1e-12)
+    np.testing.assert_allclose(found.bias - found.bias[0], -np.log(np.arange(1, 6)), atol=0.01)
+    attraction = USER.chance(RELEVANCE, 1)[..., 0]
+    np.testing.assert_allclose(found.scores(NUMBERS), attraction, atol=0.01)
+    test = given.splits["test"]
+    losses = found.cell_losses(test)
+    log = test.counts.of_log(0)
+    assert losses.shape == log.impressions.shape
+    chance = np.clip(log.clicks / log.impressions, 1e-12, 1 - 1e-12)
+    clicks, others = log.clicks, log.impressions - log.clicks
+    best = -(clicks * np.log(chance) + others * np.log1p(-chance)).sum()
+    assert losses.sum() == pytest.approx(best, rel=1e-3)
+
+
+def test_lanes_of_priors_pull_towards_a_half():
+    lanes = [(0, {"prior": 1.0}), (0, {"prior": 1e6})]
+    plain, pulled = (found.scores(NUMBERS) for found in em.fit(task(lanes=lanes)))
+    assert np.abs(pulled - 0.5).max() < 0.01 < np.abs(plain - 0.5).max()
+
+
+def test_pairs_that_were_never_shown_are_as_attractive_as_the_mean():
+    shown = SHOWN.copy()
+    shown[0, 2, 3] = 0
+    (found,) = em.fit(task(Counts(shown, np.minimum(CLICKED, shown))))
+    scores = found.scores(NUMBERS)
+    others = np.delete(scores.ravel(), NUMBERS[2, 3])
+    assert scores[2, 3] == pytest.approx(others.mean())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"model": Additive()}, "Additive has no expectations"), ({"tower": "deep"}, "embedding")],
+)
+def test_what_em_cannot_fit(changes, message):
+    with pytest.raises(InputError, match=message):
+        em.fit(task(**changes))
+
+
+def scores_file(path, *, drop=0, twice=False):
+    columns = {"query": PAIRS.query, "document": PAIRS.document, "score": np.arange(30.0)[::-1]}
+    order = np.random.default_rng(1).permutation(30)[drop:]
+    order = np.append(order, order[:1]) if twice else order
+    pq.write_table(pa.table({name: column[order] for name, column in columns.items()}), path)
+    return str(path)
+
+
+def test_scores_of_a_file_stand_where_their_documents_are(tmp_path):
+    lanes = [(0, {}), (0, {})]
+    found = external.fit(task(lanes=lanes), file=scores_file(tmp_path / "scores.parquet"))
+    assert len(found) == 2
+    for lane in found:
+        np.testing.assert_array_equal(lane.scores(NUMBERS), np.arange(30.0)[::-1].reshape(6, 5))
+        assert lane.bias is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"drop": 1}, "has no score of query"), ({"twice": True}, "row 31 lists")],
+)
+def test_files_of_scores_that_do_not_fit(tmp_path, change, message):
+    path = scores_file(tmp_path / "scores.parquet", **change)
+    with pytest.raises(InputError, match=message) as caught:
+        external.fit(task(), file=path)
+    assert path in str(caught.value)

@@ -1,0 +1,98 @@
+"""A real log's cells: divided exactly, drawn again without bias, refused where they cannot be."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from twotowers.errors import InputError
+from twotowers.logs.observed import divided, observed_splits
+
+SHARES = {"train": 0.5, "validation": 0.3, "test": 0.2}
+
+
+def write(path, **changes):
+    columns = {
+        "query": ["b", "b", "a", "b"],
+        "document": [7, 5, 7, 7],
+        "position": pa.array([1, 2, 1, 3], pa.int32()),
+        "impressions": [100, 50, 10, 4],
+        "clicks": [40, 0, 10, 1],
+    }
+    pq.write_table(pa.table(columns | changes), path)
+    return path
+
+
+def test_parts_add_up_to_the_whole_log(tmp_path):
+    where, counts = observed_splits(write(tmp_path / "log.parquet"), SHARES, positions=3, seed=1)
+    # Queries and documents in the order of their first appearance.
+    assert where.tolist() == [[True, True, False], [True, False, False]]
+    shown, clicked = (
+        sum(np.asarray(getattr(part, name), int) for part in counts.values())
+        for name in ("impressions", "clicks")
+    )
+    expected = np.zeros((1, 2, 3, 3), int)
+    expected[0, 0, 0, 0], expected[0, 0, 1, 1], expected[0, 0, 0, 2] = 100, 50, 4
+    expected[0, 1, 0, 0] = 10
+    np.testing.assert_array_equal(shown, expected)
+    assert clicked.sum() == 51
+    for part in counts.values():
+        assert (part.clicks <= part.impressions).all()
+
+
+def test_the_same_seed_divides_alike_and_another_does_not(tmp_path):
+    path = write(tmp_path / "log.parquet")
+    first, again, other = (
+        observed_splits(path, SHARES, positions=3, seed=seed)[1]["train"].impressions
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_division_in_distribution(bootstrap):
+    """Impressions are multinomial; clicks keep their rate, drawn again or not."""
+    shown, clicked = np.full(2000, 50), np.full(2000, 20)
+    parts = divided(shown, clicked, SHARES, rng=np.random.default_rng(0), bootstrap=bootstrap)
+    for split, share in SHARES.items():
+        size, clicks = parts[split]
+        assert size.mean() == pytest.approx(50 * share, rel=0.02)
+        assert size.var() == pytest.approx(50 * share * (1 - share), rel=0.15)
+        assert clicks.mean() == pytest.approx(20 * share, rel=0.03)
+    total = sum(clicks for _, clicks in parts.values())
+    if bootstrap:
+        # A binomial of each part on top of its own rate: clicks vary, their mean stays.
+        assert total.std() > 2
+    else:
+        np.testing.assert_array_equal(total, clicked)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"position": pa.array([1, 2, 1, 4], pa.int32())}, "positions reach from 1 to 4"),
+        ({"position": pa.array([0, 2, 1, 3], pa.int32())}, "positions reach from 0 to 3"),
+        ({"clicks": [40, 0, 11, 1]}, "11 clicks on 10 impressions in row 3"),
+        ({"clicks": [40, -1, 1, 1]}, "-1 clicks on 50 impressions in row 2"),
+        ({"document": [7, 7, 7, 7], "position": pa.array([1, 1, 1, 3], pa.int32())}, "more than"),
+    ],
+)
+def test_what_cannot_be_a_log(tmp_path, changes, message):
+    path = write(tmp_path / "log.parquet", **changes)
+    with pytest.raises(InputError, match=message) as caught:
+        observed_splits(path, SHARES, positions=3, seed=1)
+    assert str(path) in str(caught.value)
+
+
+def test_an_empty_log(tmp_path):
+    path = write(tmp_path / "log.parquet")
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
+    with pytest.raises(InputError, match="the log is empty"):
+        observed_splits(path, SHARES, positions=3, seed=1)
+
+
+@pytest.mark.parametrize("shares", [{"a": 0.5, "b": 0.6}, {"a": 1.0, "b": 0.0}])
+def test_shares_that_are_no_division(shares):
+    with pytest.raises(InputError, match="no division of a log"):
+        divided(np.array([1]), np.array([1]), shares, rng=np.random.default_rng(0))

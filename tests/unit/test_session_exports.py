@@ -1,0 +1,290 @@
+"""Sessions for other libraries, and back; simulated sessions; the command."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import chi2
+
+from twotowers import ROOT
+from twotowers.errors import InputError
+from twotowers.logs import ids
+from twotowers.logs import simulated_sessions as simulated
+from twotowers.logs.formats import to_sessions
+from twotowers.logs.ids import beside, write_clax
+from twotowers.logs.sessions import read_sessions, write_sessions
+from twotowers.logs.simulated_sessions import as_batch, stream_sessions
+from twotowers.logs.simulation import simulate_sessions
+from twotowers.logs.warehouse import count_sessions
+from twotowers.logs.wscd import write_wscd
+from twotowers.sessions import main
+
+PAGES = {
+    "split": ["log"] * 4,
+    "query": ["q", "9" * 30, "q", "r"],
+    "documents": [["b", "a"], ["a"], ["c", "b", "a"], ["b"]],
+    "clicks": [[False, True], [False], [True, True, False], [True]],
+}
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "sessions.parquet"
+    write_sessions(path, [pa.table(PAGES)])
+    return path
+
+
+def read(path, **settings):
+    return pa.Table.from_batches(read_sessions(path, **settings)).to_pydict()
+
+
+# CLAX
+
+
+def test_clax_and_back(log, tmp_path, monkeypatch):
+    out = tmp_path / "clax.parquet"
+    assert write_clax(log, out) == 4
+    found = pq.read_table(out)
+    assert found.column_names == ["query_id", "query_doc_ids", "clicks"]
+    numbers = found["query_doc_ids"].to_pylist()
+    assert sorted({number for page in numbers for number in page}) == [1, 2, 3, 4, 5]
+    assert found["query_doc_ids"].type == pa.list_(pa.int32())  # what CLAX's collator takes
+    table = {row["pair_number"]: row for row in pq.read_table(beside(out)).to_pylist()}
+    assert [[table[n]["document"] for n in page] for page in numbers] == PAGES["documents"]
+    assert [table[page[0]]["query"] for page in numbers] == PAGES["query"]
+    queries = [table[page[0]]["query_number"] + 1 for page in numbers]
+    assert found["query_id"].to_pylist() == queries
+    # Our own reader of that layout.
+    to_sessions(out, tmp_path / "back.parquet", format="pages")
+    back = read(tmp_path / "back.parquet")
+    assert (back["documents"], back["clicks"]) == (numbers, PAGES["clicks"])
+
+
+def test_clax_in_small_batches(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 6, 200)
+    documents = [rng.integers(30, size=size).tolist() for size in sizes]
+    clicks = [(rng.random(size) < 0.5).tolist() for size in sizes]
+    pages = {"split": ["a"] * 200, "query": rng.integers(5, size=200)}
+    write_sessions(
+        tmp_path / "s.parquet", [pa.table(pages | {"documents": documents, "clicks": clicks})]
+    )
+    monkeypatch.setattr(ids, "read_sessions", lambda path: read_sessions(path, batch=7))
+    write_clax(tmp_path / "s.parquet", tmp_path / "clax.parquet")
+    found = pq.read_table(tmp_path / "clax.parquet")
+    table = {
+        row["pair_number"]: row
+        for row in pq.read_table(beside(tmp_path / "clax.parquet")).to_pylist()
+    }
+    shown = [[table[n]["document"] for n in page] for page in found["query_doc_ids"].to_pylist()]
+    assert shown == documents
+    assert [[bool(c) for c in page] for page in found["clicks"].to_pylist()] == clicks
+
+
+def test_clax_has_no_empty_pages(tmp_path):
+    pages = {"split": ["a"] * 2, "query": [1, 1], "documents": [[1], []], "clicks": [[True], []]}
+    write_sessions(tmp_path / "s.parquet", [pa.table(pages)])
+    with pytest.raises(InputError, match="row 2: no document"):
+        write_clax(tmp_path / "s.parquet", tmp_path / "clax.parquet")
+    assert not (tmp_path / "clax.parquet").exists()
+
+
+# PyClick
+
+
+def parsed(path):
+    """The pages of a file, by the rules of PyClick's YandexRelPredChallengeParser."""
+    pages = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        entry = line.strip().split("\t")
+        if len(entry) >= 6 and entry[2] == "Q":
+            pages.append((entry[0], entry[3], entry[5:], [False] * len(entry[5:])))
+        elif len(entry) == 4 and entry[2] == "C" and entry[0] == pages[-1][0]:
+            pages[-1][3][pages[-1][2].index(entry[3])] = True
+    return [page[1:] for page in pages]
+
+
+def test_wscd_and_back(log, tmp_path):
+    out = tmp_path / "wscd.txt"
+    assert write_wscd(log, out) == 4
+    assert parsed(out) == list(
+        zip(PAGES["query"], PAGES["documents"], PAGES["clicks"], strict=True)
+    )
+    to_sessions(out, tmp_path / "back.parquet", format="wscd", ids="text")
+    assert read(tmp_path / "back.parquet") == PAGES
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"documents": [["a\tb"]]}, r"row 1: 'a\\tb'"),
+        ({"documents": [["a "]]}, "row 1: 'a '"),
+        ({"query": ["two\nlines"]}, "row 1: 'two"),
+        ({"documents": [[]], "clicks": [[]]}, "row 1: no document"),
+        ({"documents": [["a", "a"]], "clicks": [[True, False]]}, "listed twice"),
+    ],
+)
+def test_what_the_text_cannot_hold(tmp_path, change, message):
+    page = {"split": ["a"], "query": ["q"], "documents": [["a"]], "clicks": [[True]]} | change
+    columns = page | {"documents": pa.array(page["documents"], pa.list_(pa.string()))}
+    columns["clicks"] = pa.array(page["clicks"], pa.list_(pa.bool_()))
+    write_sessions(tmp_path / "s.parquet", [pa.table(columns)])
+    with pytest.raises(InputError, match=message):
+        write_wscd(tmp_path / "s.parquet", tmp_path / "o.txt")
+    assert not (tmp_path / "o.txt").exists()
+
+
+# Simulation
+
+ORDER = np.array([[1, 0, 2], [1, 0, 2]])
+LENGTHS = np.array([3, 2])
+CHANCE = np.random.default_rng(0).uniform(0.1, 0.9, (2, 3, 3))
+
+
+def simulate(**change):
+    arguments = {"sessions": 30_000, "temperature": 0.4, "rng": np.random.default_rng(1)}
+    arguments |= {"split": "train", "clicks": CHANCE} | change
+    return stream_sessions(ORDER, lengths=LENGTHS, **arguments)
+
+
+def test_simulated_pages_are_distributed_as_the_plain_simulation(tmp_path):
+    batches = list(simulate())
+    assert [len(batch) for batch in batches] == [simulated.CHUNK] * 3
+    count_sessions(batches, tmp_path / "c.parquet")
+    found = pq.read_table(tmp_path / "c.parquet").to_pydict()
+    cell = tuple(np.array(found[name]) for name in ("query", "document", "position"))
+    impressions, clicks = np.zeros((2, 3, 3)), np.zeros((2, 3, 3))
+    impressions[cell[0], cell[1], cell[2] - 1] = found["impressions"]
+    clicks[cell[0], cell[1], cell[2] - 1] = found["clicks"]
+    # The shares by hand: a shuffled page puts each document anywhere.
+    share = np.zeros((2, 3, 3))
+    for query, size in enumerate(LENGTHS):
+        share[query, :size, :size] = 0.4 / size / 2
+        share[query, ORDER[query, :size], np.arange(size)] += 0.6 / 2
+    assert impressions[share == 0].sum() == 0
+    expected = 30_000 * share[share > 0]
+    # Cells of a page depend on each other, which only lowers the statistic on average.
+    assert ((impressions[share > 0] - expected) ** 2 / expected).sum() < chi2.ppf(0.9999, 13)
+    shown = impressions > 0
+    error = clicks[shown] - (impressions * CHANCE)[shown]
+    variance = (impressions * CHANCE * (1 - CHANCE))[shown]
+    assert (error**2 / variance).sum() < chi2.ppf(0.9999, shown.sum())
+
+
+def test_any_user_may_click():
+    def cascade(query, documents, where, *, rng):
+        """Clicks on the first document numbered 0, and nothing else."""
+        assert query.shape == (len(documents),)
+        return (documents == 0) & where
+
+    pages = pa.Table.from_batches(simulate(clicks=cascade, sessions=500)).to_pylist()
+    for page in pages:
+        assert page["clicks"] == [document == 0 for document in page["documents"]]
+        assert sorted(page["documents"]) == list(range(LENGTHS[page["query"]]))
+    with pytest.raises(InputError, match=r"shape is \(500,\)"):
+        list(simulate(clicks=lambda query, *_, rng: query > 0, sessions=500))
+
+
+def test_a_seed_gives_its_log_with_ids_and_lanes(tmp_path):
+    names = {"queries": np.array(["x", "y"]), "lanes": {"strength": 0.5}}
+    names["documents"] = np.array([["a", "b", "c"], ["d", "e", ""]])
+    for name in ("one", "two"):
+        pages = simulate(rng=np.random.default_rng(3), sessions=100, **names)
+        write_sessions(tmp_path / name, pages)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    found = read(tmp_path / "one")
+    assert list(found) == ["strength", "split", "query", "documents", "clicks"]
+    assert {d for page in found["documents"] for d in page} == set("abcde")
+    assert set(found["strength"]) == {0.5}
+
+
+def test_dense_sessions_become_pages(tmp_path):
+    dense = simulate_sessions(
+        ORDER, CHANCE, LENGTHS, sessions=300, temperature=0.5, rng=np.random.default_rng(0)
+    )
+    count_sessions([as_batch(dense, split="train")], tmp_path / "c.parquet")
+    counts = dense.counts(2)
+    found = pq.read_table(tmp_path / "c.parquet").to_pydict()
+    cell = (found["query"], found["document"], np.array(found["position"]) - 1)
+    assert counts.impressions[cell].tolist() == found["impressions"]
+    assert counts.clicks[cell].tolist() == found["clicks"]
+    assert counts.impressions.sum() == sum(found["impressions"])
+
+
+def test_no_sessions_and_a_wrong_temperature():
+    assert not list(simulate(sessions=0))
+    with pytest.raises(InputError, match="temperature"):
+        list(simulate(temperature=1.5))
+
+
+# The command
+
+
+def rows(folder):
+    path = folder / "rows.csv"
+    path.write_text("session,query,document,place,clicks\ns,7,30,1,0\ns,7,10,2,2\nt,7,30,1,1\n")
+    return path
+
+
+def test_the_command_writes_cells(tmp_path, capsys):
+    out = tmp_path / "cells.parquet"
+    column = ["--column", "position=place"]
+    assert main([str(rows(tmp_path)), "--format", "rows", "--out", str(out), *column]) == 0
+    printed = capsys.readouterr().out
+    assert f"2 cells written to {out}" in printed
+    assert "repeated clicks: 1" in printed
+    found = pq.read_table(out)
+    assert found.select(["document", "clicks"]).to_pydict() == {
+        "document": [10, 30],
+        "clicks": [1, 1],
+    }
+
+
+@pytest.mark.parametrize("to", ["sessions", "clax", "wscd"])
+def test_the_command_writes_pages(tmp_path, capsys, to):
+    out = tmp_path / "out.parquet"
+    column = ["--column", "position=place"]
+    arguments = [str(rows(tmp_path)), "--format", "rows", "--to", to, "--out", str(out), *column]
+    assert main(arguments) == 0
+    assert f"2 pages written to {out}" in capsys.readouterr().out
+    left = {each.name for each in tmp_path.iterdir()} - {"out.numbers.parquet"}
+    assert left == {"rows.csv", "out.parquet"}
+
+
+def test_the_command_numbers_ids(tmp_path, capsys):
+    out = tmp_path / "cells.parquet"
+    arguments = [str(rows(tmp_path)), "--format", "rows", "--out", str(out), "--number-ids"]
+    assert main([*arguments, "--column", "position=place"]) == 0
+    assert str(beside(out)) in capsys.readouterr().out
+    assert pq.read_table(out)["document"].to_pylist() == [0, 1]
+    assert pq.read_table(beside(out))["document"].to_pylist() == [10, 30]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--column", "position"], "--column: 'position'"),
+        (["--column", "position=place", "--repeats", "error"], "row 2: 2 clicks"),
+        (["--column", "position=place", "--strays", "error"], "strays: format 'rows' has no such"),
+        (["--column", "position=plaec"], "did you mean 'place'"),
+    ],
+)
+def test_the_command_on_bad_input(tmp_path, capsys, arguments, message):
+    out = tmp_path / "cells.parquet"
+    assert main([str(rows(tmp_path)), "--format", "rows", "--out", str(out), *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_the_command_before_a_reader_that_has_seen_enough(tmp_path):
+    command = [sys.executable, "-m", "twotowers.sessions", str(rows(tmp_path)), "--format", "rows"]
+    command += ["--column", "position=place", "--out", str(tmp_path / "cells.parquet")]
+    done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
+    done.stdout.close()
+    assert done.stderr.read() == b""
+    done.stderr.close()
+    assert done.wait() == 0
+    assert (tmp_path / "cells.parquet").exists()

@@ -1,0 +1,218 @@
+"""Counting out of core: against a plain loop, within little memory, and as docs/logs.md says."""
+
+import re
+from collections import Counter
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from twotowers import ROOT
+from twotowers.errors import InputError
+from twotowers.files.artefacts import put_in_order
+from twotowers.logs import warehouse
+from twotowers.logs.ids import beside, number_cells
+from twotowers.logs.sessions import write_sessions
+from twotowers.logs.warehouse import add_up_cells, count_sessions
+
+PAGE = st.tuples(
+    st.sampled_from(["train", "test"]),
+    st.sampled_from([0.5, 1.0]),
+    st.sampled_from(["q", "r", "9" * 30]),
+    st.lists(st.tuples(st.sampled_from(["a", "b", "é'\""]), st.booleans(), st.integers(0, 1))),
+)
+
+
+def table(drawn):
+    split, lane, query, shown = zip(*drawn, strict=True)
+    return pa.table(
+        {
+            "a lane": lane,
+            "split": split,
+            "query": query,
+            "documents": pa.array(
+                [[d for d, _, _ in page] for page in shown], pa.list_(pa.string())
+            ),
+            "clicks": pa.array([[c for _, c, _ in page] for page in shown], pa.list_(pa.bool_())),
+            "height": pa.array([[h for *_, h in page] for page in shown], pa.list_(pa.int64())),
+        }
+    )
+
+
+def plain_counts(log, bias):
+    """A loop over pages."""
+    impressions, clicks = Counter(), Counter()
+    for page in log.to_pylist():
+        for at, document in enumerate(page["documents"]):
+            height = (page["height"][at],) if bias else ()
+            key = (page["a lane"], page["split"], page["query"], document, at + 1, *height)
+            impressions[key] += 1
+            clicks[key] += page["clicks"][at]
+    return {key: (impressions[key], clicks[key]) for key in sorted(impressions)}
+
+
+def cells(path):
+    rows = [tuple(row.values()) for row in pq.read_table(path).to_pylist()]
+    found = {row[:-2]: row[-2:] for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(drawn=st.lists(PAGE, min_size=1, max_size=25), bias=st.sampled_from([(), ("height",)]))
+def test_equals_a_plain_loop(tmp_path, drawn, bias):
+    log = table(drawn)
+    write_sessions(tmp_path / "s.parquet", [log])
+    count_sessions(tmp_path / "s.parquet", tmp_path / "c.parquet", bias=bias)
+    found, expected = cells(tmp_path / "c.parquet"), plain_counts(log, bias)
+    assert found == expected
+    assert list(found) == list(expected)  # sorted, text by its letters' code points
+
+
+def large(pages=20_000):
+    rng = np.random.default_rng(0)
+    query = rng.integers(500, size=pages)
+    documents = (
+        query[:, None] * 40 + rng.permuted(np.tile(np.arange(40), (pages, 1)), axis=1)[:, :10]
+    )
+    clicks = rng.random((pages, 10)) < 0.2
+    return pa.table(
+        {
+            "split": ["train"] * pages,
+            "query": query,
+            "documents": pa.array(list(documents)),
+            "clicks": pa.array(list(clicks)),
+        }
+    ), (query, documents, clicks)
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("log") / "sessions.parquet"
+    found, arrays = large()
+    write_sessions(path, [found])
+    return path, arrays
+
+
+def test_exact_counts_of_a_larger_log(log, tmp_path):
+    path, (_, documents, clicks) = log
+    rows = count_sessions(path, tmp_path / "c.parquet", seen={"pages": 20_000})
+    key = (documents * 10 + np.arange(10)).ravel()
+    codes, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
+    found = pq.read_table(tmp_path / "c.parquet")
+    assert rows == len(found) == len(codes)
+    assert found["document"].to_numpy().tolist() == (codes // 10).tolist()
+    assert found["position"].to_numpy().tolist() == (codes % 10 + 1).tolist()
+    assert found["query"].to_numpy().tolist() == (codes // 400).tolist()
+    assert found["impressions"].to_numpy().tolist() == counts.tolist()
+    assert found["clicks"].to_numpy().tolist() == np.bincount(inverse, clicks.ravel()).tolist()
+    assert pq.read_metadata(tmp_path / "c.parquet").metadata[b"pages"] == b"20000"
+    types = {each.name: str(each.type) for each in found.schema}
+    assert (types["position"], types["impressions"], types["clicks"]) == ("int32", "int64", "int64")
+
+
+def test_several_files_and_any_memory_give_the_same_bytes(log, tmp_path, monkeypatch):
+    path, _ = log
+    whole, parts = tmp_path / "whole.parquet", tmp_path / "parts.parquet"
+    monkeypatch.setattr(warehouse, "GROUP", 1000)
+    count_sessions(path, whole, threads=1)
+    found = pq.read_table(path)
+    names = [tmp_path / "one'[x].parquet", tmp_path / "key=two.parquet"]
+    write_sessions(names[0], [found.slice(0, 7_001)])
+    write_sessions(names[1], [found.slice(7_001)])
+    count_sessions(names, parts, memory="200MB", threads=2)
+    assert whole.read_bytes() == parts.read_bytes()
+    count_sessions(found.to_batches(max_chunksize=999), parts)
+    assert whole.read_bytes() == parts.read_bytes()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_an_empty_log(tmp_path):
+    write_sessions(tmp_path / "s.parquet", [])
+    assert count_sessions(tmp_path / "s.parquet", tmp_path / "c.parquet") == 0
+    names = ["split", "query", "document", "position", "impressions", "clicks"]
+    assert pq.read_schema(tmp_path / "c.parquet").names == names
+    assert add_up_cells([], tmp_path / "a.parquet") == 0
+    assert pq.read_schema(tmp_path / "a.parquet").names == names
+
+
+def test_what_is_wrong_comes_through_the_database(log, tmp_path):
+    path, _ = log
+    found = pq.read_table(path)
+    wrong = found.slice(15_000, 1).set_column(3, "clicks", pa.array([[True]]))
+    pq.write_table(pa.concat_tables([found.slice(0, 15_000), wrong]), tmp_path / "wrong.parquet")
+    with pytest.raises(InputError, match="row 15001: 1 values and 10 documents"):
+        count_sessions(tmp_path / "wrong.parquet", tmp_path / "c.parquet")
+    with pytest.raises(InputError, match="'heigth'"):
+        count_sessions(path, tmp_path / "c.parquet", bias=["heigth"])
+    write_sessions(tmp_path / "text.parquet", [table([("train", 1.0, "q", [("a", True, 1)])])])
+    with pytest.raises(InputError, match="as before"):
+        count_sessions([path, tmp_path / "text.parquet"], tmp_path / "c.parquet")
+    with pytest.raises(InputError, match="memory: 'a lot'"):
+        count_sessions(path, tmp_path / "c.parquet", memory="a lot")
+    assert {each.name for each in tmp_path.iterdir()} == {"wrong.parquet", "text.parquet"}
+
+
+def test_what_a_kill_leaves_is_put_in_order(tmp_path):
+    spill = tmp_path / ".cells.parquet.0123abcd.spill"
+    spill.mkdir()
+    (spill / "duckdb_temp_storage-0.tmp").touch()
+    put_in_order(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_cells_that_are_there_twice_are_added_up(tmp_path):
+    once = pa.record_batch(
+        {"split": ["a"], "query": ["q"], "document": ["d"], "position": pa.array([1], pa.int32()),
+         "impressions": [3], "clicks": [1]}
+    )  # fmt: skip
+    assert add_up_cells([once, once], tmp_path / "c.parquet") == 1
+    assert cells(tmp_path / "c.parquet") == {("a", "q", "d", 1): (6, 2)}
+
+
+def test_ids_as_numbers_lose_nothing(tmp_path):
+    drawn = [
+        ("train", 1.0, "9" * 30, [("b", True, 0), ("a", False, 0)]),
+        ("train", 0.5, "q", [("b", True, 0)]),
+    ]
+    write_sessions(tmp_path / "s.parquet", [table(drawn)])
+    count_sessions(tmp_path / "s.parquet", tmp_path / "c.parquet", seen={"pages": 2})
+    numbered = tmp_path / "n.parquet"
+    assert number_cells(tmp_path / "c.parquet", numbered) == 3
+    assert pq.read_schema(numbered).field("document").type == pa.int32()
+    assert pq.read_metadata(numbered).metadata[b"pages"] == b"2"
+    back = {
+        (row["query_number"], row["document_number"]): (row["query"], row["document"])
+        for row in pq.read_table(beside(numbered)).to_pylist()
+    }
+    assert set(back) == {(0, 0), (0, 1), (1, 0)}
+    found = {
+        (lane, split, *back[query, document], position): counts
+        for (lane, split, query, document, position), counts in cells(numbered).items()
+    }
+    assert found == cells(tmp_path / "c.parquet")
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_statements_for_any_warehouse_give_the_same_cells(log, tmp_path, number):
+    path, _ = log
+    found = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "logs.md").read_text(), re.S)
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE VIEW pages AS SELECT * FROM read_parquet('{path}')")
+        connection.execute(
+            "CREATE VIEW rows AS SELECT split, query, unnest(documents) AS document, "
+            "unnest(range(1, len(documents) + 1)) AS position, unnest(clicks)::INT AS click "
+            "FROM pages"
+        )
+        rows = connection.execute(
+            f"SELECT * FROM ({found[number].rstrip().rstrip(';')})"
+        ).fetchall()
+    count_sessions(path, tmp_path / "c.parquet")
+    expected = {key: tuple(map(int, value)) for key, value in cells(tmp_path / "c.parquet").items()}
+    assert {row[:-2]: tuple(map(int, row[-2:])) for row in rows} == expected

@@ -1,0 +1,61 @@
+"""Scores from a file: anybody's ranker, measured as every other method is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from twotowers import ROOT
+from twotowers.errors import InputError
+from twotowers.files.tables import read_table
+from twotowers.methods.task import Fitted, Task
+
+TYPES = {"query": pa.int64(), "document": pa.int32(), "score": pa.float64()}
+
+
+def fit(task: Task, *, file: str) -> list[Fitted]:
+    """Every lane gets the scores of the file; nothing is fitted.
+
+    Args:
+        task: of a simulated log, whose test split knows its pairs.
+        file: a parquet file with query (int64), document (int32; its 0-based number within the
+            query in the source file) and score (double), a row per pair of the test split; a
+            path that is not absolute is below the project's folder.
+
+    Raises:
+        InputError: the file cannot be read, lists a pair twice, or lacks a pair.
+    """
+    path = Path(file) if Path(file).is_absolute() else ROOT / file
+    table = read_table(path, TYPES)
+    pairs = task.splits["test"].pairs
+    if pairs is None:
+        raise InputError(
+            "a file of scores needs a log whose pairs are those of rankings",
+            field="method",
+            expected="a simulated log",
+        )
+    keys = _keys(table["query"].to_numpy(), table["document"].to_numpy())
+    order = np.argsort(keys, kind="stable")
+    twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])
+    if len(twice):
+        row = order[twice[0] + 1]
+        raise InputError(f"row {row + 1} lists its query and document again", path=path)
+    wanted = _keys(pairs.query, pairs.document)
+    found = order[np.minimum(np.searchsorted(keys[order], wanted), max(len(order) - 1, 0))]
+    missing = np.flatnonzero(keys[found] != wanted) if len(order) else np.arange(len(wanted))
+    if len(missing):
+        query, document = pairs.query[missing[0]], pairs.document[missing[0]]
+        raise InputError(
+            f"has no score of query {query}, document {document}",
+            path=path,
+            expected=f"a row for each of the {len(wanted)} pairs of the test split",
+        )
+    scores = np.zeros(task.splits["test"].where.shape)
+    scores[task.splits["test"].where] = table["score"].to_numpy()[found]
+    return [Fitted(scores=lambda inputs: scores) for _ in task.lanes]
+
+
+def _keys(query: np.ndarray, document: np.ndarray) -> np.ndarray:
+    return query.astype(np.int64) << 24 | document

@@ -1,0 +1,151 @@
+"""A click log in any common shape -> cells or sessions, as the pipeline reads them.
+
+    python -m twotowers.sessions LOG --format rows --out cells.parquet
+    python -m twotowers.sessions LOG --format pages --to sessions --out sessions.parquet
+
+A format's columns are found by their usual names; `--column query=query_id` names another. What
+the formats are, and how to bring a log: docs/logs.md. Ends with 0, or 2 on bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from twotowers.errors import InputError
+from twotowers.logs.formats import FORMATS, to_cells, to_sessions
+from twotowers.logs.ids import beside, number_cells, write_clax
+from twotowers.logs.sessions import seen_in
+from twotowers.logs.warehouse import MEMORY
+from twotowers.logs.wscd import write_wscd
+
+EXPORTS = {"clax": write_clax, "wscd": write_wscd}
+"""What other libraries read, from a sessions file."""
+TARGETS = ("cells", "sessions", *EXPORTS)
+SETTINGS = ("lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids")
+"""Options that are settings of a format's reader."""
+
+
+def convert(options: argparse.Namespace) -> Iterator[str]:
+    """Do what the options say; lines that tell what was done.
+
+    Raises:
+        InputError: see `twotowers.logs.formats`.
+    """
+    settings = {name: getattr(options, name) for name in SETTINGS}
+    settings["columns"] = _columns(options.column)
+    out = Path(options.out)
+    if options.to == "cells":
+        written = f"{_to_cells(options, settings, out):,} cells"
+    else:
+        settings["bias"] = options.bias
+        if options.to == "sessions":
+            pages = to_sessions(options.log, out, format=options.format, **settings)
+        else:
+            pages = _export(options, settings, out)
+        written = f"{pages:,} pages"
+    if options.to in ("cells", "sessions"):
+        for name, count in seen_in(out).items():
+            yield f"{name.replace('_', ' ')}: {count:,}"
+    yield f"{written} written to {out}"
+    if options.to == "clax" or (options.to == "cells" and options.number_ids):
+        yield f"the ids of its numbers: {beside(out)}"
+
+
+def _to_cells(options: argparse.Namespace, settings: dict, out: Path) -> int:
+    counting = {"format": options.format, "bias": options.bias or (), "memory": options.memory}
+    if not options.number_ids:
+        return to_cells(options.log, out, **counting, **settings)
+    with _intermediate(out) as named:
+        to_cells(options.log, named, **counting, **settings)
+        return number_cells(named, out, memory=options.memory)
+
+
+def _export(options: argparse.Namespace, settings: dict, out: Path) -> int:
+    write = EXPORTS[options.to]
+    with _intermediate(out) as sessions:
+        to_sessions(options.log, sessions, format=options.format, **settings)
+        return write(sessions, out)
+
+
+@contextmanager
+def _intermediate(out: Path) -> Iterator[Path]:
+    """A parquet file beside another one, until it is no longer needed."""
+    # Named as what a kill leaves behind, and the next run removes.
+    path = out.with_name(f".{out.name}.{secrets.token_hex(4)}.parquet")
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _columns(pairs: list[str] | None) -> dict[str, str] | None:
+    """['query=query_id'] -> {'query': 'query_id'}"""
+    if not pairs:
+        return None
+    columns = {}
+    for pair in pairs:
+        ours, equals, theirs = pair.partition("=")
+        if not (ours and equals and theirs):
+            raise InputError(f"{pair!r}", field="--column", expected="OURS=THEIRS")
+        columns[ours] = theirs
+    return columns
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    found = argparse.ArgumentParser(
+        prog="python -m twotowers.sessions",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="formats:\n"
+        + "\n".join(f"  {name:<10}{each.what}" for name, each in FORMATS.items()),
+    )
+    found.add_argument("log", help="the click log, a file")
+    found.add_argument("--format", required=True, choices=list(FORMATS), help="what it looks like")
+    found.add_argument("--out", required=True, help="the file to write")
+    found.add_argument("--to", choices=TARGETS, default="cells", help="what to write (cells)")
+    found.add_argument(
+        "--column", action="append", metavar="OURS=THEIRS", help="a column of another name"
+    )
+    found.add_argument("--lanes", nargs="+", metavar="COLUMN", help="further columns of pages")
+    found.add_argument(
+        "--bias", nargs="+", metavar="COLUMN", help="bias features, which tell cells apart"
+    )
+    found.add_argument("--clicks", help="of pages: flags, or documents (those clicked)")
+    found.add_argument("--first", type=int, help="of rows: the number of the first position (1)")
+    found.add_argument("--gaps", help="of rows: error, or close, where positions are left out")
+    found.add_argument("--ids", help="of wscd: numbers, or text")
+    found.add_argument("--split", help="name of the split, where no column says it (log)")
+    found.add_argument("--strays", help="clicks that are not on their page: drop, or error")
+    found.add_argument("--repeats", help="further clicks on a document: drop, or error")
+    found.add_argument(
+        "--number-ids",
+        action="store_true",
+        help="of cells: queries and documents as numbers from 0, as fits need them",
+    )
+    found.add_argument("--memory", default=MEMORY, help=f"for counting ({MEMORY})")
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; returns its exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        print(*convert(options), sep="\n", flush=True)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # Whoever read this has seen enough. Nothing more is said, not even at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
