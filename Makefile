@@ -1,22 +1,32 @@
 # Two doors: `make figures` regenerates everything, `make test` checks everything.
-# Each sets up what it needs by itself. SCALE=smoke|laptop|paper, CONFIG=<a config file>.
+# Each sets up what it needs by itself. SCALE=smoke|laptop|paper, CONFIG=<a config file>,
+# PAPERS="chen2024 hager2025" for some papers, ONLY=hager2025/fig3 (or some such) for some items.
 
 SCALE ?= laptop
 CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 CONFIG ?=
+PAPERS ?=
+ONLY ?=
 PART ?=
 PYTHON ?= $(firstword $(foreach version,3.13 3.12 3.11,$(shell command -v python$(version) >/dev/null && python$(version) --version >/dev/null 2>&1 && echo python$(version))) python3)
 
 BIN := .venv/bin
+comma := ,
+# Words as the elements of a list in YAML.
+listed = $(subst $() ,$(comma),$(strip $(1)))
 # Snakemake wants a cache folder before it reads anything; a home folder may be absent or full.
 SNAKEMAKE := PYTHONPATH=.:scripts XDG_CACHE_HOME='$(CURDIR)/.cache' \
 	$(BIN)/snakemake --logger towers --cores $(CORES) \
-	$(if $(CONFIG),--configfile config.yaml $(CONFIG)) --config scale=$(SCALE)
+	$(if $(CONFIG),--configfile config.yaml $(CONFIG)) --config scale=$(SCALE) \
+	$(if $(PAPERS),papers='[$(call listed,$(PAPERS))]') $(if $(ONLY),only='[$(call listed,$(ONLY))]')
 
-.PHONY: figures test lint standins bench clean lock
+.PHONY: figures configured test lint standins bench clean lock
 
-figures: .venv/installed
+figures: configured .venv/installed
 	$(SNAKEMAKE)
+
+configured:
+	@test -z "$(CONFIG)" -o -f "$(CONFIG)" || { echo "CONFIG=$(CONFIG): there is no such file"; exit 1; }
 
 test: lint
 	$(BIN)/pytest -n 2 --dist loadgroup
@@ -39,6 +49,8 @@ bench: .venv/installed
 .venv/installed: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
 		{ echo "Python 3.11, 3.12 or 3.13 is needed; name it with make PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "$(PYTHON) cannot make an environment: on Debian, apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@

@@ -8,6 +8,7 @@ Ends with 0 if the log is identified up to one constant, 1 if it is not, 2 on ba
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -153,9 +154,15 @@ def main(arguments: list[str] | None = None) -> int:
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(*describe(report), sep="\n")
+    lines = list(describe(report))
     if report.identified and options.repair:
-        print(f"nothing to {options.repair}: the log is connected already and stays as it is")
+        lines.append(
+            f"nothing to {options.repair}: the log is connected already and stays as it is"
+        )
+    try:
+        print(*lines, sep="\n", flush=True)
+    except BrokenPipeError:  # whoever read it has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0 if report.identified else 1
 
 

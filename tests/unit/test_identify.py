@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.identifiability.diagnosis import check_log
 from twotowers.identify import main, read_log
@@ -244,3 +245,15 @@ def test_files_that_cannot_be_read(tmp_path):
         (tmp_path / name).write_text("")
         with pytest.raises(InputError, match=message):
             read_log(tmp_path / name, ["position"])
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+    """As in `python -m twotowers.identify ... | head -1`."""
+    path = tmp_path / "log.csv"
+    pd.DataFrame({"document": range(1, 3000), "position": range(1, 3000)}).to_csv(path, index=False)
+    command = [sys.executable, "-m", "twotowers.identify", str(path)]
+    command += ["--feature", "document", "--bias", "position"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as run:
+        run.stdout.close()
+        assert run.stderr.read() == b""
+    assert run.returncode == 1

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from twotowers import ROOT
+from twotowers.errors import InputError
 from twotowers.running.descriptions import crate_data, page_papers, source_note
 from twotowers.running.experiments import Experiment
 from twotowers.running.plan import ENDINGS, ENVIRONMENTS, FILES, FIRST, LOGS, Plan
@@ -179,6 +180,18 @@ def test_a_constraint_matches_the_names_of_its_kind_only(plan, kind, names, not_
     assert not any(re.fullmatch(pattern, name) for name in not_names)
 
 
+def test_some_items_instead_of_everything(tmp_path):
+    papers = {"paper": PAPER, "other": OTHER}
+    some = Plan(CONFIG | {"only": ["paper/table1", "other/a.b"]}, papers, root=tmp_path)
+    assert some.targets() == [
+        *("shown/paper/table1.tex", "shown/paper/table1.csv"),
+        *("shown/other/a.b.tex", "shown/other/a.b.csv"),
+    ]
+    wrong = Plan(CONFIG | {"only": ["paper/tabel1"]}, papers, root=tmp_path)
+    with pytest.raises(InputError, match=r"only: 'paper/tabel1' .*did you mean 'paper/table1'"):
+        wrong.targets()
+
+
 def test_a_constraint_without_names_matches_nothing():
     plan = Plan(CONFIG | {"datasets": {}}, {"other": OTHER})
     for kind in ("standin", "files", "setting", "figure"):
@@ -255,10 +268,14 @@ def test_published_numbers_belong_to_what_draws_and_judges(plan, tmp_path):
     folder.mkdir(parents=True)
     for name in ("b.csv", "a.csv", "notes.md"):
         (folder / name).touch()
+    modules = ["papers/paper/claims.py", "papers/paper/published.py"]
+    for path in modules:
+        (tmp_path / path).touch()
     published = ["papers/paper/published/a.csv", "papers/paper/published/b.csv"]
     assert plan.item_sources("paper", "fig1") == ["papers/paper/items/fig1.py", *published]
-    assert plan.claims_sources("paper")[2:] == published
-    assert plan.claims_sources("other") == ["papers/other/claims.py", "papers/other/published.py"]
+    assert plan.claims_sources("paper") == [*modules, *published]
+    # A folder without claims has none.
+    assert plan.claims_sources("other") == []
 
 
 # The order of jobs

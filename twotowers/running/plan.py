@@ -16,6 +16,7 @@ from pathlib import Path
 
 from twotowers import LOG, ROOT, SPLITS
 from twotowers.datasets.sources import Source, resolve
+from twotowers.errors import InputError, nearest
 from twotowers.running.experiments import Experiment
 from twotowers.running.registry import find
 
@@ -177,7 +178,22 @@ class Plan:
         ]
 
     def targets(self) -> list[str]:
-        """What a run makes. Of the page alone, no item would be made again that was deleted."""
+        """What a run makes: some items, or the page, the claims and all items.
+
+        Of the page alone, no item would be made again that was deleted.
+
+        Raises:
+            InputError: an item that is asked for is unknown.
+        """
+        known = {f"{key}/{item}" for key, paper in self.experiments.items() for item in paper.items}
+        chosen = self.config.get("only", [])
+        for name in chosen:
+            if name not in known:
+                raise InputError(
+                    f"{name!r} is unknown", field="only", expected=nearest(name, known)
+                )
+        if chosen:
+            return [path for name in chosen for path in self.item_files(*name.split("/"))]
         return [*map(self.file, ("page", "verdicts", "crate")), *self.shown()]
 
     def paper_rules(self) -> list[str]:
