@@ -1,7 +1,5 @@
 """All results of a paper -> a verdict on each of its claims."""
 
-import pandas as pd
-
 from scripts.runner import paper_module, run
 from twotowers.files.artefacts import atomic
 from twotowers.results.claims import judge_all
@@ -12,7 +10,7 @@ def main(inputs, outputs, *, paper: str):
     # Who runs settings on a log of their own claims nothing.
     claims = paper_module(paper, "claims")
     published = paper_module(paper, "published")
-    authors = published.results() if published else pd.DataFrame()
+    authors = published.results() if published else None
     verdicts = judge_all(claims.CLAIMS if claims else [], read_results(inputs), authors)
     verdicts.insert(0, "paper", paper)
     with atomic(outputs[0]) as path:
