@@ -141,9 +141,7 @@ def test_editing_a_file_of_ones_own_reruns_what_it_changes(extended):
     ("path", "name", "typo"),
     [
         ("papers/mine/experiment.yaml", "click_rate", "click_rat"),
-        ("papers/mine/experiment.yaml", "patience", "patiense"),
         ("config/mine.yaml", "strays", "starys"),
-        ("config/mine.yaml", "lines", "line"),
     ],
 )
 def test_a_misspelt_name_is_told_before_the_first_job(extended, path, name, typo):
