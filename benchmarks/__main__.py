@@ -10,7 +10,18 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks import counting, fits, gpu, pages, pbm, road, roofline, scaling, simulator
+from benchmarks import (
+    counting,
+    fits,
+    gpu,
+    longlists,
+    pages,
+    pbm,
+    road,
+    roofline,
+    scaling,
+    simulator,
+)
 from benchmarks.measure import CACHE, machine
 from twotowers.files.artefacts import atomic
 
@@ -21,6 +32,7 @@ PARTS = {
     "simulator": simulator,
     "counting": counting,
     "scaling": scaling,
+    "longlists": longlists,
     "road": road,
     "gpu": gpu,
 }

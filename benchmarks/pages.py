@@ -179,6 +179,22 @@ def counting_table(results: Results) -> str:
     return markdown(results["counting"]["rows"], columns)
 
 
+def longlists_table(results: Results) -> str:
+    columns = {
+        "queries": ("queries", whole),
+        "temperature": ("temperature", str),
+        "layout": ("layout", str),
+        "": ("what", str),
+        "s": ("seconds", digits),
+        "peak memory, GB": ("peak_gb", "{:.2f}".format),
+        "cells shown": ("cells", whole),
+        "cells held": ("held", whole),
+        "all documents x positions": ("all_cells", whole),
+        "... as two arrays of int64, GB": ("dense_gb", digits),
+    }
+    return markdown(results["longlists"]["rows"], columns)
+
+
 def road_table(results: Results) -> str:
     rows = results["road"]["rows"]
     for row in rows:
@@ -257,6 +273,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "queries": ("scaling", scaling_table("queries", "queries")),
     "documents": ("scaling", scaling_table("documents", "documents")),
     "width": ("scaling", scaling_table("width", "width")),
+    "longlists": ("longlists", longlists_table),
     "road": ("road", road_table),
     "gpu": ("gpu", gpu_table),
     "roofline": ("roofline", roofline_table),

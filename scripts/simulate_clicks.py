@@ -1,23 +1,28 @@
-"""A policy's scores -> click counts of every lane and split."""
+"""A policy's scores -> the clicks of every lane and split, counted by cells or page by page."""
 
 from scripts.runner import run
 from twotowers.logs.cells import write_logs
 from twotowers.logs.policies import read_policy
-from twotowers.running.settling import splits_of
-from twotowers.running.simulation import simulate
+from twotowers.logs.sessions import write_sessions
+from twotowers.running.settling import queries_of, splits_of
+from twotowers.running.simulation import simulate, simulate_pages
 
 
 def main(inputs, outputs, *, paper: str, log: dict, positions: int, seed: int):
     policies = {
-        split: read_policy(inputs.policy, log.get("queries") or split)
+        split: read_policy(inputs.policy, *queries_of(log, split))
         for split in splits_of(log["sessions"])
     }
+    simulated = simulate_pages if log.get("record") == "sessions" else simulate
     logs = (
-        lane
+        part
         for split, policy in policies.items()
-        for lane in simulate(split, policy, log, positions=positions, seed=seed, paper=paper)
+        for part in simulated(split, policy, log, positions=positions, seed=seed, paper=paper)
     )
-    write_logs(outputs[0], logs, {split: policy.pairs for split, policy in policies.items()})
+    if log.get("record") == "sessions":
+        write_sessions(outputs[0], logs)
+    else:
+        write_logs(outputs[0], logs, {split: policy.pairs for split, policy in policies.items()})
 
 
 if "snakemake" in globals():

@@ -15,7 +15,9 @@ from papers.hager2025 import published
 from papers.hager2025.claims import CLAIMS
 from papers.hager2025.judges.studies import ISOLATED
 from papers.hager2025.population import first_queries
-from papers.hager2025.studies import appendix_a, clipping, incidental, lemmas
+from papers.hager2025.stopping import FITS as STOPPING
+from papers.hager2025.stopping import named
+from papers.hager2025.studies import appendix_a, clipping, lemmas
 from twotowers import ROOT
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.models.relevance import relevance
@@ -30,23 +32,12 @@ BANDS = published.bands()
 ITEMS = {
     "appendixA": "appendix_a",
     "lemmas": "lemmas",
-    "embedding": "incidental",
     "clipping": "clipping",
 }
 POSITIONS = 10
-TRAINING = {"learning_rate": 0.01, "batch": 32, "steps": 40, "epochs": 2, "patience": 1,
-            "min_delta": 1e-5}  # fmt: skip
 PARAMETERS = {
     "lemmas": {"queries": 40, "positions": POSITIONS, "temperatures": [0.333, 0.666, 1]},
     "appendix_a": {"documents": 300, "views": 10, "impressions": 5000},
-    "incidental": {
-        "queries": 40,
-        "sessions_per_query": 30,
-        "factors": [4, 16],
-        "lanes": [{"strength": strength, "temperature": 0.333} for strength in (-1, 0)],
-        "positions": POSITIONS,
-        "training": TRAINING,
-    },
     "clipping": {
         "queries": 40,
         "positions": POSITIONS,
@@ -100,34 +91,36 @@ def small(inputs, loud, tmp_path_factory) -> pd.DataFrame:
 
 
 def as_found() -> pd.DataFrame:
-    """The incidental study's results as they are at full size: errors that grow with ln k."""
+    """The settings behind claim 13 as they are at full size: errors that grow with ln k."""
     errors = {
-        ("early stopping, start default", 1): 0.2,
-        ("early stopping, start zero", 1): 0.3,
-        ("early stopping, start truth", 1): 0.03,
-        ("no early stopping, start default", 1): 0.02,
-        ("optimum", 1): -0.09,
-        ("optimum", 4): -0.02,
-        ("optimum", 16): 0.0,
+        "early stopping, start default": 0.2,
+        "early stopping, start zero": 0.3,
+        "early stopping, start truth": 0.03,
+        "no early stopping, start default": 0.02,
+        "optimum": -0.09,
     }
+    grown = {26.0: -0.08, 104.0: -0.02, 416.0: 0.0}
+    rows = [(STOPPING[name], error) for name, error in errors.items()]
+    rows += [
+        ({"setting": "optimum-grown", "sessions": sessions}, error)
+        for sessions, error in grown.items()
+    ]
     position = np.arange(1, 26)
     frames = [
         pd.DataFrame({"position": position, "value": -np.log(position) * (1 - error / np.log(10))})
-        .assign(method=method, sessions_factor=factor, strength=strength)
-        for (method, factor), error in errors.items()
+        .assign(**where, strength=strength, seed=seed)
+        for where, error in rows
         for strength in (-1.0, 0.0)
+        for seed in (1, 2)
     ]  # fmt: skip
-    bias = pd.concat(frames, ignore_index=True).assign(metric="position_bias")
-    given = bias.assign(metric="position_bias_given_relevance")
-    return pd.concat([bias, given], ignore_index=True).assign(
-        setting="incidental", temperature=0.333, seed=2021
-    )
+    bias = pd.concat(frames, ignore_index=True)
+    return bias.assign(metric="position_bias", temperature=0.333, method="likelihood")
 
 
 @pytest.fixture(scope="module")
 def judged(small) -> pd.DataFrame:
     """Results on which every claim holds."""
-    return pd.concat([small[small["setting"] != "incidental"], as_found()], ignore_index=True)
+    return pd.concat([small, as_found()], ignore_index=True)
 
 
 def raised(rows: pd.DataFrame, amount: float) -> pd.Series:
@@ -141,8 +134,8 @@ def to(rows: pd.DataFrame, amount: float) -> float:
 AT_RANDOM = {"method": "well-specified", "metric": "position_bias", "temperature": 1}
 LEMMAS, APPENDIX = {"setting": "lemmas"}, {"setting": "appendix_a"}
 CLIPPING = {"setting": "clipping"}
-FITS = {"setting": "incidental", "metric": "position_bias", "strength": 0, "sessions_factor": 1}
-STOPPED = {**FITS, "method": "early stopping, start default"}
+FITS = {"metric": "position_bias", "strength": 0}
+STOPPED = {**FITS, "setting": "stopped-early", "start": "random"}
 
 MUTATIONS = [
     ("11a", to, 1e-4, {**LEMMAS, "method": "well-specified", "metric": "largest_cell"}),
@@ -159,10 +152,10 @@ MUTATIONS = [
     ("12c", to, 0, {**APPENDIX, "method": ISOLATED, "metric": "largest_effect_of_start"}),
     ("12c", to, 1, {**APPENDIX, "metric": "components"}),
     ("13", raised, -0.15, STOPPED),
-    ("13", raised, 0.25, {**FITS, "method": "optimum"}),
-    ("13", raised, 0.12, {**FITS, "method": "early stopping, start truth"}),
-    ("13", raised, 0.12, {**FITS, "method": "no early stopping, start default"}),
-    ("13", raised, -0.2, {**FITS, "method": "optimum", "sessions_factor": 16}),
+    ("13", raised, 0.25, {**FITS, "setting": "optimum"}),
+    ("13", raised, 0.12, {**FITS, "setting": "stopped-early", "start": "truth"}),
+    ("13", raised, 0.12, {**FITS, "setting": "stopped-late"}),
+    ("13", raised, -0.2, {**FITS, "setting": "optimum-grown", "sessions": 416}),
     ("14", to, -2.0, {**CLIPPING, "method": "as published"}),
     ("14", to, -2.0, {**CLIPPING, "method": "without noise"}),
     ("14", raised, 0.02, {**CLIPPING, "method": "without clipping", "temperature": 0}),
@@ -314,67 +307,17 @@ def test_two_fits_of_isolated_configurations_differ_between_components_only():
     assert abs((two - one)[2] - (two - one)[0]) > 0.5
 
 
-# Incidental parameters, early stopping, initialisation.
+# Early stopping, initialisation, too few sessions.
 
 
-def world(inputs) -> incidental.World:
-    return incidental.World(incidental.read_rankings(inputs.train), 20, POSITIONS)
-
-
-def test_gradient_fits_and_the_first_optimum_share_a_log(inputs):
-    one, two = (world(inputs).sessions((0.0, 0.333), 500, seed=[1, 0]) for _ in range(2))
-    assert (one.documents == two.documents).all()
-    assert (one.clicks == two.clicks).all()
-    held_out = world(inputs).sessions((0.0, 0.333), 500, seed=[1, 1])
-    assert (held_out.clicks != one.clicks).any()
-
-
-def test_the_policy_of_a_seed_is_one_and_the_same(inputs):
-    """Held-out sessions and larger logs put the same document first."""
-    some = world(inputs)
-    train, held_out = (some.sessions((0.0, 0.0), 2000, seed=[1, n]) for n in (0, 1))
-    (more,) = some.counts([(0.0, 0.0)], 2000, seed=[1, 4])
-    shown = [log.counts(some.queries).impressions > 0 for log in (train, held_out)]
-    assert (shown[0] == shown[1]).all()
-    assert (shown[0] == (more.impressions > 0)).all()
-
-
-@pytest.mark.parametrize("start", ["zero", "truth"])
-def test_starts(start, inputs):
-    some = world(inputs)
-    model = some.model(start, seed=1)
-    pairs = np.arange(some.where.size).reshape(some.where.shape)
-    logits = model.relevance(pairs)
-    if start == "zero":
-        assert not np.any(logits)
-        assert not np.any(model.position_bias)
-    else:
-        np.testing.assert_allclose(logits, some.relevance - 2)
-        np.testing.assert_allclose(
-            model.position_bias, -np.log(np.arange(1, POSITIONS + 1)), rtol=1e-6
-        )
-
-
-def test_bias_given_the_true_relevance_is_consistent(inputs):
-    some = world(inputs)
-    (log,) = some.counts([(0.0, 1.0)], 200_000, seed=[1, 4])
-    model = some.model("truth", seed=1)
-    bias = some.bias_given(model, log)
-    np.testing.assert_allclose(bias, -np.log(np.arange(1, POSITIONS + 1)), atol=0.05)
-    residual = log.clicks[some.where].sum(0) - (
-        log.impressions[some.where] / (1 + np.exp(2 - some.label[: some.where.sum(), None] - bias))
-    ).sum(0)
-    np.testing.assert_allclose(residual, 0, atol=1e-3)
-
-
-def test_fits_are_told_per_lane(small):
-    fits = select(small, setting="incidental", method=list(incidental.FITS))
-    assert set(fits["metric"]) == {"position_bias", "position_bias_given_relevance", "epochs"}
-    lanes = fits.groupby(["method", "strength", "temperature", "seed"]).size()
-    assert len(lanes) == 4 * 2 * 2
-    assert lanes.eq(2 * POSITIONS + 1).all()
-    optima = select(small, setting="incidental", method="optimum")
+def test_fits_are_named_by_how_they_were_fitted():
+    rows = named(as_found())
+    assert set(rows["method"]) == set(STOPPING)
+    optima = select(rows, method="optimum")
     assert sorted(optima["sessions_factor"].unique()) == [1, 4, 16]
+    # The smallest of the grown logs is not the log that the other fits share.
+    assert select(optima, sessions_factor=1)["setting"].eq("optimum").all()
+    assert select(rows, method=list(STOPPING)[:4])["sessions_factor"].eq(1).all()
 
 
 # Items.
@@ -384,10 +327,11 @@ def item(name: str):
     return importlib.import_module(f"papers.hager2025.items.{name}")
 
 
-@pytest.mark.parametrize("name", ITEMS)
+@pytest.mark.parametrize("name", [*ITEMS, "embedding"])
 @pytest.mark.parametrize("seeds", [(1, 2), (1,)])
-def test_items_are_drawn_from_studies(name, seeds, small, tmp_path):
-    results = small[(small["setting"] == ITEMS[name]) & small["seed"].isin(seeds)]
+def test_items_are_drawn_from_studies_and_settings(name, seeds, judged, tmp_path):
+    mine = judged["setting"].eq(ITEMS[name]) if name in ITEMS else judged["temperature"].eq(0.333)
+    results = judged[mine & judged["seed"].isin(seeds)]
     table = item(name).table(results, BANDS)
     assert list(table.columns)[-5:] == [*BAND, "source"]
     assert not table.duplicated([*table.columns[:-5], "source"]).any()
@@ -407,8 +351,8 @@ def test_appendix_a_shows_one_seed_and_sums_up_all(small):
     assert len(sums) == len(appendix_a.REGIMES) * 4
 
 
-def test_the_embedding_item_compares_errors_with_the_published(small):
-    table = item("embedding").table(small, BANDS)
+def test_the_embedding_item_compares_errors_with_the_published():
+    table = item("embedding").table(as_found(), BANDS)
     theirs = select(table, source="published")
     assert set(theirs["method"]) == {"early stopping, start default"}
     at_10 = select(theirs, position=10).set_index("strength")["value"]

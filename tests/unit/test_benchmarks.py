@@ -229,6 +229,10 @@ def results() -> dict:
             for tower in scaling.TOWERS
             for change in changes
         ],
+        "longlists": [
+            {"layout": "listed", "temperature": 0, "queries": 9, "what": "read", "seconds": 1}
+            | {"held": 5, "all_cells": 50, "dense_gb": 1, "peak_gb": 1}
+        ],
         "road": [{"what": "laptop grid, 9 jobs: a job, on average, on two cores", "seconds": 36}],
         "gpu": [{"what": "all fits", "seconds": 1, "jobs": 24, "fits": 492, "busy": 0.5}],
     }
@@ -304,6 +308,22 @@ def test_quick_parts_run_and_fill_their_tables(tmp_path, monkeypatch):
         row["engine"] for row in results["counting"]["rows"]
     }
     json.dumps(results)
+
+
+def test_long_lists_are_the_same_log_in_both_layouts(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
+    main(["longlists", "--quick"])
+    rows = pages.read(tmp_path / "quick")["longlists"]["rows"]
+    listed, dense = (
+        {row["what"]: row for row in rows if row["layout"] == layout}
+        for layout in ("listed", "dense")
+    )
+    assert len(listed) == len(dense) == 3
+    # 500 sessions, a tenth of them shuffled, on 30 lists of 40 documents.
+    assert 30 * 40 <= listed["simulate and write"]["cells"] <= 30 * 40 + 70 * 40
+    assert listed["read"]["held"] < 0.2 * listed["read"]["all_cells"]
+    assert dense["read"]["held"] == dense["read"]["all_cells"] == 20 * 40**2
+    assert all(row["seconds"] > 0 and row["peak_gb"] > 0 for row in rows)
 
 
 def test_the_gpu_part_where_there_is_none_fits_on_cores_twice(tmp_path, monkeypatch):

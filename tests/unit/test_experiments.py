@@ -165,7 +165,7 @@ def test_an_experiment_is_filled_in(load):
     fit = experiment.settings["fit"]
     assert fit["lanes"] == {
         "log": {"strength": [-1, 0.5], "temperature": [0, 1]},
-        "method": {"weighting": ["none"]},
+        "method": {"weighting": ["none"], "start": ["random"]},
     }
     assert fit["model"] == {"kind": "additive", "tower": "deep", "features": 1}
     assert (fit["method"], fit["training"]) == ({"kind": "likelihood"}, "deep")

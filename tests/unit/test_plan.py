@@ -230,7 +230,7 @@ def test_a_fit_reads_rankings_who_ranked_them_and_clicks(plan):
 def test_a_fit_is_told_its_training_and_what_its_log_is_like(plan):
     assert plan.fit_parameters("paper", "large") == {
         **PAPER.settings["large"],
-        "log": {"queries": "train"},
+        "log": {"queries": "train", "user": {"kind": "additive"}},
         "training": TRAINING,
     }
 

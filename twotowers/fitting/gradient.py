@@ -92,23 +92,27 @@ class Fit:
         return nnx.merge(self.graph, jax.tree.map(lambda leaf: leaf[lane], self.state))
 
 
-def fit(model, train, validation, settings: FitSettings, *, lanes: int, seed: int) -> Fit:
+def fit(
+    model, train, validation, settings: FitSettings, *, lanes: int, seed: int, starts=None
+) -> Fit:
     """Train one copy of `model` per lane.
 
     Args:
-        model: an NNX module; every lane starts from its parameters.
+        model: an NNX module; every lane starts from its parameters, unless `starts` says more.
         train: the objective to minimise (see `twotowers.objectives.likelihood`).
         validation: the objective that decides when to stop and which parameters to keep.
         settings: see `FitSettings`.
         lanes: number of lanes.
         seed: orders the batches (and draws dropout masks).
+        starts: [lanes, all of a model's parameters] where each lane starts, in the order of
+            `jax.flatten_util.ravel_pytree` of the model's state.
 
     Raises:
         InputError: the loss of a lane is not finite.
     """
     graph, state = nnx.split(model)
     key = jax.random.key(seed)
-    now, epoch = _start(state, settings, lanes, _block(lanes)), 0
+    now, epoch = _start(state, settings, lanes, _block(lanes), starts), 0
     while epoch < settings.epochs and now.running.any():
         batches = _batches(key, epoch, train.units, settings.batch, settings.steps)
         until = min(epoch + REPORT, settings.epochs)
@@ -158,11 +162,13 @@ def _optimizer(settings: FitSettings) -> optax.GradientTransformation:
 
 
 @partial(jax.jit, static_argnums=(1, 2, 3))
-def _start(state, settings: FitSettings, lanes: int, block: int) -> _Lanes:
+def _start(state, settings: FitSettings, lanes: int, block: int, starts=None) -> _Lanes:
     # Blocks are full: lanes that never run, on the last one's data, make up the number.
     count = -(-lanes // block) * block
     start, _ = ravel_pytree(state)
     params = jnp.broadcast_to(start, (count, start.size))
+    if starts is not None:
+        params = starts[jnp.minimum(jnp.arange(count), lanes - 1)]
     return _Lanes(
         lane=jnp.minimum(jnp.arange(count), lanes - 1),
         params=params,

@@ -27,11 +27,13 @@ class AdditiveOptimum:
             always clicked.
         bias: [factors] logits theta.
         probability: [documents, factors] fitted click probabilities.
+        weights: [width] of the features, where relevance is linear in them.
     """
 
     relevance: np.ndarray
     bias: np.ndarray
     probability: np.ndarray
+    weights: np.ndarray | None = None
 
 
 def fit_embedding(
@@ -131,7 +133,8 @@ def fit_linear(
     start = np.zeros(features.shape[1]), np.zeros(n.shape[1])
     weights, bias = _ascend(start, newton, likelihood, scale=n.sum())
     relevance = scaled @ weights
-    return AdditiveOptimum(relevance, bias, expit(relevance[:, None] + bias))
+    chance = expit(relevance[:, None] + bias)
+    return AdditiveOptimum(relevance, bias, chance, weights / scale)
 
 
 def _ascend(parameters, newton, likelihood, *, scale: float):

@@ -81,8 +81,13 @@ class Policy:
     score: np.ndarray
 
 
-def read_policy(path: str | Path, split: str) -> Policy:
+def read_policy(path: str | Path, split: str, first: int | None = None) -> Policy:
     """Read one split of a policy file.
+
+    Args:
+        path: the parquet file.
+        split: the split.
+        first: how many of its queries, counted from the first; all if None, or if there are fewer.
 
     Raises:
         InputError: the file cannot be read, lacks the split, or a column is missing, of another
@@ -94,8 +99,10 @@ def read_policy(path: str | Path, split: str) -> Policy:
         raise InputError(f"has no rows of split {split!r}", path=path, field="split")
     query = table["query"].to_numpy()
     offsets = np.concatenate([[0], np.flatnonzero(np.diff(query)) + 1, [len(query)]])
+    offsets = offsets[: None if first is None else first + 1]
+    rows = slice(0, offsets[-1])
     return Policy(
-        pairs=Pairs(query, table["document"].to_numpy(), offsets),
-        relevance=table["relevance"].to_numpy(),
-        score=table["score"].to_numpy(),
+        pairs=Pairs(query[rows], table["document"].to_numpy()[rows], offsets),
+        relevance=table["relevance"].to_numpy()[rows],
+        score=table["score"].to_numpy()[rows],
     )

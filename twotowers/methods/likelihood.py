@@ -1,7 +1,9 @@
-"""Maximum likelihood of click counts by gradient descent, all lanes in one compiled program.
+"""Maximum likelihood of clicks by gradient descent, all lanes in one compiled program.
 
-With the additive model this is the two-tower method; with weighting "ips" every impression
-counts by its inverse propensity (Hager et al. 2025, Eqs. 3 and 22).
+A log that was recorded page by page is fitted session by session (a step sees a batch of sessions),
+any other from its counts (a step sees a batch of queries); the objective is the same. With the
+additive model this is the two-tower method; with weighting "ips" every impression counts by its
+inverse propensity (Hager et al. 2025, Eqs. 3 and 22).
 """
 
 from __future__ import annotations
@@ -14,21 +16,26 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from twotowers.errors import InputError
 from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.counts import Counts, Rows
 from twotowers.logs.propensities import inverse_propensity
+from twotowers.methods.starts import starts_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.towers import scores, two_towers
-from twotowers.objectives.likelihood import CountLoss, RowLoss
+from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
 
-LANES = {"weighting": "none"}
-"""Unweighted ("none"), or every impression by the inverse of its display propensity ("ips")."""
-CHOICES = {"weighting": ("none", "ips")}
+LANES = {"weighting": "none", "start": "random"}
+"""`weighting`: unweighted ("none"), or every impression by the inverse of its display propensity
+("ips"). `start`: "random", "zero", or "truth" (the parameters of a simulated user)."""
+CHOICES = {"weighting": ("none", "ips"), "start": ("random", "zero", "truth")}
 
 TRAINS = True
 
 WEIGHTINGS = {"none": lambda counts: counts, "ips": inverse_propensity}
+
+WATCHED = ("validation", "train")
 
 COUNTED = ("impressions", "clicks")
 
@@ -38,15 +45,23 @@ CHUNK = 256
 Lanes = list[tuple[int, Mapping[str, object]]]
 
 
-def fit(task: Task) -> list[Fitted]:
+def fit(task: Task, *, stop_on: str = "validation") -> list[Fitted]:
     """Fit one copy of the model per lane; early stopping watches the weighted loss, as published.
 
     Args:
-        task: its lanes say the weighting.
+        task: its lanes say the weighting and the start.
+        stop_on: the split whose loss stops a lane and chooses its parameters, "validation" or
+            "train". Of training sessions as many are watched as there are held-out ones.
+
+    Raises:
+        InputError: an unknown weighting, start or split, or one that the log does not allow.
     """
-    train, validation = (
-        count_loss(task.splits[split], task.lanes) for split in ("train", "validation")
-    )
+    if stop_on not in WATCHED:
+        raise InputError(f"{stop_on!r} is unknown", field="stop_on", expected=f"one of {WATCHED}")
+    train = split_loss(task.splits["train"], task.lanes)
+    validation = train if stop_on == "train" else split_loss(task.splits["validation"], task.lanes)
+    if isinstance(train, SessionLoss) and stop_on == "train":
+        validation = some_sessions(train, len(task.splits["validation"].sessions[0].query))
     inputs = task.splits["train"].inputs
     model = two_towers(
         task.tower,
@@ -63,6 +78,7 @@ def fit(task: Task) -> list[Fitted]:
         FitSettings(**task.training),
         lanes=len(task.lanes),
         seed=task.seed,
+        starts=starts_of(task, model),
     )
     test = count_loss(task.splits["test"])
     return [_fitted(result, lane, log, test) for lane, (log, _) in enumerate(task.lanes)]
@@ -86,6 +102,47 @@ _loss = jax.jit(
     lambda graph, state, lane, objective: mean_loss(graph, state, lane, objective=objective),
     static_argnums=0,
 )
+
+
+def split_loss(split: Split, lanes: Lanes) -> CountLoss | RowLoss | SessionLoss:
+    """The objective of some lanes, by sessions where the split has them, else by counts."""
+    return count_loss(split, lanes) if split.sessions is None else session_loss(split, lanes)
+
+
+def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
+    """The objective of some lanes session by session.
+
+    Args:
+        split: its inputs and sessions.
+        lanes: for each lane its log, and its weighting, which must be "none".
+
+    Raises:
+        InputError: a lane is weighted, or its logs are not all of one size.
+    """
+    if any(values.get("weighting", "none") != "none" for _, values in lanes):
+        raise InputError(
+            "sessions have no weights", field="weighting",
+            expected="'none', or a log that is recorded as cells",
+        )  # fmt: skip
+    logs = [split.sessions[log] for log, _ in lanes]
+    if len(sizes := {len(log.query) for log in logs}) > 1:
+        raise InputError(
+            f"lanes of {sorted(sizes)} sessions cannot share batches of sessions", field="sessions",
+            expected="a setting per number of sessions, or a log that is recorded as cells",
+        )  # fmt: skip
+    columns = (
+        jnp.asarray(np.stack([getattr(log, column.name) for log in logs]))
+        for column in fields(logs[0])
+    )
+    return SessionLoss(jnp.asarray(split.inputs), *columns)
+
+
+def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
+    """The objective of so many of its sessions (all, if there are fewer), evenly spaced."""
+    sessions = min(sessions, loss.units)
+    chosen = np.arange(sessions) * loss.units // sessions
+    columns = ("query", "documents", "clicks", "where")
+    return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in columns})
 
 
 def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss | RowLoss:

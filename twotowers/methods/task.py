@@ -8,13 +8,14 @@ lists: their values are lanes, and `task.lanes` says which lane has which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.simulation import Sessions
 from twotowers.models.protocol import CellModel
 
 
@@ -30,6 +31,7 @@ class Split:
         counts: [logs, queries, ...] the logs' counts, unweighted.
         pairs: the ids of the documents, in the order of the lists; None where there are no
             rankings.
+        sessions: the same logs page by page, where they are recorded so.
     """
 
     inputs: np.ndarray
@@ -37,6 +39,7 @@ class Split:
     relevance: np.ndarray | None
     counts: Counts | Rows
     pairs: Pairs | None = None
+    sessions: Sequence[Sessions] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Task:
         training: how gradient fits are trained; empty for methods that do not train.
         positions: positions on the page.
         seed: initialises and orders batches.
+        users: who clicked, of each log; None where nobody knows.
     """
 
     model: CellModel
@@ -60,6 +64,7 @@ class Task:
     training: Mapping[str, object]
     positions: int
     seed: int
+    users: Sequence[CellModel] | None = None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ OPTIONAL = {
 }
 """What an experiment may leave out."""
 
-OVERRIDDEN = ("rankers", "training", "studies")
+OVERRIDDEN = ("rankers", "training", "logs", "studies")
 """What a scale may override, by name."""
 
 
@@ -100,7 +100,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     validate(raw, "experiment.schema.yaml", path)
     raw = OPTIONAL | raw
     # YAML's aliases are one object, and what is filled in is one name's own.
-    for section in (*OVERRIDDEN, "logs", "settings"):
+    for section in (*OVERRIDDEN, "settings"):
         raw[section] = {name: dict(entry) for name, entry in raw[section].items()}
     scale = raw["scales"][config["scale"]]
     for section in OVERRIDDEN:

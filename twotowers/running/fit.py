@@ -14,12 +14,14 @@ from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
 from twotowers.logs.cells import read_logs
 from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.observed import observed_splits
 from twotowers.logs.policies import Policy, read_policy
 from twotowers.methods.task import Fitted, Split, Task
+from twotowers.models.protocol import CellModel
 from twotowers.results.metrics import mrr, ndcg, perplexity, shown_ndcg
 from twotowers.running.registry import build_model, find
-from twotowers.running.settling import MODEL
+from twotowers.running.settling import MODEL, queries_of
 
 
 def fit_setting(
@@ -35,8 +37,8 @@ def fit_setting(
     Args:
         files: of a simulated log the rankings per split, `policy` and `clicks`; of a real one
             `log`.
-        setting: `model`, `method`, `lanes`, `training` (its values) and `log` (`from`, `queries`,
-            `split`), as `twotowers.running.settling` completes them.
+        setting: `model`, `method`, `lanes`, `training` (its values) and `log` (`from`, `record`,
+            `user`, `queries`, `split`), as `twotowers.running.settling` completes them.
         positions: positions on a page.
         seed: initialises and orders batches; divides a real log.
         paper: whose models and methods may be used, besides the library's.
@@ -65,6 +67,7 @@ def fit_setting(
         training=setting["training"],
         positions=positions,
         seed=seed,
+        users=_users(setting["log"], logs, paper),
     )
     options = {key: value for key, value in method.items() if key != "kind"}
     found = find("methods", method["kind"], paper).load()(task, **options)
@@ -82,27 +85,48 @@ def constants(model: Mapping) -> dict:
     return {key: value for key, value in model.items() if key not in MODEL}
 
 
+def _users(log: Mapping, lanes: list[Mapping], paper: str | None) -> list[CellModel] | None:
+    """Who clicked in each lane of a simulated log."""
+    user = log.get("user")
+    if user is None:
+        return None
+    given = {key: value for key, value in user.items() if key != "kind"}
+    own = [{key: lane[key] for key in given if key in lane} for lane in lanes]
+    return [build_model(user["kind"], paper, **{**given, **values}) for values in own]
+
+
 def _simulated(files, setting, logs, positions: int, seed: int) -> dict[str, Split]:
-    queries, model = setting["log"].get("queries"), setting["model"]
+    log, model = setting["log"], setting["model"]
+    about = {split: queries_of(log, split) for split in SPLITS}
+    policies = {split: read_policy(files["policy"], *about[split]) for split in SPLITS}
+    pages = dict.fromkeys(SPLITS)
+    if log.get("record") == "sessions":
+        every = {split: policy.pairs for split, policy in policies.items()}
+        pages = read_lane_sessions(files["clicks"], logs, pairs=every, length=positions)
     splits = {}
-    for split in SPLITS:
-        policy = read_policy(files["policy"], queries or split)
-        pairs = policy.pairs
-        lists = _rankings(files[queries or split], policy)
+    for split, policy in policies.items():
+        pairs, sessions = policy.pairs, pages[split]
+        queries, first = about[split]
+        lists = _rankings(files[queries], policy, first)
         where = mask(pairs.lengths, positions)
         # Early stopping watches the weighted loss, as published; the test loss is plain.
         splits[split] = Split(
             inputs=tower_inputs(lists, where, model["tower"] == "embedding", model["features"]),
             where=where,
             relevance=pad(policy.relevance, pairs.offsets, positions),
-            counts=read_logs(files["clicks"], logs, split=split, pairs=pairs, length=positions),
+            counts=read_logs(files["clicks"], logs, split=split, pairs=pairs, length=positions)
+            if sessions is None
+            else counts_of(sessions, len(where), positions),
+            sessions=sessions,
             pairs=pairs,
         )
     return splits
 
 
-def _rankings(path: str | Path, policy: Policy) -> Rankings:
+def _rankings(path: str | Path, policy: Policy, first: int | None) -> Rankings:
     lists = read_rankings(path)
+    if first is not None and first < len(lists.queries):
+        lists = lists.take(np.arange(lists.offsets[first]))
     if not np.array_equal(lists.query, policy.pairs.query):
         raise InputError("its queries are not those of the policy", path=path, field="query")
     return lists

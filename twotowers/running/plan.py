@@ -72,7 +72,7 @@ ENVIRONMENTS = {
 ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
 """The files that an item of each kind comes in."""
 
-LOG_KEYS = ("from", "queries", "split", "bootstrap")
+LOG_KEYS = ("from", "record", "user", "queries", "split", "bootstrap")
 """What a fit must know of its log."""
 
 FIRST = 3
@@ -275,7 +275,8 @@ class Plan:
     def clicks_parameters(self, paper: str, log: str) -> dict:
         """How a log is simulated, but for its seed."""
         log = self.experiments[paper].logs[log]
-        return {name: log[name] for name in ("lanes", "sessions", "user", "queries") if name in log}
+        names = ("lanes", "sessions", "record", "user", "queries")
+        return {name: log[name] for name in names if name in log}
 
     def fit_inputs(self, paper: str, setting: str, seed: int | str) -> dict[str, str]:
         """What a setting is fitted to: rankings, who ranked them, and clicks; or a real log."""
@@ -309,12 +310,16 @@ class Plan:
         return START + visits * COSTS.get(fit["model"]["tower"], 1) / VISITS_PER_SECOND
 
     def fit_sources(self, paper: str, setting: str) -> list[str]:
-        """The click model and the method of a setting, which are found by name."""
-        setting = self.experiments[paper].settings[setting]
-        return [
+        """The click model and the method of a setting, found by name, and its log's user."""
+        experiment = self.experiments[paper]
+        setting = experiment.settings[setting]
+        found = [
             str(find(family, setting[part]["kind"], paper, self.root).path)
             for family, part in (("models", "model"), ("methods", "method"))
         ]
+        if "user" in experiment.logs[setting["log"]]:
+            found += self.clicks_sources(paper, setting["log"])
+        return list(dict.fromkeys(found))
 
     def clicks_sources(self, paper: str, log: str) -> list[str]:
         """The user of a log, who is found by name."""

@@ -118,7 +118,8 @@ def _check_tower(tower: str, log: dict, path: Path, name: str) -> None:
             field=field,
             expected="'embedding': a parameter per query-document pair",
         )
-    if log.get("from") != "dataset" and tower == "embedding" and "queries" not in log:
+    apart = len({queries_of(log, split) for split in SPLITS}) > 1
+    if log.get("from") != "dataset" and tower == "embedding" and apart:
         raise InputError(
             "an embedding per pair can be measured only on the pairs that it was trained on",
             path=path,
@@ -190,6 +191,14 @@ def _selected(chosen: Mapping, log: str, lanes: Mapping, path: Path, name: str) 
         column: [type(values[0])(value) for value in chosen.get(column, values)]
         for column, values in lanes.items()
     }
+
+
+def queries_of(log: Mapping, split: str) -> tuple[str, int | None]:
+    """The queries that a split's sessions are about: the split whose they are, and how many."""
+    queries = log.get("queries") or {}
+    if isinstance(queries, str):
+        queries = {"split": queries}
+    return queries.get("split", split), queries.get("first")
 
 
 def splits_of(sessions: Mapping[str, Sequence]) -> list[str]:

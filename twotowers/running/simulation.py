@@ -1,4 +1,8 @@
-"""The clicks of a simulated log: every lane of its policy, its user and its sessions."""
+"""The clicks of a simulated log: every lane of its policy, its user and its sessions.
+
+Clicks are drawn as counts of cells (`simulate`) or page by page (`simulate_pages`): one
+distribution, two records of it.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,18 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pyarrow as pa
 
 from twotowers.files.rankings import mask, pad
 from twotowers.logs.cells import LaneLog
 from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts, added
 from twotowers.logs.policies import Policy, policy_scores, ranking_order
+from twotowers.logs.simulated_sessions import Sampler, stream_sessions
 from twotowers.logs.simulation import Traffic, simulate_clicks
 from twotowers.models.protocol import PER_DOCUMENT, CellModel
 from twotowers.randomness import stream
 from twotowers.running.registry import build_model
-from twotowers.running.settling import listed
+from twotowers.running.settling import listed, queries_of
 
 
 def simulate(
@@ -56,13 +62,9 @@ def simulate(
     relevance = pad(policy.relevance, pairs.offsets, positions)
     users = [
         (own, _chances(user, relevance, positions))
-        for own, user in _users(log["user"], lanes, paper)
+        for own, user in users_of(log["user"], lanes, paper)
     ]
-    for strength in lanes[mixing]:
-        # Every strength draws the same noise and ties, so that strengths differ in nothing else.
-        rng = stream("policy noise", seed, split)
-        scores = pad(policy_scores(policy.score, strength, rng=rng), pairs.offsets, positions)
-        order = ranking_order(scores, where, tiebreak=rng.random(scores.shape))
+    for strength, order in _orders(split, policy, log, where, seed):
         for temperature, (own, chances) in product(temperatures, users):
             grown = []
             for number, traffic in enumerate(traffics):
@@ -80,13 +82,89 @@ def simulate(
                 yield LaneLog(split, {**values, "sessions": sessions, **own}, counts)
 
 
+def simulate_pages(
+    split: str,
+    policy: Policy,
+    log: Mapping,
+    *,
+    positions: int,
+    seed: int,
+    paper: str | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the pages of each lane, some thousands at a time; each has sessions of its own.
+
+    Memory does not grow with the number of sessions. A larger log of the same lane begins with
+    the pages of the smaller one.
+
+    Args:
+        split, policy, log, positions, seed, paper: as of `simulate`.
+    """
+    lanes, pairs = log["lanes"], policy.pairs
+    budgets = log["sessions"][split]
+    pieces = np.diff([0, *budgets]).tolist()
+    where = mask(pairs.lengths, positions)
+    relevance = pad(policy.relevance, pairs.offsets, positions)
+    ids = {
+        "queries": pairs.query[pairs.offsets[:-1]],
+        "documents": pad(pairs.document, pairs.offsets, positions),
+    }
+    users = [
+        (own, _clicker(user, relevance, positions))
+        for own, user in users_of(log["user"], lanes, paper)
+    ]
+    for strength, order in _orders(split, policy, log, where, seed):
+        for temperature, (own, clicker) in product(lanes["temperature"], users):
+            values = {next(iter(lanes)): strength, "temperature": temperature}
+            sizes = lanes.get("sessions", [None])
+            for number, size in enumerate(sizes):
+                lane = values | ({} if size is None else {"sessions": size}) | own
+                # A split of one size is the same for all.
+                for piece, sessions in enumerate(pieces[: number + 1]):
+                    key = (strength, temperature, *own.values(), *_growth(piece))
+                    yield from stream_sessions(
+                        order,
+                        clicker,
+                        pairs.lengths,
+                        sessions=sessions,
+                        temperature=temperature,
+                        rng=stream("pages", seed, split, *key),
+                        split=split,
+                        lanes=lane,
+                        **ids,
+                    )
+
+
+def _orders(
+    split: str, policy: Policy, log: Mapping, where: np.ndarray, seed: int
+) -> Iterator[tuple[float, np.ndarray]]:
+    """Each strength, and [queries, positions] the ranking of a policy of that strength."""
+    lanes = log["lanes"]
+    queries = log.get("queries")
+    once = isinstance(queries, Mapping) and queries.get("ranked") == "once"
+    about = queries_of(log, split)[0] if once else split
+    for strength in lanes[next(iter(lanes))]:
+        # Every strength draws the same noise and ties, so that strengths differ in nothing else.
+        rng = stream("policy noise", seed, about)
+        scores = policy_scores(policy.score, strength, rng=rng)
+        scores = pad(scores, policy.pairs.offsets, where.shape[1])
+        yield strength, ranking_order(scores, where, tiebreak=rng.random(scores.shape))
+
+
 def _growth(number: int) -> tuple:
     """What names the draws that a log grows by; the first log's are those of a log of its own."""
     return ("growth", number) if number else ()
 
 
-def _users(user: Mapping, lanes: Mapping, paper: str | None) -> Iterator[tuple[dict, CellModel]]:
-    """Each user of the lanes, with the values that tell it from the others."""
+def users_of(
+    user: Mapping, lanes: Mapping, paper: str | None = None
+) -> Iterator[tuple[dict, CellModel]]:
+    """Each user of a log's lanes, with the values that tell it from the others.
+
+    Args:
+        user: `kind` and constants.
+        lanes: the log's, from column to values.
+        paper: whose users may be used, besides the library's.
+    """
     constants = {key: value for key, value in user.items() if key != "kind"}
     swept = {key: listed(value) for key, value in constants.items() if key in lanes}
     for values in product(*swept.values()):
@@ -111,6 +189,23 @@ def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable
         return user.click_probability(**parts)
 
     return of_cells
+
+
+def _clicker(user: CellModel, relevance: np.ndarray, positions: int) -> Sampler:
+    """Who clicks on pages, for `stream_sessions`."""
+    truth = user.truth(relevance, positions)
+
+    def sample(query, documents, where, *, rng):
+        parts = {
+            name: values[query[:, None], documents]
+            if user.parts[name] == PER_DOCUMENT
+            else values[: documents.shape[1]]
+            for name, values in truth.items()
+        }
+        chance = np.broadcast_to(user.click_probability(**parts), documents.shape)
+        return user.sample(chance, rng=rng)
+
+    return sample
 
 
 def _clicked(shown: np.ndarray | Cells, chances: Callable, rng: np.random.Generator):

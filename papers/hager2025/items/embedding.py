@@ -17,6 +17,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from papers.hager2025.stopping import named
 from twotowers.report.figures import PAGE_WIDTH, TRUTH, Look, draw_curves, style
 from twotowers.results.statistics import compare, select
 
@@ -34,7 +35,7 @@ CURVES = (AS_PUBLISHED, "early stopping, start truth", "optimum")
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per method, strength, multiple of sessions and position: estimate minus truth."""
-    ours = select(results, setting="incidental", metric="position_bias")
+    ours = select(named(results), metric="position_bias")
     theirs = select(published, setting="fit-embedding", metric="position_bias", weighting="none")
     theirs = theirs.assign(method=AS_PUBLISHED, sessions_factor=1)
     keys = ["method", "strength", "temperature", "sessions_factor", "metric", "position"]

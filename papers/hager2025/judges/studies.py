@@ -1,16 +1,15 @@
-"""Claims 11 to 14: lemmas and Appendix A at exact optima, and two studies of our own."""
+"""Claims 11 to 14: lemmas and Appendix A at exact optima, and two questions of our own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from papers.hager2025.judges.fits import BIAS_GAP, TEMPERATURES, bias_errors
+from papers.hager2025.stopping import named
 from twotowers.results.claims import Claims, Measured, seed_means
 from twotowers.results.conditions import above, at_most, exactly, holds, number, short
-from twotowers.results.statistics import select
 
 CLAIMS = Claims()
 
@@ -150,23 +149,17 @@ def stopping_is_the_cause(results: pd.DataFrame) -> Measured:
     - Initialisation holds if the random start leaves a fit that is not stopped early that far
       above the truth, or if early stopping does so from a start at the truth.
     """
-    where = {"setting": "incidental", "temperature": 0.333}
+    fits = named(results)
     over = {"strength": (-1, 0), "method": None, "sessions_factor": None, "position": (10,)}
-    factors = select(results, setting="incidental", method="optimum")
-    optimum = bias_errors(factors, {**over, "method": ("optimum",)}, **where)[10]
+    optimum = bias_errors(fits, {**over, "method": ("optimum",)}, temperature=0.333)[10]
     optimum = optimum.droplevel("method").unstack("sessions_factor")
-    fits = bias_errors(
-        results, {**over, "method": STOPPED, "sessions_factor": (1,)}, **where
+    errors = bias_errors(
+        fits, {**over, "method": STOPPED, "sessions_factor": (1,)}, temperature=0.333
     )[10].droplevel("sessions_factor").unstack("method")  # fmt: skip
-    stopped, from_truth, trained_on = (fits[method] for method in STOPPED)
+    stopped, from_truth, trained_on = (errors[method] for method in STOPPED)
     exact, more = optimum[1], optimum[optimum.columns.max()]
-    arrived = seed_means(
-        results, {"strength": (-1, 0)}, method=STOPPED[0], position=10, sessions_factor=1,
-        metric="position_bias_given_relevance", **where,
-    ) + np.log(10)  # fmt: skip
     return (
-        f"err@10 at alpha -1 and 0: stopped early {_listed(stopped, 3)} (bias optimal given its "
-        f"relevance: {_listed(arrived, 3)}), from the truth "
+        f"err@10 at alpha -1 and 0: stopped early {_listed(stopped, 3)}, from the truth "
         f"{_listed(from_truth, 3)}; not stopped early {_listed(trained_on, 3)}; exact optimum "
         f"{_listed(exact, 3)}, on {short(optimum.columns.max())} times the sessions "
         f"{_listed(more, 3)}",

@@ -4,7 +4,8 @@ Documents with a relevance parameter each are shown under 30 bias configurations
 document may appear under every configuration, the 30 are connected; where a document keeps its
 content type, or content type and device, they fall apart into 3 or 6 components; a few documents
 that are shown under any configuration join those again. Clicks are sampled and fitted exactly,
-from two random starts of the bias. Takes seconds.
+from two random starts of the bias. It is a study because its bias factors are no positions of a
+page, and what it tells is theory (which differences are identified at all). Takes seconds.
 """
 
 from __future__ import annotations

@@ -1,0 +1,38 @@
+"""The fits behind claim 13 and the item `embedding`, by names that say how they were fitted."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from twotowers.results.statistics import select
+
+FITS = {
+    "early stopping, start default": {"setting": "stopped-early", "start": "random"},
+    "early stopping, start zero": {"setting": "stopped-early", "start": "zero"},
+    "early stopping, start truth": {"setting": "stopped-early", "start": "truth"},
+    "no early stopping, start default": {"setting": "stopped-late"},
+    "optimum": {"setting": "optimum"},
+}
+"""From a name to the rows of results."""
+GROWN = "optimum-grown"
+"""The exact optima of larger logs; the smallest has as many sessions as all other fits."""
+
+
+def named(results: pd.DataFrame) -> pd.DataFrame:
+    """The rows of those fits, with their name as `method`, and a multiple of sessions.
+
+    Returns:
+        Long form with `method` and `sessions_factor`. The optimum at factor 1 is that of the log
+        which the other fits share.
+    """
+    parts = [
+        select(results, **where).assign(method=name, sessions_factor=1.0)
+        for name, where in FITS.items()
+        if where.keys() <= set(results)
+    ]
+    grown = select(results, setting=GROWN)
+    if len(grown):
+        factor = grown["sessions"] / grown["sessions"].min()
+        grown = grown.assign(method="optimum", sessions_factor=factor)
+        parts.append(grown[factor > 1])
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,294 @@
+"""Fits of logs that are recorded page by page; where fits start, what stops them, exact optima."""
+
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from tests.unit.simulated import (
+    LANES,
+    LOG,
+    POSITIONS,
+    WIDTH,
+    policies,
+    read,
+    simulated,
+    write_world,
+)
+from twotowers import SPLITS
+from twotowers.errors import InputError
+from twotowers.files.rankings import mask, pad
+from twotowers.fitting.gradient import mean_loss
+from twotowers.fitting.newton import fit_embedding, fit_linear
+from twotowers.logs import counts as counts_module
+from twotowers.logs import lane_sessions
+from twotowers.logs.counts import Rows
+from twotowers.logs.lane_sessions import counts_of
+from twotowers.methods import likelihood, newton
+from twotowers.methods.starts import starts_of
+from twotowers.methods.task import Split, Task
+from twotowers.models.additive import Additive
+from twotowers.models.position_based import PositionBased
+from twotowers.models.towers import two_towers
+from twotowers.running.fit import fit_setting
+
+TRAINING = {"learning_rate": 0.05, "batch": 20, "steps": 30, "epochs": 4, "patience": 2,
+            "min_delta": 1e-5}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def pages(folder):
+    return simulated(folder, "pages", record="sessions")
+
+
+# Fits.
+
+
+def task_of(folder, pages, *, lanes, tower="embedding", model=None, users=True, paged=True) -> Task:
+    found = read(folder, pages)
+    splits = {}
+    for split, policy in policies(folder, LOG).items():
+        where = mask(policy.pairs.lengths, POSITIONS)
+        splits[split] = Split(
+            inputs=np.arange(where.size, dtype=np.int32).reshape(where.shape)
+            if tower == "embedding"
+            else np.random.default_rng(0).normal(size=(*where.shape, WIDTH)),
+            where=where,
+            relevance=pad(policy.relevance, policy.pairs.offsets, POSITIONS),
+            counts=counts_of(found[split], 6, POSITIONS),
+            sessions=found[split] if paged else None,
+        )
+    return Task(
+        model or Additive(), tower, splits, lanes, TRAINING, POSITIONS, 3,
+        users=[Additive()] * 4 if users else None,
+    )  # fmt: skip
+
+
+def started(*starts) -> list:
+    return [(3, {"weighting": "none", "start": start}) for start in starts]
+
+
+def fresh(task: Task):
+    where = task.splits["train"].where
+    return two_towers(
+        task.tower, width=WIDTH, pairs=where.size, positions=POSITIONS, seed=1, model=task.model
+    )
+
+
+@pytest.mark.parametrize("model", [Additive(), PositionBased()])
+def test_sessions_and_their_counts_are_one_objective(folder, pages, model):
+    lanes = [(log, {"weighting": "none"}) for log in range(4)]
+    task = task_of(folder, pages, lanes=lanes, model=model)
+    graph, state = nnx.split(fresh(task))
+    for split in task.splits.values():
+        by_page = likelihood.session_loss(split, lanes)
+        by_cell = likelihood.count_loss(split, lanes)
+        for lane in range(4):
+            one, other = (
+                mean_loss(graph, state, jnp.int32(lane), objective=loss)
+                for loss in (by_page, by_cell)
+            )
+            assert float(one) == pytest.approx(float(other), rel=1e-5)
+
+
+def test_sessions_fit_in_batches_of_sessions(folder, pages):
+    lanes = started("random")
+    by_page, by_cell = (
+        likelihood.split_loss(task_of(folder, pages, lanes=lanes, paged=paged).splits[split], lanes)
+        for paged, split in ((True, "train"), (False, "train"))
+    )
+    assert (by_page.units, by_cell.units) == (900, 6)
+    some = likelihood.some_sessions(by_page, 300)
+    np.testing.assert_array_equal(some.query[0], by_page.query[0][::3])
+    assert likelihood.some_sessions(by_page, 5000).units == 900
+
+
+def test_sessions_are_not_weighted_and_lanes_are_of_one_size(folder, pages):
+    split = task_of(folder, pages, lanes=[]).splits["train"]
+    with pytest.raises(InputError, match="sessions have no weights"):
+        likelihood.session_loss(split, [(0, {"weighting": "ips"})])
+    uneven = SimpleNamespace(
+        sessions=[split.sessions[0], read(folder, pages)["test"][0]], inputs=split.inputs
+    )
+    with pytest.raises(InputError, match=r"lanes of \[300, 900\] sessions cannot share"):
+        likelihood.session_loss(uneven, [(0, {}), (1, {})])
+
+
+def test_starts(folder, pages):
+    task = task_of(folder, pages, lanes=started("zero", "truth", "random"))
+    model = fresh(task)
+    graph, state = nnx.split(model)
+    vectors = starts_of(task, model)
+    unravel = jax.flatten_util.ravel_pytree(state)[1]
+    zero, truth, random = (nnx.merge(graph, unravel(vector)) for vector in vectors)
+    train = task.splits["train"]
+    assert not np.any(zero.relevance(train.inputs))
+    assert not np.any(zero.position_bias)
+    np.testing.assert_array_equal(random.relevance(train.inputs), model.relevance(train.inputs))
+    logits = np.asarray(truth.relevance(train.inputs))
+    np.testing.assert_allclose(logits[train.where], train.relevance[train.where] - 2)
+    np.testing.assert_allclose(truth.position_bias, -np.log(np.arange(1, POSITIONS + 1)), rtol=1e-6)
+    # Random alone is the fit as it always was.
+    assert starts_of(task_of(folder, pages, lanes=started("random")), model) is None
+
+
+def test_the_truth_of_a_position_based_user_is_finite(folder, pages):
+    task = task_of(folder, pages, lanes=started("truth"), model=PositionBased())
+    task.users[:] = [PositionBased(eta=2)] * 4
+    (vector,) = starts_of(task, fresh(task))
+    assert np.isfinite(vector).all()
+
+
+@pytest.mark.parametrize(
+    ("start", "changes", "message"),
+    [
+        ("truht", {}, "'truht' is unknown.*'truth'"),
+        ("truth", {"users": False}, "nobody knows the truth of a real log"),
+        ("truth", {"tower": "linear"}, "a linear tower cannot start at the truth"),
+        ("truth", {"model": PositionBased()}, "parameters are not those of the model"),
+        ("zero", {"tower": "deep"}, "a deep tower does not learn from zeros"),
+    ],
+)
+def test_starts_that_there_are_not(folder, pages, start, changes, message):
+    task = task_of(folder, pages, lanes=started(start), **changes)
+    with pytest.raises(InputError, match=message):
+        starts_of(task, fresh(task))
+
+
+def test_a_lane_from_the_truth_begins_nearer_to_it(folder, pages):
+    task = task_of(folder, pages, lanes=started("random", "truth"))
+    random, truth = likelihood.fit(task)
+    error = [
+        np.abs(np.diff(fitted.bias) + np.diff(np.log(np.arange(1, POSITIONS + 1)))).max()
+        for fitted in (random, truth)
+    ]
+    assert error[1] < error[0]
+
+
+def test_what_stops_a_fit(folder, pages):
+    task = task_of(folder, pages, lanes=started("random"))
+    with pytest.raises(InputError, match="stop_on: 'test' is unknown"):
+        likelihood.fit(task, stop_on="test")
+    watched = []
+    likelihood_fit = likelihood.gradient_fit
+
+    def spy(model, train, validation, *more, **options):
+        watched.append((train, validation))
+        return likelihood_fit(model, train, validation, *more, **options)
+
+    for paged in (True, False):
+        task = task_of(folder, pages, lanes=started("random"), paged=paged)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(likelihood, "gradient_fit", spy)
+            likelihood.fit(task, stop_on="train")
+    (train, validation), (counts, same) = watched
+    assert validation.units == 400
+    assert np.isin(np.asarray(validation.query), np.asarray(train.query)).all()
+    assert counts is same
+
+
+# Newton.
+
+
+def test_newton_is_the_exact_optimum_of_the_sessions_counts(folder, pages):
+    task = task_of(folder, pages, lanes=[(log, {}) for log in (1, 3)])
+    train = task.splits["train"]
+    for fitted, log in zip(newton.fit(task), (1, 3), strict=True):
+        counts = train.counts.of_log(log)
+        exact = fit_embedding(counts.impressions[train.where], counts.clicks[train.where])
+        np.testing.assert_allclose(fitted.bias, exact.bias)
+        logits = fitted.scores(train.inputs)[train.where]
+        known = np.isfinite(exact.relevance)
+        np.testing.assert_allclose(logits[known], exact.relevance[known])
+        assert np.isfinite(logits).all()
+        # The likelihood of no other parameters is higher: not of the truth's, for one.
+        truth = Additive().chance(train.relevance, POSITIONS)
+        at_truth = -(
+            counts.clicks * np.log(truth)
+            + (counts.impressions - counts.clicks.astype(float)) * np.log(1 - truth)
+        ).sum()
+        assert fitted.cell_losses(train).sum() < at_truth
+        assert np.isfinite(fitted.values["nll"])
+
+
+def test_newton_of_a_linear_tower(folder, pages):
+    task = task_of(folder, pages, lanes=[(3, {})], tower="linear")
+    train = task.splits["train"]
+    (fitted,) = newton.fit(task)
+    counts = train.counts.of_log(3)
+    exact = fit_linear(
+        train.inputs[train.where], counts.impressions[train.where], counts.clicks[train.where]
+    )
+    np.testing.assert_allclose(fitted.bias, exact.bias, atol=1e-6)
+    np.testing.assert_allclose(fitted.scores(train.inputs)[train.where], exact.relevance, atol=1e-6)
+
+
+def test_newton_is_the_same_on_listed_cells(folder, pages, monkeypatch):
+    task = task_of(folder, pages, lanes=[(3, {})])
+    (dense,) = newton.fit(task)
+    for module in (counts_module, lane_sessions):
+        monkeypatch.setattr(module, "LONGEST_DENSE", 1)
+    listed_task = task_of(folder, pages, lanes=[(3, {})])
+    assert isinstance(listed_task.splits["train"].counts, Rows)
+    (listed,) = newton.fit(listed_task)
+    np.testing.assert_allclose(listed.bias, dense.bias)
+    assert listed.values["nll"] == pytest.approx(dense.values["nll"])
+    monkeypatch.setattr(newton, "MOST_CELLS", 10)
+    with pytest.raises(InputError, match="too many for an exact optimum"):
+        newton.fit(listed_task)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": PositionBased()}, "no exact optimum of PositionBased"),
+        ({"tower": "deep"}, "no exact optimum of a deep tower"),
+    ],
+)
+def test_what_newton_cannot_do(folder, pages, changes, message):
+    with pytest.raises(InputError, match=message):
+        newton.fit(task_of(folder, pages, lanes=[(0, {})], **changes))
+
+
+def test_counts_of_sessions_are_their_cells(folder, pages):
+    logs = read(folder, pages)["train"]
+    found = counts_of(logs, 6, POSITIONS)
+    for number, log in enumerate(logs):
+        counted = log.counts(6)
+        np.testing.assert_array_equal(found.impressions[number], counted.impressions)
+        np.testing.assert_array_equal(found.clicks[number], counted.clicks)
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(
+    ("method", "lanes"),
+    [
+        ({"kind": "likelihood", "stop_on": "train"}, {"weighting": ["none"], "start": ["zero"]}),
+        ({"kind": "newton"}, {}),
+    ],
+)
+def test_a_setting_on_pages(folder, pages, method, lanes):
+    files = {name: folder / f"{name}.parquet" for name in (*SPLITS, "policy")}
+    setting = {
+        "model": {"kind": "additive", "tower": "embedding", "features": 1.0},
+        "method": method,
+        "lanes": {"log": LANES, "method": lanes},
+        "training": TRAINING,
+        "log": {"record": "sessions", "queries": LOG["queries"], "user": {"kind": "additive"}},
+    }
+    results = fit_setting({**files, "clicks": pages}, setting, positions=POSITIONS, seed=3)
+    assert np.isfinite(results["value"]).all()
+    assert len(results.groupby(["strength", "temperature"])) == 4
+    assert {"position_bias", "ndcg@10", "policy_ndcg@10", "nll"} <= set(results["metric"])
+    best = results[(results["metric"] == "policy_ndcg@10") & (results["strength"] == 1)]
+    assert best.set_index("temperature")["value"][0] == pytest.approx(1)

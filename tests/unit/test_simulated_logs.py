@@ -1,0 +1,202 @@
+"""Simulated logs on the road: page by page, and cells in both layouts."""
+
+import numpy as np
+import pytest
+
+from tests.unit.simulated import (
+    LOG,
+    POSITIONS,
+    QUERIES,
+    policies,
+    read,
+    settled,
+    simulated,
+    write_world,
+)
+from twotowers import SPLITS
+from twotowers.errors import InputError
+from twotowers.files.rankings import pad
+from twotowers.logs import counts as counts_module
+from twotowers.logs import lane_sessions
+from twotowers.logs import simulation as logs_simulation
+from twotowers.logs.cells import read_logs, write_logs
+from twotowers.logs.counts import Cells, Counts, Rows
+from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
+from twotowers.logs.policies import read_policy
+from twotowers.logs.sessions import read_sessions
+from twotowers.running import simulation
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def pages(folder):
+    return simulated(folder, "pages", record="sessions")
+
+
+# Pages.
+
+
+def test_a_log_of_pages_has_all_lanes_and_splits_and_the_first_queries_only(folder, pages):
+    found = read(folder, pages)
+    for split, sessions in LOG["sessions"].items():
+        assert [len(log.query) for log in found[split]] == [sessions] * 4
+        assert {int(query) for query in found[split][0].query} == set(range(6))
+    ids = {query for batch in read_sessions(pages) for query in batch["query"].to_pylist()}
+    assert ids == set(range(6))
+
+
+def test_pages_show_the_policys_ranking_or_a_random_one(folder, pages):
+    policy = policies(folder, LOG)["train"]
+    best = pad(policy.relevance, policy.pairs.offsets, POSITIONS).argmax(1)
+    found = read(folder, pages)["train"]
+    share = [(log.documents[:, 0] == best[log.query]).mean() for log in found]
+    assert share[2] == 1  # strength 1, temperature 0
+    assert 0.5 < share[3] < 0.9
+    lengths = policy.pairs.lengths
+    for log in found:
+        assert (log.where.sum(1) == lengths[log.query]).all()
+        for query, documents, where in zip(log.query, log.documents, log.where, strict=True):
+            assert sorted(documents[where]) == list(range(lengths[query]))
+
+
+def test_pages_and_cells_are_records_of_one_distribution(folder, pages):
+    many = {"sessions": {"train": 60_000, "validation": 10, "test": 10}}
+    lane = {"strength": 1.0, "temperature": 0.5}
+    by_page = read(folder, simulated(folder, "more-pages", record="sessions", **many), [lane])
+    one = counts_of(by_page["train"], 6, POSITIONS)
+    pairs = policies(folder, LOG)["train"].pairs
+    two = read_logs(
+        simulated(folder, "more-cells", **many), [lane], split="train", pairs=pairs,
+        length=POSITIONS,
+    )  # fmt: skip
+    np.testing.assert_allclose(one.impressions / 6e4, two.impressions / 6e4, atol=0.006)
+    np.testing.assert_allclose(one.clicks / 6e4, two.clicks / 6e4, atol=0.006)
+
+
+def test_larger_logs_of_pages_begin_with_the_smaller_ones(folder):
+    sessions = {"train": [200, 500], "validation": 50, "test": 50}
+    path = simulated(folder, "grown-pages", record="sessions", sessions=sessions)
+    lanes = [{"strength": 0.0, "temperature": 0.5, "sessions": n} for n in (200.0, 500.0)]
+    found = read(folder, path, lanes)
+    few, many = found["train"]
+    assert (len(few.query), len(many.query)) == (200, 500)
+    for column in ("query", "documents", "clicks"):
+        np.testing.assert_array_equal(getattr(many, column)[:200], getattr(few, column))
+    one, other = found["validation"]
+    np.testing.assert_array_equal(one.documents, other.documents)
+
+
+@pytest.mark.parametrize("ranked", ["once", "per split"])
+def test_a_policy_ranks_once_for_all_splits_or_for_each_anew(folder, ranked):
+    path = simulated(
+        folder, ranked, record="sessions", queries={"split": "train", "ranked": ranked}
+    )
+    pairs = policies(folder, {"queries": "train"})
+    pairs = {split: policy.pairs for split, policy in pairs.items()}
+    lane = {"strength": 0.0, "temperature": 0.0}
+    found = read_lane_sessions(path, [lane], pairs=pairs, length=POSITIONS)
+    shown = [counts_of(found[split], QUERIES, POSITIONS).impressions > 0 for split in SPLITS]
+    alike = [(shown[0] == other).all() for other in shown[1:]]
+    assert all(alike) == (ranked == "once")
+
+
+def test_pages_that_are_not_those_of_the_rankings(folder, pages):
+    lanes = [{"strength": 0.0, "temperature": 0.25}]
+    with pytest.raises(InputError, match="no pages of split 'train' with strength"):
+        read(folder, pages, lanes)
+    with pytest.raises(InputError, match=r"has lanes \['temperature'\]"):
+        read(folder, pages, [{"strength": 0.0}])
+    others = {"train": read_policy(folder / "policy.parquet", "train", 2).pairs}
+    with pytest.raises(InputError, match="is not in the rankings"):
+        read_lane_sessions(pages, [{"strength": 0.0, "temperature": 0.0}], pairs=others, length=5)
+    pairs = {"train": policies(folder, LOG)["train"].pairs}
+    with pytest.raises(InputError, match="pages show 2 to 5 documents"):
+        read_lane_sessions(pages, [{"strength": 0.0, "temperature": 0.0}], pairs=pairs, length=4)
+
+
+# Dense and listed.
+
+
+def columns(log: Counts | Cells) -> list[np.ndarray]:
+    if isinstance(log, Cells):
+        return [log.query, log.document, log.position, log.impressions, log.clicks]
+    place = np.nonzero(log.impressions)
+    return [*place, log.impressions[place], log.clicks[place]]
+
+
+def in_both_layouts(folder, monkeypatch, log):
+    """The lanes of the training log as they are held densely, and listed."""
+    policy = policies(folder, log)["train"]
+    found = []
+    for longest in (32, 1):
+        for module in (counts_module, logs_simulation, simulation, lane_sessions):
+            monkeypatch.setattr(module, "LONGEST_DENSE", longest)
+        found.append(list(simulation.simulate("train", policy, log, positions=POSITIONS, seed=3)))
+    assert isinstance(found[0][0].counts, Counts)
+    assert isinstance(found[1][0].counts, Cells)
+    return found
+
+
+USERS = {
+    "additive": {},
+    "position based, eta in lanes": {
+        "user": {"kind": "position_based", "eta": [0.5, 2], "noise": 0.2}
+    },
+}
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("sessions", [700, [100, 700]])
+def test_listed_cells_are_the_dense_ones(folder, monkeypatch, user, sessions):
+    log = settled(**USERS[user], sessions={"train": sessions, "validation": 1, "test": 1})
+    dense, listed = in_both_layouts(folder, monkeypatch, log)
+    assert len(dense) == len(listed) == np.prod([len(lane) for lane in log["lanes"].values()])
+    for one, other in zip(dense, listed, strict=True):
+        assert one.lane == other.lane
+        for left, right in zip(columns(one.counts), columns(other.counts), strict=True):
+            np.testing.assert_array_equal(left, right)
+        assert one.counts.impressions.sum() > one.counts.clicks.sum() > 0
+
+
+def test_listed_cells_through_a_file_are_the_dense_ones(folder, monkeypatch, tmp_path):
+    log = settled()
+    pairs = policies(folder, log)["train"].pairs
+    lanes = [{"strength": s, "temperature": t} for s in (0.0, 1.0) for t in (0.0, 0.5)]
+    dense, listed = in_both_layouts(folder, monkeypatch, log)
+    for name, lane_logs in {"dense": dense, "listed": listed}.items():
+        write_logs(tmp_path / name, lane_logs, {"train": pairs})
+    assert (tmp_path / "dense").read_bytes() == (tmp_path / "listed").read_bytes()
+    rows = read_logs(tmp_path / "listed", lanes, split="train", pairs=pairs, length=POSITIONS)
+    assert isinstance(rows, Rows)
+    for number, log in enumerate(listed):
+        shown = rows.impressions[number] > 0
+        np.testing.assert_array_equal(rows.clicks[number][shown], log.counts.clicks)
+        np.testing.assert_array_equal(rows.document[number][shown], log.counts.document)
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+def test_larger_logs_contain_the_smaller_ones(folder, monkeypatch, layout):
+    log = settled(sessions={"train": [100, 700, 5000], "validation": 1, "test": 1})
+    found = in_both_layouts(folder, monkeypatch, log)[layout]
+    dense = np.zeros((2, len(found), 6, POSITIONS, POSITIONS), int)
+    for number, lane in enumerate(found):
+        *place, shown, clicked = columns(lane.counts)
+        dense[(0, number, *place)], dense[(1, number, *place)] = shown, clicked
+    by_size = dense.reshape(2, 4, 3, 6, POSITIONS, POSITIONS)
+    assert (np.diff(by_size, axis=2) >= 0).all()
+    assert (by_size[0, ..., 0].sum((-1, -2)) == [100, 700, 5000]).all()
+
+
+def test_steeper_users_click_less_below_the_top(folder, monkeypatch):
+    log = settled(**USERS["position based, eta in lanes"])
+    for lanes in in_both_layouts(folder, monkeypatch, log):
+        rates = {}
+        for lane in lanes:
+            *_, position, shown, clicked = columns(lane.counts)
+            low = position > 1
+            rates.setdefault(lane.lane["eta"], []).append(clicked[low].sum() / shown[low].sum())
+        assert (np.array(rates[2.0]) < np.array(rates[0.5])).all()

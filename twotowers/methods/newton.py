@@ -1,0 +1,132 @@
+"""Exact maximum likelihood of a log's counts by Newton's method, for the additive model.
+
+It tells what gradient fits would reach that do not stop early. A relevance tower must be one whose
+likelihood is concave: "embedding" (a logit per pair) or "linear".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from twotowers.errors import InputError
+from twotowers.fitting.newton import AdditiveOptimum, fit_embedding, fit_linear
+from twotowers.logs.counts import Counts, Rows
+from twotowers.methods.task import Fitted, Split, Task
+from twotowers.models.additive import Additive
+
+TOWERS = ("embedding", "linear")
+MOST_CELLS = 10**8
+"""Documents x positions that are held as float64: 0.8 GB an array."""
+
+
+def fit(task: Task) -> list[Fitted]:
+    """The optimum of each lane's training log.
+
+    A document that was never clicked, or always, has its optimum at -inf or inf; as a score it
+    gets one below, or above, all others by 1.
+
+    Raises:
+        InputError: the model is not additive, the tower is neither linear nor an embedding, the
+            log is too large, or there is no optimum.
+    """
+    if not isinstance(task.model, Additive):
+        raise InputError(
+            f"no exact optimum of {type(task.model).__name__}", field="model",
+            expected="the additive model",
+        )  # fmt: skip
+    if task.tower not in TOWERS:
+        raise InputError(
+            f"no exact optimum of a {task.tower} tower", field="tower",
+            expected=f"one of {', '.join(TOWERS)}",
+        )  # fmt: skip
+    return [_fitted(task, log) for log, _ in task.lanes]
+
+
+def _fitted(task: Task, log: int) -> Fitted:
+    train = task.splits["train"]
+    pair, shown, clicked = pair_counts(
+        train.counts.of_log(log), documents=train.where.shape[1], positions=task.positions
+    )
+    if task.tower == "linear":
+        features = train.inputs.reshape(-1, train.inputs.shape[-1])[pair]
+        optimum = fit_linear(features, shown, clicked)
+
+        def scores(inputs):
+            return inputs @ optimum.weights
+
+    else:
+        optimum = fit_embedding(shown, clicked)
+        logits = np.zeros(train.where.size)
+        logits[pair] = finite(optimum)
+
+        def scores(inputs):
+            return logits[inputs]
+
+    def cell_losses(split: Split) -> np.ndarray:
+        return _cell_losses(scores(split.inputs), optimum.bias, split.counts.of_log(log))
+
+    test = task.splits["test"]
+    values = {"nll": _nll(cell_losses(test), test, log)}
+    return Fitted(scores, optimum.bias[: task.positions], cell_losses, values)
+
+
+def pair_counts(counts: Counts | Rows, *, documents: int, positions: int) -> tuple[np.ndarray, ...]:
+    """Impressions and clicks of the query-document pairs that were shown.
+
+    Args:
+        counts: of one log, [queries, ...].
+        documents: by which pairs are numbered, see below.
+        positions: positions on a page.
+
+    Returns:
+        [pairs] number of each pair, query x documents + document; [pairs, positions] its
+        impressions, and its clicks.
+
+    Raises:
+        InputError: there are more than `MOST_CELLS` cells.
+    """
+    if isinstance(counts, Counts):
+        pair = np.flatnonzero(counts.impressions.sum(-1, dtype=np.int64))
+        shape = -1, counts.impressions.shape[-1]
+        return pair, counts.impressions.reshape(shape)[pair], counts.clicks.reshape(shape)[pair]
+    query, row = np.nonzero(counts.impressions)
+    number = query * documents + counts.document[query, row]
+    pair, place = np.unique(number, return_inverse=True)
+    if len(pair) * positions > MOST_CELLS:
+        raise InputError(
+            f"{len(pair)} pairs x {positions} positions are too many for an exact optimum",
+            field="method", expected=f"at most {MOST_CELLS} cells",
+        )  # fmt: skip
+    tables = np.zeros((2, len(pair), positions), np.int64)
+    cell = place, counts.position[query, row]
+    for table, values in zip(tables, (counts.impressions, counts.clicks), strict=True):
+        table[cell] = values[query, row]
+    return pair, *tables
+
+
+def finite(optimum: AdditiveOptimum) -> np.ndarray:
+    """[documents] relevance, with infinities just beyond all others."""
+    known = optimum.relevance[np.isfinite(optimum.relevance)]
+    return np.clip(optimum.relevance, known.min() - 1, known.max() + 1)
+
+
+def _cell_losses(scores: np.ndarray, bias: np.ndarray, counts: Counts | Rows) -> np.ndarray:
+    if isinstance(counts, Counts):
+        logits = scores[..., None] + bias
+    else:
+        logits = np.take_along_axis(scores, counts.document.astype(np.int64), 1)
+        logits = logits + bias[counts.position]
+    chance = np.clip(expit(logits), 1e-300, None), np.clip(expit(-logits), 1e-300, None)
+    missed = counts.impressions.astype(float) - counts.clicks
+    return -(counts.clicks * np.log(chance[0]) + missed * np.log(chance[1]))
+
+
+def _nll(losses: np.ndarray, split: Split, log: int) -> float:
+    """Mean over a session's documents, then over sessions."""
+    counts = split.counts.of_log(log)
+    sessions = counts.sessions
+    per_query = losses.reshape(len(losses), -1).sum(-1)
+    per_document = np.divide(per_query * sessions, counts.shown, where=sessions > 0,
+                             out=np.zeros(len(losses)))  # fmt: skip
+    return per_document.sum() / sessions.sum()
