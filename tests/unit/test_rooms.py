@@ -43,6 +43,13 @@ def test_every_module_of_the_library_says_what_it_is():
     assert [str(path) for path, tree in trees.items() if not ast.get_docstring(tree)] == []
 
 
+def test_the_architecture_has_every_room():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rooms = {path.parts[1] for path in LIBRARY if path.parts[1] != "__init__.py"}
+    names = {f"`{room}`" if room.endswith(".py") else f"`{room}/`" for room in rooms}
+    assert {name for name in names if name not in page} == set()
+
+
 def linted(folder: Path) -> subprocess.CompletedProcess:
     command = [Path(sys.executable).with_name("lint-imports"), "--no-logo", "--no-cache"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
