@@ -35,6 +35,7 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules $(wildcard papers/*/rules.smk)
+	@said=$$($(BIN)/lint-imports --no-logo --cache-dir .cache/imports) || { echo "$$said"; exit 1; }
 	$(BIN)/snakemake --lint
 
 # Measure the stand-ins against the real data sets: docs/standins.md.

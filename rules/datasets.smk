@@ -62,6 +62,7 @@ rule parse:
         format=lambda w: PLAN.source(w.dataset).format,
         label_max=lambda w: PLAN.source(w.dataset).label_max,
         width=lambda w: PLAN.source(w.dataset).width,
+        reading=lambda w: dict(PLAN.source(w.dataset).reading),
     message:
         "Read the {wildcards.split} part of {wildcards.dataset}"
     script:

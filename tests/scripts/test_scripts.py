@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -37,7 +38,9 @@ from twotowers import LOG, ROOT, SPLITS
 from twotowers.datasets.sources import Source, resolve, source
 from twotowers.errors import InputError
 from twotowers.files.rankings import read_rankings
-from twotowers.logs.counting import seen
+from twotowers.logs.counting import count_cells, seen
+from twotowers.logs.observed import observed_splits
+from twotowers.logs.sessions import seen_in
 from twotowers.logs.standins import generate_log
 from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.results.claims import NOT_TESTABLE
@@ -419,6 +422,138 @@ def test_a_click_log_is_fetched_and_parsed(tmp_path, monkeypatch):
     assert seen(log) == {"pages": 3, "clicks": 3, "repeated_clicks": 0, "clicks_off_page": 1}
 
 
+# Page 2 has two clicks on one document, page 3 a click off the page.
+PAGES = {
+    "q": ["red shoes", "red shoes", "tent"],
+    "documents": [["a", "b"], ["b", "a"], ["a"]],
+    "clicks": [["a"], ["b", "b"], ["a", "x"]],
+    "split": ["monday", "tuesday", "tuesday"],
+}
+ROWS = """session,query,document,position,click
+1,7,30,0,1
+1,7,10,1,0
+2,7,30,0,2
+"""
+
+
+def declared_log(folder: Path, form: str, **reading) -> dict:
+    """Write a click log of one's own, and declare it as a configuration would."""
+    folder.mkdir(parents=True)
+    if form == "rows":
+        (folder / "clicks.csv").write_text(ROWS)
+    else:
+        pq.write_table(pa.table(PAGES), folder / "clicks.parquet")
+    (path,) = folder.iterdir()
+    return {"name": "mylog", "format": form, "splits": {LOG: path.name}, "reading": reading}
+
+
+@pytest.mark.parametrize(
+    ("form", "reading", "cells", "left_out"),
+    [
+        (
+            "pages",
+            {"columns": {"query": "q", "split": "split"}, "clicks": "documents"},
+            [
+                ("red shoes", "a", 1, 1, 1),
+                ("red shoes", "a", 2, 1, 0),
+                ("red shoes", "b", 1, 1, 1),
+                ("red shoes", "b", 2, 1, 0),
+                ("tent", "a", 1, 1, 1),
+            ],
+            {"pages": 3, "clicks": 5, "repeated_clicks": 1, "clicks_off_page": 1},
+        ),
+        (
+            "rows",
+            {"first": 0},
+            [(7, 10, 2, 1, 0), (7, 30, 1, 2, 2)],
+            {"pages": 2, "clicks": 3, "repeated_clicks": 1, "clicks_off_page": 0},
+        ),
+    ],
+)
+def test_a_click_log_of_ones_own_is_parsed(tmp_path, capfd, form, reading, cells, left_out):
+    declared = declared_log(tmp_path / "data", form, **reading)
+    manifest = fetched(tmp_path / "data", declared)
+    entry = resolve(declared)
+    params = {"split": LOG, "format": form, "label_max": None, "width": None}
+    params["reading"] = dict(entry.reading)
+    path = tmp_path / "out" / "log.parquet"
+    now = job(tmp_path, input=[manifest], output=[path], params=params)
+    runner.run(parse_dataset.main, now)
+    log = pq.read_table(path)
+    assert log.column_names == ["query", "document", "position", "impressions", "clicks"]
+    assert log.schema.types[2:] == [pa.int32(), pa.int64(), pa.int64()]
+    assert [tuple(row.values()) for row in log.to_pylist()] == cells
+    assert seen_in(path) == left_out
+    said = Path(now.log[0]).read_text()
+    assert all(f"{what.replace('_', ' ')}: {number}\n" in said for what, number in left_out.items())
+    assert [each.name for each in path.parent.iterdir()] == ["log.parquet"]
+    _, counts = observed_splits(
+        path, {"train": 0.5, "validation": 0.25, "test": 0.25}, positions=2, seed=0
+    )
+    assert sum(int(part.clicks.sum()) for part in counts.values()) == sum(row[-1] for row in cells)
+
+
+def test_cells_of_several_parts_are_added_up(tmp_path):
+    (tmp_path / "data").mkdir()
+    names = "split,query,document,position,impressions,clicks,device"
+    rows = "\na,7,x,1,20,3,tv\nb,7,x,1,10,0,tv\nb,7,x,1,10,1,phone\n"
+    (tmp_path / "data" / "log.csv").write_text(names + rows)
+    declared = {"name": "mylog", "format": "cells", "splits": {LOG: "log.csv"}}
+    for reading, cells in {
+        (): [("7", "x", 1, 40, 4)],
+        ("device",): [("7", "x", 1, "phone", 10, 1), ("7", "x", 1, "tv", 30, 3)],
+    }.items():
+        entry = resolve({**declared, "reading": {"bias": list(reading)}})
+        parse([fetched(tmp_path / "data", declared)], tmp_path / "log.parquet", entry, LOG)
+        log = pq.read_table(tmp_path / "log.parquet")
+        found = [(str(row["query"]), *list(row.values())[1:]) for row in log.to_pylist()]
+        assert found == cells
+        assert seen_in(tmp_path / "log.parquet") == {"impressions": 40, "clicks": 4}
+
+
+@pytest.mark.parametrize(
+    ("form", "reading", "message"),
+    [
+        ("pages", {"columns": {"query": "qq"}}, r"query: there is no column 'qq' .*'q'"),
+        (
+            "pages",
+            {"columns": {"query": "q"}, "clicks": "documents", "strays": "error"},
+            "'x' is clicked and not on the page",
+        ),
+        ("rows", {}, "position"),
+        ("rows", {"first": 0, "repeats": "error"}, "2 clicks on one document"),
+        ("rows", {"first": 0, "repeats": "errror"}, "did you mean 'error'"),
+    ],
+)
+def test_a_click_log_of_ones_own_that_is_refused_leaves_no_file(tmp_path, form, reading, message):
+    declared = declared_log(tmp_path / "data", form, **reading)
+    manifest = fetched(tmp_path / "data", declared)
+    with pytest.raises(InputError, match=message):
+        parse([manifest], tmp_path / "out" / "log.parquet", resolve(declared), LOG)
+    assert list(tmp_path.rglob("*log.parquet*")) == []
+
+
+@pytest.mark.parametrize("name", ["yandex_20_queries", "tiangong_st"])
+def test_published_logs_keep_their_own_readers(tmp_path, monkeypatch, name):
+    entry = source(name)
+    (tmp_path / "manifest.json").write_text(json.dumps({LOG: {"path": "there"}}))
+    log = count_cells(*(np.array([1]) for _ in range(5)), seen={"pages": 1})
+    monkeypatch.setitem(parse_dataset.IN_MEMORY, entry.format, lambda path: log)
+    parse([tmp_path / "manifest.json"], tmp_path / "log.parquet", entry, LOG)
+    assert pq.read_table(tmp_path / "log.parquet").equals(log)
+
+
+def test_a_yandex_log_may_be_refused_for_clicks_off_the_page(tmp_path):
+    (tmp_path / "trainSample").write_text(YANDEX)
+    entry = replace(
+        source("yandex_20_queries"), reading={"strays": "error"}, files_sha256={LOG: None}
+    )
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({LOG: {"path": str(tmp_path / "trainSample")}}))
+    with pytest.raises(InputError, match="9 is clicked and not on the page"):
+        parse([manifest], tmp_path / "log.parquet", entry, LOG)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "where"),
     [
@@ -470,6 +605,7 @@ def fetched(folder: Path, source) -> Path:
 def parse(inputs: list[Path], path: Path, entry: Source, split: str) -> None:
     """As the rule does it: the source says what its files are."""
     facts = {"format": entry.format, "label_max": entry.label_max, "width": entry.width}
+    facts["reading"] = dict(entry.reading)
     parse_dataset.main(inputs, [path], split=split, **facts)
 
 
@@ -547,6 +683,13 @@ def test_mq2008_goes_all_the_way(tmp_path):
 # The runner
 
 
+@pytest.fixture(autouse=True)
+def searched_for_garbage():
+    """A job sets what is imported apart from the search for garbage, and then its process ends."""
+    yield
+    gc.unfreeze()
+
+
 def job(folder: Path, **changes) -> SimpleNamespace:
     """What Snakemake hands to a script."""
     parts = {
@@ -559,6 +702,7 @@ def job(folder: Path, **changes) -> SimpleNamespace:
             "format": "letor",
             "label_max": 4,
             "width": 3,
+            "reading": {},
         },
         "log": [str(folder / "logs" / "parse" / "train.log")],
         "resources": {"mem_mb": 1000},
@@ -567,7 +711,7 @@ def job(folder: Path, **changes) -> SimpleNamespace:
 
 
 def test_the_runner_logs_what_a_job_says(tmp_path, capfd):
-    def main(inputs, outputs, *, split, format, label_max, width):
+    def main(inputs, outputs, *, split, format, label_max, width, reading):
         print("to stdout", split, format, label_max, width)
         outputs[0].parent.mkdir()
         outputs[0].write_text(str(inputs[0]))

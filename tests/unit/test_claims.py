@@ -75,7 +75,8 @@ def test_every_verdict_and_its_reason(ours, verdict, reason):
 
 
 def test_nothing_published_leaves_authors_empty():
-    assert judge_all([CLAIM], results(value=2), results().iloc[:0])["authors"].item() == ""
+    for authors in (results().iloc[:0], None):
+        assert judge_all([CLAIM], results(value=2), authors)["authors"].item() == ""
 
 
 def test_a_fault_in_a_judge_is_not_hidden():

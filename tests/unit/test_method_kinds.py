@@ -80,6 +80,17 @@ def test_pairs_that_were_never_shown_are_as_attractive_as_the_mean():
     assert scores[2, 3] == pytest.approx(others.mean())
 
 
+@pytest.mark.parametrize("counts", [None, listed()], ids=["dense", "listed"])
+def test_positions_that_were_never_shown_have_no_bias(counts):
+    given = task(counts, positions=POSITIONS + 2)
+    (found,) = em.fit(given)
+    (expected,) = em.fit(task(counts))
+    np.testing.assert_array_equal(found.bias[:POSITIONS], expected.bias)
+    assert np.isnan(found.bias[POSITIONS:]).all()
+    test = given.splits["test"]
+    np.testing.assert_array_equal(found.cell_losses(test), expected.cell_losses(test))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [({"model": Additive()}, "Additive has no expectations"), ({"tower": "deep"}, "embedding")],

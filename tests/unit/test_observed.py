@@ -40,6 +40,14 @@ def test_parts_add_up_to_the_whole_log(tmp_path):
         assert (part.clicks <= part.impressions).all()
 
 
+def test_lists_may_be_longer_than_the_page(tmp_path):
+    path = write(tmp_path / "log.parquet", query=["a"] * 4, document=[7, 5, 8, 9])
+    where, counts = observed_splits(path, SHARES, positions=3, seed=1)
+    assert where.shape == (1, 4)
+    assert {part.impressions.shape for part in counts.values()} == {(1, 1, 4, 3)}
+    assert sum(int(part.impressions.sum()) for part in counts.values()) == 164
+
+
 def test_the_same_seed_divides_alike_and_another_does_not(tmp_path):
     path = write(tmp_path / "log.parquet")
     first, again, other = (

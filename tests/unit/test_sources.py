@@ -1,6 +1,9 @@
 """The table of data sources is whole, and mistakes in a declared one are named."""
 
 import dataclasses
+import inspect
+import subprocess
+import sys
 
 import pytest
 
@@ -8,12 +11,20 @@ from twotowers import LOG, SPLITS
 from twotowers.datasets import sources
 from twotowers.datasets.sources import FORMATS, load_sources, resolve, source, source_from_config
 from twotowers.errors import InputError
+from twotowers.logs import formats
+from twotowers.logs.signatures import KINDS, log_formats
 
 DECLARED = {
     "name": "mine",
     "width": 10,
     "label_max": 4,
     "splits": {"train": "a/train.txt", "validation": "vali.txt", "test": "test.txt"},
+}
+CLICKS = {
+    "name": "mylog",
+    "format": "pages",
+    "splits": {LOG: "clicks.parquet"},
+    "reading": {"columns": {"query": "q"}, "strays": "error"},
 }
 
 
@@ -37,6 +48,7 @@ def test_the_table_has_the_sources():
 def test_a_ranking_data_set_comes_in_splits_and_a_click_log_in_one_part(name):
     entry = source(name)
     parts = SPLITS if entry.format == "letor" else (LOG,)
+    assert not entry.reading
     assert tuple(entry.splits) == tuple(entry.files_sha256) == FORMATS[entry.format] == parts
 
 
@@ -83,7 +95,11 @@ def test_declared_source():
         ({"width": 2.5}, "width: 2.5 is out of range .*an integer"),
         ({"width": None}, "width: None is out of range"),
         ({"width": "10"}, "width: '10' is out of range"),
-        ({"format": "yandex"}, "'format' is unknown"),
+        ({"format": "yandex"}, "'width' is unknown .*one of 'format', 'name', 'reading', 'spl"),
+        ({"format": "pagse"}, "format: 'pagse' is unknown .*did you mean 'pages'"),
+        ({"format": 3}, "format: 3 is unknown"),
+        ({"reading": {}}, "'reading' is unknown"),
+        ({"splits": {LOG: "log.csv"}}, "'format' is missing .*for a click log: .*rows"),
         ({"label_max": 0}, "label_max: 0 is out of range"),
         ({"label_max": float("nan")}, "label_max: nan is out of range"),
         ({"splits": "train.txt"}, "splits: 'train.txt' is not a mapping"),
@@ -106,6 +122,60 @@ def test_declared_source():
 def test_mistakes_in_a_declared_source_are_named(change, message):
     with pytest.raises(InputError, match=message):
         source_from_config({**DECLARED, **change})
+
+
+def test_a_declared_click_log():
+    entry = source_from_config(CLICKS)
+    assert (entry.format, entry.width, entry.label_max) == ("pages", None, None)
+    assert dict(entry.reading) == CLICKS["reading"]
+    assert dict(entry.splits) == {LOG: "clicks.parquet"}
+    assert dict(entry.files_sha256) == {LOG: None}
+    with pytest.raises(TypeError):
+        entry.reading["strays"] = "drop"
+
+
+def test_a_click_log_needs_no_reading():
+    entry = source_from_config({name: CLICKS[name] for name in CLICKS if name != "reading"})
+    assert not entry.reading
+
+
+@pytest.mark.parametrize("form", formats.FORMATS)
+def test_every_format_of_a_log_may_be_declared_with_the_settings_of_its_reader(form):
+    parameters = inspect.signature(formats.FORMATS[form].read).parameters
+    known = {name for name in parameters if name not in ("path", "split", "lanes")}
+    assert set(log_formats()[form]) == known
+    assert set(log_formats()[form].values()) <= {f"{k}{n}" for k in KINDS for n in ("", " | None")}
+    declared = {**CLICKS, "format": form, "reading": dict.fromkeys(known)}
+    assert source_from_config(declared).format == form
+
+
+def test_formats_are_told_without_their_readers():
+    code = "import sys; from twotowers.datasets import sources; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "pyarrow", "duckdb"} & {*run.stdout.split()}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label_max": 4}, "'label_max' is unknown"),
+        ({"splits": {"train": "t"}}, "splits: 'train' is unknown .*one of 'log'"),
+        ({"reading": ["columns"]}, r"reading: \['columns'\] is not a mapping .*columns, bias"),
+        ({"reading": {"colums": {}}}, "has no setting 'colums' .*did you mean 'columns'"),
+        ({"reading": {"lanes": ["v1"]}}, "format 'pages' has no setting 'lanes'"),
+        ({"format": "tiangong"}, "format 'tiangong' has no setting 'columns' .*none"),
+        ({"format": "sessions"}, "format 'sessions' has no setting 'columns' .*none"),
+        ({"reading": {"columns": ["query"]}}, "reading: columns: .* is not allowed .*a mapping"),
+        ({"reading": {"columns": {"query": 3}}}, "reading: columns: .* is not allowed"),
+        ({"reading": {"bias": "v1"}}, "reading: bias: 'v1' is not allowed .*a list of names"),
+        ({"reading": {"strays": True}}, "reading: strays: True is not allowed .*text"),
+        ({"format": "rows", "reading": {"first": "0"}}, "first: '0' is not allowed .*a number"),
+        ({"format": "rows", "reading": {"first": False}}, "first: False is not allowed"),
+    ],
+)
+def test_mistakes_in_a_declared_click_log_are_named(change, message):
+    with pytest.raises(InputError, match=message):
+        source_from_config({**CLICKS, **change})
 
 
 def test_a_source_is_named_or_declared():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
@@ -12,15 +12,18 @@ from typing import Any
 from twotowers import LOG, SPLITS
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.files.yamls import read_yaml
+from twotowers.logs.signatures import check_settings, log_formats
 
 TABLE = Path(__file__).with_name("sources.yaml")
 
 WIDEST = 100_000
 """The widest table of features: one corrupt index must not ask for terabytes."""
 ACCESS = ("public", "manual", "gated", "local")
-FORMATS = {"letor": SPLITS, "tiangong": (LOG,), "yandex": (LOG,)}
+LETOR = "letor"
+FORMATS = {LETOR: SPLITS, "tiangong": (LOG,), **dict.fromkeys(log_formats(), (LOG,))}
 """The format of a data set's files, and the parts that it comes in."""
-DECLARED_IN_CONFIG = ("name", "width", "label_max", "splits")
+DECLARED_IN_CONFIG = {LETOR: ("name", "width", "label_max", "splits"), LOG: ("name", "splits")}
+"""What a configuration must say of rankings, and of a click log."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -41,7 +44,9 @@ class Source:
         splits: Path of the file of each part below the user's folder: the train, validation
             and test split, or the log.
         files_sha256: Of these files; None where not known.
-        format: "letor", or the name of a click log's own.
+        format: "letor", or that of a click log: one of `twotowers.logs.formats.FORMATS`, or
+            "tiangong".
+        reading: settings of a click log's reader, such as which column is which; empty if absent.
         width: Number of features, 1 or more; None for a click log.
         label_max: The highest label, above 0; labels start at 0. None for a click log.
 
@@ -59,22 +64,24 @@ class Source:
     how: str
     splits: Mapping[str, str]
     files_sha256: Mapping[str, str | None]
-    format: str = "letor"
+    format: str = LETOR
+    reading: Mapping[str, Any] = field(default_factory=dict)
     width: int | None = None
     label_max: float | None = None
 
     def __post_init__(self):
         where = f"data source {self.name!r}"
-        for field in ("name", "title", "version", "url", "licence", "how"):
-            if not isinstance(getattr(self, field), str):
-                raise InputError(f"{getattr(self, field)!r} is not text", field=f"{where}: {field}")
+        for text in ("name", "title", "version", "url", "licence", "how"):
+            if not isinstance(getattr(self, text), str):
+                raise InputError(f"{getattr(self, text)!r} is not text", field=f"{where}: {text}")
         if self.access not in ACCESS:
             hint = nearest(str(self.access), ACCESS)
             raise InputError(f"{self.access!r} is unknown", field=f"{where}: access", expected=hint)
-        if self.format not in FORMATS:
+        if not isinstance(self.format, str) or self.format not in FORMATS:
             hint = nearest(str(self.format), FORMATS)
             raise InputError(f"{self.format!r} is unknown", field=f"{where}: format", expected=hint)
-        if self.format == "letor":
+        check_settings(self.format, self.reading, f"{where}: reading")
+        if self.format == LETOR:
             check_range(self.width, field=f"{where}: width", low=1, high=WIDEST, whole=True)
             # float32 holds every whole label below this exactly.
             check_range(self.label_max, field=f"{where}: label_max", low=1, high=2**24)
@@ -82,14 +89,14 @@ class Source:
         _check_keys(self.files_sha256, FORMATS[self.format], f"{where}: files_sha256")
         for split, path in self.splits.items():
             _check_path(path, f"{where}: splits: {split}")
-        for field, checksum in {"sha256": self.sha256, **self.files_sha256}.items():
-            _check_checksum(checksum, f"{where}: {field}")
+        for part, checksum in {"sha256": self.sha256, **self.files_sha256}.items():
+            _check_checksum(checksum, f"{where}: {part}")
         if self.access == "public" and self.sha256 is None:
             raise InputError(
                 "a public source needs a checksum", field=f"{where}: sha256", expected="a SHA-256"
             )
-        for field in ("splits", "files_sha256"):
-            object.__setattr__(self, field, MappingProxyType(dict(getattr(self, field))))
+        for mapping in ("splits", "files_sha256", "reading"):
+            object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
 
 
 def load_sources() -> dict[str, Source]:
@@ -98,9 +105,9 @@ def load_sources() -> dict[str, Source]:
     Raises:
         InputError: an entry of the table has a missing, unknown or invalid field.
     """
-    names = [field.name for field in fields(Source)]
+    names = [each.name for each in fields(Source)]
     sources = {}
-    optional = {"format": "letor", "width": None, "label_max": None}
+    optional = {"format": LETOR, "reading": {}, "width": None, "label_max": None}
     for name, entry in read_yaml(TABLE).items():
         try:
             if isinstance(entry, dict):
@@ -127,12 +134,13 @@ def source(name: str) -> Source:
 
 
 def source_from_config(mapping: Mapping[str, Any]) -> Source:
-    """A data set that the user declares: any local folder of LETOR files.
+    """A data set that the user declares: any local folder of LETOR files, or any click log.
 
     Args:
-        mapping: With the keys `name`, `width` (number of features), `label_max` (the
-            highest label) and `splits` (train, validation and test: files relative to
-            the folder).
+        mapping: With the keys `name` and `splits` (files relative to the folder). LETOR files
+            are the train, validation and test split; `width` (number of features) and
+            `label_max` (the highest label) go with them. A click log is one file, `log`;
+            `format` goes with it, and `reading`, the settings of the format's reader.
 
     Returns:
         A Source with access "local" and no checksums.
@@ -141,7 +149,7 @@ def source_from_config(mapping: Mapping[str, Any]) -> Source:
         InputError: a key is missing, unknown (the nearest is offered), or its value is
             not allowed.
     """
-    _check_keys(mapping, DECLARED_IN_CONFIG, "data source")
+    _check_declared(mapping)
     return Source(
         **mapping,
         title=str(mapping["name"]),
@@ -151,8 +159,25 @@ def source_from_config(mapping: Mapping[str, Any]) -> Source:
         licence="the user's own responsibility",
         access="local",
         how="Declared in the configuration: put its files into the folder given there.",
-        files_sha256=dict.fromkeys(SPLITS),
+        files_sha256=dict.fromkeys(FORMATS[mapping.get("format", LETOR)]),
     )
+
+
+def _check_declared(mapping: Any) -> None:
+    """Raise InputError unless these are the keys of rankings, or of a click log."""
+    where, optional = "data source", ("format",)
+    if not isinstance(mapping, Mapping):
+        _check_keys(mapping, DECLARED_IN_CONFIG[LETOR], where)
+    form, parts = mapping.get("format", LETOR), mapping.get("splits")
+    if not isinstance(form, str) or form not in FORMATS:
+        hint = nearest(str(form), FORMATS)
+        raise InputError(f"{form!r} is unknown", field=f"{where}: format", expected=hint)
+    if "format" not in mapping and isinstance(parts, Mapping) and LOG in parts:
+        logs = ", ".join(name for name in FORMATS if name != LETOR)
+        raise InputError("'format' is missing", field=where, expected=f"for a click log: {logs}")
+    if form != LETOR:
+        optional = ("format", "reading")
+    _check_keys(mapping, DECLARED_IN_CONFIG[LETOR if form == LETOR else LOG], where, optional)
 
 
 def resolve(declared: str | Mapping[str, Any]) -> Source:
@@ -164,14 +189,14 @@ def resolve(declared: str | Mapping[str, Any]) -> Source:
     return source(declared) if isinstance(declared, str) else source_from_config(declared)
 
 
-def _check_keys(mapping: Any, keys, where: str) -> None:
-    """Raise InputError unless `mapping` is a mapping with exactly these keys."""
+def _check_keys(mapping: Any, keys, where: str, optional=()) -> None:
+    """Raise InputError unless `mapping` is a mapping with these keys and at most the optional."""
     wanted = ", ".join(keys)
     if not isinstance(mapping, Mapping):
         raise InputError(f"{mapping!r} is not a mapping", field=where, expected=wanted)
     for key in mapping:
-        if key not in keys:
-            hint = nearest(str(key), keys)
+        if key not in keys and key not in optional:
+            hint = nearest(str(key), [*keys, *optional])
             raise InputError(f"{key!r} is unknown", field=where, expected=hint)
     for key in keys:
         if key not in mapping:

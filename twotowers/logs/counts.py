@@ -48,6 +48,10 @@ class Counts:
         """One of several logs."""
         return Counts(self.impressions[number], self.clicks[number])
 
+    def cut(self, positions: int) -> Counts:
+        """The first so many positions; nothing was shown behind them."""
+        return Counts(self.impressions[..., :positions], self.clicks[..., :positions])
+
 
 @dataclass(frozen=True)
 class Rows:

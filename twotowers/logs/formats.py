@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twotowers.errors import InputError, nearest
+from twotowers.files.artefacts import atomic
+from twotowers.files.tables import opened
 from twotowers.logs.counted import read_cells
 from twotowers.logs.pages import read_pages
 from twotowers.logs.rows import read_rows
@@ -116,3 +118,34 @@ def to_cells(
     return count_sessions(
         log.batches, out, bias=bias, memory=memory, threads=threads, seen=log.seen
     )
+
+
+def to_log(path: str | Path, out: str | Path, *, format: str, **settings) -> int:
+    """A log in any format -> the log of a data set; the number of cells.
+
+    Args:
+        path: the file.
+        out: the parquet file to write: query, document, position, the bias features asked for,
+            impressions, clicks. The log is one part: what it says of splits and lanes is left out,
+            and cells that differ in nothing else are added up. The numbers that the reader
+            counted besides are in the file's metadata.
+        format: one of `FORMATS`.
+        settings: of the format's reader, or of `to_cells`.
+
+    Raises:
+        InputError: see the format's reader.
+
+    Examples:
+        >>> names = "split,query,document,position,impressions,clicks"
+        >>> _ = Path("/tmp/cells.csv").write_text(names + "\\na,7,x,1,20,3\\nb,7,x,1,10,0\\n")
+        >>> to_log("/tmp/cells.csv", "/tmp/log.parquet", format="cells")
+        1
+    """
+    with atomic(out) as temporary:
+        to_cells(path, temporary, format=format, **settings)
+        keys = ["query", "document", "position", *(settings.get("bias") or ())]
+        # The file that is read stays until the one that takes its place is whole.
+        with opened(temporary) as cells:
+            batches = cells.iter_batches(columns=[*keys, "impressions", "clicks"])
+            budget = {name: settings[name] for name in ("memory", "threads") if name in settings}
+            return add_up_cells(batches, temporary, seen=seen_in(temporary), **budget)

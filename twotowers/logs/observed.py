@@ -48,7 +48,7 @@ def observed_splits(
 
     Returns:
         [queries, documents] bool, True where a query has that many documents; and the counts of
-        each split, [1, queries, ...].
+        each split, [1, queries, ...]; dense ones have `positions` positions.
 
     Raises:
         InputError: the file is no such table, a position is out of range, or there are more
@@ -83,7 +83,9 @@ def observed_splits(
     for split, part in divided(shown, clicked, shares, rng=rng, bootstrap=bootstrap).items():
         kept = part[0] > 0
         rows = cell[kept], part[0][kept], part[1][kept]
-        counts[split] = lay_out([rows], len(lengths), length, path=path)
+        laid = lay_out([rows], len(lengths), length, path=path)
+        # Lists may be longer than the page.
+        counts[split] = laid.cut(positions) if isinstance(laid, Counts) else laid
     return mask(lengths, length), counts
 
 

@@ -68,6 +68,13 @@ def _fitted(task: Task, log: int, iterations: int, tolerance: float, prior: floa
     attraction[seen] = found.parameters["attraction"][seen]
     attraction = np.where(np.isnan(attraction), np.nanmean(attraction), attraction)
     chances = {**found.parameters, "attraction": attraction}
+    bias = None
+    if "examination" in parts:
+        # So are positions behind the last one that was shown; their bias nobody knows.
+        examination, behind = chances["examination"], task.positions - counts.positions
+        known = np.asarray(task.model.position_bias(logit(examination)))
+        bias = np.append(known, np.full(behind, np.nan))
+        chances["examination"] = np.append(examination, np.full(behind, examination.mean()))
 
     def cell_losses(split: Split) -> np.ndarray:
         place = cells(split, log, all_cells=True)
@@ -78,9 +85,6 @@ def _fitted(task: Task, log: int, iterations: int, tolerance: float, prior: floa
         losses = -(xlogy(clicked, chance) + xlog1py(shown - clicked, -chance))
         return losses.reshape(split.counts.of_log(log).impressions.shape)
 
-    bias = None
-    if "examination" in parts:
-        bias = np.asarray(task.model.position_bias(logit(chances["examination"])))
     return Fitted(
         scores=lambda inputs: attraction[np.asarray(inputs)],
         bias=bias,

@@ -158,14 +158,15 @@ def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
 
 
 def judge_all(
-    claims: Iterable[Claim], results: pd.DataFrame, authors: pd.DataFrame
+    claims: Iterable[Claim], results: pd.DataFrame, authors: pd.DataFrame | None
 ) -> pd.DataFrame:
     """Judge every claim.
 
     Args:
         claims: The claims of one paper.
         results: Our results, long form.
-        authors: The authors' published results in the same form, a mean as a single seed.
+        authors: The authors' published results in the same form, a mean as a single seed; None
+            if nothing is published.
 
     Returns:
         One row per claim with the columns COLUMNS; `authors` is what the same judge measures on
@@ -173,9 +174,10 @@ def judge_all(
     """
     rows = []
     for claim in claims:
-        ours, theirs = judge(claim, results), judge(claim, authors)
+        ours = judge(claim, results)
+        theirs = "" if authors is None else judge(claim, authors).measured
         rows.append(
-            (claim.id, claim.item, claim.statement, claim.where, ours.measured, theirs.measured,
+            (claim.id, claim.item, claim.statement, claim.where, ours.measured, theirs,
              claim.expected, ours.verdict, ours.reason)
         )  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -27,9 +27,10 @@ def run(inputs, *, seed: int, name: str, shares: list[float], draws: int) -> pd.
         draws: how often for each share.
     """
     log = pq.read_table(inputs.log, columns=["query", "document", "position", "impressions"])
-    columns = {column: log[column].to_numpy() for column in log.column_names}
-    pairs = np.stack([columns["query"], columns["document"]], axis=1)
-    document = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+    columns = {column: log[column].to_numpy() for column in ("position", "impressions")}
+    # Ids may be numbers or text.
+    pairs = log.select(["query", "document"]).to_pandas()
+    document = pairs.groupby(["query", "document"]).ngroup().to_numpy()
     position = columns["position"] - 1
     positions = position.max() + 1
     # How many swaps are needed does not depend on what they cost.

@@ -1,0 +1,151 @@
+"""docs/extending.md works: its files and changes, made one after the other, give a page."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.workflow.project import ROOT, SMOKE, Project
+from twotowers.files.yamls import read_yaml
+from twotowers.logs.sessions import seen_in
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("extending")]
+
+TEXT = (ROOT / "docs" / "extending.md").read_text()
+BLOCK = re.compile(r"^\*\*`(?P<path>\S+)`\*\*\n\n```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+CONFIG = ["--configfile", "config.yaml", "config/mine.yaml", *SMOKE]
+LONGEST = 25
+"""Lines of a Python file of the page, without its blank ones; the idea of each takes about ten."""
+
+
+def blocks() -> Iterator[tuple[str, str, str]]:
+    """Path, language and text of each block, in their order."""
+    return (found.group("path", "kind", "text") for found in BLOCK.finditer(TEXT))
+
+
+def changed(text: str, change: str) -> str:
+    """A file's text with the added lines behind the ones shown before them."""
+    lines, place = text.splitlines(), None
+    for line in change.splitlines():
+        if line.startswith("+"):
+            place += 1
+            lines.insert(place, line[1:])
+        else:
+            assert lines.count(line[1:]) == 1, line
+            place = lines.index(line[1:])
+    return "\n".join(lines) + "\n"
+
+
+def follow(folder: Path) -> None:
+    """Do what the page says."""
+    for path, kind, text in blocks():
+        file = folder / path
+        if kind == "diff":
+            file.write_text(changed(file.read_text(), text))
+        else:
+            assert not file.exists(), f"{path} is there already"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+
+def bring_data(folder: Path) -> None:
+    """The files that the page's configuration names."""
+    folder.mkdir()
+    rng = np.random.default_rng(1)
+    for split, queries in {"train": 40, "vali": 15, "test": 15}.items():
+        rows = []
+        for query in np.repeat(np.arange(queries), 8):
+            features = (f"{index}:{rng.random():.3f}" for index in range(1, 6))
+            rows.append(" ".join([str(rng.integers(5)), f"qid:{query}", *features]))
+        (folder / f"{split}.txt").write_text("\n".join(rows) + "\n")
+    pages = []
+    for _ in range(600):
+        query = int(rng.integers(8))
+        shown = [f"q{query}d{number}" for number in rng.permutation(6)]
+        clicked = [bool(rng.random() < 0.8 / rank) for rank in range(1, 7)]
+        pages.append((f"query {query}", shown, clicked))
+    names = ("q", "documents", "clicks")
+    columns = dict(zip(names, map(list, zip(*pages, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), folder / "pages.parquet")
+    lines = [
+        "\t".join([q, ",".join(d), ",".join(x for x, c in zip(d, clicks, strict=True) if c)])
+        for q, d, clicks in pages
+    ]
+    # A click on a document that is not on its page.
+    (folder / "pages.txt").write_text("\n".join([*lines, "query 1\tq1d0\tq1d1"]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def extended(clean_copy) -> Project:
+    project = clean_copy("extending")
+    follow(project.folder)
+    bring_data(project.folder / "data")
+    run = project.snakemake("--cores", "2", *CONFIG)
+    assert run.code == 0, run.text[-5000:]
+    return project
+
+
+def test_files_are_short():
+    written = [(path, text) for path, kind, text in blocks() if kind == "python"]
+    assert len(written) >= 7
+    for path, text in written:
+        assert len([line for line in text.splitlines() if line.strip()]) <= LONGEST, path
+
+
+def test_every_setting_of_the_page_is_drawn_and_on_the_page(extended):
+    experiment = read_yaml(extended.folder / "papers" / "mine" / "experiment.yaml")
+    drawn = extended.folder / "figures-mine" / "mine"
+    with (drawn / "ndcg.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["setting"] for row in rows} == set(experiment["items"]["ndcg"]["needs"])
+    assert all(0.3 < float(row["value"]) <= 1 for row in rows)
+    assert "real-em & 1." in (drawn / "perplexity.tex").read_text()
+    fits = extended.folder / "results-mine" / "smoke" / "fits" / "mine"
+    assert {path.name for path in fits.iterdir()} == set(experiment["settings"])
+    page = (extended.folder / "figures-mine" / "index.html").read_text()
+    assert all(f'id="mine-{item}"' in page for item in experiment["items"])
+    with (extended.folder / "figures-mine" / "claims.csv").open(newline="") as file:
+        (claim,) = csv.DictReader(file)
+    assert claim["verdict"] == "reproduced"
+
+
+def test_logs_of_ones_own_are_counted_and_what_was_left_out_is_said(extended):
+    raw = extended.folder / "results-mine" / "smoke" / "raw"
+    cells, same = (pq.read_table(raw / name / "log.parquet") for name in ("shop", "text"))
+    assert cells["impressions"].to_numpy().sum() == 600 * 6
+    # The text has a page more, and a click more, which is on no page.
+    assert same["impressions"].to_numpy().sum() == 600 * 6 + 1
+    assert same["clicks"].to_numpy().sum() == cells["clicks"].to_numpy().sum()
+    left_out = [seen_in(raw / name / "log.parquet")["clicks_off_page"] for name in ("shop", "text")]
+    assert left_out == [0, 1]
+    logs = extended.folder / "results-mine" / "smoke" / "logs" / "raw"
+    assert "clicks off page: 1\n" in (logs / "text" / "log.log").read_text()
+
+
+def test_editing_a_file_of_ones_own_reruns_what_it_changes(extended):
+    path = "papers/mine/methods/click_rate.py"
+    with extended.edited(path, lambda text: text.replace("2 * prior", "3 * prior")):
+        run = extended.snakemake("--dry-run", *CONFIG)
+    assert run.code == 0, run.text
+    assert {path.split("/")[-2] for path in run.jobs["fit"]} == {"click-rate"}
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "typo"),
+    [
+        ("papers/mine/experiment.yaml", "click_rate", "click_rat"),
+        ("config/mine.yaml", "strays", "starys"),
+    ],
+)
+def test_a_misspelt_name_is_told_before_the_first_job(extended, path, name, typo):
+    with extended.edited(path, lambda text: re.sub(rf"\b{name}\b(?=[,:])", typo, text)):
+        run = extended.snakemake("--dry-run", *CONFIG)
+    assert run.code != 0
+    assert f"did you mean '{name}'" in run.text
