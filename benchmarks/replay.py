@@ -20,7 +20,7 @@ from flax import nnx
 
 from twotowers.fitting.gradient import FitSettings
 from twotowers.logs.simulation import Sessions
-from twotowers.objectives.likelihood import softplus
+from twotowers.models.losses import softplus
 
 Batch = dict[str, np.ndarray]
 

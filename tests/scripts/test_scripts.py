@@ -22,7 +22,7 @@ from scripts import (
     build_page,
     draw_item,
     fetch_dataset,
-    fit_towers,
+    fit_setting,
     generate_standin,
     judge_claims,
     parse_dataset,
@@ -57,14 +57,14 @@ BRIEF = {
     "min_delta": 1e-5,
 }
 SETTING = {
-    "log": "tiny",
-    "tower": "linear",
-    "strengths": STRENGTHS,
-    "temperatures": TEMPERATURES,
-    "weightings": ["none", "ips"],
-    "queries": None,
+    "log": {},
+    "model": {"kind": "additive", "tower": "linear", "features": 1.0},
+    "method": {"kind": "likelihood"},
+    "lanes": {
+        "log": {"strength": STRENGTHS, "temperature": TEMPERATURES},
+        "method": {"weighting": ["none", "ips"]},
+    },
     "training": BRIEF,
-    "positions": 25,
 }
 NOTE = "Data: generated stand-in for mslr30k. Scale: tiny. Seeds: 7."
 
@@ -107,10 +107,12 @@ def simulate(policy: Path, path: Path, strengths=STRENGTHS) -> Path:
     simulate_clicks.main(
         SimpleNamespace(policy=policy),
         [path],
-        strengths=strengths,
-        temperatures=TEMPERATURES,
-        queries=None,
-        sessions=SESSIONS,
+        paper=PAPER,
+        log={
+            "lanes": {"strength": strengths, "temperature": TEMPERATURES},
+            "sessions": {split: [number] for split, number in SESSIONS.items()},
+            "user": {"kind": "additive"},
+        },
         positions=25,
         seed=7,
     )
@@ -125,8 +127,9 @@ def clicks(folder, policy) -> Path:
 @pytest.fixture(scope="module")
 def fit(folder, rankings, policy, clicks) -> Path:
     path = folder / "fit.parquet"
-    inputs = SimpleNamespace(**vars(rankings), policy=policy, clicks=clicks)
-    fit_towers.main(inputs, [path], paper=PAPER, name="misfit-linear", setting=SETTING, seed=7)
+    inputs = {**vars(rankings), "policy": policy, "clicks": clicks}
+    about = {"paper": PAPER, "name": "misfit-linear", "setting": SETTING}
+    fit_setting.main(inputs, [path], **about, positions=25, seed=7)
     return path
 
 
@@ -276,7 +279,8 @@ def test_a_fit_measures_every_lane(fit):
     table = pd.read_parquet(fit)
     assert set(table["paper"]) == {PAPER}
     assert set(table["setting"]) == {"misfit-linear"}
-    assert set(table["method"]) == {"linear"}
+    assert set(table["model"]) == {"additive"}
+    assert set(table["method"]) == {"likelihood"}
     assert set(table["seed"]) == {7}
     lanes = table.groupby(["strength", "temperature", "weighting"])
     assert len(lanes) == len(STRENGTHS) * len(TEMPERATURES) * 2

@@ -1,7 +1,7 @@
 """Alternation on click rates: the textbook's rules, closed forms, slow loops, lanes."""
 
 import doctest
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -235,6 +235,28 @@ def test_bad_rates(change, message):
 def test_bad_starts_of_relevance(start):
     with pytest.raises(InputError, match="relevance: the start is out of range"):
         em(exact(), np.ones((1, 4)), steps=1, relevance=start)
+    with pytest.raises(InputError, match=r"relevance: .*\(4,\) \(expected \(1, 5\)\)"):
+        em(exact(), np.ones((1, 4)), steps=1, relevance=np.ones(4))
+
+
+@dataclass(frozen=True)
+class Damped(LeastSquares):
+    """Least squares that goes a share of the way."""
+
+    share: float = 1.0
+
+    def change(self, block, o, r):
+        return self.share * super().change(block, o, r)
+
+
+def test_a_rule_of_ones_own_may_have_settings():
+    rates = noisy()
+    start = high_start(rates)
+    plain = least_squares(rates, start, steps=1).examination
+    for share in (1.0, 0.5):
+        found = alternate(rates, start, Damped(share), steps=1).examination
+        # No factor reaches an end of [0, 1] in this step.
+        np.testing.assert_allclose(found - start, share * (plain - start), atol=1e-6)
 
 
 def test_a_fit_may_end_before_everything_rests():

@@ -144,6 +144,9 @@ def test_a_threshold_may_be_a_multiple_of_another_measured_value():
     assert twice.met_by((4, 2))
     assert not twice.met_by(([4, 3], [2, 2]))
     assert twice.met_by((0, 0))
+    for condition, measured in ((twice, [4, 2]), (at_least("x", 2), (4, 2))):
+        with pytest.raises(TypeError, match="pair"):
+            condition.met_by(measured)
 
 
 def test_what_has_no_threshold_is_told_and_judged_as_it_is():

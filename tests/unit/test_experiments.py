@@ -39,12 +39,10 @@ EXPERIMENT = {
         "main": {
             "dataset": "mslr30k",
             "relevance": "annotated",
-            "ranker": "expert",
-            "strengths": [-1, 0.5],
-            "temperatures": [0, 1],
+            "policy": {"ranker": "expert", "strength": [-1, 0.5], "temperature": [0, 1]},
         }
     },
-    "settings": {"fit": {"log": "main", "tower": "deep"}},
+    "settings": {"fit": {"log": "main", "model": {"tower": "deep"}}},
     "studies": {"lemma": {"views": 2}, "real": {"dataset": "yandex", "seeds": [8, 9]}},
     "items": {
         "fig1": {
@@ -138,6 +136,17 @@ def test_config_errors_name_file_field_and_the_nearest(keys, value, parts):
 # experiment.yaml
 
 
+def test_lanes_of_users_and_sessions(load):
+    log = {
+        **EXPERIMENT["logs"]["main"],
+        "user": {"kind": "position_based", "eta": [0, 1], "noise": 0.2},
+        "sessions": {"train": [10, 100], "validation": [1, 10], "test": 5},
+    }
+    lanes = load(put(EXPERIMENT, ["logs", "main"], log)).logs["main"]["lanes"]
+    assert list(lanes) == ["strength", "temperature", "sessions", "eta"]
+    assert (lanes["sessions"], lanes["eta"]) == ([10, 100], [0, 1])
+
+
 @pytest.fixture
 def load(tmp_path):
     """load(experiment, **config) of a paper 'p' in a project of its own."""
@@ -153,8 +162,16 @@ def load(tmp_path):
 
 def test_an_experiment_is_filled_in(load):
     experiment = load()
-    assert experiment.settings["fit"]["strengths"] == [-1, 0.5]
-    assert experiment.settings["fit"]["weightings"] == ["none"]
+    fit = experiment.settings["fit"]
+    assert fit["lanes"] == {
+        "log": {"strength": [-1, 0.5], "temperature": [0, 1]},
+        "method": {"weighting": ["none"]},
+    }
+    assert fit["model"] == {"kind": "additive", "tower": "deep", "features": 1}
+    assert (fit["method"], fit["training"]) == ({"kind": "likelihood"}, "deep")
+    log = experiment.logs["main"]
+    assert log["sessions"] == {"train": [3], "validation": [2], "test": [1]}
+    assert log["user"] == {"kind": "additive"}
     assert (experiment.key, experiment.seeds) == ("p", [1])
     assert experiment.datasets == EXPERIMENT["datasets"]
 
@@ -248,33 +265,108 @@ def test_an_expert_is_no_ranker_to_be_declared(load):
     assert load(put(EXPERIMENT, ["studies", "a"], study)).studies["a"] == study
 
 
+STRENGTH, TEMPERATURE = (["logs", "main", "policy", key] for key in ("strength", "temperature"))
+
+
 @pytest.mark.parametrize(
     ("keys", "value", "parts"),
     [
         (["titel"], "x", ["'titel'", "did you mean 'title'"]),
-        (["logs", "main", "strengths"], [0, 1.5], ["logs.main.strengths.1", "1.5", "at most 1"]),
-        (["logs", "main", "strengths"], [-1.5], ["logs.main.strengths.0", "at least -1"]),
         (
-            ["logs", "main", "temperatures"],
-            [0, 1.01],
-            ["logs.main.temperatures.1", "1.01", "at most 1"],
+            ["logs", "main", "policy", "strength"],
+            [0, 1.5],
+            ["logs.main.policy.strength.1", "1.5", "at most 1"],
         ),
-        (["logs", "main", "temperatures"], [-0.1], ["logs.main.temperatures.0", "at least 0"]),
-        (["logs", "main", "ranker"], "expret", ["logs.main.ranker", "'expret'"]),
-        (["logs", "main", "ranker"], "deep", ["logs.main.ranker", "'deep' is not declared"]),
-        (["logs", "main", "temprature"], [0], ["did you mean 'temperatures'"]),
+        (
+            ["logs", "main", "policy", "strength"],
+            [-1.5],
+            ["logs.main.policy.strength.0", "at least -1"],
+        ),
+        (
+            ["logs", "main", "policy", "temperature"],
+            [0, 1.01],
+            ["logs.main.policy.temperature.1", "1.01", "at most 1"],
+        ),
+        (
+            ["logs", "main", "policy", "temperature"],
+            [-0.1],
+            ["logs.main.policy.temperature.0", "at least 0"],
+        ),
+        (["logs", "main", "policy", "ranker"], "expret", ["logs.main.policy.ranker", "'expret'"]),
+        (
+            ["logs", "main", "policy", "ranker"],
+            "deep",
+            ["logs.main.policy.ranker", "'deep' is not declared"],
+        ),
+        (["logs", "main", "policy", "temprature"], [0], ["did you mean 'temperature'"]),
         (["settings", "fit", "log"], "mian", ["settings.fit.log", "did you mean 'main'"]),
         (
-            ["settings", "fit", "tower"],
+            ["settings", "fit", "model", "tower"],
             "linear",
-            ["settings.fit.tower", "'linear' is not declared"],
+            ["settings.fit.model.tower", "'linear' is not declared"],
         ),
         (
-            ["settings", "fit", "strengths"],
-            [0.25],
-            ["settings.fit.strengths", "0.25", "[-1, 0.5]"],
+            ["settings", "fit", "lanes"],
+            {"strength": [0.25]},
+            ["settings.fit.lanes.strength", "0.25", "[-1.0, 0.5]"],
         ),
-        (["settings", "fit", "weightings"], ["ipw"], ["settings.fit.weightings.0", "'ips'"]),
+        (
+            ["settings", "fit", "lanes"],
+            {"strengt": [0.5]},
+            ["settings.fit.lanes", "no lanes 'strengt'", "did you mean 'strength'"],
+        ),
+        (
+            ["settings", "fit", "method"],
+            {"kind": "likelihood", "weighting": ["none", "ipw"]},
+            ["settings.fit.method.weighting", "'ipw'", "did you mean 'ips'"],
+        ),
+        (
+            ["settings", "fit", "method"],
+            {"kind": "likelihood", "wieghting": "ips"},
+            ["settings.fit.method", "'wieghting'", "did you mean 'weighting'"],
+        ),
+        (["settings", "fit", "method"], "liklihood", ["did you mean 'likelihood'"]),
+        (
+            ["settings", "fit", "model", "kind"],
+            "position_base",
+            ["settings.fit.model", "did you mean 'position_based'"],
+        ),
+        (
+            ["settings", "fit", "model"],
+            {"kind": "position_based", "tower": "deep", "eta": [1, 2]},
+            ["settings.fit.model", "'eta' of a fitted model cannot differ between lanes"],
+        ),
+        (["logs", "main", "user"], "additve", ["logs.main.user", "did you mean 'additive'"]),
+        (
+            ["logs", "main", "user"],
+            {"kind": "position_based", "etta": 1},
+            ["logs.main.user", "'etta'", "did you mean 'eta'"],
+        ),
+        (
+            ["logs", "main", "policy", "mixing_weight"],
+            0.5,
+            ["logs.main.policy", "a strength or a mixing weight"],
+        ),
+        (
+            ["logs", "main", "sessions"],
+            {"train": [9, 3], "validation": 2, "test": 1},
+            ["logs.main.sessions", "do not rise"],
+        ),
+        (
+            ["logs", "main", "sessions"],
+            {"train": [3, 9], "validation": [1, 2, 3], "test": 1},
+            ["logs.main.sessions", "lists of one length"],
+        ),
+        (
+            ["logs", "main", "strengths"],
+            [0],
+            ["logs.main.strengths", "another name now", "logs.main.policy.strength"],
+        ),
+        (
+            ["settings", "fit", "tower"],
+            "deep",
+            ["settings.fit.tower", "another name now", "settings.fit.model.tower"],
+        ),
         (["items", "fig1", "needs"], ["fti"], ["items.fig1.needs", "did you mean 'fit'"]),
         (["datasets"], {"mslr30": {}}, ["datasets", "did you mean 'mslr30k'"]),
         (["datasets", "yandex", "prepare"], "ultr", ["datasets.yandex.prepare", "'ultra'"]),
@@ -333,13 +425,17 @@ def test_unknown_paper():
         load_experiment("hager2052", CONFIG)
 
 
+def simulated(experiment):
+    return [log for log in experiment.logs.values() if log.get("from") != "dataset"]
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_scale_of_every_paper_loads(paper, scale):
     experiment = load_experiment(paper, CONFIG | {"scale": scale})
     assert experiment.seeds
     assert set(experiment.sessions) == (
-        {"train", "validation", "test"} if experiment.logs else set()
+        {"train", "validation", "test"} if simulated(experiment) else set()
     )
     for name, setting in experiment.settings.items():
         assert setting["log"] in experiment.logs, name

@@ -15,6 +15,7 @@ from twotowers.running.experiments import Experiment
 from twotowers.running.plan import ENDINGS, ENVIRONMENTS, FILES, FIRST, LOGS, Plan
 
 TRAINING = {"batch": 10, "steps": 100}
+LANES = {"strength": [0, 1], "temperature": [0, 0.5, 1]}
 TEXTS = {"title": "T", "caption": "c", "expected": "e"}
 
 
@@ -23,18 +24,19 @@ def log(**changes) -> dict:
         "dataset": "web",
         "relevance": "annotated",
         "ranker": "linear",
-        "strengths": [0, 1],
-        "temperatures": [0, 0.5, 1],
+        "lanes": LANES,
+        "sessions": {"train": [3]},
+        "user": {"kind": "additive"},
     } | changes
 
 
 def setting(log: str, tower: str = "linear", **changes) -> dict:
     return {
         "log": log,
-        "tower": tower,
+        "model": {"kind": "additive", "tower": tower},
+        "method": {"kind": "likelihood"},
         "training": "brief",
-        "strengths": [0, 1],
-        "weightings": ["none"],
+        "lanes": {"log": LANES, "method": {"weighting": ["none"]}},
     } | changes
 
 
@@ -50,7 +52,7 @@ PAPER = Experiment(
     training={"brief": TRAINING},
     logs={"main": log(), "one": log(relevance="deep", ranker="deep", queries="train")},
     settings={
-        "small": setting("main", strengths=[1]),
+        "small": setting("main", lanes={"log": {**LANES, "strength": [1]}, "method": {}}),
         "large": setting("one", "deep"),
     },
     studies={
@@ -215,10 +217,8 @@ def test_a_fit_reads_rankings_who_ranked_them_and_clicks(plan):
 def test_a_fit_is_told_its_training_and_what_its_log_is_like(plan):
     assert plan.fit_parameters("paper", "large") == {
         **PAPER.settings["large"],
-        "temperatures": [0, 0.5, 1],
-        "queries": "train",
+        "log": {"queries": "train"},
         "training": TRAINING,
-        "positions": 5,
     }
 
 
@@ -226,11 +226,9 @@ def test_clicks_are_simulated_from_scores(plan):
     policy = "out/smoke/policies/paper/web/annotated-linear/7.parquet"
     assert plan.clicks_inputs("paper", "main", 7) == {"policy": policy}
     assert plan.clicks_parameters("paper", "main") == {
-        "strengths": [0, 1],
-        "temperatures": [0, 0.5, 1],
-        "queries": None,
-        "sessions": {"train": 3},
-        "positions": 5,
+        "lanes": LANES,
+        "sessions": {"train": [3]},
+        "user": {"kind": "additive"},
     }
 
 

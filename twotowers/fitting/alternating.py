@@ -261,8 +261,8 @@ class Rule:
     """One step's updates; a subclass says `relevance` and `change`, and what else differs.
 
     A step finds r per feature vector, and moves o per bias factor by sum(changes) /
-    sum(weights) over its cells; o is clipped to [0, 1] after every step, r after the last. A
-    rule is a value without arrays: the compiled program is kept for each.
+    sum(weights) over its cells; o is clipped to [0, 1] after every step, r after the last. The
+    program is compiled once a rule, so a rule that has settings is a frozen dataclass of numbers.
     """
 
     at_once: ClassVar[bool] = False
@@ -327,7 +327,7 @@ class ExpectationMaximisation(Rule):
         o = mean over a bias factor's rows of    c + (1 - c) o (1 - r) / (1 - o r):
 
     the expected share of rows that were relevant, and that were examined. The likelihood of the
-    clicks never falls. Starts of 0 and 1 stay. Wang et al. then replace the table r by a
+    clicks never falls. A start of 1 stays. Wang et al. then replace the table r by a
     regression on features, their regression-EM. `fitting.em` has the same update for single
     logs and for other click models.
     """
@@ -366,10 +366,10 @@ def alternate(
     Args:
         rates: the data.
         examination: [lanes, factors] o to start from, in [0, 1].
-        rule: the updates.
+        rule: the updates, `LeastSquares()` for example.
         steps: at most this many, 1 or more.
         relevance: r to start from, in [0, 1], of rules that are `at_once` (others find r from o):
-            one number, or anything that broadcasts to [lanes, features].
+            one number, [features] or [lanes, features].
         still: the fit is over when no parameter moves by more in a step.
         dtype: of all numbers; `float64` needs JAX's `jax_enable_x64`.
 
@@ -377,10 +377,14 @@ def alternate(
         InputError: a start has another shape or is out of range, or `steps` is.
     """
     check_start(rates, examination, steps, low=0, high=1)
-    start = np.asarray(relevance)
+    start, shape = np.asarray(relevance), (len(rates.rate), rates.features)
+    if start.shape not in ((), shape[1:], shape):
+        raise InputError(
+            f"the start has shape {start.shape}", field="relevance", expected=f"{shape}"
+        )
     if not ((start >= 0) & (start <= 1)).all():
         raise InputError("the start is out of range", field="relevance", expected="[0, 1]")
-    start = np.broadcast_to(start, (len(rates.rate), rates.features))
+    start = np.broadcast_to(start, shape)
     layout = lay_out(rates, dtype)
     r = [jnp.asarray(start[:, np.asarray(block.feature)], dtype) for block in layout.blocks]
     o = jnp.asarray(examination, dtype)

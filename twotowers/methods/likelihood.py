@@ -24,6 +24,7 @@ from twotowers.objectives.likelihood import CountLoss, RowLoss
 
 LANES = {"weighting": "none"}
 """Unweighted ("none"), or every impression by the inverse of its display propensity ("ips")."""
+CHOICES = {"weighting": ("none", "ips")}
 
 WEIGHTINGS = {"none": lambda counts: counts, "ips": inverse_propensity}
 

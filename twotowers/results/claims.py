@@ -45,7 +45,6 @@ COLUMNS = [
     "claim", "item", "statement", "where", "measured", "authors", "expected", "verdict", "reason",
 ]  # fmt: skip
 
-
 # What a judge returns: the measured numbers in words, and one value per condition.
 Measured = tuple[str, Iterable]
 
@@ -107,7 +106,7 @@ class Claims(list[Claim]):
         statement: str,
         *conditions: Condition,
         parts: Mapping[str, Mapping[str, object]] | None = None,
-        letters: str = "abc",
+        letters: str = ascii_lowercase,
         **lane,
     ) -> Callable:
         """A decorator of a judge.
@@ -123,8 +122,9 @@ class Claims(list[Claim]):
         def of(judge: Callable) -> Callable:
             if parts is None:
                 self.append(Claim(id, item, where, statement, conditions, partial(judge, **lane)))
-            for letter, label in zip(letters, parts or (), strict=False):
-                text, one = f"{statement} ({label})", partial(judge, **lane, **parts[label])
+                return judge
+            for letter, (label, part) in zip(letters[: len(parts)], parts.items(), strict=True):
+                text, one = f"{statement} ({label})", partial(judge, **lane, **part)
                 self.append(Claim(id + letter, item, where, text, conditions, one))
             return judge
 

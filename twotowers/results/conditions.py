@@ -63,9 +63,11 @@ class Condition:
         """Whether every value satisfies it; no value, or NaN, does not.
 
         Args:
-            measured: A number, or an array of any shape; with `of`, a pair of it and what the
+            measured: A number, or an array of any shape; with `of`, a tuple of it and what the
                 threshold is a multiple of. Without a relation, whether the condition holds.
         """
+        if isinstance(measured, tuple) != bool(self.of):
+            raise TypeError(f"{self.words}: only what is measured against another is a pair")
         value, unit = measured if self.of else (measured, 1)
         value = np.asarray(value)
         if self.relation:

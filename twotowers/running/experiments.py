@@ -119,7 +119,8 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
                 user["dataset"] = replace[user["dataset"]]
             ranker = user.get("policy", user).get("ranker", "expert")
             if ranker != "expert":  # which needs no training
-                _reference(ranker, raw["rankers"], path, f"{section}.{name}.ranker")
+                place = "policy.ranker" if "policy" in user else "ranker"
+                _reference(ranker, raw["rankers"], path, f"{section}.{name}.{place}")
     sessions = scale.get("sessions", {})
     for name, log in raw["logs"].items():
         if log.get("from") != "dataset" and not (sessions or "sessions" in log):

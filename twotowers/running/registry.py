@@ -22,6 +22,8 @@ from twotowers.errors import InputError, nearest
 BASE = "CellModel"
 LANES = "LANES"
 """Where a method's module names the parameters that may differ between lanes, with defaults."""
+CHOICES = "CHOICES"
+"""Where it names the only values of a parameter."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Kind:
         holds: the class or function.
         parameters: from each parameter to its default, as text; None where it has none.
         lanes: the parameters that may differ between lanes.
+        choices: from a parameter to its only values, where those are few.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Kind:
     holds: str
     parameters: Mapping[str, str | None]
     lanes: tuple[str, ...]
+    choices: Mapping[str, tuple]
 
     @property
     def module(self) -> str:
@@ -115,6 +119,14 @@ def check_parameters(kind: Kind, given: Mapping, **where) -> None:
     for name, default in kind.parameters.items():
         if default is None and name not in given:
             raise InputError(f"{kind.name!r} needs {name!r}", field=field, **where)
+    for name, choices in kind.choices.items():
+        values = given.get(name, choices[0])
+        for value in values if isinstance(values, list) else [values]:
+            if value not in choices:
+                expected = nearest(str(value), choices)
+                raise InputError(
+                    f"{value!r} is unknown", field=f"{field}.{name}", expected=expected, **where
+                )
 
 
 @cache
@@ -128,15 +140,22 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
                 if isinstance(item, ast.AnnAssign)
                 and "ClassVar" not in ast.unparse(item.annotation)
             }
-            return Kind(path.stem, path, node.name, parameters, tuple(parameters))
+            return Kind(path.stem, path, node.name, parameters, tuple(parameters), {})
         if family == "methods" and isinstance(node, ast.FunctionDef) and node.name == "fit":
             arguments = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
             parameters = {
                 argument.arg: ast.unparse(default) if default else None
                 for argument, default in arguments
             }
-            lanes = _lanes(tree)
-            return Kind(path.stem, path, node.name, parameters | lanes, tuple(lanes))
+            lanes = {key: repr(value) for key, value in _constant(tree, LANES).items()}
+            return Kind(
+                path.stem,
+                path,
+                node.name,
+                parameters | lanes,
+                tuple(lanes),
+                _constant(tree, CHOICES),
+            )
     return None
 
 
@@ -144,10 +163,11 @@ def _derives(node: ast.ClassDef) -> bool:
     return any(isinstance(base, ast.Name) and base.id == BASE for base in node.bases)
 
 
-def _lanes(tree: ast.Module) -> dict[str, str]:
+def _constant(tree: ast.Module, name: str) -> dict:
+    """What a module's constant of that name holds, a mapping of plain values; {} without."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == LANES for target in node.targets
+            isinstance(target, ast.Name) and target.id == name for target in node.targets
         ):
-            return {key: repr(value) for key, value in ast.literal_eval(node.value).items()}
+            return ast.literal_eval(node.value)
     return {}

@@ -202,7 +202,7 @@ def real_log_identified(results: pd.DataFrame) -> Measured:
         f"components {components:.0f}, {merges:.0f} merges and {swaps:.0f} swaps needed; thinned "
         f"from {documents:,.0f} query-document pairs: connected in more than {short(CERTAIN)} of "
         f"draws from a share of {short(_certain_from(share))} on",
-        [components, (merges, swaps), documents == YANDEX_DOCUMENTS],
+        [components, [merges, swaps], documents == YANDEX_DOCUMENTS],
     )
 
 

@@ -198,7 +198,7 @@ def clipping_is_felt(results: pd.DataFrame) -> Measured:
 def _residuals(results: pd.DataFrame, method: str, *metrics: str) -> list[pd.Series]:
     where = {"setting": "lemmas", "method": method}
     over = {"temperature": TEMPERATURES[1:]}
-    return [seed_means(results, over, metric=metric, **where) for metric in metrics]
+    return [seed_means(results, over, **where, metric=metric) for metric in metrics]
 
 
 def _regimes(results: pd.DataFrame, regimes: Sequence[str], *metrics: str) -> list[pd.Series]:
