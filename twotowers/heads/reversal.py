@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.heads.head import Head
-from twotowers.towers.parts import Lane, number, reverse, value_of
+from twotowers.towers.lane import Lane
+from twotowers.towers.parts import number, reverse, value_of
 
 LANES = ("scale",)
 

@@ -6,7 +6,7 @@ counts by its inverse propensity (Hager et al. 2025, Eqs. 3 and 22).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 
 import jax
@@ -25,6 +25,7 @@ from twotowers.objectives.likelihood import CountLoss, RowLoss
 LANES = {"weighting": "none"}
 """Unweighted ("none"), or every impression by the inverse of its display propensity ("ips")."""
 CHOICES = {"weighting": ("none", "ips")}
+VARIES = True
 
 WEIGHTINGS = {"none": lambda counts: counts, "ips": inverse_propensity}
 
@@ -36,11 +37,12 @@ CHUNK = 256
 Lanes = list[tuple[int, Mapping[str, object]]]
 
 
-def fit(task: Task) -> list[Fitted]:
+def fit(task: Task, *, heads: Sequence[Callable] = ()) -> list[Fitted]:
     """Fit one copy of the model per lane; early stopping watches the weighted loss, as published.
 
     Args:
         task: its lanes say the weighting.
+        heads: what makes each head, whose loss is added while training (`twotowers.heads`).
     """
     train, validation = (
         count_loss(task.splits[split], task.lanes) for split in ("train", "validation")
@@ -53,6 +55,8 @@ def fit(task: Task) -> list[Fitted]:
         positions=task.positions,
         seed=task.seed,
         model=task.model,
+        heads=heads,
+        **task.examination,
     )
     result = gradient_fit(
         model,
@@ -61,6 +65,7 @@ def fit(task: Task) -> list[Fitted]:
         FitSettings(**task.training),
         lanes=len(task.lanes),
         seed=task.seed,
+        varied=task.varied(LANES),
     )
     test = count_loss(task.splits["test"])
     return [_fitted(result, lane, log, test) for lane, (log, _) in enumerate(task.lanes)]

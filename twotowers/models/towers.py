@@ -19,8 +19,9 @@ from twotowers.models.losses import cell_logits, cell_losses, click_losses
 from twotowers.models.protocol import CellModel
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.embedding import EmbeddingTower
+from twotowers.towers.lane import Lane
 from twotowers.towers.linear import LinearTower
-from twotowers.towers.parts import HIGHEST_RATE, Lane, drop, number
+from twotowers.towers.parts import HIGHEST_RATE, drop, number
 
 TOWERS = {"linear": LinearTower, "deep": DeepTower, "embedding": EmbeddingTower}
 """Relevance towers that need no options."""

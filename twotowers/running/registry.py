@@ -1,10 +1,11 @@
-"""The click models and methods that a configuration may name, found by their files.
+"""The click models, methods, towers and heads that a configuration may name, found by their files.
 
 A click model is a file of `twotowers/models/`, or of a paper's `models/`, that holds a class
 derived from `CellModel`; a method is a file of `twotowers/methods/`, or of a paper's `methods/`,
-that holds a function `fit(task, *, ...)`. The file's name is the name to be used. What a file
-holds is read from its syntax tree, so that a Snakefile can check a configuration before anything
-heavy is imported: its parameters, and which of them may differ between lanes.
+that holds a function `fit(task, *, ...)`. Towers and heads likewise are files of `towers/` and
+`heads/`, each with a class derived from `Tower` or `Head`. The file's name is the name to be used.
+What a file holds is read from its syntax tree, so that a Snakefile can check a configuration
+before anything heavy is imported: its parameters, and which of them may differ between lanes.
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ from pathlib import Path
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
 
-BASE = "CellModel"
+BASES = {"models": "CellModel", "towers": "Tower", "heads": "Head"}
+"""What the class of each family derives from."""
 LANES = "LANES"
-"""Where a method's module names the parameters that may differ between lanes, with defaults."""
+"""Where a module names the parameters that may differ between lanes; a method's, with defaults."""
 CHOICES = "CHOICES"
 """Where it names the only values of a parameter."""
+VARIES = "VARIES"
+"""Where a method says that numbers of its towers and its training may differ between lanes."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A click model or method, as its file declares it.
+    """A click model, method, tower or head, as its file declares it.
 
     Attributes:
         name: the file's name, without its ending.
@@ -37,6 +41,8 @@ class Kind:
         parameters: from each parameter to its default, as text; None where it has none.
         lanes: the parameters that may differ between lanes.
         choices: from a parameter to its only values, where those are few.
+        lists: the parameters whose one value is a list.
+        varies: of a method, whether numbers of towers and training may differ between lanes.
     """
 
     name: str
@@ -45,6 +51,8 @@ class Kind:
     parameters: Mapping[str, str | None]
     lanes: tuple[str, ...]
     choices: Mapping[str, tuple]
+    lists: tuple[str, ...] = ()
+    varies: bool = False
 
     @property
     def module(self) -> str:
@@ -56,10 +64,10 @@ class Kind:
 
 
 def kinds(family: str, paper: str | None = None, root: Path = ROOT) -> dict[str, Kind]:
-    """The models or methods to choose from, by name.
+    """The models, methods, towers or heads to choose from, by name.
 
     Args:
-        family: "models" or "methods".
+        family: "models", "methods", "towers" or "heads".
         paper: whose own are included; the library's only if None.
         root: the project's folder.
     """
@@ -76,7 +84,7 @@ def kinds(family: str, paper: str | None = None, root: Path = ROOT) -> dict[str,
 
 
 def find(family: str, name: str, paper: str | None = None, root: Path = ROOT, **where) -> Kind:
-    """The model or method of that name.
+    """The model, method, tower or head of that name.
 
     Raises:
         InputError: there is none; the nearest name is offered. `where` (path, field) says whose
@@ -133,7 +141,7 @@ def check_parameters(kind: Kind, given: Mapping, **where) -> None:
 def _read(family: str, path: Path, root: Path) -> Kind | None:
     tree = ast.parse((root / path).read_text(encoding="utf-8"), filename=str(path))
     for node in tree.body:
-        if family == "models" and isinstance(node, ast.ClassDef) and _derives(node):
+        if family == "models" and isinstance(node, ast.ClassDef) and _derives(node, family):
             parameters = {
                 item.target.id: ast.unparse(item.value) if item.value else None
                 for item in node.body
@@ -142,11 +150,7 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
             }
             return Kind(path.stem, path, node.name, parameters, tuple(parameters), {})
         if family == "methods" and isinstance(node, ast.FunctionDef) and node.name == "fit":
-            arguments = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-            parameters = {
-                argument.arg: ast.unparse(default) if default else None
-                for argument, default in arguments
-            }
+            parameters = _keywords(node)
             lanes = {key: repr(value) for key, value in _constant(tree, LANES).items()}
             return Kind(
                 path.stem,
@@ -155,16 +159,48 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
                 parameters | lanes,
                 tuple(lanes),
                 _constant(tree, CHOICES),
+                varies=bool(_constant(tree, VARIES)),
             )
+        if (
+            family in ("towers", "heads")
+            and isinstance(node, ast.ClassDef)
+            and _derives(node, family)
+        ):
+            return _module(tree, node, path)
     return None
 
 
-def _derives(node: ast.ClassDef) -> bool:
-    return any(isinstance(base, ast.Name) and base.id == BASE for base in node.bases)
+def _module(tree: ast.Module, node: ast.ClassDef, path: Path) -> Kind:
+    """A tower or head: its parameters are the keywords of its `__init__`, but for `rngs`."""
+    starts = (
+        each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+    )
+    start = next(starts, None)
+    parameters = _keywords(start) if start else {}
+    parameters.pop("rngs", None)
+    lists = tuple(
+        argument.arg
+        for argument in (start.args.kwonlyargs if start else [])
+        if argument.annotation and ast.unparse(argument.annotation).startswith("Sequence")
+    )
+    lanes, choices = tuple(_constant(tree, LANES)), _constant(tree, CHOICES)
+    return Kind(path.stem, path, node.name, parameters, lanes, choices, lists)
 
 
-def _constant(tree: ast.Module, name: str) -> dict:
-    """What a module's constant of that name holds, a mapping of plain values; {} without."""
+def _keywords(node: ast.FunctionDef) -> dict[str, str | None]:
+    """The keyword-only parameters of a function, with their defaults as text."""
+    arguments = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+    return {
+        argument.arg: ast.unparse(default) if default else None for argument, default in arguments
+    }
+
+
+def _derives(node: ast.ClassDef, family: str) -> bool:
+    return any(isinstance(base, ast.Name) and base.id == BASES[family] for base in node.bases)
+
+
+def _constant(tree: ast.Module, name: str):
+    """What a module's constant of that name holds, of plain values; {} without."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == name for target in node.targets

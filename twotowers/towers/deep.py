@@ -5,7 +5,8 @@ from __future__ import annotations
 import jax
 from flax import nnx
 
-from twotowers.towers.parts import HIGHEST_RATE, Lane, Tower, drop, elu, matmul, number, rows
+from twotowers.towers.lane import Lane
+from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, matmul, number, rows
 
 LANES = ("dropout",)
 

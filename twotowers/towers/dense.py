@@ -10,9 +10,11 @@ import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.errors import InputError, check_range, nearest
-from twotowers.towers.parts import HIGHEST_RATE, Lane, Tower, drop, elu, matmul, number, rows
+from twotowers.towers.lane import Lane
+from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, matmul, number, rows
 
 LANES = ("dropout",)
+CHOICES = {"activation": ("elu", "relu", "tanh"), "normalise": ("none", "batch", "layer")}
 
 ACTIVATIONS = {"elu": elu, "relu": jax.nn.relu, "tanh": jnp.tanh}
 

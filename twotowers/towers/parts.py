@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.errors import check_range
+from twotowers.towers.lane import Lane
 
 HIGHEST_RATE = 0.99
 """The highest dropout rate: at 1 nothing is left to scale up."""
@@ -28,19 +27,6 @@ class Tower(nnx.Module):
 
 
 # Numbers that are not trained.
-
-
-@dataclass(frozen=True)
-class Lane:
-    """A number of a module that differs between lanes.
-
-    Attributes:
-        column: of the results, and of `varied` in `twotowers.fitting.gradient.fit`.
-        values: all that it takes, for checks; which lane has which, `varied` says.
-    """
-
-    column: str
-    values: tuple[float, ...]
 
 
 class Constant(nnx.Variable):
