@@ -276,7 +276,8 @@ def _train(
     _, restore = ravel_pytree(template)
 
     def batch_loss(params, rest, index, lane, key):
-        model = nnx.merge(graph, restore(params), rest)
+        # Copied, because Flax lets nothing change that is older than the gradient's trace.
+        model = nnx.merge(graph, restore(params), rest, copy=True)
         loss = train.losses(model, index, lane, key).mean()
         # What the batch has moved, such as running statistics.
         return loss, nnx.split(model, nnx.Param, ...)[2]
