@@ -141,18 +141,19 @@ def plain_tower(params, features, statistics=None):
     x = features.reshape(-1, WIDTH)
     real = x[(x != 0).any(1)] if statistics is None else None
     mean, variance = statistics or (
-        (real @ params["W"] + params["b"]).mean(0),
-        (real @ params["W"] + params["b"]).var(0),
+        (real @ params["W"]).mean(0),
+        (real @ params["W"]).var(0),
     )
-    x = x @ params["W"] + params["b"]
+    x = x @ params["W"]
     x = jnp.tanh(params["g"] * (x - mean) / jnp.sqrt(variance + 1e-5) + params["s"])
     return (x @ params["v"] + params["c"])[:, 0].reshape(features.shape[:-1]), (mean, variance)
 
 
 def named(tower):
     layer, norm = tower.layers[0], tower.norms[0]
+    assert layer.bias is None
     return {
-        "W": layer.kernel[...], "b": layer.bias[...], "g": norm.scale[...], "s": norm.bias[...],
+        "W": layer.kernel[...], "g": norm.scale[...], "s": norm.bias[...],
         "v": tower.last.kernel[...], "c": tower.last.bias[...],
     }  # fmt: skip
 

@@ -34,7 +34,8 @@ class DenseTower(Tower):
     Initialised by Flax's defaults. Batch normalisation (Ioffe and Szegedy, 2015) is over all rows
     of a batch but padding, which is rows of nothing but zeros: h <- g (h - mean) / sqrt(var + 1e-5)
     + s. Running means of both statistics take their place where there is no `key`. They are no
-    parameters: each lane carries its own.
+    parameters: each lane carries its own. There is no b then: any would be subtracted with the
+    mean, and optimisers that divide by the size of a gradient would move it by rounding errors.
     """
 
     def __init__(
@@ -74,7 +75,8 @@ class DenseTower(Tower):
         self.dropout = number(dropout, field="dropout", low=0, high=HIGHEST_RATE)
         sizes = [width, *widths]
         self.layers = nnx.List(
-            nnx.Linear(above, below, rngs=rngs) for above, below in pairwise(sizes)
+            nnx.Linear(above, below, use_bias=normalise != "batch", rngs=rngs)
+            for above, below in pairwise(sizes)
         )
         self.norms = nnx.List(NORMALISATIONS[normalise](each, rngs) for each in widths)
         self.last = nnx.Linear(sizes[-1], 1, rngs=rngs)
@@ -85,7 +87,8 @@ class DenseTower(Tower):
         counted = (hidden != 0).any(-1, keepdims=True)
         keys = [None] * len(self.own) if key is None else jax.random.split(key, len(self.own))
         for layer, norm, own, its in zip(self.layers, self.norms, self.own, keys, strict=True):
-            hidden = matmul(hidden, layer.kernel[...]) + layer.bias[...]
+            hidden = matmul(hidden, layer.kernel[...])
+            hidden = hidden if layer.bias is None else hidden + layer.bias[...]
             if isinstance(norm, nnx.BatchNorm):
                 hidden = norm(hidden, use_running_average=key is None, mask=counted)
             elif norm is not None:
