@@ -11,7 +11,7 @@ from twotowers.errors import InputError
 from twotowers.files.yamls import read_yaml
 from twotowers.running.experiments import load_experiment
 from twotowers.running.plan import Plan
-from twotowers.running.registry import Kind
+from twotowers.running.registry import Kind, kinds
 from twotowers.running.settling import _refuse_parts
 
 CONFIG = read_yaml(ROOT / "config.yaml")
@@ -169,3 +169,26 @@ def test_methods_that_train_no_towers_have_no_such_lanes():
     with pytest.raises(InputError, match="method 'counts' has a parameter per position"):
         _refuse_parts(kind, {"examination": "dense"}, [], path, "fit")
     _refuse_parts(kind, {"examination": "table"}, [], path, "fit")
+
+
+PAPERS_OWN = """
+LANES = ("decay",)
+CHOICES = {"shape": ("flat", "steep")}
+
+
+class Wide(Tower):
+    def __init__(self, width, *, decay: Lane, shape="flat", sizes: Sequence[int] = (), rngs):
+        pass
+"""
+
+
+def test_a_paper_brings_towers_of_its_own(tmp_path):
+    path = tmp_path / "papers" / "p" / "towers" / "wide.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(PAPERS_OWN)
+    kind = kinds("towers", "p", root=tmp_path)["wide"]
+    assert kind.parameters == {"decay": None, "shape": "'flat'", "sizes": "()"}
+    assert (kind.lanes, kind.lists, kind.holds) == (("decay",), ("sizes",), "Wide")
+    assert kind.choices == {"shape": ("flat", "steep")}
+    assert set(kinds("towers")) == {"deep", "dense", "embedding", "linear"}
+    assert set(kinds("heads")) == {"reversal"}

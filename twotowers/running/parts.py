@@ -132,7 +132,8 @@ def examination_builder(
     fixed |= _lanes_of(["dropout"], "examination", lanes)
     if options["kind"] == TABLE:
         return {"examination": None, **fixed}
-    return {"examination": part_builder("towers", options, "examination", {}, paper), **fixed}
+    own = {column: values for column, values in lanes.items() if column != "examination_dropout"}
+    return {"examination": part_builder("towers", options, "examination", own, paper), **fixed}
 
 
 def _lanes_of(options, name: str, lanes: Mapping[str, list]) -> dict[str, object]:
