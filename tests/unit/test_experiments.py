@@ -169,7 +169,12 @@ def test_an_experiment_is_filled_in(load):
         "log": {"strength": [-1, 0.5], "temperature": [0, 1]},
         "method": {"weighting": ["none"], "start": ["random"]},
     }
-    assert fit["model"] == {"kind": "additive", "tower": "deep", "features": 1}
+    assert fit["model"] == {
+        "kind": "additive",
+        "tower": "deep",
+        "features": 1,
+        "examination": "table",
+    }
     assert (fit["method"], fit["training"]) == ({"kind": "likelihood"}, "deep")
     log = experiment.logs["main"]
     assert log["sessions"] == {"train": [3], "validation": [2], "test": [1]}

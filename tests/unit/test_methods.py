@@ -1,5 +1,8 @@
 """A setting from files to results, and the nDCG of what a log showed."""
 
+from itertools import product
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +18,7 @@ from twotowers.logs.simulation import Traffic, simulate_clicks, simulate_session
 from twotowers.models.additive import Additive
 from twotowers.results.metrics import shown_ndcg
 from twotowers.running.fit import fit_setting, tower_inputs
+from twotowers.running.settling import settle_setting
 
 POSITIONS, WIDTH, QUERIES = 4, 5, 12
 STRENGTHS, TEMPERATURES = [-1, 1], [0, 1]
@@ -202,3 +206,47 @@ def test_a_log_of_training_queries_for_the_embedding_tower(tmp_path):
     results = run(tmp_path, model=EMBEDDING, log={"queries": "train"}, lanes=lanes)
     assert len(results) == POSITIONS + len(METRICS)
     assert np.isfinite(results["value"]).all()
+
+
+# Numbers of towers, heads and training as lanes.
+
+PARTS = {
+    "tower": {"kind": "dense", "layers": [6], "dropout": [0.0, 0.4], "normalise": "batch"},
+    "examination": {"kind": "dense", "layers": [4], "dropout": 0.2},
+}
+
+
+def settled(model, heads, learning_rate):
+    """A setting as an experiment has it, settled."""
+    setting = {
+        "log": "main",
+        "model": model,
+        "method": {"kind": "likelihood", "heads": heads},
+        "training": "mine",
+        "lanes": {"strength": [1], "temperature": [1]},
+    }
+    logs = {"main": {"lanes": {"strength": STRENGTHS, "temperature": TEMPERATURES}}}
+    training = TRAINING | {"optimizer": "adam", "learning_rate": learning_rate}
+    setting = settle_setting(
+        "fit", setting, logs, {"mine": training}, path=Path("experiment.yaml"), paper=None
+    )
+    return {key: setting[key] for key in ("model", "method", "lanes")} | {"training": training}
+
+
+def test_lanes_of_parts_and_training_are_columns_and_equal_settings_of_their_own(world):
+    folder, _ = world
+    together = run(folder, **settled(PARTS, {"reversal": {"scale": [0.0, 2.0]}}, [0.02, 0.1]))
+    columns = ["tower_dropout", "reversal_scale", "learning_rate"]
+    keys = ["metric", "position"]
+    lanes = dict(list(together.groupby(columns)))
+    assert sorted(lanes) == sorted(product([0.0, 0.4], [0.0, 2.0], [0.02, 0.1]))
+    losses = {lane: rows[rows["metric"] == "nll"]["value"].item() for lane, rows in lanes.items()}
+    assert len(set(losses.values())) == 8
+    for dropout, scale, rate in [(0.4, 2.0, 0.02), (0.0, 0.0, 0.1)]:
+        tower = PARTS["tower"] | {"dropout": dropout}
+        model = PARTS | {"tower": tower}
+        alone = run(folder, **settled(model, {"reversal": {"scale": scale}}, rate))
+        assert not set(columns) & set(alone)
+        pair = lanes[dropout, scale, rate].merge(alone, on=keys, suffixes=("", "_alone"))
+        assert len(pair) == len(alone)
+        np.testing.assert_allclose(pair["value"], pair["value_alone"], rtol=1e-3, atol=1e-4)

@@ -9,7 +9,10 @@ import pytest
 from flax import nnx
 
 from twotowers.errors import InputError
-from twotowers.models.towers import DeepTower, LinearTower, matmul, two_towers
+from twotowers.models.towers import two_towers
+from twotowers.towers.deep import DeepTower
+from twotowers.towers.linear import LinearTower
+from twotowers.towers.parts import drop, matmul
 
 FEATURES = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
 
@@ -56,7 +59,7 @@ def test_dropout_only_with_a_key_and_unbiased():
     assert not np.allclose(dropping(FEATURES, key), plain(FEATURES))
     # What is kept is scaled up, so that the mean stays: 5 standard errors.
     ones = jnp.ones((200, 100))
-    dropped = np.asarray(dropping._drop(ones, key))
+    dropped = np.asarray(drop(ones, 0.5, key))
     assert set(np.unique(dropped)) == {0, 2}
     assert abs(dropped.mean() - 1) < 5 / np.sqrt(dropped.size)
 

@@ -4,13 +4,16 @@ Lanes share the batches (so that features are read once for all of them) and dif
 parameters and click log. Each has its own early stopping: a lane that has stopped keeps
 its best parameters while the others go on. Lanes are trained in blocks, those that still
 run first, so that whole blocks of stopped lanes cost nothing. While it is trained, a lane's
-parameters are one vector: the program is compiled in half of the time that a tree takes.
+parameters are one vector: the program is compiled in half of the time that a tree takes. What
+of a model is no parameter (running statistics, numbers that are lanes) travels beside it as a
+tree, which for most models is empty.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import jax
@@ -22,6 +25,8 @@ from jax.flatten_util import ravel_pytree
 from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError, check_range
+from twotowers.fitting.optimizers import DECAYING, Optimizer, check_decay
+from twotowers.towers.parts import Constant
 
 LOGGER = logging.getLogger(__name__)
 
@@ -30,6 +35,9 @@ EVALUATION_BATCH = 64
 
 BLOCK = 4
 """Most lanes trained side by side on a CPU: their activations fit its cache, and few are idle."""
+
+VARIED = ("learning_rate", "weight_decay")
+"""What of `FitSettings` may differ between lanes."""
 
 REPORT = 5
 """Epochs between lines on how far training is."""
@@ -40,8 +48,10 @@ class FitSettings:
     """How to train.
 
     Attributes:
-        learning_rate: of AdamW.
-        weight_decay: of AdamW, decoupled; applies to every parameter.
+        learning_rate: of the optimiser.
+        weight_decay: of the optimiser, decoupled; applies to every parameter. Optax's own if
+            None, which is 1e-4 for AdamW, and 0 where an optimiser has none.
+        optimizer: an optimiser of Optax: its name, or {name, <options>}, or an `Optimizer`.
         batch: units (queries or sessions) per step.
         steps: steps per epoch, after which the validation loss is taken.
         epochs: at most this many.
@@ -58,14 +68,20 @@ class FitSettings:
     epochs: int
     patience: int
     min_delta: float
-    weight_decay: float = field(default=1e-4)
+    weight_decay: float | None = field(default=None)
     averaged: bool = field(default=False)
+    optimizer: Optimizer | str | Mapping = field(default="adamw")
 
     def __post_init__(self):
         for name in ("batch", "steps", "epochs", "patience"):
             check_range(getattr(self, name), field=name, low=1, high=10**9, whole=True)
         check_range(self.learning_rate, field="learning_rate", low=1e-9, high=10)
+        # Hashable, as what a program is compiled for has to be.
+        object.__setattr__(self, "optimizer", Optimizer.read(self.optimizer))
+        if self.weight_decay is None:
+            object.__setattr__(self, "weight_decay", DECAYING.get(self.optimizer.name, 0.0))
         check_range(self.weight_decay, field="weight_decay", low=0, high=10)
+        check_decay(self.optimizer, self.weight_decay)
         check_range(self.min_delta, field="min_delta", low=0, high=10)
 
 
@@ -75,7 +91,8 @@ class Fit:
 
     Attributes:
         graph: the model's NNX graph definition.
-        state: its parameters at the lowest validation loss; leaves [lanes, ...].
+        state: its parameters, and all else that it holds, at the lowest validation loss; leaves
+            [lanes, ...].
         loss: [lanes] that validation loss.
         epochs: [lanes] epochs trained.
         history: [epochs, lanes] validation loss after each epoch, NaN once a lane stopped.
@@ -93,7 +110,15 @@ class Fit:
 
 
 def fit(
-    model, train, validation, settings: FitSettings, *, lanes: int, seed: int, starts=None
+    model,
+    train,
+    validation,
+    settings: FitSettings,
+    *,
+    lanes: int,
+    seed: int,
+    varied: Mapping[str, Sequence[float]] | None = None,
+    starts: jax.Array | None = None,
 ) -> Fit:
     """Train one copy of `model` per lane.
 
@@ -104,15 +129,20 @@ def fit(
         settings: see `FitSettings`.
         lanes: number of lanes.
         seed: orders the batches (and draws dropout masks).
+        varied: [lanes] values of what differs between lanes: of the settings `VARIED`, and of
+            the model's `twotowers.towers.parts.Constant`, by column.
         starts: [lanes, all of a model's parameters] where each lane starts, in the order of
             `jax.flatten_util.ravel_pytree` of the model's state.
 
     Raises:
-        InputError: the loss of a lane is not finite.
+        InputError: the loss of a lane is not finite, a lane's value is out of range, or
+            parameters with running statistics are to be averaged.
     """
-    graph, state = nnx.split(model)
+    graph, state, rest = nnx.split(model, nnx.Param, ...)
+    optimised, rest = _per_lane(rest, settings, varied or {}, lanes)
     key = jax.random.key(seed)
-    now, epoch = _start(state, settings, lanes, _block(lanes), starts), 0
+    now = _start(state, rest, optimised, settings, lanes, _block(lanes), starts)
+    epoch = 0
     while epoch < settings.epochs and now.running.any():
         batches = _batches(key, epoch, train.units, settings.batch, settings.steps)
         until = min(epoch + REPORT, settings.epochs)
@@ -123,7 +153,7 @@ def fit(
             "epoch %d of at most %d: %d of %d lanes running, validation loss %.5f to %.5f",
             *(epoch, settings.epochs, now.running.sum(), lanes, losses.min(), losses.max()),
         )
-    best = _restored(state, now.best)
+    best = nnx.merge_state(_restored(state, now.best), now.best_rest)
     done, best = jax.tree.map(lambda leaf: np.asarray(leaf)[:lanes], (now, best))
     if not np.isfinite(done.best_loss).all():
         raise InputError(
@@ -135,6 +165,34 @@ def fit(
     return Fit(graph, best, done.best_loss, done.epochs, done.history.T)
 
 
+def _per_lane(rest, settings: FitSettings, varied: Mapping[str, Sequence], lanes: int):
+    """The settings' part of `varied`, and `rest` with its constants filled in: [lanes, ...]."""
+    if settings.averaged and jax.tree.leaves(nnx.filter_state(rest, nnx.BatchStat)):
+        raise InputError(
+            "averaged parameters have no running statistics", field="averaged",
+            expected="false for a model with batch normalisation",
+        )  # fmt: skip
+    values = {name: np.asarray(each, np.float32) for name, each in varied.items()}
+    if wrong := [name for name, each in values.items() if each.shape != (lanes,)]:
+        raise TypeError(f"{wrong} of {lanes} lanes have not one value per lane")
+    optimised = {name: jnp.asarray(values[name]) for name in VARIED if name in values}
+    for name in optimised:
+        for value in varied[name]:
+            replace(settings, **{name: value})
+    filled = set(optimised)
+
+    def laid_out(variable):
+        if isinstance(variable, Constant):
+            filled.add(variable.column)
+            return variable.replace(jnp.asarray(values[variable.column]))
+        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (lanes, *leaf.shape)), variable)
+
+    rest = jax.tree.map(laid_out, rest, is_leaf=lambda each: isinstance(each, nnx.Variable))
+    if unread := values.keys() - filled:
+        raise TypeError(f"neither the settings nor the model have {sorted(unread)}")
+    return optimised, rest
+
+
 def _block(lanes: int) -> int:
     blocks = -(-lanes // BLOCK) if jax.default_backend() == "cpu" else 1
     return -(-lanes // blocks)
@@ -143,13 +201,19 @@ def _block(lanes: int) -> int:
 @register_dataclass
 @dataclass(frozen=True)
 class _Lanes:
-    """Where training stands; all leaves are [lanes, ...], parameters [lanes, all of a model's]."""
+    """Where training stands; all leaves are [lanes, ...], parameters [lanes, all of a model's].
+
+    `rest` is what of a model is no parameter, `optimised` what the settings do not say.
+    """
 
     lane: jax.Array
+    optimised: dict[str, jax.Array]
     params: jax.Array
+    rest: nnx.State
     average: jax.Array | None
     optimizer: optax.OptState
     best: jax.Array
+    best_rest: nnx.State
     best_loss: jax.Array
     bad_epochs: jax.Array
     running: jax.Array
@@ -157,24 +221,35 @@ class _Lanes:
     history: jax.Array
 
 
-def _optimizer(settings: FitSettings) -> optax.GradientTransformation:
-    return optax.adamw(settings.learning_rate, weight_decay=settings.weight_decay)
+def _optimizer(settings: FitSettings, optimised: Mapping) -> optax.GradientTransformation:
+    optimizer = settings.optimizer
+    given = {"learning_rate": settings.learning_rate}
+    if optimizer.name in DECAYING:
+        given["weight_decay"] = settings.weight_decay
+    return getattr(optax, optimizer.name)(**given | dict(optimised) | dict(optimizer.options))
 
 
-@partial(jax.jit, static_argnums=(1, 2, 3))
-def _start(state, settings: FitSettings, lanes: int, block: int, starts=None) -> _Lanes:
+@partial(jax.jit, static_argnums=(3, 4, 5))
+def _start(
+    state, rest, optimised, settings: FitSettings, lanes: int, block: int, starts=None
+) -> _Lanes:
     # Blocks are full: lanes that never run, on the last one's data, make up the number.
     count = -(-lanes // block) * block
     start, _ = ravel_pytree(state)
     params = jnp.broadcast_to(start, (count, start.size))
+    lane = jnp.minimum(jnp.arange(count), lanes - 1)
     if starts is not None:
-        params = starts[jnp.minimum(jnp.arange(count), lanes - 1)]
+        params = starts[lane]
+    optimised, rest = jax.tree.map(lambda leaf: leaf[lane], (optimised, rest))
     return _Lanes(
-        lane=jnp.minimum(jnp.arange(count), lanes - 1),
+        lane=lane,
+        optimised=optimised,
         params=params,
+        rest=rest,
         average=params if settings.averaged else None,
-        optimizer=jax.vmap(_optimizer(settings).init)(params),
+        optimizer=jax.vmap(_optimizer(settings, {}).init)(params),
         best=params,
+        best_rest=rest,
         best_loss=jnp.full(count, jnp.inf),
         bad_epochs=jnp.zeros(count, jnp.int32),
         running=jnp.arange(count) < lanes,
@@ -206,42 +281,51 @@ def _train(
     The lanes' vectors are laid out as the parameters `template` are. Returns the epoch reached,
     and the lanes.
     """
-    optimizer = _optimizer(settings)
     _, restore = ravel_pytree(template)
 
-    def batch_loss(params, index, lane, key):
-        return train.losses(nnx.merge(graph, restore(params)), index, lane, key).mean()
+    def batch_loss(params, rest, index, lane, key):
+        # Copied, because Flax lets nothing change that is older than the gradient's trace.
+        model = nnx.merge(graph, restore(params), rest, copy=True)
+        loss = train.losses(model, index, lane, key).mean()
+        # What the batch has moved, such as running statistics.
+        return loss, nnx.split(model, nnx.Param, ...)[2]
 
-    def validation_loss(params, lane):
-        return mean_loss(graph, restore(params), lane, objective=validation)
+    def validation_loss(params, rest, lane):
+        state = nnx.merge_state(restore(params), rest)
+        return mean_loss(graph, state, lane, objective=validation)
 
-    def lane_step(params, average, state, index, lane, key):
-        gradient = jax.grad(batch_loss)(params, index, lane, key)
-        updates, state = optimizer.update(gradient, state, params)
+    def lane_step(params, rest, average, state, index, lane, optimised, key):
+        gradient, rest = jax.grad(batch_loss, has_aux=True)(params, rest, index, lane, key)
+        updates, state = _optimizer(settings, optimised).update(gradient, state, params)
         params = optax.apply_updates(params, updates)
         if settings.averaged:
             average = optax.incremental_update(params, average, 1 / settings.steps)
-        return params, average, state
+        return params, rest, average, state
 
-    all_lanes_step = jax.vmap(lane_step, in_axes=(0, 0, 0, None, 0, None))
+    all_lanes_step = jax.vmap(lane_step, in_axes=(0, 0, 0, 0, None, 0, 0, None))
 
     def train_block(number, batches, now):
         def step(carry, batch):
             index, key = batch
-            return all_lanes_step(*carry, index, now.lane, key), None
+            return all_lanes_step(*carry, index, now.lane, now.optimised, key), None
 
-        start = now.params, now.average, now.optimizer
-        (params, average, state), _ = jax.lax.scan(step, start, batches)
+        start = now.params, now.rest, now.average, now.optimizer
+        (params, rest, average, state), _ = jax.lax.scan(step, start, batches)
         judged = average if settings.averaged else params
-        loss = jax.vmap(validation_loss)(judged, now.lane)
+        loss = jax.vmap(validation_loss)(judged, rest, now.lane)
         better = now.running & (loss < now.best_loss - settings.min_delta)
         bad_epochs = jnp.where(better, 0, now.bad_epochs + 1)
         return _Lanes(
             lane=now.lane,
+            optimised=now.optimised,
             params=params,
+            rest=rest,
             average=average,
             optimizer=state,
             best=jnp.where(better[:, None], judged, now.best),
+            best_rest=jax.tree.map(
+                lambda new, old: jax.vmap(jnp.where)(better, new, old), rest, now.best_rest
+            ),
             best_loss=jnp.where(better, loss, now.best_loss),
             bad_epochs=bad_epochs,
             running=now.running & (bad_epochs < settings.patience),

@@ -8,7 +8,7 @@ inverse propensity (Hager et al. 2025, Eqs. 3 and 22).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 
 import jax
@@ -45,13 +45,14 @@ CHUNK = 256
 Lanes = list[tuple[int, Mapping[str, object]]]
 
 
-def fit(task: Task, *, stop_on: str = "validation") -> list[Fitted]:
+def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = ()) -> list[Fitted]:
     """Fit one copy of the model per lane; early stopping watches the weighted loss, as published.
 
     Args:
         task: its lanes say the weighting and the start.
         stop_on: the split whose loss stops a lane and chooses its parameters, "validation" or
             "train". Of training sessions as many are watched as there are held-out ones.
+        heads: what makes each head, whose loss is added while training (`twotowers.heads`).
 
     Raises:
         InputError: an unknown weighting, start or split, or one that the log does not allow.
@@ -70,6 +71,8 @@ def fit(task: Task, *, stop_on: str = "validation") -> list[Fitted]:
         positions=task.positions,
         seed=task.seed,
         model=task.model,
+        heads=heads,
+        **task.examination,
     )
     result = gradient_fit(
         model,
@@ -79,6 +82,7 @@ def fit(task: Task, *, stop_on: str = "validation") -> list[Fitted]:
         lanes=len(task.lanes),
         seed=task.seed,
         starts=starts_of(task, model),
+        varied=task.varied(LANES),
     )
     test = count_loss(task.splits["test"])
     return [_fitted(result, lane, log, test) for lane, (log, _) in enumerate(task.lanes)]

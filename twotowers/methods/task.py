@@ -3,12 +3,14 @@
 A method is a module of this room, or of a paper's `methods/`, with one function
 `fit(task, *, ...) -> list[Fitted]`, one per lane. Its keyword-only parameters are what a
 configuration may set. A module's `LANES` names further ones, with their defaults, that may be
-lists: their values are lanes, and `task.lanes` says which lane has which.
+lists: their values are lanes, and `task.lanes` says which lane has which. A method that trains
+towers by `twotowers.fitting.gradient` has `TRAINS = True`, and hands on what `task.varied` says.
+A method may have a parameter `heads`: what makes each auxiliary head (`twotowers.heads`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,6 +51,7 @@ class Task:
     Attributes:
         model: what a click is.
         tower: the relevance tower, see `twotowers.models.towers.two_towers`.
+        examination: what gives the examination part, its `examination` and `dropout`.
         splits: train, validation and test.
         lanes: for each lane the index of its log, and its values of the method's own columns.
         training: how gradient fits are trained; empty for methods that do not train.
@@ -58,13 +61,23 @@ class Task:
     """
 
     model: CellModel
-    tower: str
+    tower: str | Callable
     splits: Mapping[str, Split]
     lanes: list[tuple[int, Mapping[str, object]]]
     training: Mapping[str, object]
     positions: int
     seed: int
     users: Sequence[CellModel] | None = None
+    examination: Mapping[str, object] = field(default_factory=dict)
+
+    def varied(self, own: Iterable[str]) -> dict[str, list]:
+        """The lanes' values of numbers of towers, heads and training, by column: [lanes].
+
+        Args:
+            own: the method's own columns, which are not among them.
+        """
+        columns = [column for column in self.lanes[0][1] if column not in set(own)]
+        return {column: [values[column] for _, values in self.lanes] for column in columns}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Relevance towers (Flax NNX), and a click model whose parts they give.
+"""A click model whose parts are given by towers, and what is added to its loss.
 
 Architectures and initialisation are those of Hager et al. 2025, Section 7 and its
 published code: Flax's defaults everywhere.
@@ -6,104 +6,49 @@ published code: Flax's defaults everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.errors import InputError, nearest
+from twotowers.heads.head import Head
 from twotowers.models.additive import Additive
 from twotowers.models.losses import cell_logits, cell_losses, click_losses
 from twotowers.models.protocol import CellModel
+from twotowers.towers.deep import DeepTower
+from twotowers.towers.embedding import EmbeddingTower
+from twotowers.towers.lane import Lane
+from twotowers.towers.linear import LinearTower
+from twotowers.towers.parts import HIGHEST_RATE, drop, number
 
+TOWERS = {"linear": LinearTower, "deep": DeepTower, "embedding": EmbeddingTower}
+"""Relevance towers that need no options."""
 
-@jax.custom_jvp
-def elu(inputs: jax.Array) -> jax.Array:
-    """Exponential linear unit; its derivative is computed from its value, with no second exp.
-
-    By exp instead of expm1, which costs twice as much: absolutely as exact (1e-7), as a hidden
-    unit's value has to be, though not relatively near 0.
-    """
-    return jnp.where(inputs > 0, inputs, jnp.exp(jnp.minimum(inputs, 0)) - 1)
-
-
-@elu.defjvp
-def _elu_jvp(primals, tangents):
-    value = elu(primals[0])
-    return value, jnp.where(primals[0] > 0, 1, value + 1) * tangents[0]
-
-
-@jax.custom_vjp
-def matmul(rows: jax.Array, weights: jax.Array) -> jax.Array:
-    """rows @ weights; for the weights' gradient the rows are transposed first.
-
-    With lanes, XLA multiplies the copy more than twice as fast as rows read column by column.
-    """
-    return rows @ weights
-
-
-def _matmul_gradients(saved, gradient):
-    rows, weights = saved
-    return gradient @ weights.T, jax.lax.optimization_barrier(rows.T) @ gradient
-
-
-matmul.defvjp(lambda *inputs: (matmul(*inputs), inputs), _matmul_gradients)
-
-
-class LinearTower(nnx.Module):
-    """One weight per feature, no intercept."""
-
-    def __init__(self, width: int, *, rngs: nnx.Rngs):
-        self.layer = nnx.Linear(width, 1, use_bias=False, rngs=rngs)
-
-    def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[..., width] features -> [...] logits; `key` is accepted for symmetry, not used."""
-        return self.layer(_rows(features)).reshape(features.shape[:-1])
-
-
-class DeepTower(nnx.Module):
-    """Two hidden layers of 32 ELU units, with dropout while training if asked for."""
-
-    def __init__(self, width: int, *, hidden: int = 32, dropout: float = 0.0, rngs: nnx.Rngs):
-        self.first = nnx.Linear(width, hidden, rngs=rngs)
-        self.second = nnx.Linear(hidden, hidden, rngs=rngs)
-        self.last = nnx.Linear(hidden, 1, rngs=rngs)
-        self.dropout = dropout
-
-    def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[..., width] features -> [...] logits; without a `key` nothing is dropped."""
-        keys = [None, None] if key is None else jax.random.split(key)
-        hidden = self._drop(elu(self.first(_rows(features))), keys[0])
-        hidden = matmul(hidden, self.second.kernel[...]) + self.second.bias[...]
-        hidden = self._drop(elu(hidden), keys[1])
-        return self.last(hidden).reshape(features.shape[:-1])
-
-    def _drop(self, hidden: jax.Array, key: jax.Array | None) -> jax.Array:
-        if key is None or not self.dropout:
-            return hidden
-        kept = jax.random.bernoulli(key, 1 - self.dropout, hidden.shape)
-        return hidden * kept / (1 - self.dropout)
-
-
-def _rows(features: jax.Array) -> jax.Array:
-    """[documents, width]: XLA multiplies one matrix a fifth faster than a stack of lists."""
-    return features.reshape(-1, features.shape[-1])
-
-
-class EmbeddingTower(nnx.Module):
-    """One logit per query-document pair, looked up by its number."""
-
-    def __init__(self, pairs: int, *, rngs: nnx.Rngs):
-        self.logits = nnx.Embed(pairs, 1, rngs=rngs)
-
-    def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[...] pair numbers -> [...] logits; `key` is accepted for symmetry, not used."""
-        return self.logits(pairs)[..., 0]
+BUILD = Callable[..., nnx.Module]
+"""What makes a tower, of a number of inputs and `rngs`, or a head, of `rngs`."""
 
 
 @jax.jit
 def scores(tower, inputs: jax.Array) -> jax.Array:
     """A trained tower's logits of its inputs, by one compiled function: [...]."""
     return tower(inputs)
+
+
+class PositionTower(nnx.Module):
+    """A tower that reads positions, one-hot: its first layer is an embedding of them.
+
+    Every position is one row, however often it was shown; so it counts in batch normalisation.
+    """
+
+    def __init__(self, build: BUILD, positions: int, *, rngs: nnx.Rngs):
+        self.tower = build(positions, rngs=rngs)
+        self.positions = positions
+
+    def __call__(self, key: jax.Array | None = None) -> jax.Array:
+        """[positions] logits."""
+        return self.tower(jnp.eye(self.positions), key)
 
 
 class TwoTowers(nnx.Module):
@@ -114,18 +59,64 @@ class TwoTowers(nnx.Module):
     Attributes:
         model: the click model, for example `twotowers.models.additive.Additive()`.
         relevance: a tower that maps inputs [..., documents, *] to logits [..., documents].
-        bias: [positions, 1] embedding, the examination logits.
+        bias: [positions, 1] embedding, the examination logits; or a `PositionTower`.
+        dropout: rate at which examination logits are dropped while training, drawn for each
+            position of each unit (query or session) of a batch.
+        heads: losses of their own, added to those of cells while training.
     """
 
-    def __init__(self, model: CellModel, relevance: nnx.Module, positions: int, *, rngs: nnx.Rngs):
+    def __init__(
+        self,
+        model: CellModel,
+        relevance: nnx.Module,
+        positions: int,
+        *,
+        examination: BUILD | None = None,
+        dropout: float | Lane = 0.0,
+        heads: Sequence[Head] = (),
+        rngs: nnx.Rngs,
+    ):
         self.model = model
         self.relevance = relevance
-        self.bias = nnx.Embed(positions, 1, rngs=rngs)
+        if examination is None:
+            self.bias = nnx.Embed(positions, 1, rngs=rngs)
+        else:
+            self.bias = PositionTower(examination, positions, rngs=rngs)
+        self.dropout = number(dropout, field="examination.dropout", low=0, high=HIGHEST_RATE)
+        self.heads = nnx.List(heads)
 
     @property
     def examination(self) -> jax.Array:
         """[positions] examination logits."""
+        return self._examination(None)
+
+    def _examination(self, key: jax.Array | None) -> jax.Array:
+        if isinstance(self.bias, PositionTower):
+            return self.bias(None if key is None else jax.random.fold_in(key, 1))
         return self.bias.embedding[...][:, 0]
+
+    def _dropped(self, examination: jax.Array, units: tuple[int, ...], key: jax.Array) -> jax.Array:
+        """[positions] as they are, or [*units, positions] of which some are dropped."""
+        if isinstance(self.dropout, float) and not self.dropout:
+            return examination
+        shape = (*units, examination.size)
+        return drop(examination, self.dropout, jax.random.fold_in(key, 2), shape)
+
+    def _with_heads(
+        self,
+        losses: jax.Array,
+        attraction: jax.Array,
+        examination: jax.Array,
+        shown: jax.Array,
+        clicked: jax.Array,
+        key: jax.Array,
+    ) -> jax.Array:
+        """Losses of cells, and those of all heads."""
+        parts = {"attraction": attraction, "examination": examination}
+        for place, head in enumerate(self.heads):
+            its = jax.random.fold_in(key, 3 + place)
+            losses = losses + head.losses(parts, shown, clicked, its)
+        return losses
 
     @property
     def position_bias(self) -> jax.Array:
@@ -151,10 +142,17 @@ class TwoTowers(nnx.Module):
             inputs: [..., documents, *] what the relevance tower reads.
             shown: [..., documents, positions] impressions.
             clicked: the same shape, clicks.
-            key: draws what is dropped while training.
+            key: draws what is dropped; there is one while training, and only then.
         """
         attraction = self.relevance(inputs, key)
-        return cell_losses(self.model, attraction, self.examination, shown, clicked)
+        if key is None:
+            return cell_losses(self.model, attraction, self.examination, shown, clicked)
+        examination = self._examination(key)
+        used = self._dropped(examination, attraction.shape[:-1], key)
+        # Where each unit has its own, they are the same for all of its documents.
+        used = used[..., None, :] if used.ndim > 1 else used
+        losses = cell_losses(self.model, attraction, used, shown, clicked)
+        return self._with_heads(losses, attraction[..., None], examination, shown, clicked, key)
 
     def row_losses(
         self,
@@ -171,41 +169,68 @@ class TwoTowers(nnx.Module):
             inputs: [..., documents, *] what the relevance tower reads.
             document, position: [..., rows] indices from 0 of each cell.
             shown, clicked: [..., rows] impressions and clicks; 0 impressions cost nothing.
-            key: draws what is dropped while training.
+            key: draws what is dropped; there is one while training, and only then.
         """
         attraction = jnp.take_along_axis(self.relevance(inputs, key), document, axis=-1)
-        logits = cell_logits(self.model, attraction, self.examination[position])
-        return click_losses(logits, shown, clicked)
+        if key is None:
+            logits = cell_logits(self.model, attraction, self.examination[position])
+            return click_losses(logits, shown, clicked)
+        examination = self._examination(key)
+        used = self._dropped(examination, position.shape[:-1], key)
+        own = used.ndim > 1
+        used = jnp.take_along_axis(used, position, axis=-1) if own else used[position]
+        losses = click_losses(cell_logits(self.model, attraction, used), shown, clicked)
+        return self._with_heads(losses, attraction, examination[position], shown, clicked, key)
 
 
 def two_towers(
-    tower: str,
+    tower: str | BUILD,
     *,
     width: int,
     pairs: int,
     positions: int,
     seed: int,
     model: CellModel | None = None,
+    examination: BUILD | None = None,
+    dropout: float | Lane = 0.0,
+    heads: Sequence[BUILD] = (),
 ) -> TwoTowers:
     """A freshly initialised two-tower model.
 
     Args:
-        tower: 'linear', 'deep' or 'embedding'.
-        width: features per document (linear, deep).
+        tower: 'linear', 'deep' or 'embedding', or what makes another tower of features.
+        width: features per document (all but the embedding).
         pairs: number of query-document pairs (embedding).
         positions: positions on the page.
         seed: initialises all parameters.
         model: what a click is; the additive model if None.
+        examination: what makes the tower of positions; a table of them if None.
+        dropout: of examination logits.
+        heads: what makes each head.
 
     Raises:
-        InputError: the tower is unknown.
+        InputError: the tower is unknown, or the model has not the parts that a head needs.
     """
     rngs = nnx.Rngs(seed)
-    build = {
-        "linear": lambda: LinearTower(width, rngs=rngs),
-        "deep": lambda: DeepTower(width, rngs=rngs),
-        "embedding": lambda: EmbeddingTower(pairs, rngs=rngs),
-    }
-    if tower not in build:
-        raise InputError(f"{tower!r} is unknown", field="tower", expected=nearest(tower, build))
-    return TwoTowers(model or Additive(), build[tower](), positions, rngs=rngs)
+    model = model or Additive()
+    if isinstance(tower, str):
+        if tower not in TOWERS:
+            raise InputError(
+                f"{tower!r} is unknown", field="tower", expected=nearest(tower, TOWERS)
+            )
+        relevance = TOWERS[tower](pairs if tower == "embedding" else width, rngs=rngs)
+    else:
+        relevance = tower(width, rngs=rngs)
+    towers = TwoTowers(
+        model, relevance, positions, examination=examination, dropout=dropout, rngs=rngs
+    )
+    for build in heads:
+        head = build(rngs=rngs)
+        if missing := set(head.needs) - set(model.parts):
+            raise InputError(
+                f"the model {type(model).__name__} has no {', '.join(sorted(missing))}",
+                field=f"heads.{type(head).__name__}",
+                expected="a model with these parts",
+            )
+        towers.heads.append(head)
+    return towers

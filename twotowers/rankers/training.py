@@ -16,9 +16,11 @@ from flax import nnx
 from twotowers.errors import InputError, nearest
 from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.models.towers import DeepTower, LinearTower, scores
+from twotowers.models.towers import scores
 from twotowers.objectives.labels import LabelLoss
 from twotowers.rankers.svm import sample_queries, train_rank_svm
+from twotowers.towers.deep import DeepTower
+from twotowers.towers.linear import LinearTower
 
 RANKERS = ("expert", "linear", "deep", "svm")
 DROPOUT = 0.1

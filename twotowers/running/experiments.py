@@ -12,6 +12,7 @@ from pathlib import Path
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import read_yaml
+from twotowers.fitting.optimizers import check_training
 from twotowers.running.schemas import validate
 from twotowers.running.settling import settle_item, settle_log, settle_setting
 
@@ -110,6 +111,9 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     # Once more: what a scale overrides must be valid too.
     validate(raw, "experiment.schema.yaml", path)
     del raw["scales"]
+    for section in ("rankers", "training"):
+        for name, training in raw[section].items():
+            check_training(training, path=path, field=f"{section}.{name}")
     replace = {name: config["replace"].get(name, name) for name in raw["datasets"]}
     raw["datasets"] = _replaced(raw["datasets"], replace, config["datasets"], path)
     for section in ("logs", "studies"):
@@ -133,7 +137,9 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
         raw["logs"][name] = settle_log(name, log, sessions, path=path, paper=paper)
     for name, setting in raw["settings"].items():
         _reference(setting["log"], raw["logs"], path, f"settings.{name}.log")
-        settled = settle_setting(name, setting, raw["logs"], path=path, paper=paper)
+        settled = settle_setting(
+            name, setting, raw["logs"], raw["training"], path=path, paper=paper
+        )
         raw["settings"][name] = settled
         own = "training" if "training" in setting else "model.tower"
         if settled["training"] is not None:

@@ -20,8 +20,11 @@ from twotowers.logs.policies import Policy, read_policy
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.protocol import CellModel
 from twotowers.results.metrics import mrr, ndcg, perplexity, shown_ndcg
+from twotowers.running.parts import TABLE, examination_builder, part_builder
 from twotowers.running.registry import build_model, find
-from twotowers.running.settling import MODEL, queries_of
+from twotowers.running.settling import MODEL, listed, queries_of
+
+EMBEDDING = "embedding"
 
 
 def fit_setting(
@@ -38,7 +41,8 @@ def fit_setting(
         files: of a simulated log the rankings per split, `policy` and `clicks`; of a real one
             `log`.
         setting: `model`, `method`, `lanes`, `training` (its values) and `log` (`from`, `record`,
-            `user`, `queries`, `split`), as `twotowers.running.settling` completes them.
+            `user`, `queries`, `split`), as `twotowers.running.settling` completes them. All lanes
+            but the log's are multiplied with each other and with the log's.
         positions: positions on a page.
         seed: initialises and orders batches; divides a real log.
         paper: whose models and methods may be used, besides the library's.
@@ -52,24 +56,37 @@ def fit_setting(
     model, method = setting["model"], setting["method"]
     columns = setting["lanes"]["log"]
     logs = [dict(zip(columns, values, strict=True)) for values in product(*columns.values())]
-    own = setting["lanes"]["method"]
+    own = {
+        column: values
+        for part, columns in setting["lanes"].items()
+        if part != "log"
+        for column, values in columns.items()
+    }
     lanes = [
         (log, dict(zip(own, values, strict=True)))
         for values in product(*own.values())
         for log in range(len(logs))
     ]
+    parts = setting["lanes"].get("parts", {})
     load = _observed if setting["log"].get("from") == "dataset" else _simulated
     task = Task(
         model=build_model(model["kind"], paper, **constants(model)),
-        tower=model["tower"],
+        tower=_tower(model["tower"], parts, paper),
+        examination=examination_builder(model.get("examination", TABLE), parts, paper),
         splits=load(files, setting, logs, positions, seed),
         lanes=lanes,
-        training=setting["training"],
+        # Where values are lanes, the method reads the lanes'; the first stands for all.
+        training={key: listed(value)[0] for key, value in setting["training"].items()},
         positions=positions,
         seed=seed,
         users=_users(setting["log"], logs, paper),
     )
     options = {key: value for key, value in method.items() if key != "kind"}
+    if options.get("heads"):
+        options["heads"] = [
+            part_builder("heads", head, name, parts, paper)
+            for name, head in options["heads"].items()
+        ]
     found = find("methods", method["kind"], paper).load()(task, **options)
     test = task.splits["test"]
     rows = [
@@ -78,6 +95,11 @@ def fit_setting(
         for metric, position, value in measure(fitted, test, log)
     ]
     return pd.DataFrame(rows).astype({"position": "Int64", "value": float})
+
+
+def _tower(tower: str | Mapping, lanes: Mapping, paper: str | None):
+    """The relevance tower as a task has it: what makes it, or 'embedding', which reads pairs."""
+    return tower if tower == EMBEDDING else part_builder("towers", tower, "tower", lanes, paper)
 
 
 def constants(model: Mapping) -> dict:

@@ -18,6 +18,7 @@ from twotowers import LOG, ROOT, SPLITS
 from twotowers.datasets.sources import Source, resolve
 from twotowers.errors import InputError, nearest
 from twotowers.running.experiments import Experiment
+from twotowers.running.parts import TABLE, name_of
 from twotowers.running.registry import find
 
 FILES = {
@@ -78,7 +79,7 @@ LOG_KEYS = ("from", "record", "user", "queries", "split", "bootstrap")
 FIRST = 3
 """Priority of what fits and studies wait for, above theirs: data, policies, clicks."""
 
-COSTS = {"deep": 6}
+COSTS = {"deep": 6, "dense": 60}
 """What a visit of a query costs a tower, if not as much as one visit of a linear one."""
 
 START, VISITS_PER_SECOND = 5, 25_000
@@ -307,16 +308,23 @@ class Plan:
         fit = self.fit_parameters(paper, setting)
         lanes = math.prod(len(values) for part in fit["lanes"].values() for values in part.values())
         visits = lanes * fit["training"].get("batch", 0) * fit["training"].get("steps", 0)
-        return START + visits * COSTS.get(fit["model"]["tower"], 1) / VISITS_PER_SECOND
+        cost = COSTS.get(name_of(fit["model"]["tower"]), 1)
+        return START + visits * cost / VISITS_PER_SECOND
 
     def fit_sources(self, paper: str, setting: str) -> list[str]:
-        """The click model and the method of a setting, found by name, and its log's user."""
+        """A setting's model, method, towers, heads and user, which are found by name."""
         experiment = self.experiments[paper]
         setting = experiment.settings[setting]
-        found = [
-            str(find(family, setting[part]["kind"], paper, self.root).path)
-            for family, part in (("models", "model"), ("methods", "method"))
+        model, method = setting["model"], setting["method"]
+        examination = name_of(model.get("examination", TABLE))
+        named = [
+            ("models", model["kind"]),
+            ("methods", method["kind"]),
+            ("towers", name_of(model["tower"])),
+            *([] if examination == TABLE else [("towers", examination)]),
+            *(("heads", name_of(head)) for head in method.get("heads", {}).values()),
         ]
+        found = [str(find(family, name, paper, self.root).path) for family, name in named]
         if "user" in experiment.logs[setting["log"]]:
             found += self.clicks_sources(paper, setting["log"])
         return list(dict.fromkeys(found))

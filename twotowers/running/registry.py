@@ -1,12 +1,12 @@
-"""The click models, methods and drawings that a configuration may name, found by their files.
+"""What a configuration may name, found by its file: models, methods, towers, heads and drawings.
 
 A click model is a file of `twotowers/models/`, or of a paper's `models/`, that holds a class
-derived from `CellModel`; a method is a file of `twotowers/methods/`, or of a paper's `methods/`,
-that holds a function `fit(task, *, ...)`; a drawing is a file of `twotowers/report/drawings/`, or
-of a paper's `items/`, that holds `table(results, published, *, ...)` and `draw(table, *, ...)` (of
-a figure) or `tex(table, *, ...)` (of a table). The file's name is the name to be used. What a file
-holds is read from its syntax tree, so that a Snakefile can check a configuration before anything
-heavy is imported: its parameters, and which of them may differ between lanes.
+derived from `CellModel`; a method is a file of `methods/` that holds a function
+`fit(task, *, ...)`. Towers and heads are files of `towers/` and `heads/`, each with a class derived
+from `Tower` or `Head`. A drawing is a file of `report/drawings/`, or of a paper's `items/`, with
+functions `table` and `draw` or `tex`. The file's name is the name to be used. What a file holds is
+read from its syntax tree, so that a Snakefile can check a configuration before anything heavy is
+imported: its parameters, and which of them may differ between lanes.
 """
 
 from __future__ import annotations
@@ -25,23 +25,27 @@ from twotowers.errors import InputError, nearest
 FOLDERS = {
     "models": ("models", "models"),
     "methods": ("methods", "methods"),
+    "towers": ("towers", "towers"),
+    "heads": ("heads", "heads"),
     "drawings": ("report/drawings", "items"),
 }
 """Where each family lies: below twotowers/, and below a paper's folder."""
+BASES = {"models": "CellModel", "towers": "Tower", "heads": "Head"}
+"""What the class of each family derives from."""
 MADE_BY = {"figure": "draw", "table": "tex"}
 """A drawing's function that makes an item of each kind from what its `table` gives."""
-BASE = "CellModel"
 LANES = "LANES"
-"""Where a method's module names the parameters that may differ between lanes, with defaults."""
+"""Where a module names the parameters that may differ between lanes; a method's, with defaults."""
 CHOICES = "CHOICES"
 """Where it names the only values of a parameter."""
 TRAINS = "TRAINS"
-"""Where it says, with True, that it trains by gradient descent."""
+"""Where a method says, with True, that it trains towers by gradient descent: it needs training
+settings, and numbers of these and of its towers may differ between lanes."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A click model, method or drawing, as its file declares it.
+    """A click model, method, tower, head or drawing, as its file declares it.
 
     Attributes:
         name: the file's name, without its ending.
@@ -50,7 +54,8 @@ class Kind:
         parameters: from each parameter to its default, as text; None where it has none.
         lanes: the parameters that may differ between lanes.
         choices: from a parameter to its only values, where those are few.
-        trains: whether a method needs training settings.
+        lists: the parameters whose one value is a list.
+        trains: of a method, whether it trains towers by gradient descent.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Kind:
     parameters: Mapping[str, str | None]
     lanes: tuple[str, ...]
     choices: Mapping[str, tuple]
+    lists: tuple[str, ...] = ()
     trains: bool = False
 
     @property
@@ -85,7 +91,7 @@ class Drawing:
 
 
 def kinds(family: str, paper: str | None = None, root: Path = ROOT) -> dict[str, Kind]:
-    """The models, methods or drawings to choose from, by name.
+    """The models, methods, towers, heads or drawings to choose from, by name.
 
     Args:
         family: of FOLDERS.
@@ -106,7 +112,7 @@ def kinds(family: str, paper: str | None = None, root: Path = ROOT) -> dict[str,
 
 
 def find(family: str, name: str, paper: str | None = None, root: Path = ROOT, **where) -> Kind:
-    """The model, method or drawing of that name.
+    """The model, method, tower, head or drawing of that name.
 
     Raises:
         InputError: there is none; the nearest name is offered. `where` (path, field) says whose
@@ -174,7 +180,7 @@ def check_parameters(kind: Kind, given: Mapping, **where) -> None:
 def _read(family: str, path: Path, root: Path) -> Kind | None:
     tree = ast.parse((root / path).read_text(encoding="utf-8"), filename=str(path))
     for node in tree.body:
-        if family == "models" and isinstance(node, ast.ClassDef) and _derives(node):
+        if family == "models" and isinstance(node, ast.ClassDef) and _derives(node, family):
             parameters = {
                 item.target.id: ast.unparse(item.value) if item.value else None
                 for item in node.body
@@ -182,6 +188,12 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
                 and "ClassVar" not in ast.unparse(item.annotation)
             }
             return Kind(path.stem, path, node.name, parameters, tuple(parameters), {})
+        if (
+            family in ("towers", "heads")
+            and isinstance(node, ast.ClassDef)
+            and _derives(node, family)
+        ):
+            return _module(tree, node, path)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if family == "methods" and "fit" in functions:
         lanes = {key: repr(value) for key, value in _constant(tree, LANES).items()}
@@ -189,33 +201,50 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
             path.stem,
             path,
             "fit",
-            _parameters(functions["fit"]) | lanes,
+            _keywords(functions["fit"]) | lanes,
             tuple(lanes),
             _constant(tree, CHOICES),
-            bool(_constant(tree, TRAINS)),
+            trains=bool(_constant(tree, TRAINS)),
         )
     if family == "drawings" and "table" in functions:
         for name in MADE_BY.values():
             if name in functions:
-                parameters = _parameters(functions["table"]) | _parameters(functions[name])
+                parameters = _keywords(functions["table"]) | _keywords(functions[name])
                 return Kind(path.stem, path, name, parameters, (), {})
     return None
 
 
-def _parameters(function: ast.FunctionDef) -> dict[str, str | None]:
-    """From each keyword-only parameter to its default, as text; None where it has none."""
-    arguments = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+def _module(tree: ast.Module, node: ast.ClassDef, path: Path) -> Kind:
+    """A tower or head: its parameters are the keywords of its `__init__`, but for `rngs`."""
+    starts = (
+        each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+    )
+    start = next(starts, None)
+    parameters = _keywords(start) if start else {}
+    parameters.pop("rngs", None)
+    lists = tuple(
+        argument.arg
+        for argument in (start.args.kwonlyargs if start else [])
+        if argument.annotation and ast.unparse(argument.annotation).startswith("Sequence")
+    )
+    lanes, choices = tuple(_constant(tree, LANES)), _constant(tree, CHOICES)
+    return Kind(path.stem, path, node.name, parameters, lanes, choices, lists)
+
+
+def _keywords(node: ast.FunctionDef) -> dict[str, str | None]:
+    """The keyword-only parameters of a function, with their defaults as text."""
+    arguments = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     return {
         argument.arg: ast.unparse(default) if default else None for argument, default in arguments
     }
 
 
-def _derives(node: ast.ClassDef) -> bool:
-    return any(isinstance(base, ast.Name) and base.id == BASE for base in node.bases)
+def _derives(node: ast.ClassDef, family: str) -> bool:
+    return any(isinstance(base, ast.Name) and base.id == BASES[family] for base in node.bases)
 
 
 def _constant(tree: ast.Module, name: str):
-    """What a module's constant of that name holds, plain values; {} without."""
+    """What a module's constant of that name holds, of plain values; {} without."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == name for target in node.targets

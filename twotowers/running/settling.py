@@ -2,7 +2,8 @@
 
 A lane is a value that differs inside one compiled program. Which parameters may be given as
 lists, the parts say: a policy its strength and temperature, a log its sessions, a user all its
-constants, a method those that its file names. Everything is checked here, before a job starts.
+constants, a method those that its file names; towers, heads and training their numbers. Everything
+is checked here, before a job starts.
 """
 
 from __future__ import annotations
@@ -13,9 +14,17 @@ from pathlib import Path
 
 from twotowers import SPLITS
 from twotowers.errors import InputError, nearest
+from twotowers.running.parts import (
+    TABLE,
+    name_of,
+    one_value,
+    settle_examination,
+    settle_part,
+    with_kind,
+)
 from twotowers.running.registry import MADE_BY, Kind, check_parameters, find
 
-MODEL = {"kind": "additive", "tower": None, "features": 1.0}
+MODEL = {"kind": "additive", "tower": None, "features": 1.0, "examination": TABLE}
 """What a model says besides its constants, with defaults."""
 METHOD = "likelihood"
 USER = "additive"
@@ -66,19 +75,22 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
     return {**log, "ranker": ranker, "sessions": sessions, "user": user, "lanes": lanes}
 
 
-def settle_setting(name: str, setting: dict, logs: dict, *, path: Path, paper: str) -> dict:
+def settle_setting(
+    name: str, setting: dict, logs: dict, training: Mapping, *, path: Path, paper: str
+) -> dict:
     """A setting with its defaults and its lanes.
 
     Args:
         name: of the setting.
         setting: as in experiment.yaml.
         logs: the settled logs.
+        training: the experiment's, by name.
         path, paper: whose experiment it is.
 
     Returns:
-        The setting with `model` (kind, tower, features, constants), `method` (kind and what does
-        not differ between lanes), `lanes` ("log" and "method", each from column to values) and
-        the name of its `training`.
+        The setting with `model` (kind, tower, features, examination, constants), `method` (kind
+        and what does not differ between lanes), `lanes` ("log" and "method", and where there are
+        any "parts" and "training", each from column to values) and the name of its `training`.
     """
     where = {"path": path, "field": f"settings.{name}.model"}
     model = {**MODEL, **setting["model"]}
@@ -91,21 +103,65 @@ def settle_setting(name: str, setting: dict, logs: dict, *, path: Path, paper: s
                 f"{key!r} of a fitted model cannot differ between lanes",
                 expected="one value; other values are settings of their own", **where,
             )  # fmt: skip
-    _check_tower(model["tower"], logs[setting["log"]], path, name)
+    field = where.pop("field")
+    model["tower"], parts = settle_part(
+        "towers", model["tower"], "tower", paper, field=f"{field}.tower", **where
+    )
+    model["examination"], lanes = settle_examination(
+        model["examination"], paper, field=f"{field}.examination", **where
+    )
+    parts |= lanes
+    _check_tower(name_of(model["tower"]), logs[setting["log"]], path, name)
     where = {"path": path, "field": f"settings.{name}.method"}
     method = with_kind(setting.get("method", METHOD))
     kind = find("methods", method["kind"], paper, **where)
     given = {key: value for key, value in method.items() if key != "kind"}
     check_parameters(kind, given, **where)
+    heads = {}
+    for head, options in dict(given.get("heads") or {}).items():
+        place = {"path": path, "field": f"settings.{name}.method.heads.{head}"}
+        heads[head], lanes = settle_part("heads", {"kind": head, **options}, head, paper, **place)
+        parts |= lanes
+    if heads:
+        method["heads"] = heads
+    own = name_of(model["tower"]) if kind.trains else None
+    trained = setting.get("training", own)
+    varied = {
+        key: list(value)
+        for key, value in training.get(trained, {}).items()
+        if isinstance(value, list)
+    }
+    if not kind.trains:
+        _refuse_parts(kind, model, [*parts, *varied], path, name)
     lanes = {
         "method": _method_lanes(kind, given, where),
         "log": _selected(
             setting.get("lanes", {}), setting["log"], logs[setting["log"]]["lanes"], path, name
         ),
     }
+    lanes |= {part: own for part, own in [("parts", parts), ("training", varied)] if own}
+    columns = [column for own in lanes.values() for column in own]
+    if twice := {column for column in columns if columns.count(column) > 1}:
+        raise InputError(
+            f"lanes {sorted(twice)} are lanes twice", path=path, field=f"settings.{name}",
+            expected="each column in one of log, model, method and training",
+        )  # fmt: skip
     fixed = {key: value for key, value in method.items() if key not in lanes["method"]}
-    training = setting.get("training", model["tower"] if kind.trains else None)
-    return {**setting, "model": model, "method": fixed, "lanes": lanes, "training": training}
+    return {**setting, "model": model, "method": fixed, "lanes": lanes, "training": trained}
+
+
+def _refuse_parts(kind: Kind, model: Mapping, varied: list, path: Path, name: str) -> None:
+    """Raise InputError for what only a method that trains towers can do."""
+    if varied:
+        raise InputError(
+            f"{varied[0]!r} cannot differ between lanes of method {kind.name!r}", path=path,
+            field=f"settings.{name}", expected="one value of it per setting",
+        )  # fmt: skip
+    if model["examination"] != TABLE:
+        raise InputError(
+            f"method {kind.name!r} has a parameter per position", path=path,
+            field=f"settings.{name}.model.examination", expected=repr(TABLE),
+        )  # fmt: skip
 
 
 def _check_tower(tower: str, log: dict, path: Path, name: str) -> None:
@@ -160,11 +216,6 @@ def listed(value) -> list:
     return list(value) if isinstance(value, list) else [value]
 
 
-def with_kind(value: str | Mapping) -> dict:
-    """A name alone stands for that kind with its defaults."""
-    return {"kind": value} if isinstance(value, str) else dict(value)
-
-
 def _budgets(sessions: Mapping[str, list], path: Path, field: str) -> dict[str, list]:
     """The lanes of several numbers of sessions, named by those of the training split."""
     lengths = {split: len(values) for split, values in sessions.items()}
@@ -191,11 +242,7 @@ def _method_lanes(kind: Kind, given: Mapping, where: dict) -> dict[str, list]:
         if key in kind.lanes:
             lanes[key] = listed(value)
         elif isinstance(given.get(key), list):
-            raise InputError(
-                f"{key!r} cannot differ between lanes of method {kind.name!r}",
-                expected=f"one value; lists are for {', '.join(kind.lanes) or 'none of its own'}",
-                **where,
-            )
+            raise one_value(repr(key), value, kind, **where)
     return lanes
 
 

@@ -1,0 +1,155 @@
+"""Optimisers by name, against Optax used plainly, and lanes of their numbers."""
+
+import inspect
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax import nnx
+from jax.tree_util import register_dataclass
+
+from twotowers.errors import InputError
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.fitting.optimizers import DECAYING, OPTIMIZERS, Optimizer
+
+CENTRES = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+STEEPNESS = np.array([0.3, 1.0, 4.0], np.float32)
+SETTINGS = FitSettings(learning_rate=0.05, batch=4, steps=9, epochs=1, patience=1, min_delta=0.0)
+DECAY = 0.2
+
+
+class Point(nnx.Module):
+    def __init__(self):
+        self.x = nnx.Param(jnp.array([2.0, -1.0, 0.5]))
+
+
+@register_dataclass
+@dataclass(frozen=True)
+class Quadratic:
+    """Half of the squared distance to each unit's centre, steeper in some directions."""
+
+    centres: jax.Array
+
+    @property
+    def units(self):
+        return len(self.centres)
+
+    def losses(self, model, index, lane, key=None):
+        return 0.5 * (STEEPNESS * jnp.square(model.x[...] - self.centres[index])).sum(-1)
+
+
+def descend(settings, lanes=1, **varied):
+    quadratic = Quadratic(jnp.asarray(CENTRES))
+    result = fit(Point(), quadratic, quadratic, settings, lanes=lanes, seed=0, varied=varied)
+    return [np.asarray(result.model(lane).x[...]) for lane in range(lanes)]
+
+
+def plainly(optimizer, steps=SETTINGS.steps):
+    """Optax in a loop; all units are in each batch, so that it is gradient descent."""
+    x = Point().x[...]
+    state = optimizer.init(x)
+    for _ in range(steps):
+        gradient = STEEPNESS * (x - CENTRES.mean(0))
+        updates, state = optimizer.update(gradient, state, x)
+        x = optax.apply_updates(x, updates)
+    return np.asarray(x)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_an_optimiser_is_that_of_its_name(name):
+    decay = {"weight_decay": DECAY} if name in DECAYING else {}
+    settings = FitSettings(**{**SETTINGS.__dict__, "optimizer": name, "weight_decay": None} | decay)
+    expected = plainly(getattr(optax, name)(0.05, **decay))
+    np.testing.assert_allclose(descend(settings)[0], expected, rtol=1e-4, atol=1e-5)
+    # The check means something: one step less is another point.
+    assert (
+        np.abs(plainly(getattr(optax, name)(0.05, **decay), SETTINGS.steps - 1) - expected).max()
+        > 1e-4
+    )
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_options_and_decay_are_those_of_optax(name):
+    parameters = inspect.signature(getattr(optax, name)).parameters
+    assert set(OPTIMIZERS[name]) <= set(parameters)
+    assert ("weight_decay" in parameters) == (name in DECAYING)
+    if name in DECAYING:
+        assert parameters["weight_decay"].default == DECAYING[name]
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        ({"name": "sgd", "momentum": 0.9, "nesterov": True}, optax.sgd(0.05, 0.9, nesterov=True)),
+        ({"name": "adam", "b1": 0.5}, optax.adam(0.05, b1=0.5)),
+        (
+            {"name": "rmsprop", "decay": 0.5, "centered": True},
+            optax.rmsprop(0.05, 0.5, centered=True),
+        ),
+        (
+            {"name": "adagrad", "initial_accumulator_value": 1.0},
+            optax.adagrad(0.05, initial_accumulator_value=1.0),
+        ),
+    ],
+)
+def test_options_reach_the_optimiser(given, plain):
+    found = descend(replace(SETTINGS, optimizer=given, weight_decay=0.0))[0]
+    np.testing.assert_allclose(found, plainly(plain), rtol=1e-4, atol=1e-5)
+    without = descend(replace(SETTINGS, optimizer=given["name"], weight_decay=0.0))[0]
+    assert np.abs(found - without).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["adamw", "lion"])
+def test_lanes_of_learning_rates_and_decays_equal_separate_fits(name):
+    rates, decays = [0.01, 0.03, 0.1, 0.01, 0.2], [0.0, 0.5, 0.1, 1.0, 0.0]
+    settings = replace(SETTINGS, optimizer=name)
+    lanes = descend(settings, 5, learning_rate=rates, weight_decay=decays)
+    for found, rate, decay in zip(lanes, rates, decays, strict=True):
+        alone = descend(replace(settings, learning_rate=rate, weight_decay=decay))[0]
+        np.testing.assert_allclose(found, alone, rtol=1e-4, atol=1e-6)
+    assert len({lane.tobytes() for lane in lanes}) == 5
+
+
+def test_lanes_of_one_number_leave_the_other_as_it_is():
+    lanes = descend(
+        replace(SETTINGS, optimizer="sgd", weight_decay=0.0), 2, learning_rate=[0.1, 0.02]
+    )
+    for found, rate in zip(lanes, [0.1, 0.02], strict=True):
+        np.testing.assert_allclose(found, plainly(optax.sgd(rate)), rtol=1e-4)
+    decays = descend(SETTINGS, 2, weight_decay=[0.0, 0.5])
+    for found, decay in zip(decays, [0.0, 0.5], strict=True):
+        np.testing.assert_allclose(found, plainly(optax.adamw(0.05, weight_decay=decay)), rtol=1e-4)
+
+
+def test_lanes_out_of_range_or_of_nothing():
+    with pytest.raises(InputError, match=r"^learning_rate: 11"):
+        descend(SETTINGS, 2, learning_rate=[0.1, 11])
+    with pytest.raises(TypeError, match="eta"):
+        descend(SETTINGS, 2, eta=[0.1, 0.2])
+    with pytest.raises(TypeError, match="one value per lane"):
+        descend(SETTINGS, 2, learning_rate=[0.1])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("adamv", r"optimizer.name: 'adamv' is unknown .*did you mean 'adam"),
+        ({"momentum": 0.9}, r"optimizer.name: None is unknown"),
+        ({"name": "sgd", "momentun": 0.9}, r"no option 'momentun' .*did you mean 'momentum'"),
+        ({"name": "sgd", "momentum": [0.9, 0.5]}, r"optimizer.momentum: .*cannot differ between"),
+        ({"name": "sgd", "learning_rate": 0.1}, r"'learning_rate' stands beside"),
+        ("lamb", r"'lamb' is unknown"),  # one norm of all parameters together is not LAMB
+    ],
+)
+def test_unknown_optimisers_and_options(given, message):
+    with pytest.raises(InputError, match=message):
+        Optimizer.read(given)
+
+
+def test_decay_needs_an_optimiser_that_has_it():
+    with pytest.raises(InputError, match=r"weight_decay: 'sgd' has no weight decay"):
+        replace(SETTINGS, optimizer="sgd", weight_decay=0.1)
+    assert SETTINGS.weight_decay == 1e-4

@@ -1,0 +1,396 @@
+"""Dense towers, batch normalisation through lanes, dropout, and the reversal head, each against
+plain formulas."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from jax.tree_util import register_dataclass
+from scipy.special import log_expit
+
+from twotowers.errors import InputError
+from twotowers.fitting import gradient as fitting
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.heads.reversal import Reversal
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.towers import two_towers
+from twotowers.objectives.likelihood import CountLoss, RowLoss
+from twotowers.towers.deep import DeepTower
+from twotowers.towers.dense import MOMENTUM, DenseTower
+from twotowers.towers.lane import Lane
+from twotowers.towers.parts import reverse
+
+RNG = np.random.default_rng(0)
+UNITS, DOCUMENTS, WIDTH, POSITIONS = 6, 4, 3, 4
+FEATURES = RNG.normal(size=(UNITS, DOCUMENTS, WIDTH)).astype(np.float32)
+FEATURES[1, 2:] = 0  # padding
+FEATURES[4, 3:] = 0
+KEY = jax.random.key(5)
+
+
+# Dense towers.
+
+
+def arrays(tower):
+    """Weights and intercepts of a dense tower's layers, the last one's last."""
+    layers = [*tower.layers, tower.last]
+    return [(np.asarray(each.kernel[...]), np.asarray(each.bias[...])) for each in layers]
+
+
+PLAIN = {
+    "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+    "relu": lambda x: np.maximum(x, 0),
+    "tanh": np.tanh,
+}
+
+
+@pytest.mark.parametrize("activation", PLAIN)
+@pytest.mark.parametrize("normalise", ["none", "layer"])
+def test_dense_tower_is_its_formula(activation, normalise):
+    tower = DenseTower(
+        WIDTH,
+        layers=[5, {"width": 7}],
+        activation=activation,
+        normalise=normalise,
+        rngs=nnx.Rngs(1),
+    )
+    *hidden, (weights, intercept) = arrays(tower)
+    x = FEATURES.astype(float)
+    assert [kernel.shape for kernel, _ in hidden] == [(WIDTH, 5), (5, 7)]
+    for kernel, shift in hidden:
+        x = x @ kernel + shift
+        if normalise == "layer":
+            x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
+        x = PLAIN[activation](x)
+    expected = (x @ weights + intercept)[..., 0]
+    np.testing.assert_allclose(tower(FEATURES), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(tower(FEATURES, KEY), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_two_layers_of_32_elu_units_are_the_deep_tower():
+    dense = DenseTower(WIDTH, layers=[32, 32], rngs=nnx.Rngs(1))
+    np.testing.assert_array_equal(dense(FEATURES), DeepTower(WIDTH, rngs=nnx.Rngs(1))(FEATURES))
+
+
+def test_rates_of_layers_and_of_the_tower():
+    """After its last hidden layer a tower is linear, so dropout there keeps the expectation."""
+    tower = DenseTower(
+        WIDTH, layers=[{"width": 5, "dropout": 0}, 40], dropout=0.3, rngs=nnx.Rngs(2)
+    )
+    features = FEATURES[(FEATURES != 0).any(-1)]
+    draws = np.asarray(jax.vmap(partial(tower, features))(jax.random.split(KEY, 4000)))
+    error = draws.std(0) / np.sqrt(len(draws))
+    assert (np.abs(draws.mean(0) - tower(features)) < 5 * error).all()
+    # The variance of a sum of kept units is rate / (1 - rate) times that of their squares.
+    *hidden, (weights, _) = arrays(tower)
+    x = features
+    for kernel, shift in hidden:
+        x = PLAIN["elu"](x @ kernel + shift)
+    expected = np.square(x * weights[:, 0]).sum(-1) * 0.3 / 0.7
+    np.testing.assert_allclose(draws.var(0), expected, rtol=0.15)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"layers": [4], "activation": "rleu"}, "activation: .*did you mean 'relu'"),
+        ({"layers": [4], "normalise": "bacth"}, "normalise: .*did you mean 'batch'"),
+        ({"layers": [0]}, "layers: 0 is out of range"),
+        ({"layers": [[4, 5]]}, r"layers: \[4, 5\]"),
+        ({"layers": [{"width": 4, "droput": 0.1}]}, "layers: .*did you mean 'dropout'"),
+        ({"layers": [4], "dropout": 1}, "dropout: 1 is out of range"),
+        ({"layers": [4], "dropout": Lane("d", (0, 1.5))}, "dropout: 1.5 is out of range"),
+    ],
+)
+def test_options_of_dense_towers(options, message):
+    with pytest.raises(InputError, match=message):
+        DenseTower(WIDTH, **options, rngs=nnx.Rngs(0))
+
+
+# Batch normalisation, through the fit.
+
+
+@register_dataclass
+@dataclass(frozen=True)
+class Squares:
+    """Squared error to labels, which differ between lanes; a unit is a list."""
+
+    features: jax.Array
+    labels: jax.Array
+
+    @property
+    def units(self):
+        return len(self.features)
+
+    def losses(self, model, index, lane, key=None):
+        return jnp.square(model(self.features[index], key) - self.labels[lane, index]).mean(-1)
+
+
+LABELS = RNG.normal(size=(2, UNITS, DOCUMENTS)).astype(np.float32)
+TRAINING = FitSettings(
+    optimizer="sgd", learning_rate=0.3, batch=3, steps=4, epochs=3, patience=3, min_delta=0.0
+)
+
+
+def plain_tower(params, features, statistics=None):
+    """One hidden layer of tanh units with batch normalisation: logits, and the statistics used."""
+    x = features.reshape(-1, WIDTH)
+    real = x[(x != 0).any(1)] if statistics is None else None
+    mean, variance = statistics or (
+        (real @ params["W"]).mean(0),
+        (real @ params["W"]).var(0),
+    )
+    x = x @ params["W"]
+    x = jnp.tanh(params["g"] * (x - mean) / jnp.sqrt(variance + 1e-5) + params["s"])
+    return (x @ params["v"] + params["c"])[:, 0].reshape(features.shape[:-1]), (mean, variance)
+
+
+def named(tower):
+    layer, norm = tower.layers[0], tower.norms[0]
+    assert layer.bias is None
+    return {
+        "W": layer.kernel[...], "g": norm.scale[...], "s": norm.bias[...],
+        "v": tower.last.kernel[...], "c": tower.last.bias[...],
+    }  # fmt: skip
+
+
+def plain_fit(params, labels, judged, seed):
+    """Gradient descent in a loop; per epoch the loss by running means, parameters, statistics."""
+    running, kept = (jnp.zeros(5), jnp.ones(5)), []
+    for epoch in range(TRAINING.epochs):
+        key = jax.random.key(seed)
+        order, _ = fitting._batches(key, epoch, UNITS, TRAINING.batch, TRAINING.steps)
+        for index in np.asarray(order[0]):
+
+            def loss(params, index=index):
+                logits, used = plain_tower(params, FEATURES[index])
+                return jnp.square(logits - labels[index]).mean(), used
+
+            gradient, used = jax.grad(loss, has_aux=True)(params)
+            params = jax.tree.map(lambda p, g: p - TRAINING.learning_rate * g, params, gradient)
+            running = tuple(
+                MOMENTUM * old + (1 - MOMENTUM) * new
+                for old, new in zip(running, used, strict=True)
+            )
+        logits, _ = plain_tower(params, FEATURES, running)
+        kept.append((float(jnp.square(logits - judged).mean()), params, running))
+    return kept
+
+
+def normalised(**options):
+    return DenseTower(
+        WIDTH, layers=[5], activation="tanh", normalise="batch", rngs=nnx.Rngs(3), **options
+    )
+
+
+def test_batch_normalisation_of_each_lane_is_that_of_a_plain_loop():
+    # What is judged differs from what is learnt, so that not the last epoch is the best.
+    judged = np.stack([-LABELS[0], LABELS[1]])
+    features = jnp.asarray(FEATURES)
+    train, validation = (Squares(features, jnp.asarray(each)) for each in (LABELS, judged))
+    result = fit(normalised(), train, validation, TRAINING, lanes=2, seed=7)
+    best = []
+    for lane in range(2):
+        epochs = plain_fit(named(normalised()), LABELS[lane], judged[lane], seed=7)
+        losses = [loss for loss, _, _ in epochs]
+        np.testing.assert_allclose(result.history[:, lane], losses, rtol=1e-4)
+        best.append(int(np.argmin(losses)))
+        loss, params, (mean, variance) = epochs[best[lane]]
+        tower = result.model(lane)
+        np.testing.assert_allclose(result.loss[lane], loss, rtol=1e-4)
+        for name, found in named(tower).items():
+            np.testing.assert_allclose(found, params[name], rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(tower.norms[0].mean[...], mean, rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(tower.norms[0].var[...], variance, rtol=1e-3, atol=1e-5)
+        expected, _ = plain_tower(params, FEATURES, (mean, variance))
+        np.testing.assert_allclose(tower(FEATURES), expected, rtol=1e-3, atol=1e-4)
+    # The check means something: statistics of the best epoch are not those of the last.
+    assert best[0] < TRAINING.epochs - 1
+    means = [np.asarray(result.model(lane).norms[0].mean[...]) for lane in range(2)]
+    assert np.abs(means[0] - means[1]).max() > 1e-2
+
+
+def test_averaged_parameters_have_no_running_statistics():
+    objective = Squares(jnp.asarray(FEATURES), jnp.asarray(LABELS))
+    settings = FitSettings(**TRAINING.__dict__ | {"averaged": True})
+    with pytest.raises(InputError, match="averaged: "):
+        fit(normalised(), objective, objective, settings, lanes=2, seed=0)
+
+
+# Two towers: dropout of examination, a tower of positions, and heads.
+
+SHOWN = RNG.integers(0, 9, (1, UNITS, DOCUMENTS, POSITIONS))
+CLICKED = RNG.binomial(SHOWN, 0.4)
+
+
+def towers(tower="linear", **options):
+    model = two_towers(tower, width=WIDTH, pairs=0, positions=POSITIONS, seed=2, **options)
+    if isinstance(model.bias, nnx.Embed):
+        model.bias.embedding[...] = jnp.array([[1.0], [0.5], [-0.5], [-1.5]])
+    return model
+
+
+def layouts(shown=SHOWN, clicked=CLICKED):
+    """The same cells as tables, and as lists of rows."""
+    lanes = len(shown)
+    weight = jnp.ones((lanes, UNITS))
+    document, position = np.indices((DOCUMENTS, POSITIONS)).reshape(2, -1)
+    cells = DOCUMENTS * POSITIONS
+    listed = (np.broadcast_to(each, (lanes, UNITS, cells)) for each in (document, position))
+    flat = (each.reshape(lanes, UNITS, cells) for each in (shown, clicked))
+    return {
+        "tables": CountLoss(
+            jnp.asarray(FEATURES), jnp.asarray(shown), jnp.asarray(clicked), weight
+        ),
+        "rows": RowLoss(jnp.asarray(FEATURES), *map(jnp.asarray, (*listed, *flat)), weight),
+    }
+
+
+def nll(attraction, examination, shown=SHOWN[0], clicked=CLICKED[0]):
+    """Negative log-likelihood of the additive model's cells, in double precision."""
+    logits = attraction[..., None] + examination
+    return -(clicked * log_expit(logits) + (shown - clicked) * log_expit(-logits))
+
+
+@pytest.mark.parametrize("layout", ["tables", "rows"])
+def test_dropout_of_examination_is_drawn_per_unit_and_position(layout):
+    objective, rate = layouts()[layout], 0.25
+    model = towers(dropout=rate)
+    attraction, examination = np.asarray(model.relevance(FEATURES), float), model.examination
+    plain = nll(attraction, np.asarray(examination, float)).sum((-2, -1))
+    np.testing.assert_allclose(objective.losses(model, jnp.arange(UNITS), 0), plain, rtol=1e-5)
+    losses = partial(objective.losses, model, jnp.arange(UNITS), 0)
+    draws = np.asarray(jax.vmap(losses)(jax.random.split(KEY, 3000)))
+    # A position's logit is 0, or scaled up, for all documents of a unit: 2^4 possible losses.
+    kept = np.indices((2,) * POSITIONS).reshape(POSITIONS, -1).T
+    possible = np.stack(
+        [nll(attraction, each * examination / (1 - rate)).sum((-2, -1)) for each in kept]
+    )
+    distance = np.abs(draws[:, None] - possible) / possible
+    assert distance.min(1).max() < 1e-5
+    chance = np.prod(np.where(kept, 1 - rate, rate), axis=1)
+    np.testing.assert_allclose(draws.mean(0), chance @ possible, rtol=0.02)
+    # Units do not share their draws.
+    same = distance.argmin(1)
+    assert (same[:, 0] != same[:, 1]).mean() > 0.5
+
+
+def test_a_tower_of_positions():
+    build = partial(DenseTower, layers=[5], activation="tanh")
+    model = towers(examination=build)
+    (kernel, shift), (weights, intercept) = arrays(model.bias.tower)
+    expected = (np.tanh(kernel + shift) @ weights + intercept)[:, 0]  # rows of one-hot positions
+    np.testing.assert_allclose(model.examination, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(model.position_bias, expected, rtol=1e-5, atol=1e-6)
+    losses = layouts()["rows"].losses(model, jnp.arange(UNITS), 0, KEY)
+    attraction = np.asarray(model.relevance(FEATURES), float)
+    np.testing.assert_allclose(losses, nll(attraction, expected).sum((-2, -1)), rtol=1e-5)
+
+
+def test_reversal_is_the_identity_forwards_and_minus_scale_backwards():
+    x = jnp.array([1.5, -2.0])
+    np.testing.assert_array_equal(reverse(x, 0.7), x)
+    gradient = jax.grad(lambda x: (jnp.array([3.0, 5.0]) * reverse(x, 0.7)).sum())(x)
+    np.testing.assert_allclose(gradient, [-2.1, -3.5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("layout", ["tables", "rows"])
+def test_reversal_against_differences_of_its_formula(layout):
+    objective, scale = layouts()[layout], 0.7
+    model = towers(heads=[partial(Reversal, scale=scale)])
+    head = model.heads[0]
+    head.layer.kernel[...], head.layer.bias[...] = jnp.array([[0.4]]), jnp.array([0.2])
+    attraction = np.asarray(model.relevance(FEATURES), float)
+    shown, clicked = SHOWN[0], CLICKED[0]
+
+    def likelihood(examination):
+        return nll(attraction, examination).sum()
+
+    def adversary(examination, w, b):
+        """Squared error of the guess of every single impression."""
+        guess = w * examination + b
+        return (clicked * (1 - guess) ** 2 + (shown - clicked) * guess**2).sum()
+
+    def total(model, key=KEY):
+        return objective.losses(model, jnp.arange(UNITS), 0, key).sum()
+
+    point = np.array([1.0, 0.5, -0.5, -1.5])
+    expected = likelihood(point) + adversary(point, 0.4, 0.2)
+    np.testing.assert_allclose(total(model), expected, rtol=1e-5)
+    # Without a key, as in validation and tests, the likelihood alone.
+    np.testing.assert_allclose(total(model, None), likelihood(point), rtol=1e-5)
+
+    def slope(function, place, step=1e-5):
+        """The derivative by one argument, from both sides."""
+        low, high = (list(place) for _ in range(2))
+        low[-1], high[-1] = place[-1] - step, place[-1] + step
+        return (function(*high) - function(*low)) / (2 * step)
+
+    gradient = nnx.grad(total)(model)
+    for position in range(POSITIONS):
+        one = np.eye(POSITIONS)[position]
+        learnt = slope(lambda t, one=one: likelihood(point + t * one), [0.0])
+        fooled = slope(lambda t, one=one: adversary(point + t * one, 0.4, 0.2), [0.0])
+        found = gradient["bias"]["embedding"][...][position, 0]
+        np.testing.assert_allclose(found, learnt - scale * fooled, rtol=1e-4)
+        assert abs(fooled) > 0.1
+    # The adversary itself learns to guess.
+    layer = gradient["heads"][0]["layer"]
+    by_w = slope(lambda w: adversary(point, w, 0.2), [0.4])
+    by_b = slope(lambda b: adversary(point, 0.4, b), [0.2])
+    np.testing.assert_allclose(layer["kernel"][...][0, 0], by_w, rtol=1e-4)
+    np.testing.assert_allclose(layer["bias"][...][0], by_b, rtol=1e-4)
+
+
+def test_a_head_needs_its_parts():
+    with pytest.raises(InputError, match=r"heads\.Reversal: the model DocumentRate has no exam"):
+        towers(model=DocumentRate(), heads=[Reversal])
+
+
+# Numbers of parts as lanes.
+
+RATES, SCALES, DROPPED = [0.0, 0.3, 0.6], [2.0, 0.0, 0.5], [0.5, 0.0, 0.2]
+
+
+def fit_towers(dropout, scale, dropped, lanes, **varied):
+    shown, clicked = (np.repeat(each, lanes, axis=0) for each in (SHOWN, CLICKED))
+    objective = layouts(shown, clicked)["tables"]
+    model = towers(
+        partial(DenseTower, layers=[6, 5], dropout=dropout),
+        dropout=dropped,
+        heads=[partial(Reversal, scale=scale)],
+    )
+    settings = FitSettings(
+        learning_rate=0.02, batch=3, steps=6, epochs=2, patience=2, min_delta=0.0
+    )
+    result = fit(model, objective, objective, settings, lanes=lanes, seed=1, varied=varied)
+    return [jax.tree.leaves(nnx.state(result.model(lane), nnx.Param)) for lane in range(lanes)]
+
+
+@pytest.fixture(scope="module")
+def lanes_together():
+    columns = {"tower_dropout": RATES, "reversal_scale": SCALES, "examination_dropout": DROPPED}
+    markers = (Lane(column, tuple(values)) for column, values in columns.items())
+    return fit_towers(*markers, 3, **columns)
+
+
+@pytest.mark.parametrize("lane", range(3))
+def test_lanes_of_rates_and_scales_equal_separate_fits(lanes_together, lane):
+    (alone,) = fit_towers(RATES[lane], SCALES[lane], DROPPED[lane], 1)
+    for found, expected in zip(lanes_together[lane], alone, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_every_lane_is_another_fit(lanes_together):
+    for one, other in [(0, 1), (1, 2), (0, 2)]:
+        pairs = zip(lanes_together[one], lanes_together[other], strict=True)
+        assert max(float(jnp.abs(a - b).max()) for a, b in pairs) > 1e-2
+
+
+def test_lanes_that_nobody_gives():
+    with pytest.raises(KeyError, match="tower_dropout"):
+        fit_towers(Lane("tower_dropout", (0.0, 0.1)), 1.0, 0.0, 2)

@@ -1,0 +1,194 @@
+"""Settings of towers, examination, heads and training: their lanes, and what is refused."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from twotowers import ROOT
+from twotowers.errors import InputError
+from twotowers.files.yamls import read_yaml
+from twotowers.running.experiments import load_experiment
+from twotowers.running.plan import Plan
+from twotowers.running.registry import Kind, kinds
+from twotowers.running.settling import _refuse_parts
+
+CONFIG = read_yaml(ROOT / "config.yaml")
+TRAINING = {
+    "learning_rate": 0.1, "batch": 1, "steps": 1, "epochs": 1, "patience": 1, "min_delta": 0,
+}  # fmt: skip
+SESSIONS = {"train": 3, "validation": 2, "test": 1}
+MODEL = {
+    "tower": {
+        "kind": "dense",
+        "layers": [512, {"width": 256, "dropout": 0.1}, 128],
+        "activation": "relu",
+        "dropout": [0, 0.5],
+        "normalise": "batch",
+    },
+    "examination": {"kind": "dense", "layers": [16], "dropout": [0.1, 0.2, 0.3]},
+}
+METHOD = {"kind": "likelihood", "heads": {"reversal": {"scale": [0, 1]}}}
+EXPERIMENT = {
+    "title": "T",
+    "citation": "C",
+    "datasets": {"mslr30k": {"prepare": "ultra"}},
+    "scales": {
+        scale: {"seeds": [1], "sessions": SESSIONS} for scale in ("smoke", "laptop", "paper")
+    },
+    "rankers": {"linear": TRAINING},
+    "training": {
+        "slow": TRAINING | {"optimizer": {"name": "adam", "b1": 0.8}, "learning_rate": [0.1, 0.2]}
+    },
+    "logs": {
+        "main": {
+            "dataset": "mslr30k", "relevance": "annotated", "policy": {"ranker": "expert"},
+        }
+    },
+    "settings": {"fit": {"log": "main", "model": MODEL, "method": METHOD, "training": "slow"}},
+    "items": {},
+}  # fmt: skip
+
+
+@pytest.fixture
+def load(tmp_path):
+    """load(keys, value) of a paper 'p' in which that value is another."""
+
+    def load(keys=(), value=None):
+        experiment = copy.deepcopy(EXPERIMENT)
+        inner = experiment
+        for key in keys[:-1]:
+            inner = inner[key]
+        if keys:
+            inner[keys[-1]] = value
+        path = tmp_path / "papers" / "p" / "experiment.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(experiment))
+        return load_experiment("p", CONFIG, root=tmp_path)
+
+    return load
+
+
+def test_lists_of_numbers_are_lanes_and_the_rest_is_fixed(load):
+    fit = load().settings["fit"]
+    assert fit["lanes"]["parts"] == {
+        "tower_dropout": [0, 0.5],
+        "examination_dropout": [0.1, 0.2, 0.3],
+        "reversal_scale": [0, 1],
+    }
+    assert fit["lanes"]["training"] == {"learning_rate": [0.1, 0.2]}
+    tower = {key: value for key, value in MODEL["tower"].items() if key != "dropout"}
+    assert fit["model"]["tower"] == tower
+    assert fit["model"]["examination"] == {"kind": "dense", "layers": [16]}
+    assert fit["method"] == {"kind": "likelihood", "heads": {"reversal": "reversal"}}
+
+
+def test_single_numbers_are_no_lanes(load):
+    examination = {"kind": "table", "dropout": 0.3}
+    fit = load(["settings", "fit", "model"], {"tower": "linear", "examination": examination})
+    fit = fit.settings["fit"]
+    assert fit["lanes"]["parts"] == {"reversal_scale": [0, 1]}
+    assert (fit["model"]["tower"], fit["model"]["examination"]) == ("linear", examination)
+
+
+def test_the_kind_of_a_tower_names_its_training(load):
+    setting = {"log": "main", "model": {"tower": {"kind": "dense", "layers": [4]}}}
+    with pytest.raises(InputError, match=r"settings.fit.model.tower: 'dense' is not declared"):
+        load(["settings", "fit"], setting)
+
+
+def test_a_job_depends_on_the_files_of_its_towers_and_heads(load):
+    config = CONFIG | {"replace": {}}
+    plan = Plan(config, {"p": load()})
+    assert set(plan.fit_sources("p", "fit")) >= {
+        "twotowers/towers/dense.py",
+        "twotowers/heads/reversal.py",
+    }
+    assert plan.fit_guess("p", "fit") > 0
+
+
+TOWER, EXAMINED = ("settings", "fit", "model", "tower"), ("settings", "fit", "model", "examination")
+HEADS = ("settings", "fit", "method", "heads")
+TRAINED = ("training", "slow")
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "parts"),
+    [
+        (TOWER, "liner", ["'liner' is unknown", "did you mean 'linear'"]),
+        (TOWER, ["linear", "deep"], ["type", "['linear', 'deep']"]),
+        ((*TOWER, "kind"), "dens", ["'dens' is unknown", "did you mean 'dense'"]),
+        ((*TOWER, "kind"), ["dense", "deep"], ["tower.kind", "type string"]),
+        ((*TOWER, "widths"), [3], ["'dense' has no parameter 'widths'"]),
+        ((*TOWER, "layers"), [[3], [4]], ["tower.layers.", "is not of type 'integer'"]),
+        ((*TOWER, "layers"), [0], ["tower.layers.0", "at least 1"]),
+        ((*TOWER, "layers"), [{"width": 3, "droput": 0}], ["layers.0", "did you mean 'dropout'"]),
+        ((*TOWER, "layers"), 3, ["tower.layers", "type array"]),
+        (
+            (*TOWER, "activation"),
+            ["elu", "relu"],
+            ["tower.activation", "['elu', 'relu']", "'tanh'"],
+        ),
+        ((*TOWER, "activation"), "rleu", ["tower.activation", "'rleu'", "'relu'"]),
+        ((*TOWER, "normalise"), ["batch", "none"], ["tower.normalise", "'layer'"]),
+        ((*TOWER, "dropout"), [0, 1.5], ["tower.dropout.1", "at most 0.99"]),
+        (TOWER, {"kind": "deep", "hidden": [32, 64]}, ["'hidden' of tower", "[32, 64]", "dropout"]),
+        (TOWER, {"kind": "dense"}, ["'dense' needs 'layers'"]),
+        (EXAMINED, "tabel", ["'tabel' is unknown", "did you mean 'table'"]),
+        (EXAMINED, "embedding", ["'embedding' is unknown", "'table'"]),
+        (EXAMINED, {"kind": "table", "layers": [3]}, ["'table' has no parameter 'layers'"]),
+        (HEADS, {"reversl": {}}, ["heads.reversl", "did you mean 'reversal'"]),
+        (HEADS, {"reversal": {"scal": 1}}, ["heads.reversal", "'scal'", "'scale'"]),
+        (HEADS, ["reversal"], ["heads", "type object"]),
+        (
+            (*TRAINED, "optimizer"),
+            "adamv",
+            ["slow.optimizer.name", "'adamv'", "did you mean 'adam"],
+        ),
+        ((*TRAINED, "optimizer"), ["sgd", "adam"], ["slow.optimizer", "['sgd', 'adam']"]),
+        ((*TRAINED, "optimizer"), {"name": "sgd", "b1": 1}, ["'sgd' has no option 'b1'"]),
+        ((*TRAINED, "weight_decay"), 0.1, ["slow.weight_decay", "'adam' has no weight decay"]),
+        ((*TRAINED, "batch"), [1, 2], ["slow.batch", "type integer"]),
+        ((*TRAINED, "learning_rate"), [0.1, "b"], ["slow.learning_rate.1", "type number"]),
+        (("rankers", "linear", "learning_rate"), [0.1], ["linear.learning_rate", "type number"]),
+        (("rankers", "linear", "optimizer"), "sdg", ["linear.optimizer.name", "mean 'sgd'"]),
+    ],
+)
+def test_what_is_refused_before_anything_is_computed(load, keys, value, parts):
+    with pytest.raises(InputError) as caught:
+        load(keys, value)
+    for part in [str(Path("papers", "p", "experiment.yaml")), *parts]:
+        assert part in str(caught.value)
+
+
+def test_methods_that_train_no_towers_have_no_such_lanes():
+    kind, path = Kind("counts", Path("counts.py"), "fit", {}, (), {}), Path("e.yaml")
+    with pytest.raises(InputError, match="'learning_rate' cannot differ between lanes of method"):
+        _refuse_parts(kind, {"examination": "table"}, ["learning_rate"], path, "fit")
+    with pytest.raises(InputError, match="method 'counts' has a parameter per position"):
+        _refuse_parts(kind, {"examination": "dense"}, [], path, "fit")
+    _refuse_parts(kind, {"examination": "table"}, [], path, "fit")
+
+
+PAPERS_OWN = """
+LANES = ("decay",)
+CHOICES = {"shape": ("flat", "steep")}
+
+
+class Wide(Tower):
+    def __init__(self, width, *, decay: Lane, shape="flat", sizes: Sequence[int] = (), rngs):
+        pass
+"""
+
+
+def test_a_paper_brings_towers_of_its_own(tmp_path):
+    path = tmp_path / "papers" / "p" / "towers" / "wide.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(PAPERS_OWN)
+    kind = kinds("towers", "p", root=tmp_path)["wide"]
+    assert kind.parameters == {"decay": None, "shape": "'flat'", "sizes": "()"}
+    assert (kind.lanes, kind.lists, kind.holds) == (("decay",), ("sizes",), "Wide")
+    assert kind.choices == {"shape": ("flat", "steep")}
+    assert set(kinds("towers")) == {"deep", "dense", "embedding", "linear"}
+    assert set(kinds("heads")) == {"reversal"}

@@ -1,0 +1,114 @@
+"""The optimisers that a training may name, and their options, as Optax has them.
+
+Needs no Optax, so that a configuration is checked before anything heavy is imported. Only
+optimisers that treat every parameter by itself are here: a lane's parameters are one vector, in
+which those that look at a whole layer's (LARS, LAMB, Adafactor) would see no layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+
+from twotowers.errors import InputError, nearest
+
+MOMENTS = ("b1", "b2", "eps")
+ADAMS = (*MOMENTS, "eps_root", "nesterov")
+
+OPTIMIZERS: dict[str, tuple[str, ...]] = {
+    "adabelief": ADAMS,
+    "adadelta": ("rho", "eps"),
+    "adagrad": ("initial_accumulator_value", "eps"),
+    "adam": ADAMS,
+    "adamax": MOMENTS,
+    "adamaxw": MOMENTS,
+    "adamw": ADAMS,
+    "amsgrad": (*MOMENTS, "eps_root"),
+    "lion": ("b1", "b2"),
+    "nadam": (*MOMENTS, "eps_root"),
+    "nadamw": (*MOMENTS, "eps_root"),
+    "radam": (*MOMENTS, "eps_root", "threshold", "nesterov"),
+    "rmsprop": ("decay", "eps", "initial_scale", "eps_in_sqrt", "centered", "momentum", "nesterov"),
+    "sgd": ("momentum", "nesterov"),
+    "yogi": MOMENTS,
+}
+"""Functions of Optax, and their options besides `learning_rate` and `weight_decay`."""
+
+DECAYING = {"adadelta": 0.0, "adamaxw": 1e-4, "adamw": 1e-4, "lion": 1e-3, "nadamw": 1e-4}
+"""Those that have a weight decay, and what it is if nothing is said: Optax's own."""
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """An optimiser by name.
+
+    Attributes:
+        name: one of `OPTIMIZERS`.
+        options: its options that are not Optax's defaults, as (name, value).
+
+    Example:
+        >>> Optimizer.read({"name": "sgd", "momentum": 0.9})
+        Optimizer(name='sgd', options=(('momentum', 0.9),))
+    """
+
+    name: str = "adamw"
+    options: tuple[tuple[str, float | bool], ...] = ()
+
+    @classmethod
+    def read(
+        cls,
+        given: str | Mapping | Optimizer,
+        *,
+        path: str | Path | None = None,
+        field: str = "optimizer",
+    ) -> Optimizer:
+        """The optimiser that a configuration names, alone or as `name` with options.
+
+        Raises:
+            InputError: the name or an option is unknown, or an option is no number.
+        """
+        if isinstance(given, Optimizer):
+            return given
+        said = {"name": given} if isinstance(given, str) else dict(given)
+        name = said.pop("name", None)
+        if name not in OPTIMIZERS:
+            raise InputError(
+                f"{name!r} is unknown", path=path, field=f"{field}.name",
+                expected=nearest(str(name), OPTIMIZERS),
+            )  # fmt: skip
+        for option, value in said.items():
+            if option in ("learning_rate", "weight_decay"):
+                raise InputError(
+                    f"{option!r} stands beside the optimiser", path=path, field=field,
+                    expected=f"{option!r} in the training itself",
+                )  # fmt: skip
+            if option not in OPTIMIZERS[name]:
+                raise InputError(
+                    f"{name!r} has no option {option!r}", path=path, field=field,
+                    expected=nearest(str(option), OPTIMIZERS[name]),
+                )  # fmt: skip
+            if not isinstance(value, Real):
+                raise InputError(
+                    f"{value!r} is no number", path=path, field=f"{field}.{option}",
+                    expected="one number; it cannot differ between lanes",
+                )  # fmt: skip
+        return cls(name, tuple(sorted(said.items())))
+
+
+def check_training(training: Mapping, *, path: str | Path, field: str) -> None:
+    """Raise InputError where a training names an unknown optimiser, or decay that it has not."""
+    optimizer = Optimizer.read(
+        training.get("optimizer", "adamw"), path=path, field=f"{field}.optimizer"
+    )
+    check_decay(optimizer, training.get("weight_decay"), path=path, field=f"{field}.weight_decay")
+
+
+def check_decay(optimizer: Optimizer, decay, *, path=None, field: str = "weight_decay") -> None:
+    """Raise InputError for a weight decay that the optimiser has not."""
+    if optimizer.name not in DECAYING and decay not in (None, 0):
+        raise InputError(
+            f"{optimizer.name!r} has no weight decay", path=path, field=field,
+            expected=f"0, or one of the optimisers {', '.join(DECAYING)}",
+        )  # fmt: skip

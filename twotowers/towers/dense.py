@@ -1,0 +1,113 @@
+"""A tower of dense layers: any widths, an activation, dropout, and normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from twotowers.errors import InputError, check_range, nearest
+from twotowers.towers.lane import Lane
+from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, matmul, number, rows
+
+LANES = ("dropout",)
+CHOICES = {"activation": ("elu", "relu", "tanh"), "normalise": ("none", "batch", "layer")}
+
+ACTIVATIONS = {"elu": elu, "relu": jax.nn.relu, "tanh": jnp.tanh}
+
+MOMENTUM = 0.9
+"""Of running statistics: r <- .9 r + .1 batch. Epochs are short, so they must not lag behind."""
+
+NORMALISATIONS: dict[str, Callable] = {
+    "batch": lambda width, rngs: nnx.BatchNorm(width, momentum=MOMENTUM, rngs=rngs),
+    "layer": lambda width, rngs: nnx.LayerNorm(width, rngs=rngs),
+    "none": lambda width, rngs: None,
+}
+
+
+class DenseTower(Tower):
+    """Hidden layers h <- drop(activation(normalise(h W + b))), and a last one without activation.
+
+    Initialised by Flax's defaults. Batch normalisation (Ioffe and Szegedy, 2015) is over all rows
+    of a batch but padding, which is rows of nothing but zeros: h <- g (h - mean) / sqrt(var + 1e-5)
+    + s. Running means of both statistics take their place where there is no `key`. They are no
+    parameters: each lane carries its own. There is no b then: any would be subtracted with the
+    mean, and optimisers that divide by the size of a gradient would move it by rounding errors.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        *,
+        layers: Sequence[int | Mapping],
+        activation: str = "elu",
+        dropout: float | Lane = 0.0,
+        normalise: str = "none",
+        rngs: nnx.Rngs,
+    ):
+        """A freshly initialised tower.
+
+        Args:
+            width: numbers per row.
+            layers: the width of each hidden layer, or {width, dropout} where its dropout rate is
+                its own.
+            activation: 'elu', 'relu' or 'tanh'.
+            dropout: rate behind every hidden layer that has none of its own; may be a lane.
+            normalise: 'batch', 'layer' or 'none'.
+            rngs: initialises all parameters.
+
+        Raises:
+            InputError: an option is unknown or out of range.
+        """
+        for field, given, known in [
+            ("activation", activation, ACTIVATIONS),
+            ("normalise", normalise, NORMALISATIONS),
+        ]:
+            if given not in known:
+                raise InputError(
+                    f"{given!r} is unknown", field=field, expected=nearest(str(given), known)
+                )
+        widths, self.own = zip(*map(_layer, layers), strict=True) if layers else ((), ())
+        self.activation = activation
+        self.dropout = number(dropout, field="dropout", low=0, high=HIGHEST_RATE)
+        sizes = [width, *widths]
+        self.layers = nnx.List(
+            nnx.Linear(above, below, use_bias=normalise != "batch", rngs=rngs)
+            for above, below in pairwise(sizes)
+        )
+        self.norms = nnx.List(NORMALISATIONS[normalise](each, rngs) for each in widths)
+        self.last = nnx.Linear(sizes[-1], 1, rngs=rngs)
+
+    def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[..., width] -> [...] logits; with a `key`, by statistics of this batch and dropout."""
+        hidden = rows(features)
+        counted = (hidden != 0).any(-1, keepdims=True)
+        keys = [None] * len(self.own) if key is None else jax.random.split(key, len(self.own))
+        for layer, norm, own, its in zip(self.layers, self.norms, self.own, keys, strict=True):
+            hidden = matmul(hidden, layer.kernel[...])
+            hidden = hidden if layer.bias is None else hidden + layer.bias[...]
+            if isinstance(norm, nnx.BatchNorm):
+                hidden = norm(hidden, use_running_average=key is None, mask=counted)
+            elif norm is not None:
+                hidden = norm(hidden)
+            rate = self.dropout if own is None else own
+            hidden = drop(ACTIVATIONS[self.activation](hidden), rate, its)
+        return self.last(hidden).reshape(features.shape[:-1])
+
+
+def _layer(given: int | Mapping) -> tuple[int, float | None]:
+    """A hidden layer's width, and its own dropout rate, None without."""
+    said = {"width": given} if not isinstance(given, Mapping) else given
+    for name in said:
+        if name not in ("width", "dropout"):
+            raise InputError(
+                f"{name!r} is unknown", field="layers", expected=nearest(name, ("width", "dropout"))
+            )
+    width = check_range(said.get("width"), field="layers", low=1, high=10**6, whole=True)
+    if "dropout" not in said:
+        return width, None
+    rate = check_range(said["dropout"], field="layers.dropout", low=0, high=HIGHEST_RATE)
+    return width, float(rate)

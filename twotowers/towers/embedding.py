@@ -1,0 +1,19 @@
+"""A parameter per query-document pair."""
+
+from __future__ import annotations
+
+import jax
+from flax import nnx
+
+from twotowers.towers.parts import Tower
+
+
+class EmbeddingTower(Tower):
+    """One logit per query-document pair, looked up by its number."""
+
+    def __init__(self, pairs: int, *, rngs: nnx.Rngs):
+        self.logits = nnx.Embed(pairs, 1, rngs=rngs)
+
+    def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[...] pair numbers -> [...] logits; `key` is accepted for symmetry, not used."""
+        return self.logits(pairs)[..., 0]

@@ -1,0 +1,19 @@
+"""The linear tower of Hager et al. 2025, Section 7."""
+
+from __future__ import annotations
+
+import jax
+from flax import nnx
+
+from twotowers.towers.parts import Tower, rows
+
+
+class LinearTower(Tower):
+    """One weight per feature, no intercept."""
+
+    def __init__(self, width: int, *, rngs: nnx.Rngs):
+        self.layer = nnx.Linear(width, 1, use_bias=False, rngs=rngs)
+
+    def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[..., width] features -> [...] logits; `key` is accepted for symmetry, not used."""
+        return self.layer(rows(features)).reshape(features.shape[:-1])
