@@ -37,13 +37,13 @@ def starts_of(task: Task, model: TwoTowers) -> jax.Array | None:
             raise InputError(f"{name!r} is unknown", field="start", expected=nearest(name, STARTS))
     if set(names) == {"random"}:
         return None
-    graph, state = nnx.split(model)
+    graph, state, rest = nnx.split(model, nnx.Param, ...)
     vectors = []
     for name, (log, _) in zip(names, task.lanes, strict=True):
         # Merged anew, so that lanes do not change one another's.
-        own = nnx.merge(graph, jax.tree.map(jnp.copy, state))
+        own = nnx.merge(graph, jax.tree.map(jnp.copy, state), rest)
         STARTS[name](task, own, log)
-        vectors.append(ravel_pytree(nnx.state(own))[0])
+        vectors.append(ravel_pytree(nnx.state(own, nnx.Param))[0])
     return jnp.stack(vectors)
 
 
@@ -53,7 +53,7 @@ def _zero(task: Task, model: TwoTowers, log: int) -> None:
             f"a {task.tower} tower does not learn from zeros", field="start",
             expected="'random', or a tower without hidden layers",
         )  # fmt: skip
-    nnx.update(model, jax.tree.map(jnp.zeros_like, nnx.state(model)))
+    nnx.update(model, jax.tree.map(jnp.zeros_like, nnx.state(model, nnx.Param)))
 
 
 def _truth(task: Task, model: TwoTowers, log: int) -> None:

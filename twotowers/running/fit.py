@@ -19,12 +19,11 @@ from twotowers.logs.observed import observed_splits
 from twotowers.logs.policies import Policy, read_policy
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.protocol import CellModel
+from twotowers.models.towers import TOWERS
 from twotowers.results.metrics import mrr, ndcg, perplexity, shown_ndcg
 from twotowers.running.parts import TABLE, examination_builder, part_builder
 from twotowers.running.registry import build_model, find
 from twotowers.running.settling import MODEL, listed, queries_of
-
-EMBEDDING = "embedding"
 
 
 def fit_setting(
@@ -98,8 +97,9 @@ def fit_setting(
 
 
 def _tower(tower: str | Mapping, lanes: Mapping, paper: str | None):
-    """The relevance tower as a task has it: what makes it, or 'embedding', which reads pairs."""
-    return tower if tower == EMBEDDING else part_builder("towers", tower, "tower", lanes, paper)
+    """The relevance tower as a task has it: the name of a plain one, or what makes another."""
+    plain = isinstance(tower, str) and tower in TOWERS
+    return tower if plain else part_builder("towers", tower, "tower", lanes, paper)
 
 
 def constants(model: Mapping) -> dict:
