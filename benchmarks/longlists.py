@@ -14,7 +14,7 @@ from twotowers.files.rankings import mask, pad
 from twotowers.logs import counts, simulation
 from twotowers.logs.cells import Pairs, read_logs, write_logs
 from twotowers.logs.counts import Rows
-from twotowers.logs.policies import Policy
+from twotowers.logs.policies import ScoredPairs
 from twotowers.methods.likelihood import fit
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
@@ -132,13 +132,13 @@ def _force(layout: str) -> None:
         module.LONGEST_DENSE = longest
 
 
-def _policy(queries: int, documents: int) -> Policy:
+def _policy(queries: int, documents: int) -> ScoredPairs:
     """Lists of one length, ranked by relevance."""
     query, document = np.divmod(np.arange(queries * documents), documents)
     pairs = Pairs(query, document.astype(np.int32), np.arange(queries + 1) * documents)
     rng = stream("longlists relevance", SEED)
     relevance = rng.uniform(0, 4, len(query)).astype(np.float32)
-    return Policy(pairs, relevance, relevance)
+    return ScoredPairs(pairs, relevance, relevance)
 
 
 def _path(layout: str, temperature: float) -> Path:
@@ -147,7 +147,7 @@ def _path(layout: str, temperature: float) -> Path:
     return folder / f"{layout}-{temperature}.parquet"
 
 
-def _read(layout: str, policy: Policy, documents: int, temperature: float):
+def _read(layout: str, policy: ScoredPairs, documents: int, temperature: float):
     lane = {"strength": 1.0, "temperature": float(temperature)}
     return read_logs(
         _path(layout, temperature), [lane], split="train", pairs=policy.pairs, length=documents

@@ -27,7 +27,7 @@ from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts
-from twotowers.logs.policies import Policy
+from twotowers.logs.policies import ScoredPairs
 from twotowers.methods.likelihood import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.towers import two_towers
@@ -189,7 +189,7 @@ def click_loss(split: str, lists: Rankings, experiment: Experiment, seed: int):
     pairs = Pairs(lists.query, lists.document, lists.offsets)
     (log,) = simulate(
         split,
-        Policy(pairs, relevance=lists.label, score=lists.label),
+        ScoredPairs(pairs, relevance=lists.label, score=lists.label),
         {
             "lanes": {"strength": [0.0], "temperature": [1.0]},
             "sessions": {split: [experiment.sessions[split]]},

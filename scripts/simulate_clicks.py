@@ -2,7 +2,7 @@
 
 from scripts.runner import run
 from twotowers.logs.cells import write_logs
-from twotowers.logs.policies import read_policy
+from twotowers.logs.policies import read_scores
 from twotowers.logs.sessions import write_sessions
 from twotowers.running.settling import queries_of, splits_of
 from twotowers.running.simulation import simulate, simulate_pages
@@ -10,7 +10,7 @@ from twotowers.running.simulation import simulate, simulate_pages
 
 def main(inputs, outputs, *, paper: str, log: dict, positions: int, seed: int):
     policies = {
-        split: read_policy(inputs.policy, *queries_of(log, split))
+        split: read_scores(inputs.policy, *queries_of(log, split))
         for split in splits_of(log["sessions"])
     }
     simulated = simulate_pages if log.get("record") == "sessions" else simulate

@@ -6,7 +6,7 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, read_rankings
-from twotowers.logs.policies import read_policy
+from twotowers.logs.policies import read_scores
 from twotowers.rankers.svm import rank
 
 
@@ -23,7 +23,7 @@ def displayed(rankings, policy, split: str, *, top: int) -> Rankings:
         InputError: the files do not belong together.
     """
     lists = read_rankings(rankings)
-    scored = read_policy(policy, split)
+    scored = read_scores(policy, split)
     if not np.array_equal(lists.query, scored.pairs.query):
         raise InputError("its queries are not those of the policy", path=rankings, field="query")
     return rank(lists, scored.score, top=top)

@@ -24,7 +24,7 @@ from twotowers.files.yamls import read_yaml
 from twotowers.identifiability.diagnosis import check_log
 from twotowers.identify import describe, read_log
 from twotowers.logs.cells import read_logs
-from twotowers.logs.policies import read_policy
+from twotowers.logs.policies import read_scores
 from twotowers.logs.tiangong import read_tiangong
 from twotowers.logs.yandex import read_yandex
 from twotowers.results.longform import REQUIRED, read_results
@@ -209,7 +209,7 @@ def check_rankings(path: Path) -> None:
 
 
 def check_policy(path: Path) -> None:
-    policy = read_policy(path, "train")
+    policy = read_scores(path, "train")
     pairs = policy.pairs
     assert pairs.lengths.sum() == len(pairs.query) == len(policy.score) == len(policy.relevance)
     assert (pairs.lengths >= 1).all()

@@ -10,7 +10,7 @@ from scripts import simulate_clicks
 from twotowers import SPLITS
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.lane_sessions import read_lane_sessions
-from twotowers.logs.policies import read_policy
+from twotowers.logs.policies import read_scores
 from twotowers.running.settling import queries_of, settle_log
 
 POSITIONS, QUERIES, WIDTH = 5, 8, 3
@@ -58,7 +58,7 @@ def simulated(folder, name: str, **changes):
 
 def policies(folder, log) -> dict:
     return {
-        split: read_policy(folder / "policy.parquet", *queries_of(log, split)) for split in SPLITS
+        split: read_scores(folder / "policy.parquet", *queries_of(log, split)) for split in SPLITS
     }
 
 

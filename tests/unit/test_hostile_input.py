@@ -27,7 +27,7 @@ from twotowers.files.rankings import read_rankings
 from twotowers.files.yamls import read_yaml
 from twotowers.identify import read_log
 from twotowers.logs.cells import read_logs
-from twotowers.logs.policies import read_policy
+from twotowers.logs.policies import read_scores
 from twotowers.logs.tiangong import read_tiangong
 from twotowers.logs.yandex import read_yandex
 from twotowers.results.longform import read_results
@@ -202,7 +202,7 @@ class Trap:
 
 READERS = {
     "rankings": (tables.RANKINGS, read_rankings),
-    "policy": (tables.POLICY, lambda path: read_policy(path, "train")),
+    "policy": (tables.POLICY, lambda path: read_scores(path, "train")),
     "counts": (
         tables.COUNTS,
         lambda path: read_logs(path, [tables.LANE], split="train", pairs=tables.PAIRS, length=2),

@@ -8,7 +8,7 @@ import pytest
 from twotowers.errors import InputError
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts, Rows
-from twotowers.methods import em, external
+from twotowers.methods import em, external, ips
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
@@ -126,3 +126,53 @@ def test_files_of_scores_that_do_not_fit(tmp_path, change, message):
     with pytest.raises(InputError, match=message) as caught:
         external.fit(task(), file=path)
     assert path in str(caught.value)
+
+
+TRAINING = {
+    "learning_rate": 0.1,
+    "weight_decay": 0,
+    "batch": QUERIES,
+    "steps": 200,
+    "epochs": 15,
+    "patience": 3,
+    "min_delta": 1e-7,
+}
+
+
+@pytest.mark.parametrize("counts", [None, listed()], ids=["dense", "listed"])
+@pytest.mark.parametrize("source", ["true", "file"])
+def test_ips_finds_relevance_without_position_bias(counts, source, tmp_path):
+    """On all positions alike, clicks by propensity are impressions by relevance."""
+    path = tmp_path / "propensities.csv"
+    rows = "".join(f"{k},{theta}\n" for k, theta in enumerate(USER.examined(POSITIONS), start=1))
+    path.write_text(f"position,propensity\n{rows}")
+    given = task(counts, lanes=[(0, {})], training=TRAINING, users=[USER])
+    (found,) = ips.fit(given, propensities="true" if source == "true" else str(path))
+    relevance = 1 / (1 + np.exp(-found.scores(NUMBERS).astype(float)))
+    kept = USER.chance(RELEVANCE, 1)[..., 0] < 0.97
+    np.testing.assert_allclose(relevance[kept], USER.chance(RELEVANCE, 1)[..., 0][kept], atol=0.02)
+    np.testing.assert_allclose(found.bias, np.log(USER.examined(POSITIONS)))
+    assert found.cell_losses is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "there is no such file"),
+        ("rank,propensity\n1,1\n", "position: no such column"),
+        ("position,propensity\n1,1\n2,0.5\n", "nan is the propensity of position 3"),
+        ("position,propensity\n1,1\n2,0\n3,1\n4,1\n5,1\n", "0 is the propensity of position 2"),
+    ],
+)
+def test_propensities_that_cannot_be(tmp_path, text, message):
+    path = tmp_path / "propensities.csv"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        ips.fit(task(lanes=[(0, {})], training=TRAINING), propensities=str(path))
+    assert str(path) in str(caught.value)
+
+
+def test_an_additive_user_has_no_propensities():
+    with pytest.raises(InputError, match="propensities: nobody knows"):
+        ips.fit(task(lanes=[(0, {})], training=TRAINING, users=[Additive()]))

@@ -13,7 +13,7 @@ from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, mask, pad, write_rankings
 from twotowers.logs.cells import LaneLog, write_logs
 from twotowers.logs.counts import Counts
-from twotowers.logs.policies import ranking_order, read_policy
+from twotowers.logs.policies import ranking_order, read_scores
 from twotowers.logs.simulation import Traffic, simulate_clicks, simulate_sessions
 from twotowers.models.additive import Additive
 from twotowers.results.metrics import shown_ndcg
@@ -96,7 +96,7 @@ def write_world(folder, *, queries=None):
             pa.table({"split": pa.repeat(split, len(query)), **columns, "score": relevance})
         )
     pq.write_table(pa.concat_tables(tables), folder / "policy.parquet")
-    policies = {split: read_policy(folder / "policy.parquet", queries or split) for split in SPLITS}
+    policies = {split: read_scores(folder / "policy.parquet", queries or split) for split in SPLITS}
     logs = []
     for number, (split, policy) in enumerate(policies.items()):
         rng = np.random.default_rng(10 + number)

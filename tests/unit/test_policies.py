@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
-from twotowers.logs.policies import policy_scores, ranking_order, ranks, read_policy
+from twotowers.logs.policies import policy_scores, ranking_order, ranks, read_scores
 from twotowers.rankers.training import train_ranker
 
 SCORES = np.random.default_rng(3).uniform(0, 4, 4000)
@@ -161,14 +161,14 @@ def test_read_policy(tmp_path):
         "score": pa.array([0.5, 0.25, 0.0, 1.0], pa.float32()),
     }
     pq.write_table(pa.table(columns), path)
-    policy = read_policy(path, "train")
+    policy = read_scores(path, "train")
     assert policy.pairs.query.tolist() == [7, 7, 3]
     assert policy.pairs.offsets.tolist() == [0, 2, 3]
     assert policy.pairs.lengths.tolist() == [2, 1]
     assert policy.relevance.tolist() == [4, 0, 1]
     assert policy.score.tolist() == [0.5, 0.25, 0]
     with pytest.raises(InputError, match="split: has no rows of split 'validation'"):
-        read_policy(path, "validation")
+        read_scores(path, "validation")
 
 
 def test_scores_are_finite_numbers_of_one_row_each():

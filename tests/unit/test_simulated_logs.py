@@ -23,7 +23,7 @@ from twotowers.logs import simulation as logs_simulation
 from twotowers.logs.cells import read_logs, write_logs
 from twotowers.logs.counts import Cells, Counts, Rows
 from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
-from twotowers.logs.policies import read_policy
+from twotowers.logs.policies import read_scores
 from twotowers.logs.sessions import read_sessions
 from twotowers.running import simulation
 from twotowers.running.experiments import load_experiment
@@ -114,7 +114,7 @@ def test_pages_that_are_not_those_of_the_rankings(folder, pages):
         read(folder, pages, lanes)
     with pytest.raises(InputError, match=r"has lanes \['temperature'\]"):
         read(folder, pages, [{"strength": 0.0}])
-    others = {"train": read_policy(folder / "policy.parquet", "train", 2).pairs}
+    others = {"train": read_scores(folder / "policy.parquet", "train", 2).pairs}
     with pytest.raises(InputError, match="is not in the rankings"):
         read_lane_sessions(pages, [{"strength": 0.0, "temperature": 0.0}], pairs=others, length=5)
     pairs = {"train": policies(folder, LOG)["train"].pairs}

@@ -67,7 +67,7 @@ def ranks(scores: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Policy:
+class ScoredPairs:
     """What a log needs of one split of a policy file.
 
     Attributes:
@@ -81,7 +81,7 @@ class Policy:
     score: np.ndarray
 
 
-def read_policy(path: str | Path, split: str, first: int | None = None) -> Policy:
+def read_scores(path: str | Path, split: str, first: int | None = None) -> ScoredPairs:
     """Read one split of a policy file.
 
     Args:
@@ -101,7 +101,7 @@ def read_policy(path: str | Path, split: str, first: int | None = None) -> Polic
     offsets = np.concatenate([[0], np.flatnonzero(np.diff(query)) + 1, [len(query)]])
     offsets = offsets[: None if first is None else first + 1]
     rows = slice(0, offsets[-1])
-    return Policy(
+    return ScoredPairs(
         pairs=Pairs(query[rows], table["document"].to_numpy()[rows], offsets),
         relevance=table["relevance"].to_numpy()[rows],
         score=table["score"].to_numpy()[rows],

@@ -44,11 +44,14 @@ class PositionBased(CellModel):
     def click_probability(self, attraction: np.ndarray, examination: np.ndarray) -> np.ndarray:
         return expit(attraction) * expit(examination)
 
+    def examined(self, positions: int) -> np.ndarray:
+        """[positions] P(examined | k) of the simulated user, its true propensities."""
+        return (1 / np.arange(1, positions + 1)) ** self.eta
+
     def truth(self, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
         gain = (2.0**relevance - 1) / (2**self.highest - 1)
-        examined = (1 / np.arange(1, positions + 1)) ** self.eta
         attractive = self.noise + (1 - self.noise) * gain
-        return {"attraction": logit(attractive), "examination": logit(examined)}
+        return {"attraction": logit(attractive), "examination": logit(self.examined(positions))}
 
     def probability(self, attraction: np.ndarray, examination: np.ndarray) -> np.ndarray:
         return attraction * examination

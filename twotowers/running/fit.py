@@ -16,7 +16,7 @@ from twotowers.logs.cells import read_logs
 from twotowers.logs.counts import Counts, Rows
 from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.observed import observed_splits
-from twotowers.logs.policies import Policy, read_policy
+from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.protocol import CellModel
 from twotowers.models.towers import TOWERS
@@ -120,7 +120,7 @@ def _users(log: Mapping, lanes: list[Mapping], paper: str | None) -> list[CellMo
 def _simulated(files, setting, logs, positions: int, seed: int) -> dict[str, Split]:
     log, model = setting["log"], setting["model"]
     about = {split: queries_of(log, split) for split in SPLITS}
-    policies = {split: read_policy(files["policy"], *about[split]) for split in SPLITS}
+    policies = {split: read_scores(files["policy"], *about[split]) for split in SPLITS}
     pages = dict.fromkeys(SPLITS)
     if log.get("record") == "sessions":
         every = {split: policy.pairs for split, policy in policies.items()}
@@ -145,7 +145,7 @@ def _simulated(files, setting, logs, positions: int, seed: int) -> dict[str, Spl
     return splits
 
 
-def _rankings(path: str | Path, policy: Policy, first: int | None) -> Rankings:
+def _rankings(path: str | Path, policy: ScoredPairs, first: int | None) -> Rankings:
     lists = read_rankings(path)
     if first is not None and first < len(lists.queries):
         lists = lists.take(np.arange(lists.offsets[first]))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from twotowers.files.rankings import mask, pad
 from twotowers.logs.cells import LaneLog
 from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts, added
-from twotowers.logs.policies import Policy, policy_scores, ranking_order
+from twotowers.logs.policies import ScoredPairs, policy_scores, ranking_order
 from twotowers.logs.simulated_sessions import Sampler, stream_sessions
 from twotowers.logs.simulation import Traffic, simulate_clicks
 from twotowers.models.protocol import PER_DOCUMENT, CellModel
@@ -27,7 +27,7 @@ from twotowers.running.settling import listed, queries_of
 
 def simulate(
     split: str,
-    policy: Policy,
+    policy: ScoredPairs,
     log: Mapping,
     *,
     positions: int,
@@ -84,7 +84,7 @@ def simulate(
 
 def simulate_pages(
     split: str,
-    policy: Policy,
+    policy: ScoredPairs,
     log: Mapping,
     *,
     positions: int,
@@ -135,7 +135,7 @@ def simulate_pages(
 
 
 def _orders(
-    split: str, policy: Policy, log: Mapping, where: np.ndarray, seed: int
+    split: str, policy: ScoredPairs, log: Mapping, where: np.ndarray, seed: int
 ) -> Iterator[tuple[float, np.ndarray]]:
     """Each strength, and [queries, positions] the ranking of a policy of that strength."""
     lanes = log["lanes"]
