@@ -365,6 +365,11 @@ STRENGTH, TEMPERATURE = (["logs", "main", "policy", key] for key in ("strength",
             ["logs.main.user", "'etta'", "did you mean 'eta'"],
         ),
         (
+            ["logs", "main", "user"],
+            {"kind": "position_based", "eta": [1, "two"]},
+            ["logs.main.user.eta", "'two' is out of range"],
+        ),
+        (
             ["logs", "main", "policy", "mixing_weight"],
             0.5,
             ["logs.main.policy", "a strength or a mixing weight"],

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from twotowers import SPLITS
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_range, nearest
 from twotowers.running.parts import (
     TABLE,
     name_of,
@@ -67,6 +67,7 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
     kind = find("models", user["kind"], paper, path=path, field=f"{field}.user")
     constants = {key: value for key, value in user.items() if key != "kind"}
     check_parameters(kind, constants, path=path, field=f"{field}.user")
+    _check_numbers(constants, path, f"{field}.user")
     lanes |= {
         key: [float(each) for each in value]
         for key, value in constants.items()
@@ -97,6 +98,7 @@ def settle_setting(
     kind = find("models", model["kind"], paper, **where)
     constants = {key: value for key, value in model.items() if key not in MODEL}
     check_parameters(kind, constants, **where)
+    _check_numbers(constants, path, where["field"])
     for key, value in constants.items():
         if isinstance(value, list):
             raise InputError(
@@ -162,6 +164,13 @@ def _refuse_parts(kind: Kind, model: Mapping, varied: list, path: Path, name: st
             f"method {kind.name!r} has a parameter per position", path=path,
             field=f"settings.{name}.model.examination", expected=repr(TABLE),
         )  # fmt: skip
+
+
+def _check_numbers(constants: Mapping, path: Path, field: str) -> None:
+    """Constants of click models are numbers; the model itself knows which."""
+    for key, value in constants.items():
+        for number in listed(value):
+            check_range(number, field=f"{field}.{key}", low=-1e9, high=1e9, path=path)
 
 
 def _check_tower(tower: str, log: dict, path: Path, name: str) -> None:
