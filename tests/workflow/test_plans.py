@@ -119,13 +119,16 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
     logs = [experiment["logs"][log] for log in {setting["log"] for setting in settings}]
     studies = [
         study | values.get("studies", {}).get(name, {})
-        for name, study in experiment["studies"].items()
+        for name, study in experiment.get("studies", {}).items()
     ]
     used = {user["dataset"] for user in [*logs, *studies] if "dataset" in user}
     # A click log is prepared in no way.
     ranked = {name for name in used if experiment["datasets"][name]}
+    simulated = [log for log in logs if log.get("from") != "dataset"]
     policies = {
-        (log["dataset"], log["relevance"], log["ranker"], seed) for log in logs for seed in seeds
+        (log["dataset"], log["relevance"], log["policy"]["ranker"], seed)
+        for log in simulated
+        for seed in seeds
     } | {
         # Studies share the first seed's.
         (study["dataset"], "annotated", study["ranker"], seeds[0])
@@ -135,7 +138,7 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
     jobs = Counter(
         preprocess=len(ranked),
         policy=len(policies),
-        clicks=len(logs) * len(seeds),
+        clicks=len(simulated) * len(seeds),
         fit=len(settings) * len(seeds),
         study=sum(len(study.get("seeds", seeds)) for study in studies),
         claims=1,
