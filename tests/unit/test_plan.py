@@ -251,6 +251,12 @@ def test_clicks_are_simulated_from_scores(plan):
     }
 
 
+def test_a_data_set_has_a_folder_or_a_stand_in_of_this_scale():
+    plan = Plan(CONFIG | {"datasets": {"shop": {"source": "yandex_20_queries"}}}, {})
+    with pytest.raises(InputError, match=r"datasets\.shop: .* no stand-in .*expected 'folder'"):
+        plan.standin("shop")
+
+
 def test_a_study_reads_nothing_a_click_log_or_rankings(plan):
     assert plan.study_inputs("paper", "theory") == {}
     assert plan.study_inputs("paper", "real") == {"log": "out/smoke/raw/shop/log.parquet"}

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from twotowers import ROOT
+from twotowers import LOG, ROOT
+from twotowers.datasets.sources import resolve
 from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.optimizers import check_training
@@ -125,6 +126,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
             if ranker != "expert":  # which needs no training
                 place = "policy.ranker" if "policy" in user else "ranker"
                 _reference(ranker, raw["rankers"], path, f"{section}.{name}.{place}")
+    _check_sources(raw["logs"], config["datasets"], path)
     sessions = scale.get("sessions", {})
     for name, log in raw["logs"].items():
         if log.get("from") != "dataset" and not (sessions or "sessions" in log):
@@ -178,6 +180,22 @@ def _replaced(datasets: dict, replace: dict[str, str], known, path: Path) -> dic
                 expected="another one in the configuration's 'replace'",
             )
     return used
+
+
+def _check_sources(logs: dict[str, dict], datasets: dict, path: Path) -> None:
+    """Raise InputError unless real logs are data sets of clicks, and simulated ones of rankings."""
+    names = dict.fromkeys(log["dataset"] for log in logs.values())
+    is_log = {name: LOG in resolve(datasets[name]["source"]).splits for name in names}
+    kinds = {True: "a click log", False: "rankings with labels"}
+    for name, log in logs.items():
+        wanted = log.get("from") == "dataset"
+        if is_log[log["dataset"]] != wanted:
+            raise InputError(
+                f"data set {log['dataset']!r} is {kinds[not wanted]}",
+                path=path,
+                field=f"logs.{name}.dataset",
+                expected=f"{kinds[wanted]}; 'replace' of the configuration may name another",
+            )
 
 
 def _reference(name: str, known, path: Path, field: str) -> None:

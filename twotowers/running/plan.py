@@ -241,8 +241,19 @@ class Plan:
         return self.config["datasets"][dataset].get("folder") is None
 
     def standin(self, dataset: str) -> dict:
-        """How a data set is generated: queries or sessions of each part, and the seed."""
-        sizes = self.config["datasets"][dataset]["standin"][self.config["scale"]]
+        """How a data set is generated: queries or sessions of each part, and the seed.
+
+        Raises:
+            InputError: it has neither a folder nor a size at this scale.
+        """
+        scale = self.config["scale"]
+        sizes = self.config["datasets"][dataset].get("standin", {}).get(scale)
+        if sizes is None:
+            raise InputError(
+                f"there is no stand-in at scale {scale!r}",
+                field=f"datasets.{dataset}",
+                expected="'folder', where its files are",
+            )
         return {"sizes": sizes, "seed": 0}
 
     def source(self, dataset: str) -> Source:

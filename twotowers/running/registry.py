@@ -119,7 +119,7 @@ def find(family: str, name: str, paper: str | None = None, root: Path = ROOT, **
             setting it is.
     """
     known = kinds(family, paper, root)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         where.setdefault("field", family.removesuffix("s"))
         raise InputError(f"{name!r} is unknown", expected=nearest(str(name), known), **where)
     return known[name]
