@@ -125,11 +125,6 @@ def find(family: str, name: str, paper: str | None = None, root: Path = ROOT, **
     return known[name]
 
 
-def model_names(paper: str | None = None) -> list[str]:
-    """The names of all click models."""
-    return list(kinds("models", paper))
-
-
 def build_model(name: str, paper: str | None = None, **constants):
     """A click model with the given constants.
 
