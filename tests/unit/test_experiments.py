@@ -443,6 +443,7 @@ STRENGTH, TEMPERATURE = (["logs", "main", "policy", key] for key in ("strength",
             {"kind": "position_bias", "settings": 3},
             ["items.fig1.draw", "'settings' is 3"],
         ),
+        (["items", "fig1", "draw", "where"], 3, ["items.fig1.draw.where", "3 is no choice"]),
         (
             ["scales", "laptop", "training"],
             {"depe": {}},
@@ -465,6 +466,16 @@ def test_experiment_errors_name_file_field_and_the_nearest(load, keys, value, pa
         load(put(EXPERIMENT, keys, value), scale="laptop")
     for part in [str(Path("papers", "p", "experiment.yaml")), *parts]:
         assert part in str(caught.value)
+
+
+def test_a_drawing_chooses_rows_by_columns_that_there_are(load):
+    changes = {"needs": ["fit"], "draw": EXPERIMENT["items"]["fig1"]["draw"]}
+    only = put(EXPERIMENT, ["items", "fig1"], EXPERIMENT["items"]["fig1"] | changes)
+    load(put(only, ["items", "fig1", "draw", "where"], {"weighting": "none", "position": 3}))
+    wrong = ["items", "fig1", "draw", "where"], {"strenght": 1}
+    with pytest.raises(InputError, match=r"fig1.draw.where: .*'strenght' .*mean 'strength'"):
+        load(put(only, *wrong))
+    load(put(EXPERIMENT, *wrong))  # It needs studies, too, whose columns nobody knows.
 
 
 REAL = {"from": "dataset", "dataset": "yandex", "split": {"train": 0.8, "validation": 0.1}}

@@ -5,7 +5,7 @@ Needs PyYAML and jsonschema only, so that a Snakefile can use it from a lean env
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,9 @@ OPTIONAL = {
     "studies": {},
 }
 """What an experiment may leave out."""
+
+COLUMNS = ("setting", "model", "method", "seed", "metric", "position")
+"""What a drawing may choose rows of fits by, besides their lanes."""
 
 OVERRIDDEN = ("rankers", "training", "logs", "studies")
 """What a scale may override, by name."""
@@ -151,6 +154,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
             known = {**raw["settings"], **raw["studies"]}
             _reference(need, known, path, f"items.{name}.needs")
         raw["items"][name] = settle_item(name, item, path=path, paper=paper)
+        _check_columns(name, raw["items"][name], raw["settings"], path)
     return Experiment(
         key=paper,
         **raw,
@@ -195,6 +199,30 @@ def _check_sources(logs: dict[str, dict], datasets: dict, path: Path) -> None:
                 path=path,
                 field=f"logs.{name}.dataset",
                 expected=f"{kinds[wanted]}; 'replace' of the configuration may name another",
+            )
+
+
+def _check_columns(name: str, item: dict, settings: dict[str, dict], path: Path) -> None:
+    """Raise InputError where a drawing chooses rows by a column that the results have not."""
+    where = item["draw"].get("where") or {}
+    if not isinstance(where, Mapping):
+        raise InputError(
+            f"{where!r} is no choice of rows",
+            path=path,
+            field=f"items.{name}.draw.where",
+            expected="columns and their values",
+        )
+    if not settings.keys() >= set(item["needs"]):
+        return  # A study's columns are its own.
+    lanes = [settings[need]["lanes"] for need in item["needs"]]
+    known = {*COLUMNS, *(column for own in lanes for part in own.values() for column in part)}
+    for column in where:
+        if column not in known:
+            raise InputError(
+                f"there is no column {column!r}",
+                path=path,
+                field=f"items.{name}.draw.where",
+                expected=nearest(str(column), known),
             )
 
 
