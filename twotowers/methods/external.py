@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 
@@ -28,7 +26,7 @@ def fit(task: Task, *, file: str) -> list[Fitted]:
     Raises:
         InputError: the file cannot be read, lists a pair twice, or lacks a pair.
     """
-    path = Path(file) if Path(file).is_absolute() else ROOT / file
+    path = ROOT / file
     table = read_table(path, TYPES)
     pairs = task.splits["test"].pairs
     if pairs is None:

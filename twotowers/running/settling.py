@@ -54,7 +54,7 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
             field=field, expected="'from: simulation'" if real else "'from: dataset'",
         )  # fmt: skip
     if real:
-        if abs(sum(log["split"].values()) - 1) > 1e-9:
+        if not abs(sum(log["split"].values()) - 1) <= 1e-9:
             raise InputError(
                 f"the shares {log['split']} are no division of a log", path=path,
                 field=f"{field}.split", expected="shares that add up to 1",
