@@ -10,7 +10,7 @@ from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.files.yamls import read_yaml
 from twotowers.running.experiments import check_config, load_experiment, seed_range
-from twotowers.running.registry import find
+from twotowers.running.registry import find, kinds
 
 CONFIG = read_yaml(ROOT / "config.yaml")
 SCALES = ("smoke", "laptop", "paper")
@@ -423,6 +423,27 @@ STRENGTH, TEMPERATURE = (["logs", "main", "policy", key] for key in ("strength",
         (["rankers", "deep"], {"share": 1, "cost": 1}, ["rankers.deep"]),
         (["scales", "laptop", "sessions"], None, ["scales.laptop", "'sessions' is missing"]),
         (["training", "deep", "steps"], 0, ["training.deep.steps", "at least 1"]),
+        (["logs", "main", "dataset"], "yandex", ["logs.main.dataset", "'yandex' is a click log"]),
+        (["logs", "main", "bootstrap"], True, ["a simulated log has no 'bootstrap'"]),
+        (["logs", "main", "user"], {"kind": ["additive"]}, ["logs.main.user", "['additive']"]),
+        (["logs", "main", "user"], {"kind": "additive", "centre": []}, ["'centre' is []"]),
+        (["logs", "main", "policy", "strength"], [1, 0, 1.0], ["'strength' is [1.0, 0.0, 1.0]"]),
+        (
+            ["settings", "fit", "method"],
+            {"kind": "likelihood", "weighting": ["ips", "ips"]},
+            ["settings.fit", "'weighting' is ['ips', 'ips']", "that differ"],
+        ),
+        (
+            ["settings", "fit", "method"],
+            {"kind": "likelihood", "stop_on": "trian"},
+            ["method.stop_on", "'trian'", "did you mean 'train'"],
+        ),
+        (
+            ["items", "fig1", "draw"],
+            {"kind": "position_bias", "settings": 3},
+            ["items.fig1.draw", "'settings' is 3"],
+        ),
+        (["items", "fig1", "draw", "where"], 3, ["items.fig1.draw.where", "3 is no choice"]),
         (
             ["scales", "laptop", "training"],
             {"depe": {}},
@@ -445,6 +466,44 @@ def test_experiment_errors_name_file_field_and_the_nearest(load, keys, value, pa
         load(put(EXPERIMENT, keys, value), scale="laptop")
     for part in [str(Path("papers", "p", "experiment.yaml")), *parts]:
         assert part in str(caught.value)
+
+
+def test_a_drawing_chooses_rows_by_columns_that_there_are(load):
+    changes = {"needs": ["fit"], "draw": EXPERIMENT["items"]["fig1"]["draw"]}
+    only = put(EXPERIMENT, ["items", "fig1"], EXPERIMENT["items"]["fig1"] | changes)
+    load(put(only, ["items", "fig1", "draw", "where"], {"weighting": "none", "position": 3}))
+    wrong = ["items", "fig1", "draw", "where"], {"strenght": 1}
+    with pytest.raises(InputError, match=r"fig1.draw.where: .*'strenght' .*mean 'strength'"):
+        load(put(only, *wrong))
+    load(put(EXPERIMENT, *wrong))  # It needs studies, too, whose columns nobody knows.
+
+
+REAL = {"from": "dataset", "dataset": "yandex", "split": {"train": 0.8, "validation": 0.1}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"dataset": "mslr30k"}, ["logs.real.dataset", "'mslr30k' is rankings with labels"]),
+        ({"user": "additive"}, ["logs.real", "a real log has no 'user'"]),
+        ({"record": "sessions"}, ["logs.real", "a real log has no 'record'"]),
+        ({"split": REAL["split"] | {"test": 0.2}}, ["logs.real.split", "add up to 1"]),
+    ],
+)
+def test_a_real_log_is_one_and_says_only_how_it_is_divided(load, changes, parts):
+    log = REAL | {"split": REAL["split"] | {"test": 0.1}}
+    assert load(put(EXPERIMENT, ["logs", "real"], log)).logs["real"] == {**log, "lanes": {}}
+    with pytest.raises(InputError) as caught:
+        load(put(EXPERIMENT, ["logs", "real"], log | changes))
+    for part in parts:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("method", sorted(kinds("methods")))
+def test_every_method_may_be_named(load, method):
+    needed = {"external": {"file": "scores.parquet"}}.get(method, {})
+    found = load(put(EXPERIMENT, ["settings", "fit", "method"], {"kind": method, **needed}))
+    assert found.settings["fit"]["method"] == {"kind": method, **needed}
 
 
 def test_unknown_paper():

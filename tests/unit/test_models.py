@@ -17,9 +17,9 @@ from twotowers.models.losses import cell_logits, cell_losses, click_losses
 from twotowers.models.position_based import PositionBased
 from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
-from twotowers.running.registry import build_model, model_names
+from twotowers.running.registry import build_model, kinds
 
-MODELS = [build_model(name) for name in model_names()]
+MODELS = [build_model(name) for name in kinds("models")]
 QUERIES, DOCUMENTS, POSITIONS, WIDTH = 3, 4, 4, 5
 RNG = np.random.default_rng(3)
 FEATURES = RNG.normal(size=(QUERIES, DOCUMENTS, WIDTH)).astype(np.float32)

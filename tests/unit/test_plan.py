@@ -251,6 +251,20 @@ def test_clicks_are_simulated_from_scores(plan):
     }
 
 
+def test_a_study_without_a_module_is_told(plan):
+    folder = plan.root / "papers" / "paper" / "studies"
+    folder.mkdir(parents=True)
+    (folder / "log.py").touch()
+    with pytest.raises(InputError, match=r"studies\.real: .*'logs' .*did you mean 'log'"):
+        plan.study_sources("paper", "real")
+
+
+def test_a_data_set_has_a_folder_or_a_stand_in_of_this_scale():
+    plan = Plan(CONFIG | {"datasets": {"shop": {"source": "yandex_20_queries"}}}, {})
+    with pytest.raises(InputError, match=r"datasets\.shop: .* no stand-in .*expected 'folder'"):
+        plan.standin("shop")
+
+
 def test_a_study_reads_nothing_a_click_log_or_rankings(plan):
     assert plan.study_inputs("paper", "theory") == {}
     assert plan.study_inputs("paper", "real") == {"log": "out/smoke/raw/shop/log.parquet"}
@@ -265,6 +279,9 @@ def test_a_study_is_called_with_what_the_road_does_not_use_itself(plan):
     assert plan.study_parameters("paper", "real") == {"top": 2}
     assert plan.study_parameters("paper", "ranked") == {"depth": 4}
     modules = [plan.study_module("paper", study) for study in ("theory", "real")]
+    folder = plan.root / "papers" / "paper" / "studies"
+    folder.mkdir(parents=True)
+    (folder / "logs.py").touch()
     assert modules == ["theory", "logs"]
     assert plan.study_sources("paper", "real") == ["papers/paper/studies/logs.py"]
 

@@ -146,6 +146,7 @@ TRAINED = ("training", "slow")
             "adamv",
             ["slow.optimizer.name", "'adamv'", "did you mean 'adam"],
         ),
+        ((*TRAINED, "optimizer"), {"name": ["adam"]}, ["slow.optimizer.name", "['adam']"]),
         ((*TRAINED, "optimizer"), ["sgd", "adam"], ["slow.optimizer", "['sgd', 'adam']"]),
         ((*TRAINED, "optimizer"), {"name": "sgd", "b1": 1}, ["'sgd' has no option 'b1'"]),
         ((*TRAINED, "weight_decay"), 0.1, ["slow.weight_decay", "'adam' has no weight decay"]),

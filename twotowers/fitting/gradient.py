@@ -4,9 +4,9 @@ Lanes share the batches (so that features are read once for all of them) and dif
 parameters and click log. Each has its own early stopping: a lane that has stopped keeps
 its best parameters while the others go on. Lanes are trained in blocks, those that still
 run first, so that whole blocks of stopped lanes cost nothing. While it is trained, a lane's
-parameters are one vector: the program is compiled in half of the time that a tree takes. What
-of a model is no parameter (running statistics, numbers that are lanes) travels beside it as a
-tree, which for most models is empty.
+parameters are one vector: the program is compiled in half of the time that a tree takes. The rest
+of a model (running statistics, numbers that are lanes) travels beside this vector as a tree, which
+for most models is empty.
 """
 
 from __future__ import annotations

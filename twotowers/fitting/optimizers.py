@@ -73,7 +73,7 @@ class Optimizer:
             return given
         said = {"name": given} if isinstance(given, str) else dict(given)
         name = said.pop("name", None)
-        if name not in OPTIMIZERS:
+        if not isinstance(name, str) or name not in OPTIMIZERS:
             raise InputError(
                 f"{name!r} is unknown", path=path, field=f"{field}.name",
                 expected=nearest(str(name), OPTIMIZERS),

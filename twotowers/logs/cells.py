@@ -72,6 +72,11 @@ class Pairs:
         return np.diff(self.offsets)
 
 
+def pair_keys(query: np.ndarray, document: np.ndarray) -> np.ndarray:
+    """[rows] int64, a number for each pair of a query id and a document number below 2^24."""
+    return query.astype(np.int64) << 24 | document
+
+
 @dataclass(frozen=True)
 class LaneLog:
     """The counts of one split in one lane."""
@@ -245,22 +250,18 @@ class _Lookup:
     def __init__(self, pairs: Pairs, length: int, path: str | Path):
         query = np.repeat(np.arange(len(pairs.lengths)), pairs.lengths)
         rank = np.arange(len(pairs.query)) - pairs.offsets[query]
-        key = self._key(pairs.query, pairs.document)
+        key = pair_keys(pairs.query, pairs.document)
         self.order = np.argsort(key)
         self.key, self.first_cell = key[self.order], ((query * length + rank) * length)[self.order]
         self.shape = (len(pairs.lengths), length, length)
         self.length, self.path = length, path
-
-    @staticmethod
-    def _key(query: np.ndarray, document: np.ndarray) -> np.ndarray:
-        return query.astype(np.int64) << 24 | document
 
     def cells(self, query, document, position) -> np.ndarray:
         """[rows] flat indices into [queries, documents, positions]."""
         # Rows of one pair stand together, so pairs are looked up once a run, not once a row.
         changes = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
         starts = np.flatnonzero(np.concatenate([[True], changes])[: len(query)])
-        key = self._key(query[starts], document[starts])
+        key = pair_keys(query[starts], document[starts])
         found = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
         unknown = self.key[found] != key
         if unknown.any():

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.tables import check_types
-from twotowers.logs.cells import Lane, Pairs
+from twotowers.logs.cells import Lane, Pairs, pair_keys
 from twotowers.logs.counts import LONGEST_DENSE, Counts, Rows, lay_out
 from twotowers.logs.sessions import lane_columns, read_sessions, schema_of
 from twotowers.logs.simulation import Sessions
@@ -93,14 +93,10 @@ class _Lookup:
     """Finds the list index of documents by their query and number."""
 
     def __init__(self, pairs: Pairs, length: int, path: str | Path):
-        key = self._key(pairs.query, pairs.document)
+        key = pair_keys(pairs.query, pairs.document)
         self.order = np.argsort(key)
         self.key = key[self.order]
         self.offsets, self.length, self.path = pairs.offsets, length, path
-
-    @staticmethod
-    def _key(query: np.ndarray, document: np.ndarray) -> np.ndarray:
-        return query.astype(np.int64) << 24 | document
 
     def sessions(self, pages: pa.RecordBatch) -> Sessions:
         """The pages by index, laid out densely."""
@@ -110,7 +106,7 @@ class _Lookup:
                 f"pages show {shown.min()} to {shown.max()} documents", path=self.path,
                 field="documents", expected=f"1 to {self.length}",
             )  # fmt: skip
-        key = self._key(
+        key = pair_keys(
             np.repeat(pages["query"].to_numpy(), shown), pages["documents"].flatten().to_numpy()
         )
         found = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)

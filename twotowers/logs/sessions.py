@@ -129,10 +129,12 @@ def _write_groups(writer: pq.ParquetWriter, waiting: list[pa.Table]) -> list[pa.
     return [table.slice(whole)] if whole < len(table) else []
 
 
-def _other_columns(found: pa.Schema, wanted: pa.Schema, path, row: int) -> InputError:
-    def described(schema: pa.Schema) -> str:
-        return ", ".join(f"{each.name} ({each.type})" for each in schema)
+def described(schema: pa.Schema) -> str:
+    """Names and types of columns, in words."""
+    return ", ".join(f"{each.name} ({each.type})" for each in schema)
 
+
+def _other_columns(found: pa.Schema, wanted: pa.Schema, path, row: int) -> InputError:
     return InputError(
         f"row {row + 1}: the columns are {described(found)} from here on",
         path=path,

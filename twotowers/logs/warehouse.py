@@ -23,6 +23,7 @@ from twotowers.logs.sessions import (
     EMPTY,
     bias_features,
     conform,
+    described,
     empty,
     lane_columns,
     read_sessions,
@@ -273,15 +274,11 @@ def _checked(sessions) -> Iterator[pa.RecordBatch]:
             schema = schema or batch.schema
             if batch.schema != schema:
                 raise InputError(
-                    f"the columns are {_described(batch.schema)}",
+                    f"the columns are {described(batch.schema)}",
                     path=one if from_file else None,
-                    expected=f"{_described(schema)}, as before",
+                    expected=f"{described(schema)}, as before",
                 )
             yield batch
-
-
-def _described(schema: pa.Schema) -> str:
-    return ", ".join(f"{each.name} ({each.type})" for each in schema)
 
 
 def _quoted(names: Iterable[str]) -> str:

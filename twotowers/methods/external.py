@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.files.tables import read_table
+from twotowers.logs.cells import pair_keys
 from twotowers.methods.task import Fitted, Task
 
 TYPES = {"query": pa.int64(), "document": pa.int32(), "score": pa.float64()}
@@ -27,7 +26,7 @@ def fit(task: Task, *, file: str) -> list[Fitted]:
     Raises:
         InputError: the file cannot be read, lists a pair twice, or lacks a pair.
     """
-    path = Path(file) if Path(file).is_absolute() else ROOT / file
+    path = ROOT / file
     table = read_table(path, TYPES)
     pairs = task.splits["test"].pairs
     if pairs is None:
@@ -36,13 +35,13 @@ def fit(task: Task, *, file: str) -> list[Fitted]:
             field="method",
             expected="a simulated log",
         )
-    keys = _keys(table["query"].to_numpy(), table["document"].to_numpy())
+    keys = pair_keys(table["query"].to_numpy(), table["document"].to_numpy())
     order = np.argsort(keys, kind="stable")
     twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])
     if len(twice):
         row = order[twice[0] + 1]
         raise InputError(f"row {row + 1} lists its query and document again", path=path)
-    wanted = _keys(pairs.query, pairs.document)
+    wanted = pair_keys(pairs.query, pairs.document)
     found = order[np.minimum(np.searchsorted(keys[order], wanted), max(len(order) - 1, 0))]
     missing = np.flatnonzero(keys[found] != wanted) if len(order) else np.arange(len(wanted))
     if len(missing):
@@ -55,7 +54,3 @@ def fit(task: Task, *, file: str) -> list[Fitted]:
     scores = np.zeros(task.splits["test"].where.shape)
     scores[task.splits["test"].where] = table["score"].to_numpy()[found]
     return [Fitted(scores=lambda inputs: scores) for _ in task.lanes]
-
-
-def _keys(query: np.ndarray, document: np.ndarray) -> np.ndarray:
-    return query.astype(np.int64) << 24 | document

@@ -9,7 +9,6 @@ of "not relevant" may be negative.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -80,7 +79,7 @@ def _propensities(task: Task, log: int, propensities: str) -> np.ndarray:
                 expected="a simulated user that has them, as 'position_based', or a csv file",
             )
         return user.examined(task.positions)
-    path = Path(propensities) if Path(propensities).is_absolute() else ROOT / propensities
+    path = ROOT / propensities
     if not path.is_file():
         raise InputError("there is no such file", path=path, field="propensities")
     table = pd.read_csv(path)

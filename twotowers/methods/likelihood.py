@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, nearest
 from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.counts import Counts, Rows
@@ -29,13 +29,15 @@ from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
 LANES = {"weighting": "none", "start": "random"}
 """`weighting`: unweighted ("none"), or every impression by the inverse of its display propensity
 ("ips"). `start`: "random", "zero", or "truth" (the parameters of a simulated user)."""
-CHOICES = {"weighting": ("none", "ips"), "start": ("random", "zero", "truth")}
+CHOICES = {
+    "weighting": ("none", "ips"),
+    "start": ("random", "zero", "truth"),
+    "stop_on": ("validation", "train"),
+}
 
 TRAINS = True
 
 WEIGHTINGS = {"none": lambda counts: counts, "ips": inverse_propensity}
-
-WATCHED = ("validation", "train")
 
 COUNTED = ("impressions", "clicks")
 
@@ -57,8 +59,9 @@ def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = 
     Raises:
         InputError: an unknown weighting, start or split, or one that the log does not allow.
     """
-    if stop_on not in WATCHED:
-        raise InputError(f"{stop_on!r} is unknown", field="stop_on", expected=f"one of {WATCHED}")
+    if stop_on not in CHOICES["stop_on"]:
+        expected = nearest(str(stop_on), CHOICES["stop_on"])
+        raise InputError(f"{stop_on!r} is unknown", field="stop_on", expected=expected)
     train = split_loss(task.splits["train"], task.lanes)
     validation = train if stop_on == "train" else split_loss(task.splits["validation"], task.lanes)
     if isinstance(train, SessionLoss) and stop_on == "train":

@@ -5,11 +5,12 @@ Needs PyYAML and jsonschema only, so that a Snakefile can use it from a lean env
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from twotowers import ROOT
+from twotowers import LOG, ROOT
+from twotowers.datasets.sources import resolve
 from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.optimizers import check_training
@@ -25,6 +26,9 @@ OPTIONAL = {
     "studies": {},
 }
 """What an experiment may leave out."""
+
+COLUMNS = ("setting", "model", "method", "seed", "metric", "position")
+"""What a drawing may choose rows of fits by, besides their lanes."""
 
 OVERRIDDEN = ("rankers", "training", "logs", "studies")
 """What a scale may override, by name."""
@@ -125,6 +129,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
             if ranker != "expert":  # which needs no training
                 place = "policy.ranker" if "policy" in user else "ranker"
                 _reference(ranker, raw["rankers"], path, f"{section}.{name}.{place}")
+    _check_sources(raw["logs"], config["datasets"], path)
     sessions = scale.get("sessions", {})
     for name, log in raw["logs"].items():
         if log.get("from") != "dataset" and not (sessions or "sessions" in log):
@@ -149,6 +154,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
             known = {**raw["settings"], **raw["studies"]}
             _reference(need, known, path, f"items.{name}.needs")
         raw["items"][name] = settle_item(name, item, path=path, paper=paper)
+        _check_columns(name, raw["items"][name], raw["settings"], path)
     return Experiment(
         key=paper,
         **raw,
@@ -178,6 +184,46 @@ def _replaced(datasets: dict, replace: dict[str, str], known, path: Path) -> dic
                 expected="another one in the configuration's 'replace'",
             )
     return used
+
+
+def _check_sources(logs: dict[str, dict], datasets: dict, path: Path) -> None:
+    """Raise InputError unless real logs are data sets of clicks, and simulated ones of rankings."""
+    names = dict.fromkeys(log["dataset"] for log in logs.values())
+    is_log = {name: LOG in resolve(datasets[name]["source"]).splits for name in names}
+    kinds = {True: "a click log", False: "rankings with labels"}
+    for name, log in logs.items():
+        wanted = log.get("from") == "dataset"
+        if is_log[log["dataset"]] != wanted:
+            raise InputError(
+                f"data set {log['dataset']!r} is {kinds[not wanted]}",
+                path=path,
+                field=f"logs.{name}.dataset",
+                expected=f"{kinds[wanted]}; 'replace' of the configuration may name another",
+            )
+
+
+def _check_columns(name: str, item: dict, settings: dict[str, dict], path: Path) -> None:
+    """Raise InputError where a drawing chooses rows by a column that the results have not."""
+    where = item["draw"].get("where") or {}
+    if not isinstance(where, Mapping):
+        raise InputError(
+            f"{where!r} is no choice of rows",
+            path=path,
+            field=f"items.{name}.draw.where",
+            expected="columns and their values",
+        )
+    if not settings.keys() >= set(item["needs"]):
+        return  # A study's columns are its own.
+    lanes = [settings[need]["lanes"] for need in item["needs"]]
+    known = {*COLUMNS, *(column for own in lanes for part in own.values() for column in part)}
+    for column in where:
+        if column not in known:
+            raise InputError(
+                f"there is no column {column!r}",
+                path=path,
+                field=f"items.{name}.draw.where",
+                expected=nearest(str(column), known),
+            )
 
 
 def _reference(name: str, known, path: Path, field: str) -> None:

@@ -1,7 +1,7 @@
 """One log per job: what ran, where, when, what it said, and how it ended.
 
     rule: fit
-    script: scripts/fit_towers.py
+    script: scripts/fit_setting.py
     started: 2026-11-21T06:11:18+00:00
     ...
     <what the job prints>

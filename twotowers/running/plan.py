@@ -1,8 +1,8 @@
 """What is built from what: files, inputs, parameters and order of all jobs.
 
 The rules of the Snakefile only declare; what they declare is computed here from the
-configuration, without Snakemake. No file is read; only published numbers and rules of a paper's
-own are looked for. Light imports only, since every start of Snakemake pays for them.
+configuration, without Snakemake. No file is read; only a paper's own rules, studies and published
+numbers are looked for. Light imports only, since every start of Snakemake pays for them.
 """
 
 from __future__ import annotations
@@ -241,8 +241,19 @@ class Plan:
         return self.config["datasets"][dataset].get("folder") is None
 
     def standin(self, dataset: str) -> dict:
-        """How a data set is generated: queries or sessions of each part, and the seed."""
-        sizes = self.config["datasets"][dataset]["standin"][self.config["scale"]]
+        """How a data set is generated: queries or sessions of each part, and the seed.
+
+        Raises:
+            InputError: it has neither a folder nor a size at this scale.
+        """
+        scale = self.config["scale"]
+        sizes = self.config["datasets"][dataset].get("standin", {}).get(scale)
+        if sizes is None:
+            raise InputError(
+                f"there is no stand-in at scale {scale!r}",
+                field=f"datasets.{dataset}",
+                expected="'folder', where its files are",
+            )
         return {"sizes": sizes, "seed": 0}
 
     def source(self, dataset: str) -> Source:
@@ -398,8 +409,21 @@ class Plan:
     # The code behind a job, beyond the script of its rule
 
     def study_sources(self, paper: str, study: str) -> list[str]:
-        """What a study's module is imported from."""
-        return [f"papers/{paper}/studies/{self.study_module(paper, study)}.py"]
+        """What a study's module is imported from.
+
+        Raises:
+            InputError: there is no such module.
+        """
+        folder, module = Path("papers", paper, "studies"), self.study_module(paper, study)
+        known = [path.stem for path in (self.root / folder).glob("*.py")]
+        if module not in known:
+            raise InputError(
+                f"there is no module {module!r}",
+                path=folder,
+                field=f"studies.{study}",
+                expected=nearest(module, known),
+            )
+        return [str(folder / f"{module}.py")]
 
     def item_sources(self, paper: str, item: str) -> list[str]:
         """What draws an item, and the published numbers, which it draws too."""

@@ -119,15 +119,10 @@ def find(family: str, name: str, paper: str | None = None, root: Path = ROOT, **
             setting it is.
     """
     known = kinds(family, paper, root)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         where.setdefault("field", family.removesuffix("s"))
         raise InputError(f"{name!r} is unknown", expected=nearest(str(name), known), **where)
     return known[name]
-
-
-def model_names(paper: str | None = None) -> list[str]:
-    """The names of all click models."""
-    return list(kinds("models", paper))
 
 
 def build_model(name: str, paper: str | None = None, **constants):

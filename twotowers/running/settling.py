@@ -28,7 +28,10 @@ MODEL = {"kind": "additive", "tower": None, "features": 1.0, "examination": TABL
 """What a model says besides its constants, with defaults."""
 METHOD = "likelihood"
 USER = "additive"
-UNIFORM = {"strength": [0.0], "temperature": [0.0]}
+
+SIMULATED = ("relevance", "policy", "user", "sessions", "record", "queries")
+REAL = ("split", "bootstrap")
+"""What only a simulated log says of itself, and what only a real one."""
 
 
 def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) -> dict:
@@ -44,9 +47,19 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
         The log with `lanes`, from each lane column to its values; of a simulated one also
         `sessions` (a list per split) and `user` (kind and constants, which may be lists).
     """
-    if log.get("from", "simulation") == "dataset":
+    field, real = f"logs.{name}", log.get("from") == "dataset"
+    if strange := [key for key in (SIMULATED if real else REAL) if key in log]:
+        raise InputError(
+            f"a {'real' if real else 'simulated'} log has no {strange[0]!r}", path=path,
+            field=field, expected="'from: simulation'" if real else "'from: dataset'",
+        )  # fmt: skip
+    if real:
+        if not abs(sum(log["split"].values()) - 1) <= 1e-9:
+            raise InputError(
+                f"the shares {log['split']} are no division of a log", path=path,
+                field=f"{field}.split", expected="shares that add up to 1",
+            )  # fmt: skip
         return {**log, "lanes": {}}
-    field = f"logs.{name}"
     policy = dict(log["policy"])
     ranker = policy.pop("ranker")
     mixing = "mixing_weight" if "mixing_weight" in policy else "strength"
@@ -73,6 +86,7 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
         for key, value in constants.items()
         if isinstance(value, list)
     }
+    _check_lanes(lanes, path, field)
     return {**log, "ranker": ranker, "sessions": sessions, "user": user, "lanes": lanes}
 
 
@@ -148,8 +162,20 @@ def settle_setting(
             f"lanes {sorted(twice)} are lanes twice", path=path, field=f"settings.{name}",
             expected="each column in one of log, model, method and training",
         )  # fmt: skip
+    for own in lanes.values():
+        _check_lanes(own, path, f"settings.{name}")
     fixed = {key: value for key, value in method.items() if key not in lanes["method"]}
     return {**setting, "model": model, "method": fixed, "lanes": lanes, "training": trained}
+
+
+def _check_lanes(lanes: Mapping[str, list], path: Path, field: str) -> None:
+    """Raise InputError for a column without values, or with one twice: lanes differ."""
+    for column, values in lanes.items():
+        if not values or any(value in values[:place] for place, value in enumerate(values)):
+            raise InputError(
+                f"{column!r} is {values!r}", path=path, field=field,
+                expected="one value, or a list of values that differ",
+            )  # fmt: skip
 
 
 def _refuse_parts(kind: Kind, model: Mapping, varied: list, path: Path, name: str) -> None:
@@ -205,7 +231,13 @@ def settle_item(name: str, item: dict, *, path: Path, paper: str) -> dict:
     kind = find("drawings", drawing["kind"], paper, **where)
     if "needs" in kind.parameters:
         drawing = {"needs": item["needs"], **drawing}
-    for setting in drawing.get("settings", ()):
+    settings = drawing.get("settings", [])
+    if not isinstance(settings, list | Mapping):
+        raise InputError(
+            f"'settings' is {settings!r}", expected="the names of settings, with titles or without",
+            **where,
+        )  # fmt: skip
+    for setting in settings:
         if setting not in item["needs"]:
             raise InputError(
                 f"{setting!r} is drawn and not needed", expected=nearest(setting, item["needs"]),
@@ -247,11 +279,10 @@ def _budgets(sessions: Mapping[str, list], path: Path, field: str) -> dict[str, 
 def _method_lanes(kind: Kind, given: Mapping, where: dict) -> dict[str, list]:
     lanes = {}
     for key, default in kind.parameters.items():
-        value = given.get(key, ast.literal_eval(default) if default is not None else None)
         if key in kind.lanes:
-            lanes[key] = listed(value)
+            lanes[key] = listed(given[key] if key in given else ast.literal_eval(default))
         elif isinstance(given.get(key), list):
-            raise one_value(repr(key), value, kind, **where)
+            raise one_value(repr(key), given[key], kind, **where)
     return lanes
 
 
