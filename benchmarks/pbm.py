@@ -16,6 +16,7 @@ from benchmarks.measure import CACHE, ROOT, child
 from benchmarks.worlds import SEED, read_log, write_log
 from twotowers.models.position_based import PositionBased
 from twotowers.models.towers import two_towers
+from twotowers.rankers.training import LinearRanker
 
 SIZES = {
     "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50, "clax": True},
@@ -43,9 +44,15 @@ def fit_counts(*, tower: str, log: str, epochs: int) -> dict:
     """Fit the file of a log from counts; what `benchmarks.replay.replay` returns."""
     data = [read_log(log, split) for split in ("train", "validation")]
     _, documents, width = data[0][0].shape
-    click_model = PositionBased()
     model = two_towers(
-        tower, width=width, pairs=0, positions=documents, seed=SEED, model=click_model
+        # Unlike that of sums, the intercept of a product is no shift of the position bias, and
+        # CLAX's linear tower has one.
+        LinearRanker if tower == "linear" else tower,
+        width=width,
+        pairs=0,
+        positions=documents,
+        seed=SEED,
+        model=PositionBased(),
     )
     settings = fits.counts_settings(tower, epochs)
     objectives = [fits.from_counts(*split) for split in data]
