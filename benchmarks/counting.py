@@ -244,7 +244,7 @@ def _grouped(table):
 
 
 def count_arrow(path: str, out: str) -> None:
-    """All in memory, since its `group_by` knows nothing else."""
+    """Arrow holds all pages in memory: its `group_by` has no other way."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -103,7 +103,7 @@ def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs
         pq.ParquetWriter(
             temporary,
             schema,
-            # Else other readers would see categories in `split`, not text.
+            # Without this, other readers would see categories in `split` instead of text.
             store_schema=False,
             compression="lz4",
             use_dictionary=text,
@@ -192,7 +192,7 @@ def read_logs(
 
 
 def _checked(table: pa.Table, lookup: _Lookup) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number of each cell of one lane, its impressions and its clicks."""
+    """The cells of one lane: the number of each, how often it was shown, and its clicks."""
     cell = lookup.cells(*(table[name].to_numpy() for name in CELL[:3]))
     shown, clicked = table["impressions"].to_numpy(), table["clicks"].to_numpy()
     # Before they are narrowed to a type in which they might wrap around.

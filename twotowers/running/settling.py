@@ -9,7 +9,7 @@ is checked here, before a job starts.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from twotowers import SPLITS
@@ -313,8 +313,3 @@ def queries_of(log: Mapping, split: str) -> tuple[str, int | None]:
     if isinstance(queries, str):
         queries = {"split": queries}
     return queries.get("split", split), queries.get("first")
-
-
-def splits_of(sessions: Mapping[str, Sequence]) -> list[str]:
-    """The splits that a log has, in their order."""
-    return [split for split in SPLITS if split in sessions]

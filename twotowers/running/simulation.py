@@ -45,7 +45,7 @@ def simulate(
         paper: whose users may be used, besides the library's.
     """
     lanes = log["lanes"]
-    mixing, temperatures = next(iter(lanes)), lanes["temperature"]
+    temperatures = lanes["temperature"]
     budgets = log["sessions"][split]
     pairs = policy.pairs
     traffics = [
@@ -72,14 +72,18 @@ def simulate(
                 key = (strength, temperature, *own.values(), *_growth(number))
                 more = _clicked(shown, chances, stream("clicks", seed, split, *key))
                 grown.append(added(grown[-1], more) if grown else more)
-            values = {mixing: strength, "temperature": temperature}
-            if "sessions" not in lanes:
-                yield LaneLog(split, {**values, **own}, grown[0])
-                continue
-            for number, sessions in enumerate(lanes["sessions"]):
-                # A split of one size is the same for all.
-                counts = grown[min(number, len(grown) - 1)]
-                yield LaneLog(split, {**values, "sessions": sessions, **own}, counts)
+            for number, lane in _by_size(lanes, strength, temperature, own):
+                # A split that has only one size has the same log in the lanes of all sizes.
+                yield LaneLog(split, lane, grown[min(number, len(grown) - 1)])
+
+
+def _by_size(
+    lanes: Mapping, strength: float, temperature: float, own: Mapping
+) -> Iterator[tuple[int, dict]]:
+    """Number and columns of each lane that differs from the others in its sessions only."""
+    values = {next(iter(lanes)): strength, "temperature": temperature}
+    for number, size in enumerate(lanes.get("sessions", [None])):
+        yield number, values | ({} if size is None else {"sessions": size}) | dict(own)
 
 
 def simulate_pages(
@@ -114,11 +118,8 @@ def simulate_pages(
     ]
     for strength, order in _orders(split, policy, log, where, seed):
         for temperature, (own, clicker) in product(lanes["temperature"], users):
-            values = {next(iter(lanes)): strength, "temperature": temperature}
-            sizes = lanes.get("sessions", [None])
-            for number, size in enumerate(sizes):
-                lane = values | ({} if size is None else {"sessions": size}) | own
-                # A split of one size is the same for all.
+            for number, lane in _by_size(lanes, strength, temperature, own):
+                # A split that has only one size has the same pages in the lanes of all sizes.
                 for piece, sessions in enumerate(pieces[: number + 1]):
                     key = (strength, temperature, *own.values(), *_growth(piece))
                     yield from stream_sessions(
