@@ -1,6 +1,6 @@
-# Two doors: `make figures` regenerates everything, `make test` checks everything.
-# Each sets up what it needs by itself. SCALE=smoke|laptop|paper, CONFIG=<a config file>,
-# PAPERS="chen2024 hager2025" for some papers, ONLY=hager2025/fig3 (or some such) for some items.
+# `make figures` regenerates everything, `make test` checks everything. Both make .venv first.
+# Variables: SCALE=smoke|laptop|paper, CONFIG=<a config file>,
+# PAPERS="chen2024 hager2025" for some papers, ONLY=hager2025/fig3 for some items.
 
 SCALE ?= laptop
 CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
@@ -12,9 +12,9 @@ PYTHON ?= $(firstword $(foreach version,3.13 3.12 3.11,$(shell command -v python
 
 BIN := .venv/bin
 comma := ,
-# Words as the elements of a list in YAML.
+# Words -> the elements of a YAML list.
 listed = $(subst $() ,$(comma),$(strip $(1)))
-# Snakemake wants a cache folder before it reads anything; a home folder may be absent or full.
+# Snakemake needs a cache folder. The home folder may be absent or full.
 SNAKEMAKE := PYTHONPATH=.:scripts XDG_CACHE_HOME='$(CURDIR)/.cache' \
 	$(BIN)/snakemake --logger towers --cores $(CORES) \
 	$(if $(CONFIG),--configfile config.yaml $(CONFIG)) --config scale=$(SCALE) \
@@ -42,7 +42,7 @@ lint: .venv/installed
 standins: .venv/installed
 	$(BIN)/python scripts/describe_standins.py
 
-# Time and memory, against what others do: benchmarks/README.md. PART=fits for one part, or some.
+# Measure time and memory (benchmarks/README.md). PART=fits measures one part.
 bench: .venv/installed
 	$(BIN)/python -m benchmarks $(PART)
 
@@ -55,12 +55,13 @@ bench: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@
 
-# Everything that can be made again; the environment and downloads stay.
+# Remove everything that can be made again. The environment and downloads stay.
 clean:
-	rm -rf results results-* figures figures-* .snakemake .cache
+	rm -rf results results-* figures-* .snakemake .cache
+	[ ! -d figures ] || find figures -mindepth 1 ! -path figures/README.md -delete
 
-# Resolve pyproject.toml: one version of each package that works on all supported Pythons, kept
-# where it still fits, for `make` (requirements.txt) and for conda (envs/).
+# Resolve pyproject.toml for `make` (requirements.txt) and for conda (envs/): one version of each
+# package for all supported Pythons. Versions that still fit are kept.
 lock:
 	$(PYTHON) -m venv --clear .cache/lock
 	.cache/lock/bin/pip install --quiet uv

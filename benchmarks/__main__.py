@@ -1,7 +1,7 @@
 """Run the suite: `python -m benchmarks [PART ...] [--quick]`.
 
-Each part writes `benchmarks/results/<part>.json` row by row, then the pages are filled. Quick
-sizes show that the suite works; what they measure is printed and kept nowhere.
+Each part writes `benchmarks/results/<part>.json` row by row. Then the pages are filled. Quick
+sizes only show that the suite works. Their numbers are printed, not kept.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks import (
     roofline,
     scaling,
     simulator,
+    site,
 )
 from benchmarks.measure import CACHE, machine
 from twotowers.files.artefacts import atomic
@@ -34,10 +35,11 @@ PARTS = {
     "scaling": scaling,
     "longlists": longlists,
     "road": road,
+    "site": site,
     "gpu": gpu,
 }
 ON_REQUEST = {"gpu"}
-"""Parts that run only where they are named: not every machine can."""
+"""Parts that run only if they are named, since not every machine can run them."""
 
 
 def measure(part: str, size: str, folder: Path) -> None:

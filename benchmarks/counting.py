@@ -1,7 +1,7 @@
-"""Sessions on disk counted into cells: by the library, and by the engines it could be built on.
+"""Sessions on disk -> cells: by the library, and by other engines.
 
-Polars is not among the project's packages: the full size makes an environment of its own for the
-engines, once, of the versions below; the quick size takes what is installed.
+Polars is not among the project's packages. The full size makes an environment for the engines once,
+with the versions below. The quick size uses what is installed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENGINES = ("polars==2.1.0", "duckdb==2.0.0", "pyarrow==26.0.1", "numpy==2.4.6")
 LENGTH, CANDIDATES = 10, 30
 THREADS = 2
 MEMORY = "3GB"
-"""Of DuckDB, so that the process stays below 4 GB. The others have no such setting."""
+"""Memory limit of DuckDB, so that the process stays below 4 GB. The others have none."""
 BUCKETS = 32
 
 PAGES = """
@@ -38,7 +38,7 @@ KEYS = "split, query, document, position"
 
 
 def run(*, pages: int, queries: int, own: bool) -> Iterator[dict]:
-    """Yield a row per engine: counting, and the plainest scan of the same columns."""
+    """Yield a row per engine: counting, and a plain scan of the same columns."""
     python = engines_python() if own else Path(sys.executable)
     folder = CACHE / "counting"
     folder.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def run(*, pages: int, queries: int, own: bool) -> Iterator[dict]:
 
 
 def generate(*, path: str, pages: int, queries: int) -> dict:
-    """A sessions file: queries by Zipf's law, rankings of each that vary by noise."""
+    """A sessions file. Queries follow Zipf's law; noise varies the rankings of each query."""
     import numpy as np
     import pyarrow as pa
 
@@ -106,12 +106,12 @@ def generate(*, path: str, pages: int, queries: int) -> dict:
 
 
 def time_scan(*, name: str, path: str) -> dict:
-    """Seconds of the sum of all documents and clicks."""
+    """Seconds to sum all documents and clicks."""
     return {"seconds": seconds(lambda: SCANS[name][1](path))}
 
 
 def time_count(*, name: str, path: str) -> dict:
-    """Seconds of sessions file -> sorted cells file, and how many cells it has."""
+    """Seconds of sessions file -> sorted cells file, and the number of cells."""
     import pyarrow.parquet as pq
 
     engine, count = COUNTS[name]
@@ -123,7 +123,7 @@ def time_count(*, name: str, path: str) -> dict:
 
 
 def engines_python() -> Path:
-    """The interpreter of the engines' environment, which is made once."""
+    """The interpreter of the engines' environment. The environment is made once."""
     folder = CACHE / "engines"
     python = folder / "bin" / "python"
     if not (folder / "installed").exists():
@@ -209,7 +209,7 @@ def scan_polars(path: str) -> None:
 
 
 def _flat(batch):
-    """Pages -> a row per document shown."""
+    """Pages -> a row per shown document."""
     import numpy as np
     import pyarrow as pa
 
@@ -244,7 +244,7 @@ def _grouped(table):
 
 
 def count_arrow(path: str, out: str) -> None:
-    """Arrow holds all pages in memory: its `group_by` has no other way."""
+    """Count with Arrow. Its `group_by` holds all pages in memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -252,7 +252,7 @@ def count_arrow(path: str, out: str) -> None:
 
 
 def count_arrow_in_buckets(path: str, out: str) -> None:
-    """By hand: rows parted by query into files, which are counted one after the other."""
+    """Count by hand: split rows by query into files, and count one file after the other."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -303,4 +303,4 @@ SCANS = {
     "Polars": ("polars", scan_polars),
     "Arrow": ("pyarrow", scan_arrow),
 }
-"""Name -> the package that it needs, and the work."""
+"""Name -> the package that it needs, and the function."""

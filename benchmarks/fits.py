@@ -1,4 +1,4 @@
-"""Fits of the same log by counts and by sessions, and by session replay, to the same loss."""
+"""Fits of the same log to the same loss: by counts, by sessions, and by session replay."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ SIZES = {
 TOWERS = ("linear", "deep")
 TEMPERATURE = 0.333
 MIN_DELTA = 1e-5
-"""Smallest decrease that early stopping counts: losses closer than this are the same."""
+"""Smallest decrease that early stopping counts. Losses closer than this are the same."""
 
 REPLAY = {"learning_rate": 0.003, "batch": 512, "patience": 3, "min_delta": MIN_DELTA}
-"""As the published code of Hager et al. 2025 trains."""
+"""The training of the published code of Hager et al. 2025."""
 
 TRAININGS = {"linear": "linear", "deep": "deep-quiet"}
-"""How the pipeline fits counts, the deep tower as for Figures 1 and 5 of Hager et al. 2025."""
+"""The training of the pipeline on counts. The deep tower is as in Figures 1 and 5."""
 
 REPLAYS = {"arrays": Arrays, "samples": Samples}
 
@@ -45,12 +45,12 @@ class Method:
     """A way to fit a log.
 
     Attributes:
-        kind: as `fit_log` knows it.
-        environment: of its process.
-        seed: orders the batches.
-        averaged: as `FitSettings` knows it; counts always are.
-        follows: a method that takes as many steps to the same losses. Then one epoch is timed,
-            which all cost the same, and the rest is the other's.
+        kind: see `fit_log`.
+        environment: variables of its process.
+        seed: of the order of batches.
+        averaged: see `FitSettings`. Fits to counts are always averaged.
+        follows: a method with the same losses at the same steps. Then only one epoch is timed,
+            since all cost the same, and the losses are those of the other method.
     """
 
     kind: str
@@ -66,15 +66,15 @@ METHODS = {
     "replay, arrays": Method("arrays"),
     "replay, samples": Method("samples", follows="replay, arrays"),
     "sessions": Method("sessions", follows="replay, arrays"),
-    # How far replay is from itself when only its batches come in another order.
+    # The difference of replay from itself in another order of batches.
     "replay, arrays, reordered": Method("arrays", seed=SEED + 1),
-    # Where replay ends without that noise.
+    # The end of replay without that noise.
     "replay, arrays, averaged": Method("arrays", averaged=True),
 }
 
 
 def run(*, sessions: int, queries: int, epochs: int) -> Iterator[dict]:
-    """Yield a row per method and tower; the slowest last."""
+    """Yield a row per method and tower, the slowest last."""
     for name, method in METHODS.items():
         for tower in TOWERS:
             found = child(
@@ -92,7 +92,7 @@ def run(*, sessions: int, queries: int, epochs: int) -> Iterator[dict]:
 
 
 def fit_log(*, method: str, tower: str, log: str, epochs: int, seed: int, averaged: bool) -> dict:
-    """Fit the file of a log, its batches ordered by `seed`; what `replay` returns."""
+    """Fit the file of a log. `seed` orders the batches. Returns what `replay` returns."""
     data = [read_log(log, split) for split in ("train", "validation")]
     features, sessions = data[0]
     model = two_towers(
@@ -115,22 +115,22 @@ def fit_log(*, method: str, tower: str, log: str, epochs: int, seed: int, averag
 
 
 def counts_training(name: str) -> dict:
-    """One of the ways in which the pipeline trains at scale laptop."""
+    """One of the pipeline's trainings at scale laptop."""
     config = read_yaml(ROOT / "config.yaml") | {"scale": "laptop"}
     return load_experiment("hager2025", config).training[name]
 
 
 def counts_settings(tower: str, epochs: int) -> FitSettings:
-    """How that tower is fitted to counts here: averaged, whether or not the pipeline does it.
+    """The training of a tower on counts, always averaged.
 
-    What the last batches leave would be most of two fits' difference.
+    Without averaging, the noise of the last batches would be most of the difference of two fits.
     """
     training = counts_training(TRAININGS[tower]) | {"epochs": epochs, "averaged": True}
     return FitSettings(**training)
 
 
 def from_counts(features: np.ndarray, log: Sessions):
-    """The objective on counts, as `twotowers.running.fit` lays it out."""
+    """The objective on counts, as in `twotowers.running.fit`."""
     counts = log.counts(len(features))
     narrow = np.min_scalar_type(int(counts.impressions.max()))
     lane = Counts(counts.impressions[None].astype(narrow), counts.clicks[None].astype(narrow))
@@ -146,7 +146,7 @@ def from_sessions(features: np.ndarray, log: Sessions) -> SessionLoss:
 def timed_fit(model, objectives, settings: FitSettings, *, seed: int) -> dict:
     """Fit twice: the first call compiles, the second is timed.
 
-    A fit is one compiled program whose epochs do the same work, so its time is spread evenly.
+    A fit is one compiled program. Its epochs do the same work, so its time is spread evenly.
     """
     elapsed = []
     for _ in range(2):
@@ -167,13 +167,13 @@ def summary(
 ) -> list[dict]:
     """A row per tower and method: to a common loss, and against the baselines.
 
-    The target is the lowest validation loss of the first baseline, plus what early stopping
-    takes for the same. What was not measured, or never got there, is None.
+    The target is the lowest validation loss of the first baseline, plus the difference that early
+    stopping ignores. Values that were not measured, or not reached, are None.
 
     Args:
         rows: as `run` yields them.
-        baselines: methods whose time to the target is compared with.
-        references: methods whose position bias is compared with.
+        baselines: methods to compare times to the target with.
+        references: methods to compare position bias with.
     """
     found = []
     rows = [completed(row, rows) for row in rows]
@@ -204,7 +204,7 @@ def summary(
 
 
 def bias_difference(row: dict, reference: dict | None) -> float | None:
-    """Largest difference at any position, both relative to the first; None without the other."""
+    """Largest difference at any position, relative to the first position; None without one."""
     if reference is None:
         return None
     off = np.subtract(row["bias"], reference["bias"])
@@ -212,7 +212,7 @@ def bias_difference(row: dict, reference: dict | None) -> float | None:
 
 
 def completed(row: dict, rows: list[dict]) -> dict:
-    """A row of which one epoch was timed, with the losses of the method that it follows."""
+    """A row with one timed epoch, completed with the losses of the method that it follows."""
     if not row.get("follows"):
         return row
     leader = _find(rows, row["tower"], row["follows"])
@@ -231,7 +231,7 @@ def time_to(row: dict, target: float) -> float | None:
 
 
 def ratio(slow: dict | None, fast: dict) -> float | None:
-    """How many times as long the slow one takes to the target; None where either is unknown."""
+    """Time of the slow one to the target over that of the other; None if one is unknown."""
     if slow is None or slow["to_target"] is None or fast["to_target"] is None:
         return None
     return slow["to_target"] / fast["to_target"]

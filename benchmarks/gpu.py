@@ -1,7 +1,7 @@
 """Every fit of Hager et al. 2025 at scale paper on GPUs, and some of them again on cores.
 
-By the pipeline, as its users run it, in a folder of its own. Click logs, which cores make, stay
-for the next time; fits are always compiled and made anew.
+The pipeline makes them in a folder of its own, as its users run it. Click logs are made on cores
+and kept for the next time. Fits are always compiled and made again.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def run(
 
     Args:
         scale: of the pipeline.
-        settings: of the experiment; all if None.
-        again: settings whose first seed is fitted on one core too, to compare time and results.
-        needs_gpu: whether no GPU is an error; else all is done on cores where there is none.
+        settings: of the experiment; None for all.
+        again: settings whose first seed is also fitted on a core, to compare time and results.
+        needs_gpu: whether a missing GPU is an error. Otherwise all is done on cores.
 
     Raises:
         InputError: a GPU is needed, and none is visible.
@@ -100,7 +100,7 @@ def run(
 
 
 def visible(needed: bool) -> list[str]:
-    """The GPUs of this process; none, where there is none and none is needed."""
+    """The GPUs of this process, or none if none is needed."""
     try:
         return visible_gpus()
     except InputError:
@@ -129,9 +129,9 @@ def logs(results: Path, jobs: Iterable[str]) -> list[Path]:
 
 
 def made(results: Path, jobs: list[str]) -> dict:
-    """How many fits, one for each lane, came of how many jobs, on what, and how long they took.
+    """Numbers of fits (one per lane) and jobs, the device, and the seconds.
 
-    Seconds are one job's after the other's, without starting Python and importing.
+    Seconds are summed over jobs, without starting Python and importing.
     """
     lanes = read_results(files(results, jobs))["metric"] == "epochs"
     said = logs(results, jobs)
@@ -152,10 +152,10 @@ def differences(one: pd.DataFrame, other: pd.DataFrame) -> dict[str, float]:
 
 @contextmanager
 def sampled(gpus: list[str]) -> Iterator[dict[str, float]]:
-    """What the GPUs do during a block, sampled once a second: a dict that is filled at its end.
+    """The use of GPUs during a block, sampled once a second. The dict is filled at the end.
 
-    The mean share of time that a GPU was busy, and the most memory used on one, in GB (10^9
-    bytes); without what nvidia-smi does not tell, as of a part of a GPU.
+    It holds the mean share of time that a GPU was busy, and the most memory used on one, in GB
+    (10^9 bytes). nvidia-smi does not tell all of it for a part of a GPU.
     """
     use = {}
     if not gpus:
@@ -175,7 +175,7 @@ def sampled(gpus: list[str]) -> Iterator[dict[str, float]]:
 
 
 def usage(samples: str) -> dict[str, float]:
-    """Mean share of time busy and most memory of lines of percent and MiB, as far as they tell."""
+    """Mean share of busy time and most memory, from lines of percent and MiB."""
     rows = [line.split(",") for line in samples.splitlines() if line.count(",") == 1]
     told = pd.DataFrame(rows, columns=["busy", "mebibytes"]).apply(pd.to_numeric, errors="coerce")
     use = {"busy": told["busy"].mean() / 100, "gpu_gb": told["mebibytes"].max() * 2**20 / 1e9}

@@ -2,12 +2,11 @@
 
     python benchmarks/identifiability.py [--rows 1e6 1e7 1e8]
 
-Prints a markdown table. Each size runs in a process of its own, whose peak memory is stated before
-the test, with the log in memory, and after it. Times are the best of three, as other jobs disturb.
-Then edges and repairs of graphs of the sizes in Chen et al. 2024, Table 4: ten positions x 5,000
-contexts, of which most are alone (as on Istella-S) or many hang together (as on Yahoo!).
-The comparison with networkx is made where that is installed, which it is not by the project:
-`pip install networkx`, into an environment of your own.
+Prints a markdown table. Each size runs in a process of its own. Its peak memory is given before the
+test, with the log in memory, and after it. Times are the best of three. Then come edges and repairs
+of graphs with the sizes in Chen et al. 2024, Table 4: ten positions x 5,000 contexts, of which most
+are alone (as on Istella-S) or many are connected (as on Yahoo!). The comparison with networkx needs
+`pip install networkx` in an environment of your own.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ NETWORKX_ROWS = 200_000
 def make_log(rows: int) -> tuple[np.ndarray, np.ndarray]:
     """[rows] feature vectors and bias factors, int32: ten positions x 5,000 contexts.
 
-    Contexts come in ten groups that share no feature vector, so that the answer is ten.
+    Contexts are in ten groups that share no feature vector, so there are ten components.
     """
     rng = stream("benchmark of identifiability", rows)
     feature = rng.integers(max(rows // ROWS_PER_FEATURE, 10), size=rows, dtype=np.int32)
     factor = rng.integers(FACTORS // 10, size=rows, dtype=np.int32)
     factor *= 10
-    # In blocks, so that making the log takes no more memory than holding it.
+    # Blocks keep the peak memory of making the log at that of holding it.
     for start in range(0, rows, BLOCK):
         block = slice(start, start + BLOCK)
         factor[block] += feature[block] % 10
@@ -52,7 +51,7 @@ def make_log(rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ours(rows: int) -> tuple[float, float, float, int]:
-    """Seconds, GB before, GB at most, and components."""
+    """Seconds, GB before, peak GB, and components."""
     feature, factor = make_log(rows)
     before = peak()
     seconds, component = best_of_three(lambda: factor_components(feature, factor, factors=FACTORS))
@@ -60,7 +59,7 @@ def ours(rows: int) -> tuple[float, float, float, int]:
 
 
 def best_of_three(work):
-    """Seconds of the fastest run, and what the last one returned."""
+    """Seconds of the fastest run, and the value of the last one."""
     seconds = []
     for _ in range(3):
         start = time.perf_counter()
@@ -76,7 +75,7 @@ def peak() -> float:
 
 
 def against_networkx(rows: int) -> str:
-    """The same bipartite graph in both: seconds each, and whether the answers agree."""
+    """Seconds of both libraries on the same bipartite graph, and whether they agree."""
     import networkx
 
     feature, factor = make_log(rows)

@@ -1,4 +1,4 @@
-"""What bounds an epoch of a fit: the operations it needs, at the machine's own rates."""
+"""Lower bounds of an epoch's time: its operations at the machine's rates."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def cell_bytes(sessions: int, queries: int, documents: int, temperature: float) 
 def document_flops(tower: str, width: int, *, train: bool) -> float:
     """Floating-point operations of one document: forward, and backward if training.
 
-    Backward, the first layer needs the gradient of its weights only, the others that of their
-    inputs as well.
+    Backward, the first layer needs the gradient of its weights only. The others also need that of
+    their inputs.
     """
     first = 2 * width * (1 if tower == "linear" else HIDDEN)
     rest = 0 if tower == "linear" else 2 * (HIDDEN * HIDDEN + HIDDEN)
@@ -41,15 +41,15 @@ def epoch_work(
     """Operations of an epoch: its steps, and a validation pass over a third of the queries.
 
     Returns:
-        flops of products, cells whose loss is taken (in validation) or its gradient (in
-        training, which needs no loss), and bytes that have to be read.
+        flops of products, cells with a loss (in validation) or a gradient (in training), and
+        bytes to read.
     """
     training = counts_training(tower)
     trained, validated = training["steps"] * training["batch"], queries // 3
     flops = trained * document_flops(tower, width, train=True)
     flops += validated * document_flops(tower, width, train=False)
     lists = trained + validated
-    # Features are read once for all lanes, as they are gathered; counts by each lane.
+    # Features are read once for all lanes, counts once for each lane.
     cell = cell_bytes(sessions, queries, documents, temperature)
     read = lists * documents * (width * FLOAT + lanes * documents * cell)
     return {
@@ -61,7 +61,7 @@ def epoch_work(
 
 
 def predicted(results: dict) -> list[dict]:
-    """Rows of the lanes grid: what each kind of work takes at least, and what was measured."""
+    """Rows of the lanes grid: the least time of each kind of work, and the measured time."""
     rates = results["roofline"]["rows"][0]
     rows = []
     for row in results["scaling"]["rows"]:
@@ -83,7 +83,7 @@ def predicted(results: dict) -> list[dict]:
 
 
 def extrapolations(results: dict) -> list[dict]:
-    """Time and memory of logs that were not fitted here, from the rates that were measured."""
+    """Estimated time and memory of logs that were not fitted here, from the measured rates."""
     sizes = [
         {"sessions": 10**9, "queries": 3000, "temperature": 0},
         {"sessions": 10**9, "queries": 3000, "temperature": 1},
@@ -109,7 +109,7 @@ def extrapolations(results: dict) -> list[dict]:
 def simulation_seconds(rows: list[dict], *, sessions: int, queries: int, temperature: float):
     """Scaled from the longest log measured at the temperature.
 
-    Without shuffling, time grows with the cells that are shown; with it, with the sessions.
+    Without shuffling, time grows with the shown cells. With shuffling, it grows with the sessions.
     """
     longest = [
         row for row in rows if (row["simulator"], row["temperature"]) == ("counts", temperature)

@@ -1,4 +1,4 @@
-"""A log on long lists with one production ranking: time and memory from simulation to fit."""
+"""A log of one ranking per query on long lists: time and memory from simulation to fit."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from twotowers.running import simulation as road
 
 SEED = 2021
 WIDTH = 8
-"""Features of a document: few, since they are not what is measured."""
+"""Features of a document. They are few, since the benchmark is not about them."""
 BATCH = 64
 
 SIZES = {
-    # `dense`: queries of the other layout, as many as a small machine's memory holds.
+    # `dense`: queries of the dense layout, as many as fit into a small machine's memory.
     "full": {
         "queries": 18_919,
         "documents": 201,
@@ -54,7 +54,7 @@ def run(
     *, queries: int, documents: int, sessions: int, temperatures: tuple, dense: int
 ) -> Iterator[dict]:
     """Yield a row per layout, temperature and step, each step in a process of its own."""
-    # The same sessions per query in both layouts.
+    # Both layouts have the same sessions per query.
     sizes = [("listed", queries, sessions), ("dense", dense, sessions * dense // queries)]
     for layout, some, visits in sizes:
         for temperature in temperatures:
@@ -73,7 +73,7 @@ def run(
 def simulate_and_write(
     *, layout: str, queries: int, documents: int, sessions: int, temperature: float
 ) -> dict:
-    """Seconds from a policy in memory to the file, and the cells in it."""
+    """Seconds from a policy in memory to a file, and the number of its cells."""
     _force(layout)
     policy = _policy(queries, documents)
     log = {
@@ -89,7 +89,7 @@ def simulate_and_write(
 
 
 def read(*, layout: str, queries: int, documents: int, sessions: int, temperature: float) -> dict:
-    """Seconds from the file to counts in memory, and the cells that these hold."""
+    """Seconds from the file to counts in memory, and the number of their cells."""
     _force(layout)
     policy = _policy(queries, documents)
     start = time.perf_counter()
@@ -102,7 +102,7 @@ def read(*, layout: str, queries: int, documents: int, sessions: int, temperatur
 def fit_epoch(
     *, layout: str, queries: int, documents: int, sessions: int, temperature: float
 ) -> dict:
-    """Seconds of a fit of one epoch, compilation and both losses included."""
+    """Seconds of a fit of one epoch, with compilation and both losses."""
     _force(layout)
     policy = _policy(queries, documents)
     found = _read(layout, policy, documents, temperature)
@@ -126,7 +126,7 @@ def fit_epoch(
 
 
 def _force(layout: str) -> None:
-    """Hold lists of any length in that layout, in this process."""
+    """Use this layout for lists of any length in this process."""
     longest = 10**6 if layout == "dense" else 1
     for module in (counts, simulation, road):
         module.LONGEST_DENSE = longest

@@ -1,4 +1,4 @@
-"""Calls in fresh processes, whose time and peak memory are theirs alone; and where they ran."""
+"""Time and peak memory of calls, each in a fresh process; and the machine."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def child(
     """Call a function in a fresh process, without JAX's cache of compiled programs.
 
     Args:
-        target: "package.module:function"; it returns a dict of what JSON can hold.
-        python: the interpreter to call it in.
+        target: "package.module:function". It returns a dict that JSON can hold.
+        python: the interpreter.
         environment: variables to add.
-        arguments: of the function; what JSON can hold.
+        arguments: of the function. JSON can hold them.
 
     Returns:
-        the function's result, with the process's peak resident memory as `peak_gb`.
+        the function's result, with the peak resident memory of the process as `peak_gb`.
 
     Raises:
-        subprocess.CalledProcessError: the function failed; its traceback is on stderr.
+        subprocess.CalledProcessError: the function failed. Its traceback is on stderr.
     """
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_"))}
     done = subprocess.run(
@@ -67,7 +67,7 @@ def peak() -> float:
     """Peak resident memory of this process in GB (10^9 bytes)."""
     status = Path("/proc/self/status")
     if status.exists():
-        # Unlike getrusage, this is of the program alone, not of the parent that it was forked from.
+        # Unlike getrusage, this does not include the parent process.
         line = next(line for line in status.read_text().splitlines() if "VmHWM" in line)
         return int(line.split()[1]) * 1024 / 1e9
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9
@@ -81,12 +81,12 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def best_seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """Wall time of the fastest of several calls, since other processes only ever add to it."""
+    """Wall time of the fastest of several calls, since other processes only add to it."""
     return min(seconds(work) for _ in range(repeats))
 
 
 def machine() -> dict:
-    """What a measurement has to be read with: processor, cores, load, date, versions."""
+    """The circumstances of a measurement: processor, cores, load, date, versions."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),

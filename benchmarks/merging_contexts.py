@@ -1,11 +1,11 @@
-"""What keeps node merging from helping: `python -m benchmarks.merging_contexts RANKINGS POLICY`.
+"""Why node merging does not help: `python -m benchmarks.merging_contexts RANKINGS POLICY`.
 
-Both are files of the road, for example results/laptop/rankings/chen2024/istella_s/train.parquet
-and results/laptop/policies/chen2024/istella_s/annotated-svm/1.parquet; clicks are drawn as in
-the study `contexts`. Printed are MCC, nDCG@10 and the examination learnt at positions 1 to 10,
-which truly falls from .68 to .06, of: no debiasing; the true examination, and its mean in each
-merged factor, divided out; and DLA on merged factors, as published and without clipping
-relevance at 1. Takes minutes.
+Both are files of the pipeline, for example results/laptop/rankings/chen2024/istella_s/train.parquet
+and results/laptop/policies/chen2024/istella_s/annotated-svm/1.parquet. Clicks are drawn as in the
+study `contexts`. It prints MCC, nDCG@10 and the learnt examination at positions 1 to 10 (the true
+one falls from .68 to .06), for: no debiasing; division by the true examination, and by its mean in
+each merged factor; and DLA on merged factors, as published and without clipping relevance at 1. It
+takes minutes.
 """
 
 from __future__ import annotations

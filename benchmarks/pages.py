@@ -1,7 +1,7 @@
-"""Results to pages: tables between markers, and plots. No number on a page is typed.
+"""Results -> pages: tables between markers, and plots. No number on a page is typed.
 
-A page is prose with places for tables, `<!-- name -->` to `<!-- /name -->`; `fill` puts the
-table of that name there. A table of what was not measured yet says so.
+A page is prose with places for tables, `<!-- name -->` to `<!-- /name -->`. `fill` puts the table
+of that name there. A table without measurements says so.
 """
 
 from __future__ import annotations
@@ -11,31 +11,33 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 
 from benchmarks import fits, gpu, scaling
 from benchmarks.limits import extrapolations, predicted
 from benchmarks.measure import PACKAGES, ROOT
 from twotowers.files.artefacts import atomic
-from twotowers.report.figures import CATEGORICAL, MARKERS, PAGE_WIDTH, save, shared_legend, style
+from twotowers.report.charts import Curves
+from twotowers.report.figures import save
 
 PAGES = ("benchmarks/README.md", "docs/scaling.md")
 RESULTS = ROOT / "benchmarks" / "results"
 
 Results = dict[str, dict]
-"""Of each part: `machine` and `rows`."""
+"""For each part: `machine` and `rows`."""
 
 
 def read(folder: Path = RESULTS) -> Results:
-    """The results at hand."""
+    """The results so far."""
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
 
 def fill(text: str, results: Results) -> str:
-    """A page with every table anew.
+    """The page with new tables.
 
     Raises:
-        KeyError: the page has a place for a table that nobody makes.
+        KeyError: the page has a place for an unknown table.
     """
 
     def block(match: re.Match) -> str:
@@ -62,7 +64,7 @@ def write(results: Results) -> None:
 
 
 def where(machine: dict) -> str:
-    """A line that says on what, when and with which versions."""
+    """A line with machine, date and versions."""
     versions = ", ".join(f"{package} {machine[package]}" for package in PACKAGES)
     return (
         f"*{machine['date']}; {machine['processor']}, {machine['cores']} cores, "
@@ -74,8 +76,8 @@ def markdown(rows: list[dict], columns: dict[str, tuple[str, Callable]]) -> str:
     """A table of the rows.
 
     Args:
-        rows: what is in them, by key.
-        columns: heading -> key and how a value is written; a missing value is a dash.
+        rows: values by key.
+        columns: heading -> key and format. A missing value is a dash.
     """
 
     def cell(row: dict, key: str, form: Callable) -> str:
@@ -90,7 +92,7 @@ def markdown(rows: list[dict], columns: dict[str, tuple[str, Callable]]) -> str:
 
 
 def digits(value: float) -> str:
-    """Three significant digits, and thousands apart."""
+    """Three significant digits, with separators of thousands."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -203,6 +205,19 @@ def road_table(results: Results) -> str:
     return markdown(rows, columns)
 
 
+def site_table(results: Results) -> str:
+    columns = {
+        "page": ("what", str),
+        "papers": ("papers", whole),
+        "items": ("items", whole),
+        "read at a": ("width", str),
+        "loaded, s": ("load", digits),
+        "searched, a letter, s": ("search", digits),
+        "page, kB": ("page_kb", digits),
+    }
+    return markdown(results["site"]["rows"], columns)
+
+
 def gpu_table(results: Results) -> str:
     columns = {
         "": ("what", str),
@@ -275,83 +290,59 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "width": ("scaling", scaling_table("width", "width")),
     "longlists": ("longlists", longlists_table),
     "road": ("road", road_table),
+    "site": ("site", site_table),
     "gpu": ("gpu", gpu_table),
     "roofline": ("roofline", roofline_table),
     "limits": ("roofline", limit_table),
     "extrapolations": ("scaling", extrapolation_table),
 }
-"""Of each table, the part whose machine is stated under it, and what makes it."""
+"""For each table, the part whose machine is given below it, and its function."""
 
 
 DRAWN = ("counts", "sessions", *REPLAYS)
-"""Fits whose course is drawn; the others run on top of one of these."""
+"""Fits to draw. The curves of the others lie on top of these."""
 
 
 def draw_fits(rows: list[dict], path: Path) -> None:
     """Validation loss against training time, a panel per tower."""
     rows = [fits.completed(row, rows) for row in rows if row["method"] in DRAWN]
-    towers = list(dict.fromkeys(row["tower"] for row in rows))
-    with style():
-        figure, axes = plt.subplots(
-            1, len(towers), figsize=(PAGE_WIDTH, 2.6), layout="constrained", squeeze=False
-        )
-        methods = list(dict.fromkeys(row["method"] for row in rows))
-        for row in rows:
-            axis = axes[0][towers.index(row["tower"])]
-            look = methods.index(row["method"])
-            axis.plot(
-                row["seconds"],
-                row["nll"],
-                color=CATEGORICAL[look],
-                marker=MARKERS[look],
-                markersize=3,
-                label=row["method"],
-            )
-            axis.set(xscale="log", xlabel="seconds of training", title=f"{row['tower']} tower")
-        for axis, tower in zip(axes[0], towers, strict=True):
-            # Replay's range: from far above, counts have but a few epochs to get there.
-            losses = [r["nll"] for r in rows if r["tower"] == tower and r["method"] in REPLAYS]
-            low, high = min(map(min, losses)), max(map(max, losses))
-            room = 0.1 * (high - low) or 1
-            axis.set_ylim(low - room, high + room)
-        axes[0][0].set_ylabel("validation NLL")
-        shared_legend(figure)
+    points = [
+        {"tower": row["tower"], "method": row["method"], "seconds": seconds, "value": value}
+        for row in rows
+        for seconds, value in zip(row["seconds"], row["nll"], strict=True)
+    ]
+    towers = {row["tower"]: f"{row['tower']} tower" for row in rows}
+    methods = {row["method"]: row["method"] for row in rows}
+    chart = Curves(reproduced(points), by={"method": methods}, col={"tower": towers})
+    plot = chart.plot("seconds").scale(x="log").share(y=False)
+    figure = chart.figure(plot.label(x="seconds of training", y="validation NLL"), height=2.05)
+    for axis, tower in zip(figure.axes, towers, strict=True):
+        # The range of replay. Counts come from far above within a few epochs.
+        losses = [r["nll"] for r in rows if r["tower"] == tower and r["method"] in REPLAYS]
+        low, high = min(map(min, losses)), max(map(max, losses))
+        room = 0.1 * (high - low) or 1
+        axis.set_ylim(low - room, high + room)
     save(figure, [path])
-    plt.close(figure)
 
 
 def draw_scaling(rows: list[dict], path: Path) -> None:
-    """Seconds of an epoch against each size, the others as in `scaling.BASE`."""
+    """Seconds of an epoch against each size. The other sizes are those of `scaling.BASE`."""
     rows = [row for row in rows if row["temperature"] == scaling.BASE["temperature"]]
     grids = [grid for grid in dict.fromkeys(row["grid"] for row in rows) if grid in scaling.BASE]
-    with style():
-        figure, axes = plt.subplots(
-            1,
-            len(grids),
-            figsize=(PAGE_WIDTH, 2.2),
-            layout="constrained",
-            squeeze=False,
-            sharey=True,
-        )
-        for axis, grid in zip(axes[0], grids, strict=True):
-            for look, tower in enumerate(scaling.TOWERS):
-                points = [
-                    (row[grid], row["seconds"] / row["epochs"])
-                    for row in rows
-                    if (row["grid"], row["tower"]) == (grid, tower)
-                ]
-                axis.plot(
-                    *zip(*points, strict=True),
-                    color=CATEGORICAL[look],
-                    marker=MARKERS[look],
-                    markersize=3,
-                    label=f"{tower} tower",
-                )
-            axis.set(xscale="log", yscale="log", title=grid)
-            ends = [points[0][0], points[-1][0]]
-            axis.set_xticks(ends, labels=[f"{end:g}" for end in ends])
-            axis.minorticks_off()
-        axes[0][0].set_ylabel("seconds an epoch")
-        shared_legend(figure)
-    save(figure, [path])
-    plt.close(figure)
+    points = [
+        {"tower": row["tower"], "grid": row["grid"], "size": row[row["grid"]],
+         "value": row["seconds"] / row["epochs"]}
+        for row in rows
+        if row["grid"] in grids
+    ]  # fmt: skip
+    towers = {tower: f"{tower} tower" for tower in scaling.TOWERS}
+    chart = Curves(
+        reproduced(points), by={"tower": towers}, col={"grid": {grid: grid for grid in grids}}
+    )
+    plot = chart.plot("size").scale(x="log", y="log").share(x=False)
+    save(chart.figure(plot.label(x="", y="seconds an epoch"), height=1.65), [path])
+
+
+def reproduced(points: list[dict]) -> pd.DataFrame:
+    """The table of a chart whose curves have no bands."""
+    return pd.DataFrame(points).assign(low=np.nan, high=np.nan, source="reproduced")

@@ -1,7 +1,7 @@
-"""The position-based model: ours from counts against `clax-models`, to the same loss.
+"""The position-based model to the same loss: ours from counts, and `clax-models`.
 
-CLAX needs older packages, so it lives in an environment of its own; `make bench PART=pbm` makes
-it from `benchmarks/clax/requirements.txt`.
+CLAX needs older packages, so it has an environment of its own. `make bench PART=pbm` makes it
+from `benchmarks/clax/requirements.txt`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from twotowers.rankers.training import LinearRanker
 
 SIZES = {
     "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50, "clax": True},
-    # CLAX brings PyTorch with it, of several GB.
+    # CLAX installs PyTorch, which has several GB.
     "quick": {"sessions": 4000, "queries": 60, "epochs": 2, "clax": False},
 }
 REQUIREMENTS = ROOT / "benchmarks" / "clax" / "requirements.txt"
@@ -41,12 +41,12 @@ def run(*, sessions: int, queries: int, epochs: int, clax: bool) -> Iterator[dic
 
 
 def fit_counts(*, tower: str, log: str, epochs: int) -> dict:
-    """Fit the file of a log from counts; what `benchmarks.replay.replay` returns."""
+    """Fit the file of a log from counts. Returns what `benchmarks.replay.replay` returns."""
     data = [read_log(log, split) for split in ("train", "validation")]
     _, documents, width = data[0][0].shape
     model = two_towers(
-        # Unlike that of sums, the intercept of a product is no shift of the position bias, and
-        # CLAX's linear tower has one.
+        # CLAX's linear tower has an intercept. In a sum it would only shift the position bias; in
+        # a product it does not.
         LinearRanker if tower == "linear" else tower,
         width=width,
         pairs=0,
@@ -60,7 +60,7 @@ def fit_counts(*, tower: str, log: str, epochs: int) -> dict:
 
 
 def clax_python():
-    """The interpreter of CLAX's environment, which is made once."""
+    """The interpreter of CLAX's environment. The environment is made once."""
     folder = CACHE / "clax"
     python = folder / "bin" / "python"
     if not (folder / "installed").exists():

@@ -1,11 +1,11 @@
 """Readings of regression EM on the authors' own lists: `python -m benchmarks.regression_em`.
 
-Chen et al. (2024) and their code describe different updates, and one run in ten of the code's
-ends where an examination of 1 keeps it. Here many starts of each reading are fitted, in double
-precision as in the code, to the lists that `table1_authors` reads. Printed are what one run
-finds, the share of stuck runs, and how often ten runs agree with Table 1: mean and deviation of
-MCC both within one printed deviation (or half a printed digit) of the printed. All of it takes
-more than an hour; `--runs 20 --steps 20000` shows the differences in minutes.
+Chen et al. (2024) and their code describe different updates. One run in ten of the code gets stuck
+at an examination of 1. This fits many starts of each reading, in double precision as in the code,
+to the lists that `table1_authors` reads. It prints what a run finds, the share of stuck runs, and
+how often ten runs agree with Table 1: mean and deviation of MCC both within one printed deviation
+(or half a printed digit) of the printed values. It takes more than an hour. `--runs 20 --steps
+20000` shows the differences in minutes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from twotowers.fitting.alternating import ExpectationMaximisation, alternate
 PRINTED = {"plain": (0.580, 0.117), "merging": (0.975, 0.000), "intervention": (0.980, 0.023)}
 HALF_A_DIGIT = 0.0005
 STILL = 1e-10
-"""What a parameter changes in a step when a fit is over: at most 1e-5 in 100,000."""
+"""The most change per step of a parameter at the end of a fit: 1e-5 in 100,000 steps."""
 
 
 class Clipped(CollapsedEM):
-    """As the code, but o from relevance that is clipped first."""
+    """The code's updates, but with o computed from clipped relevance."""
 
     def relevance(self, block, o, r):
         """The mean of c / (o + 1e-8), clipped."""
@@ -36,10 +36,10 @@ class Clipped(CollapsedEM):
 
 
 READINGS = {
-    # The published code: r = mean(c / o), and o from it before it is clipped.
+    # The published code: r = mean(c / o), and o is computed from r before clipping.
     "code": CollapsedEM(),
     "clipped": Clipped(),
-    # Appendix C.3 as printed: EM proper, both from the step before.
+    # Appendix C.3 as printed: proper EM, with both updates from the previous step.
     "paper": ExpectationMaximisation(),
 }
 

@@ -1,10 +1,10 @@
-"""Session replay: what fits on sessions cost when each epoch walks through all of them in Python.
+"""Session replay: fits whose epochs walk through all sessions in Python.
 
-Twice: `Samples` as the published code of Hager et al. 2025 does it, a data set that is asked
-for one session after the other and a collate function that pads and stacks them; and `Arrays`,
-the best plain form found here: features stay on the device, and a batch is one fancy index per
-array of the log. (Fancy indices of the features themselves take four times as long on a CPU:
-XLA copies what NumPy hands it.) Both feed one compiled step.
+There are two forms. `Samples` is that of the published code of Hager et al. 2025: a data set
+returns one session after the other, and a collate function pads and stacks them. `Arrays` is the
+fastest plain form found here: features stay on the device, and a batch is one fancy index per array
+of the log. (Fancy indices of the features themselves take four times as long on a CPU, since XLA
+copies NumPy's arrays.) Both use the same compiled step.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Batch = dict[str, np.ndarray]
 
 
 class Samples:
-    """Sessions one by one: `self[i]` is what a map-style data set returns."""
+    """Sessions one by one, as a map-style data set."""
 
     shared = None
 
@@ -45,7 +45,7 @@ class Samples:
         }
 
     def batches(self, order: np.ndarray, size: int) -> Iterator[Batch]:
-        """Collated batches of the sessions in the given order; the last may be smaller."""
+        """Collated batches of the sessions in the given order. The last may be smaller."""
         for start in range(0, len(order), size):
             yield collate([self[index] for index in order[start : start + size]])
 
@@ -56,7 +56,7 @@ class Samples:
 
 
 def collate(samples: list[Batch]) -> Batch:
-    """Pad every session to the longest, and stack: leaves [sessions, documents, ...]."""
+    """Pad sessions to the longest, and stack them: leaves [sessions, documents, ...]."""
     longest = max(len(sample["clicks"]) for sample in samples)
 
     def padded(values: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ def collate(samples: list[Batch]) -> Batch:
 
 
 class Arrays:
-    """Sessions as arrays; the features are `shared` by all batches."""
+    """Sessions as arrays. All batches share the features (`shared`)."""
 
     def __init__(self, features: np.ndarray, log: Sessions):
         self.shared, self.log = jnp.asarray(features), log
@@ -76,7 +76,7 @@ class Arrays:
         return len(self.log.query)
 
     def batches(self, order: np.ndarray, size: int) -> Iterator[Batch]:
-        """Batches of the sessions in the given order; the last may be smaller."""
+        """Batches of the sessions in the given order. The last may be smaller."""
         for start in range(0, len(order), size):
             index = order[start : start + size]
             yield {
@@ -97,11 +97,10 @@ def replay(model, train, validation, settings: FitSettings, *, seed: int) -> dic
     """Train by replaying sessions, with the early stopping of `twotowers.fitting.gradient.fit`.
 
     Args:
-        model: a two-tower model, see `twotowers.models.towers`.
+        model: a two-tower model; see `twotowers.models.towers`.
         train, validation: both `Samples` or both `Arrays`.
-        settings: see `FitSettings`; an epoch is a pass over all sessions, so `steps` is how many
-            that takes.
-        seed: orders the batches.
+        settings: see `FitSettings`. An epoch is a pass over all sessions, in `steps` steps.
+        seed: of the order of batches.
 
     Returns:
         seconds and validation nll after each epoch, seconds of compilation, position bias.
@@ -128,7 +127,7 @@ def replay(model, train, validation, settings: FitSettings, *, seed: int) -> dic
 
     state = optimizer.init(params)
     start = time.perf_counter()
-    # The last batch of an epoch is smaller and compiled for as well.
+    # The last batch of an epoch is smaller and needs a compilation of its own.
     for data in (train, validation):
         for size in {min(settings.batch, len(data)), len(data) % settings.batch} - {0}:
             batch = next(data.batches(np.arange(size), size))

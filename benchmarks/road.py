@@ -1,4 +1,4 @@
-"""What the road costs besides computing: Snakemake, starting Python, importing, compiling."""
+"""The pipeline's overhead: Snakemake, starting Python, importing, compiling."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ JOB = "from pathlib import Path\nPath(snakemake.output[0]).touch()\n"
 
 
 def run(*, jobs: int, base: dict, repeats: int) -> Iterator[dict]:
-    """Yield rows of what was done and the seconds that it took."""
+    """Yield rows of a task and its seconds."""
     python = [sys.executable, "-c"]
     yield row("start Python", best_seconds(lambda: call([*python, ""]), repeats))
     for module in IMPORTS:
@@ -56,7 +56,7 @@ def call(command: list[str], folder: Path = ROOT) -> None:
 
 
 def workflow_seconds(jobs: int) -> float:
-    """Seconds of a Snakemake run, one job at a time, of so many jobs that do nothing."""
+    """Seconds of a Snakemake run of jobs that do nothing, one at a time."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "Snakefile").write_text(WORKFLOW)
         Path(folder, "job.py").write_text(JOB)
@@ -65,7 +65,7 @@ def workflow_seconds(jobs: int) -> float:
 
 
 def compilation(base: dict) -> Iterator[dict]:
-    """The first fit of a process without, and with, JAX's cache of compiled programs on disk."""
+    """The first fit of a process, without and with JAX's compilation cache on disk."""
     with tempfile.TemporaryDirectory() as folder:
         cache = {
             "JAX_COMPILATION_CACHE_DIR": folder,
@@ -83,16 +83,16 @@ def compilation(base: dict) -> Iterator[dict]:
 
 
 def first_fit(*, tower: str, **size) -> dict:
-    """Seconds that the first fit of a process takes longer than the second."""
+    """Seconds of the first fit of a process beyond those of the second."""
     train = prepare(tower=tower, epochs=1, **size)
     first = seconds(train)
     return {"seconds": first - best_seconds(train)}
 
 
 def laptop_grid() -> Iterator[dict]:
-    """Jobs per hour of the laptop scale, where its results are at hand.
+    """Jobs per hour of the laptop scale, if its results exist.
 
-    From the jobs' own logs: their sum, shared by two cores.
+    The seconds are the sum of the jobs' logs, divided by two cores.
     """
     logs = sorted((ROOT / "results" / "laptop" / "logs").rglob("*.log"))
     if logs and (took := joblogs.seconds(logs)):

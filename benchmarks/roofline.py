@@ -1,4 +1,4 @@
-"""What this machine can do at most: multiply, move bytes, take losses of cells, on one core."""
+"""Highest rates of one core of this machine: products, bytes moved, losses of cells."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def run(*, side: int, copied: int, cells: int, rows: int) -> Iterator[dict]:
 
 
 def rates(*, side: int, copied: int, cells: int, rows: int) -> dict:
-    """GFLOP/s of float32 products, GB/s read and written, 10^9 cells a second (losses, gradients).
+    """GFLOP/s of float32 products, GB/s read and written, 10^9 losses and gradients per second.
 
     Args:
-        side: of the square matrices whose product is the best this core does.
-        copied: float32 numbers of the array that is copied, more than any cache holds.
-        cells: how many losses, or their gradients, are taken, few enough to stay in cache.
-        rows: documents of a step of the deep tower, whose first layer is a narrow product.
+        side: of the square matrices to multiply, large enough for the best rate.
+        copied: float32 numbers of the copied array, more than any cache holds.
+        cells: number of losses or gradients, few enough to stay in cache.
+        rows: documents of a step of the deep tower. Its first layer is a narrow product.
     """
     square = jnp.ones((side, side), jnp.float32)
     tall, narrow = jnp.ones((rows, 136), jnp.float32), jnp.ones((136, 32), jnp.float32)

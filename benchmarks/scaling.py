@@ -1,7 +1,6 @@
-"""How a fit's time and memory grow, one size at a time: sessions, lanes, and the data's shape.
+"""Time and memory of a fit against sessions, lanes and the shape of the data, one size at a time.
 
-The same number of steps is trained whatever the size, without early stopping, so that what is
-compared is the same work.
+All fits have the same number of steps, without early stopping.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ GRIDS = {
         for power in (6, 7, 8, 9)
     ],
     "lanes": [{"lanes": lanes} for lanes in LANES],
-    # The lanes of a setting on two cores: half of them in a job each, side by side.
+    # The lanes of a setting on two cores: two jobs side by side, with half of the lanes each.
     "two jobs": [{"lanes": lanes} for lanes in LANES],
     "queries": [{"queries": queries} for queries in (750, 1500, 3000, 6000, 12_000)],
     "documents": [{"documents": documents} for documents in (5, 10, 25, 50)],
@@ -56,16 +55,16 @@ SIZES = {
     },
 }
 REPEATS = 3
-"""Fits of one process, of which the fastest counts; most take a fraction of a second."""
+"""Fits per process. The fastest counts."""
 EXPECTED_FROM = 10**8
-"""Sessions from where shuffled rankings are not drawn, but shown as often as expected."""
+"""From this many sessions on, shuffled rankings have their expected impressions."""
 
 
 def run(*, epochs: int, rounds: int, base: dict, grids: list[str]) -> Iterator[dict]:
     """Yield a row per grid, tower and size.
 
-    A curve is measured in rounds, one size after the other, and of each size the fastest counts:
-    a machine's slow minutes, which come and go with its neighbours, then hit no size alone.
+    A curve is measured in rounds, one size after the other. The fastest run of each size counts. So
+    slow minutes of a shared machine do not hit a single size.
     """
     for grid in grids:
         for tower in TOWERS:
@@ -78,13 +77,13 @@ def run(*, epochs: int, rounds: int, base: dict, grids: list[str]) -> Iterator[d
 
 
 def measure_size(grid: str, size: dict, **training) -> dict:
-    """One size of a curve; for `two jobs` the slower one of two with half of the lanes each."""
+    """One size of a curve. `two jobs` is the slower of two jobs with half of the lanes each."""
     jobs = min(2, size["lanes"]) if grid == "two jobs" else 1
     return side_by_side(jobs, **size | {"lanes": size["lanes"] // jobs}, **training)
 
 
 def side_by_side(jobs: int, **size) -> dict:
-    """The slowest of some equal fits at the same time, each in a process of its own."""
+    """The slowest of equal fits that run at the same time in processes of their own."""
     fit_once = partial(child, "benchmarks.scaling:time_fit", environment=ONE_THREAD, **size)
     with ThreadPoolExecutor(jobs) as pool:
         found = list(pool.map(lambda _: fit_once(), range(jobs)))
@@ -92,7 +91,7 @@ def side_by_side(jobs: int, **size) -> dict:
 
 
 def time_fit(*, tower: str, epochs: int, **size) -> dict:
-    """Seconds of a fit of noise of the given size, and what its size comes to."""
+    """Seconds of a fit to noise of the given size, and the size of its arrays."""
     train = prepare(tower=tower, epochs=epochs, **size)
     train()
     objective = train.args[1]
@@ -115,9 +114,9 @@ def prepare(
     temperature: float,
     lanes: int,
 ) -> partial:
-    """A fit of so many epochs, ready to be called, on noise of the given size.
+    """A function that fits noise of the given size for some epochs.
 
-    It validates on a third of the queries, as the comparison of fits does.
+    It validates on a third of the queries, as in the comparison of fits.
     """
     world = shapes(queries, documents, width)
     counts = draw(world, sessions, temperature)
@@ -139,9 +138,9 @@ def prepare(
 
 
 def draw(world, sessions: int, temperature: float) -> Counts:
-    """The counts of a log; of a very long one, with expected impressions of shuffled rankings.
+    """The counts of a log. A very long log has expected impressions of shuffled rankings.
 
-    A fit's time depends on which cells were shown, not on how they were drawn.
+    The time of a fit depends on the shown cells, not on how they were drawn.
     """
     if temperature == 0 or sessions < EXPECTED_FROM:
         return world.counts(sessions, temperature)

@@ -1,4 +1,4 @@
-"""Sessions per second of the counting simulator, and of a plain one that walks through sessions."""
+"""Sessions per second of the counting simulator and of a plain session-by-session simulator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.worlds import SEED, World, shapes
 from twotowers.logs.counts import Counts
 
 SIZES = {
-    # Where rankings are shuffled time grows with sessions: a longer log only takes longer.
+    # With shuffled rankings, time grows with sessions, so a longer log shows nothing new.
     "full": {
         "queries": 3000,
         "powers": {0: range(4, 10), 0.333: range(4, 9), 1: range(4, 9)},
@@ -21,7 +21,7 @@ SIZES = {
 }
 DOCUMENTS = 25
 REPEAT_BELOW = 10**8
-"""Longer logs are drawn once: their time is long enough to be told from noise."""
+"""Longer logs are drawn once, since noise hardly changes their time."""
 
 
 def run(*, queries: int, powers: dict[float, range], plain: int) -> Iterator[dict]:
@@ -40,7 +40,7 @@ def run(*, queries: int, powers: dict[float, range], plain: int) -> Iterator[dic
 
 
 def time_simulator(*, simulator: str, queries: int, sessions: int, temperature: float) -> dict:
-    """Seconds of one log, and the sessions that it holds."""
+    """Seconds of a log, and its sessions."""
     world = shapes(queries, DOCUMENTS, 1)
     simulate = {"counts": World.counts, "session by session": plain_counts}[simulator]
     counts = simulate(world, sessions, temperature)
@@ -51,7 +51,7 @@ def time_simulator(*, simulator: str, queries: int, sessions: int, temperature: 
 
 
 def plain_counts(world: World, sessions: int, temperature: float) -> Counts:
-    """The same log the plain way: a Python loop that draws one session after the other."""
+    """The same log by a Python loop over sessions."""
     rng = np.random.default_rng(SEED)
     queries, documents = world.relevance.shape
     impressions = np.zeros((queries, documents, documents), np.int64)

@@ -1,8 +1,8 @@
 """Table 1 of Chen et al. (2024) on the authors' own lists: `python -m benchmarks.table1_authors`.
 
-Ten runs at the published number of clicks. The lists are not the project's to give out: the
-folders `chen2024_k2` and `chen2024_k2_node_intervention` are looked for in ../shared/data, or in
-the folder given. Prints a markdown table; takes some minutes, most of them for regression EM.
+It makes ten runs at the published number of clicks. The project may not distribute the lists, so it
+looks for the folders `chen2024_k2` and `chen2024_k2_node_intervention` in ../shared/data or in the
+given folder. It prints a markdown table and takes some minutes, mostly for regression EM.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VARIANTS = {
 
 
 def sample(folder: Path, variant: str, runs: int) -> tuple[Lists, ClickRates]:
-    """The lists of a variant and, per run, their click rates."""
+    """The lists of a variant, and their click rates in each run."""
     name, merge = VARIANTS[variant]
     lists = read_lists(folder / name)
     feature = lists.documents.ravel()

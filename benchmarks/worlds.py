@@ -1,4 +1,4 @@
-"""What is measured on: documents of stand-in data, or of shapes alone, and clicks on them."""
+"""Inputs of benchmarks: documents of a stand-in or noise of some shape, and clicks on them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from twotowers.randomness import stream
 SEED = 2021
 DOCUMENTS = 25
 SPARE = 1.25
-"""Stand-in queries drawn per query wanted: some are too short, or have no relevant document."""
+"""Stand-in queries to draw per wanted query. Some are too short or have no relevant document."""
 
 
 @dataclass(frozen=True)
 class World:
-    """Lists of one length, and who wants what.
+    """Lists of one length, with relevance.
 
     Attributes:
         features: [queries, documents, width] float32.
@@ -53,7 +53,7 @@ class World:
         return Additive().chance(self.relevance, positions)
 
     def counts(self, sessions: int, temperature: float) -> Counts:
-        """A log as the pipeline draws it."""
+        """A log, drawn as in the pipeline."""
         traffic = Traffic(
             self.lengths,
             sessions=sessions,
@@ -78,12 +78,12 @@ class World:
 
 
 def standin(split: str, kind: str, queries: int) -> World:
-    """So many full lists of MSLR-WEB30K's stand-in, prepared as Hager et al. 2025 do.
+    """Full lists of the stand-in for MSLR-WEB30K, prepared as in Hager et al. 2025.
 
     Args:
         split: "train" or "validation".
-        kind: of the relevance, "linear" or "deep" in the features.
-        queries: how many.
+        kind: of relevance, "linear" or "deep" in the features.
+        queries: their number.
     """
     drawn = generate("mslr30k", split, queries=int(SPARE * queries) + 20, seed=SEED)
     lists = preprocess(drawn, top=DOCUMENTS)
@@ -96,7 +96,7 @@ def standin(split: str, kind: str, queries: int) -> World:
 
 
 def shapes(queries: int, documents: int, width: int) -> World:
-    """Noise of the given shape, where only shapes matter."""
+    """Noise of the given shape."""
     rng = stream("benchmark shapes", SEED)
     return World(
         rng.standard_normal((queries, documents, width), np.float32),
@@ -108,10 +108,10 @@ LOG = ("query", "documents", "clicks")
 
 
 def write_log(kind: str, queries: int, sessions: int, temperature: float) -> Path:
-    """Simulate sessions on a stand-in, a training and a validation log, into one file.
+    """Simulate a training and a validation log on a stand-in, in one file.
 
-    There are half as many validation sessions, on a third as many queries. The file is kept and
-    made once.
+    The validation log has half as many sessions, on a third as many queries. The file is made once
+    and kept.
     """
     path = CACHE / f"log-{kind}-{queries}-{sessions}-{temperature}.npz"
     if path.exists():
@@ -122,7 +122,7 @@ def write_log(kind: str, queries: int, sessions: int, temperature: float) -> Pat
         world = standin(split, kind, some)
         log = world.sessions(many, temperature, split)
         arrays[f"{split}.features"] = world.features
-        # As narrow as a careful replay would hold them.
+        # The narrowest types, as in a careful replay.
         arrays[f"{split}.query"] = log.query.astype(np.int32)
         arrays[f"{split}.documents"] = log.documents.astype(np.uint8)
         arrays[f"{split}.clicks"] = log.clicks

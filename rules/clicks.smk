@@ -1,4 +1,4 @@
-# Simulated click logs: every lane and split of a log in one job per seed.
+# Simulated click logs. One job per log and seed makes all lanes and splits.
 
 
 rule clicks:
@@ -8,14 +8,14 @@ rule clicks:
         ensure(PLAN.file("clicks"), non_empty=True),
     log:
         PLAN.log("clicks"),
-    priority: FIRST
+    priority: lambda w: ORDER.of_inputs(w.paper)
     conda:
         PLAN.environment("clicks")
     params:
         code=lambda w: code("scripts/simulate_clicks.py", *PLAN.clicks_sources(w.paper, w.log)),
         paper=lambda w: w.paper,
         log=lambda w: PLAN.clicks_parameters(w.paper, w.log),
-        positions=lambda w: PLAN.experiments[w.paper].positions,
+        positions=lambda w: PLAN.positions(w.paper, w.log),
         seed=lambda w: int(w.seed),
     message:
         "Simulate clicks of log {wildcards.log} of {wildcards.paper}, seed {wildcards.seed}"

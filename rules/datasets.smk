@@ -1,4 +1,4 @@
-# Data sets: downloaded, checked and parsed, or generated; then preprocessed as published.
+# Data sets: downloaded, checked and parsed, or generated. Then they are prepared as published.
 
 
 rule generate_standin:
@@ -8,14 +8,14 @@ rule generate_standin:
         PLAN.log("raw"),
     wildcard_constraints:
         dataset=PLAN.constraint("standin"),
-    priority: FIRST
+    priority: lambda w: ORDER.of_dataset(w.dataset)
     conda:
         PLAN.environment("generate_standin")
     params:
         code=code("scripts/generate_standin.py"),
         name=lambda w: w.dataset,
         split=lambda w: w.split,
-        size=lambda w: PLAN.standin(w.dataset)["sizes"][w.split],
+        size=lambda w: PLAN.standin(w.dataset)["sizes"][LOG if w.split == PAGES else w.split],
         seed=lambda w: PLAN.standin(w.dataset)["seed"],
     message:
         "Generate the {wildcards.split} part of a stand-in for {wildcards.dataset}"
@@ -30,7 +30,7 @@ rule fetch:
         PLAN.log("manifest"),
     wildcard_constraints:
         dataset=PLAN.constraint("files"),
-    priority: FIRST
+    priority: lambda w: ORDER.of_dataset(w.dataset)
     retries: 2
     conda:
         PLAN.environment("fetch")
@@ -53,7 +53,7 @@ rule parse:
         PLAN.log("raw"),
     wildcard_constraints:
         dataset=PLAN.constraint("files"),
-    priority: FIRST
+    priority: lambda w: ORDER.of_dataset(w.dataset)
     conda:
         PLAN.environment("parse")
     params:
@@ -76,7 +76,7 @@ rule preprocess:
         **{split: ensure(path, non_empty=True) for split, path in PLAN.rankings().items()},
     log:
         PLAN.log("rankings"),
-    priority: FIRST
+    priority: lambda w: ORDER.of_inputs(w.paper)
     conda:
         PLAN.environment("preprocess")
     params:

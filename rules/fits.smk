@@ -1,4 +1,4 @@
-# Fits: one job per setting and seed, with all its conditions as lanes; and studies.
+# Fits and studies. One job per setting and seed fits all lanes.
 
 
 rule fit:
@@ -10,7 +10,7 @@ rule fit:
         PLAN.log("fit"),
     wildcard_constraints:
         setting=PLAN.constraint("setting"),
-    priority: lambda w: PLAN.priority(w.paper, w.setting, w.seed)
+    priority: lambda w: ORDER.of_result(w.paper, w.setting, w.seed)
     conda:
         PLAN.environment("fit")
     params:
@@ -18,7 +18,9 @@ rule fit:
         paper=lambda w: w.paper,
         name=lambda w: w.setting,
         setting=lambda w: PLAN.fit_parameters(w.paper, w.setting),
-        positions=lambda w: PLAN.experiments[w.paper].positions,
+        positions=lambda w: PLAN.positions(
+            w.paper, PLAN.experiments[w.paper].settings[w.setting]["log"]
+        ),
         seed=lambda w: int(w.seed),
     message:
         "Fit {wildcards.setting} of {wildcards.paper}, seed {wildcards.seed}"
@@ -35,7 +37,7 @@ rule study:
         PLAN.log("study"),
     wildcard_constraints:
         study=PLAN.constraint("study"),
-    priority: lambda w: PLAN.priority(w.paper, w.study, w.seed)
+    priority: lambda w: ORDER.of_result(w.paper, w.study, w.seed)
     conda:
         PLAN.environment("study")
     params:

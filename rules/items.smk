@@ -12,6 +12,7 @@ rule figure:
         PLAN.log("item"),
     wildcard_constraints:
         item=PLAN.constraint("figure"),
+    priority: lambda w: ORDER.of_page(w.paper)
     conda:
         PLAN.environment("figure")
     params:
@@ -36,6 +37,7 @@ rule table:
         PLAN.log("item"),
     wildcard_constraints:
         item=PLAN.constraint("table"),
+    priority: lambda w: ORDER.of_page(w.paper)
     conda:
         PLAN.environment("table")
     params:
@@ -57,11 +59,14 @@ rule claims:
         PLAN.file("claims"),
     log:
         PLAN.log("claims"),
+    priority: lambda w: ORDER.of_page(w.paper)
     conda:
         PLAN.environment("claims")
     params:
         code=lambda w: code("scripts/judge_claims.py", *PLAN.claims_sources(w.paper)),
         paper=lambda w: w.paper,
+        needs=lambda w: items_needs(PLAN, w.paper),
+        data=lambda w: needs_data(PLAN, w.paper),
     message:
         "Judge the claims of {wildcards.paper}"
     script:

@@ -1,4 +1,4 @@
-# Logging policies: what makes documents relevant, and a ranker trained on it.
+# Logging policies: the relevance of documents, and a ranker trained on it.
 
 
 rule policy:
@@ -8,7 +8,7 @@ rule policy:
         ensure(PLAN.file("policy"), non_empty=True),
     log:
         PLAN.log("policy"),
-    priority: FIRST
+    priority: lambda w: ORDER.of_inputs(w.paper)
     conda:
         PLAN.environment("policy")
     params:
@@ -16,6 +16,7 @@ rule policy:
         relevance=lambda w: w.relevance,
         ranker=lambda w: w.ranker,
         settings=lambda w: PLAN.experiments[w.paper].rankers.get(w.ranker),
+        places=lambda w: PLAN.padded_places(w.paper, w.dataset),
         seed=lambda w: int(w.seed),
     message:
         "Rank {wildcards.dataset} for {wildcards.paper}: {wildcards.ranker} ranker, "

@@ -1,4 +1,4 @@
-"""Everything that was made -> the record of how, as an RO-Crate beside it."""
+"""All outputs -> a record of how they were made, as an RO-Crate."""
 
 import json
 import os
@@ -19,7 +19,7 @@ VARIABLES = (
     "PYTHONHASHSEED",
     "XLA_FLAGS",
 )
-"""What may change a result's last digits."""
+"""Variables that may change the last digits of a result."""
 
 
 def main(
@@ -34,16 +34,16 @@ def main(
     version: str,
     logs: str,
 ) -> None:
-    """Write the crate, and the Snakefile that its profile asks for, beside the page.
+    """Write the crate, and the Snakefile that its profile needs, beside the page.
 
     Args:
-        inputs: everything that the crate tells of, so that it is there.
+        inputs: the files that the crate describes.
         outputs: crate and workflow.
-        files: what was made.
-        snakefile, lock: the project's.
-        data: a data set each: name, and its manifest or how it was generated.
-        config: Snakemake's.
-        version: the code's.
+        files: the outputs of the run.
+        snakefile, lock: of the project.
+        data: for each data set its name, and its manifest or how it was generated.
+        config: Snakemake's configuration.
+        version: of the code.
         logs: the folder of the jobs' logs.
     """
     with atomic(outputs.workflow) as path:
@@ -69,7 +69,7 @@ def main(
 
 
 def parts(name: str, manifest: str | None = None, generated: dict | None = None) -> list[dict]:
-    """A data set's files by its manifest, or how it was generated."""
+    """The files of a data set, from its manifest, or how it was generated."""
     if manifest is None:
         return [{"name": f"stand-in for {name}", "value": generated}]
     found = json.loads(Path(manifest).read_text(encoding="utf-8"))

@@ -1,29 +1,30 @@
-"""All items, claims and timings -> the page, and the claims of all papers in one csv."""
+"""A paper's items, claims and timings -> its page and summary; and the overview, so far."""
 
-import os
+import json
+from os.path import dirname, relpath
 
 import pandas as pd
+import yaml
 
 from scripts.runner import run
-from twotowers.files.artefacts import atomic
-from twotowers.report.page import ItemPage, PaperPage, build_page
+from twotowers.report.overview import write_overview
+from twotowers.report.paper_page import ItemPage, PaperPage, SettingPage, write_paper
 from twotowers.running.joblogs import seconds
 
 
-def main(inputs, outputs, *, papers: list[dict], scale: str, version: str):
-    pages, verdicts = [], []
-    for paper in papers:
-        claims = pd.read_csv(paper["claims"], keep_default_na=False, dtype=str)
-        verdicts.append(claims)
-        pages.append(paper_page(paper, claims, os.path.dirname(outputs.page), scale, version))
-    with atomic(outputs.claims) as path:
-        pd.concat(verdicts).to_csv(path, index=False, lineterminator="\n")
-    logs = [log for paper in papers for log in paper["logs"]]
-    provenance = {"scale": scale, "version": version, "seconds": seconds(logs)}
-    build_page(pages, outputs.page, provenance=provenance)
+def main(inputs, outputs, *, paper: dict, papers: dict[str, str], scale: str, version: str):
+    """Write the page.
 
+    Args:
+        inputs: The items' files and the claims, so that they are there.
+        outputs: page and summary.
+        paper: What the plan knows of it: `twotowers.running.descriptions.page_paper`.
+        papers: The title of every paper of the run, by key, for the overview.
+        scale, version: Of the run.
+    """
+    folder = dirname(outputs.page)
+    claims = pd.read_csv(paper["claims"], keep_default_na=False, dtype=str)
 
-def paper_page(paper: dict, claims: pd.DataFrame, folder: str, scale: str, version: str):
     def provenance(part):
         return {
             "datasets": part["datasets"],
@@ -36,20 +37,35 @@ def paper_page(paper: dict, claims: pd.DataFrame, folder: str, scale: str, versi
     items = [
         ItemPage(
             name=name,
-            **{word: item[word] for word in ("title", "caption", "expected", "kind", "highlight")},
+            **{word: item[word] for word in ("title", "caption", "expected", "kind")},
+            **{word: item[word] for word in ("highlight", "needs")},
             table=pd.read_csv(next(path for path in item["files"] if path.endswith(".csv"))),
             claims=claims[claims["item"] == name].to_dict("records"),
-            files={path.rsplit(".")[-1]: os.path.relpath(path, folder) for path in item["files"]},
+            files={path.rsplit(".")[-1]: relpath(path, folder) for path in item["files"]},
             provenance=provenance(item),
         )
         for name, item in paper["items"].items()
     ]
-    return PaperPage(
-        **{word: paper[word] for word in ("key", "title", "citation", "readme")},
+    settings = [
+        SettingPage(name, need["kind"], as_yaml(need["parameters"]), provenance(need))
+        for name, need in paper["needs"].items()
+    ]
+    page = PaperPage(
+        **{word: paper[word] for word in ("key", "title", "citation")},
+        readme=relpath(paper["readme"], folder),
         items=items,
+        settings=settings,
         provenance=provenance(paper),
         claims=claims[~claims["item"].isin(list(paper["items"]))].to_dict("records"),
     )
+    write_paper(page, folder)
+    write_overview(dirname(folder), papers, scale=scale, version=version)
+
+
+def as_yaml(parameters: dict) -> str:
+    """Parameters as experiment.yaml would have them, without names for what occurs twice."""
+    plain = json.loads(json.dumps(parameters))
+    return yaml.safe_dump(plain, sort_keys=False, default_flow_style=None, width=88).rstrip()
 
 
 if "snakemake" in globals():

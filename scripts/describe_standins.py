@@ -2,9 +2,9 @@
 
     make standins
 
-Draws the stand-in as the laptop scale does, preprocesses it, trains the published logging
-policy and the published tower, and prints each number beside its target and the real value.
-A minute on one core. Exits with 1 if a number misses its target.
+It draws the stand-in as the laptop scale does, preprocesses it, trains the published logging
+policy and the published tower, and prints each number beside its target and the real value. It
+takes a minute on one core. The exit status is 1 if a number misses its target.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RANDOM_ORDERS = 20
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what was measured, its bounds, and the real set's value."""
+    """A row of the table: a measured value, its bounds, and the value of the real set."""
 
     quantity: str
     measured: float
@@ -72,10 +72,10 @@ def main(outputs: list[str | Path], *, config: str | Path) -> bool:
 
     Args:
         outputs: the Markdown page.
-        config: the pipeline's configuration, which says how many queries are drawn.
+        config: the configuration, which gives the number of queries.
 
     Returns:
-        whether every measured value is within its bounds.
+        whether all measured values are within their bounds.
 
     Raises:
         InputError: the configuration is wrong.
@@ -86,14 +86,14 @@ def main(outputs: list[str | Path], *, config: str | Path) -> bool:
     raw = {split: generate(NAME, split, queries=sizes[split], seed=SEED) for split in SPLITS}
     top = experiment.datasets[NAME]["top"]
     ready = {split: preprocess(rankings, top=top) for split, rankings in raw.items()}
-    rows = [*statistics_rows(raw), likeness_row(ready), *ranking_rows(ready, experiment)]
+    rows = [*statistics_rows(raw, top), likeness_row(ready), *ranking_rows(ready, experiment)]
     with atomic(outputs[0]) as temporary:
         temporary.write_text(page(rows, regimes(raw["test"]), sizes, experiment))
     return all(row.met for row in rows)
 
 
-def statistics_rows(raw: dict[str, Rankings]) -> list[Row]:
-    """Label shares and list lengths over all splits, before preprocessing."""
+def statistics_rows(raw: dict[str, Rankings], places: int) -> list[Row]:
+    """Label shares and list lengths over all splits, before preprocessing to so many places."""
     label = np.concatenate([rankings.label for rankings in raw.values()])
     lengths = np.concatenate([rankings.lengths for rankings in raw.values()])
     best = np.concatenate(
@@ -115,15 +115,30 @@ def statistics_rows(raw: dict[str, Rankings]) -> list[Row]:
         Row("documents per query, median", np.median(lengths), 105, 113, "109", ",.0f"),
         Row("documents per query, mean", lengths.mean(), 116, 124, "120", ",.0f"),
         Row("documents per query, maximum", lengths.max(), 1000, 1251, "1,251", ",.0f"),
+        Row("documents per query, minimum", lengths.min(), 1, 1, "1", ",.0f"),
+        Row(
+            f"share of queries with fewer than {places} documents",
+            np.mean(lengths < places),
+            0.005,
+            0.02,
+            "0.011 (89 queries)",
+        ),
+        Row(
+            f"share of {places} places that stay empty",
+            np.maximum(1 - lengths / places, 0).mean(),
+            0.002,
+            0.01,
+            "0.004 (89 queries)",
+        ),
         Row("share of queries without relevant document", np.mean(best < 1), 0.02, 0.04, "0.031"),
     ]
 
 
 def likeness_row(ready: dict[str, Rankings]) -> Row:
-    """How much documents of a query resemble each other, over all splits, preprocessed.
+    """How much documents of a query resemble each other, over all preprocessed splits.
 
-    It decides how far a policy can sort documents by features that tell them apart, and so how
-    far the policy is felt.
+    The more they differ, the better a policy can sort them by features, and the stronger is its
+    effect on clicks.
     """
     between, total = 0.0, 0.0
     rows = sum(len(lists.label) for lists in ready.values())
@@ -162,14 +177,14 @@ def test_ndcg(test: Rankings, scores: np.ndarray) -> float:
 
 
 def policy_ndcg(ready: dict[str, Rankings], experiment: Experiment, seed: int) -> float:
-    """Of the deep ranker trained on the labels, without any noise."""
+    """nDCG@10 of the deep ranker, trained on the labels, without noise."""
     train, test = ready["train"], ready["test"]
     score = train_ranker("deep", train, train.label, experiment.rankers["deep"], seed=seed)
     return test_ndcg(test, score(test, test.label))
 
 
 def tower_ndcg(ready: dict[str, Rankings], experiment: Experiment, seed: int) -> float:
-    """Of the deep tower trained on simulated clicks on uniformly random rankings."""
+    """nDCG@10 of the deep tower, trained on simulated clicks on uniformly random rankings."""
     losses = {
         split: click_loss(split, ready[split], experiment, seed)
         for split in ("train", "validation")
@@ -185,7 +200,7 @@ def tower_ndcg(ready: dict[str, Rankings], experiment: Experiment, seed: int) ->
 
 
 def click_loss(split: str, lists: Rankings, experiment: Experiment, seed: int):
-    """The objective of one split's clicks, simulated at temperature 1."""
+    """The objective of a split's clicks, simulated at temperature 1."""
     pairs = Pairs(lists.query, lists.document, lists.offsets)
     (log,) = simulate(
         split,
@@ -205,10 +220,10 @@ def click_loss(split: str, lists: Rankings, experiment: Experiment, seed: int):
 
 
 def regimes(raw: Rankings) -> list[str]:
-    """How the columns are distributed, beside 89 queries of the real set, as table lines."""
+    """Rows of a table: statistics of the columns, beside those of 89 real queries."""
     features, starts = raw.features, raw.offsets[:-1]
     constant = np.maximum.reduceat(features, starts) == np.minimum.reduceat(features, starts)
-    # Every 20th row: correlations are needed to two digits only.
+    # Every 20th row is enough for two digits of a correlation.
     correlation = np.abs(np.corrcoef(signed_log1p(features[::20]).T))
     np.fill_diagonal(correlation, 0)
     values = [

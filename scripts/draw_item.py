@@ -2,7 +2,6 @@
 
 from scripts.runner import run
 from twotowers.files.artefacts import atomic
-from twotowers.report.figures import save, source_note
 from twotowers.results import published
 from twotowers.results.longform import read_results
 from twotowers.running.registry import build_drawing
@@ -18,6 +17,9 @@ def main(inputs, outputs, *, paper: str, drawing: dict, note: str, caption: str)
         with atomic(outputs.tex) as path:
             path.write_text(f"% {note}\n{item.tex(table)}")
     else:
+        # Tables do not need the drawing library, which is slow to import.
+        from twotowers.report.figures import save, source_note
+
         figure = item.draw(table)
         source_note(figure, note)
         save(figure, [outputs.pdf, outputs.svg])

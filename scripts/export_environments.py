@@ -1,13 +1,12 @@
 """pyproject.toml -> requirements.txt, envs/*.yaml and the profile's: `make lock`. Needs a network.
 
-requirements.txt pins, with hashes, every package that any job or test needs on any supported
-Python, but CUDA's. envs/<group>.yaml pins what one kind of job needs, all of it from PyPI, at the
-versions in requirements.txt. Conda passes the lines on to pip as they are, so hashes would work
-there too; but Snakemake stores an environment's whole text beside every file made in it, and the
-hashes would make that 100 KB a file.
+requirements.txt pins, with hashes, all packages of all jobs and tests on every supported Python,
+except CUDA's. envs/<group>.yaml pins the packages of one kind of job, all from PyPI, at the same
+versions. It has no hashes: Snakemake stores an environment's text beside every file made in it, and
+hashes would add 100 KB to each.
 
-At last it asks whether the lock can be installed on every supported Python and platform; what
-has no wheel there stops it.
+Finally it checks that the lock can be installed on every supported Python and platform. A missing
+wheel is an error.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ LOCK = Path("requirements.txt")
 ENVIRONMENTS = Path("envs")
 TESTS_ONLY = "checks"
 CUDA = "jax-cuda"
-"""Linux only, and gigabytes: not in the lock, so that `make` does not install it."""
+"""For Linux only, and several gigabytes. It is not in the lock, so `make` does not install it."""
 CLUSTER = "cluster"
 CLUSTER_LOCK = Path("profiles/slurm/requirements.txt")
-"""What is installed beside Snakemake for Slurm."""
+"""The lock of what Slurm needs beside Snakemake."""
 
 PYTHONS = ("3.11", "3.12", "3.13")
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin")
-"""Where JAX has wheels; not on a Mac with an Intel processor."""
+"""Platforms with wheels of JAX. A Mac with an Intel processor has none."""
 SOURCE_ONLY = "connection-pool"
-"""Pure Python, needed by Snakemake."""
+"""A package without wheels that Snakemake needs. It is pure Python."""
 
 SPECIFICATION = """\
 # Made by `make lock` from pyproject.toml and requirements.txt; not to be edited.
@@ -68,7 +67,7 @@ def main() -> None:
 
 
 def resolve(groups: list[str], *options: str | Path) -> str:
-    """Pins, one a line, of all that the dependency groups need, on every supported Python."""
+    """Pins, one per line, of all packages of the groups, on every supported Python."""
     command = ["compile", "--universal", "--fork-strategy", "fewest"]
     command += ["--no-header", "--no-annotate", "--no-emit-index-url"]
     for group in groups:
@@ -77,7 +76,7 @@ def resolve(groups: list[str], *options: str | Path) -> str:
 
 
 def try_install(python: str, platform: str) -> None:
-    """Go through the motions of installing the lock for another Python or platform."""
+    """Try to install the lock for a Python and a platform, without installing anything."""
     uv_pip(
         *("install", "--dry-run", "--target", ".cache/lock/nothing"),
         *("--require-hashes", "--only-binary", ":all:", "--no-binary", SOURCE_ONLY),
@@ -87,7 +86,7 @@ def try_install(python: str, platform: str) -> None:
 
 
 def uv_pip(*arguments: str | Path) -> str:
-    """What uv prints; where it fails, it says why, and CalledProcessError is raised."""
+    """The output of uv. If uv fails, CalledProcessError is raised; uv prints the reason."""
     command = [sys.executable, "-m", "uv", "pip", *arguments, "--quiet"]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 

@@ -16,7 +16,7 @@ def main(inputs, outputs, *, source, folder: str) -> None:
         outputs: The manifest.
         source: A name in the table of sources, or a mapping that declares a local data
             set (name, width, label_max, splits).
-        folder: Where its files are, or are downloaded to.
+        folder: The folder of its files, also for downloads.
     """
     found = manifest(obtain(resolve(source), folder))
     with atomic(outputs[0]) as temporary:

@@ -3,11 +3,12 @@
 import pyarrow.parquet as pq
 
 from scripts.runner import run
-from twotowers import LOG
+from twotowers import LOG, PAGES
 from twotowers.datasets.standin import generate
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
-from twotowers.logs.standins import generate_log
+from twotowers.logs.sessions import write_sessions
+from twotowers.logs.standins import generate_log, generate_pages
 
 
 def main(inputs, outputs, *, name: str, split: str, size: int, seed: int) -> None:
@@ -17,9 +18,11 @@ def main(inputs, outputs, *, name: str, split: str, size: int, seed: int) -> Non
         inputs: none.
         outputs: one path.
         name, split, size, seed: see `twotowers.datasets.standin.generate` and
-            `twotowers.logs.standins.generate_log`; the size is queries or sessions.
+            `twotowers.logs.standins`; the size is queries or sessions.
     """
-    if split == LOG:
+    if split == PAGES:
+        write_sessions(outputs[0], generate_pages(name, sessions=size, seed=seed))
+    elif split == LOG:
         with atomic(outputs[0]) as path:
             pq.write_table(generate_log(name, sessions=size, seed=seed), path)
     else:

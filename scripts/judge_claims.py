@@ -7,11 +7,12 @@ from twotowers.results.claims import judge_all
 from twotowers.results.longform import read_results
 
 
-def main(inputs, outputs, *, paper: str):
-    # Who runs settings on a log of their own claims nothing.
+def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict[str, str]):
+    # A paper without claims.py, such as own_log, claims nothing.
     claims = paper_module(paper, "claims")
     judged = claims.CLAIMS if claims else []
-    verdicts = judge_all(judged, read_results(inputs), published.results(paper))
+    results, authors = read_results(inputs), published.results(paper)
+    verdicts = judge_all(judged, results, authors, items=needs, data=data)
     verdicts.insert(0, "paper", paper)
     with atomic(outputs[0]) as path:
         verdicts.to_csv(path, index=False, lineterminator="\n")

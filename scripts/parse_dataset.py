@@ -1,4 +1,4 @@
-"""One part of a data set, in the format it is published in -> parquet."""
+"""One part of a data set in its own format -> parquet."""
 
 import json
 import logging
@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from scripts.runner import run
+from twotowers import LOG, PAGES
 from twotowers.datasets.letor import read_letor
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
@@ -16,7 +17,7 @@ from twotowers.logs.yandex import read_yandex
 
 LOGGER = logging.getLogger("twotowers.parse")
 IN_MEMORY = {"tiangong": read_tiangong, "yandex": read_yandex}
-"""Small logs that have a reader of their own, where nothing is set."""
+"""Readers of small published logs, if `reading` is empty."""
 
 
 def main(
@@ -29,25 +30,29 @@ def main(
     width: int | None,
     reading: dict,
 ) -> None:
-    """Write rankings, or the cells of a click log with what was left out in the metadata.
+    """Write rankings, or the cells of a click log. Its metadata count what was left out.
 
     Args:
         inputs: the manifest.
         outputs: one path.
-        split: the part.
+        split: the part; of a click log its cells, or its pages.
         format, label_max, width, reading: see `twotowers.datasets.sources.Source`.
     """
     manifest = json.loads(Path(inputs[0]).read_text(encoding="utf-8"))
-    source = manifest[split]["path"]
+    source = manifest[LOG if split == PAGES else split]["path"]
     if format == "letor":
         write_rankings(read_letor(source, width=width, label_max=label_max), outputs[0])
         return
-    if format in IN_MEMORY and not reading:
+    if split == PAGES:
+        from twotowers.logs.formats import to_sessions
+
+        to_sessions(source, outputs[0], format=format, **reading)
+    elif format in IN_MEMORY and not reading:
         with atomic(outputs[0]) as path:
             pq.write_table(IN_MEMORY[format](source), path)
     else:
-        # Not with the imports above: DuckDB, of all that jobs import, complains at the end of one
-        # if it is set apart from Python's search for garbage. LETOR files need none of it.
+        # DuckDB is imported here, since it complains at the end of a job if it is frozen
+        # (scripts/runner.py). LETOR files do not need it.
         from twotowers.logs.formats import to_log
 
         to_log(source, outputs[0], format=format, threads=1, **reading)

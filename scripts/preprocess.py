@@ -1,8 +1,8 @@
-"""Prepare a raw data set as a paper does."""
+"""Raw splits of a data set -> splits prepared as a paper does."""
 
 from scripts.runner import run
 from twotowers import SPLITS
-from twotowers.datasets.preprocess import preprocess, preprocess_ultra
+from twotowers.datasets.preprocess import preprocess, preprocess_stratified, preprocess_ultra
 from twotowers.files.rankings import read_rankings, write_rankings
 
 
@@ -11,17 +11,20 @@ def main(inputs, outputs, *, steps: dict, label_max: float) -> None:
 
     Args:
         inputs, outputs: a parquet file per split.
-        steps: the kind of preparation, `prepare`, and its own settings.
+        steps: the kind of preparation, `prepare`, and its settings.
         label_max: The highest label of the data set.
     """
-    settings = {name: value for name, value in steps.items() if name != "prepare"}
+    # Percentiles are taken where relevance is made, of what is prepared here.
+    settings = {
+        name: value for name, value in steps.items() if name not in ("prepare", "percentiles")
+    }
     raw = {split: getattr(inputs, split) for split in SPLITS}
     for split, rankings in PREPARE[steps["prepare"]](raw, label_max, **settings):
         write_rankings(rankings, getattr(outputs, split))
 
 
 def top_labels(raw: dict, label_max: float, *, top: int):
-    """One split after the other: the largest does not fit into a small machine twice."""
+    """One split after the other, since a small machine cannot hold the largest one twice."""
     for split, path in raw.items():
         yield split, preprocess(read_rankings(path), top=top, label_max=label_max)
 
@@ -31,7 +34,15 @@ def ultra(raw: dict, label_max: float, *, log10: bool = False):
     return preprocess_ultra(splits, logarithm=log10).items()
 
 
-PREPARE = {"top_labels": top_labels, "ultra": ultra}
+def stratified(raw: dict, label_max: float, *, most: int, log1p: bool = True):
+    for split, path in raw.items():
+        ready = preprocess_stratified(
+            read_rankings(path), most=most, log1p=log1p, label_max=label_max
+        )
+        yield split, ready
+
+
+PREPARE = {"top_labels": top_labels, "ultra": ultra, "stratified": stratified}
 
 
 if "snakemake" in globals():

@@ -1,4 +1,4 @@
-"""A study of a paper: its module's run(inputs, seed, parameters) -> results."""
+"""A study's inputs and parameters -> its results."""
 
 from importlib import import_module
 

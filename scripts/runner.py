@@ -1,4 +1,4 @@
-"""Runs a script's main for Snakemake: one log per job, and a failure in one readable line."""
+"""Runs a script's main for Snakemake, with a log per job and a failure in one line."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from twotowers.running.processes import end_with_run
 from twotowers.running.provenance import code_version
 
 if hasattr(sys.modules["__main__"], "snakemake"):
-    # A script imports this before all that is large. Looking for garbage in what is imported, which
-    # stays, takes a quarter of a job's start, and again as much later: `run` sets it apart.
+    # Imported modules stay, and looking for garbage in them takes a quarter of a job's start. So
+    # scripts import this module first, and `run` freezes all objects before collection restarts.
     gc.disable()
 
 
@@ -30,7 +30,7 @@ def paper_module(paper: str, name: str):
 def run(main, snakemake) -> None:
     """Call main(inputs, outputs, **params) with stdout and stderr in the job's log.
 
-    A parameter named `code` is Snakemake's to decide on reruns; main does not get it.
+    A parameter `code` is for Snakemake's decision on reruns. main does not get it.
     """
     end_with_run()
     gc.freeze()
@@ -38,7 +38,7 @@ def run(main, snakemake) -> None:
     params = dict(snakemake.params.items())
     code = params.pop("code", None)
     path = Path(snakemake.log[0])
-    # Snakemake runs a copy, whose name is the script's after a random word.
+    # Snakemake runs a copy. A random word stands before the name of the script.
     script = re.sub(r"^tmp\w+\.", "", Path(getsourcefile(main)).name)
     facts = {
         "rule": snakemake.rule,

@@ -1,9 +1,8 @@
-"""Opens a page in headless Chromium and lists what is wrong with it.
+"""Opens a page in headless Chromium and lists its problems.
 
-Chromium is driven through `--remote-debugging-pipe`: the DevTools protocol as
-NUL-terminated JSON over two file descriptors, so neither a driver nor a websocket library
-is needed. A phone's width is set by the protocol, because a headless window has a minimum
-width above 390 pixels.
+Chromium is driven through `--remote-debugging-pipe`: the DevTools protocol as NUL-terminated JSON
+over two file descriptors. So neither a driver nor a websocket library is needed. The protocol sets
+the width of a phone, since a headless window cannot be as narrow as 390 pixels.
 """
 
 from __future__ import annotations
@@ -71,6 +70,12 @@ _FINDINGS = """(() => {
   });
 })()"""
 
+# Images out of sight may not be loaded yet. Failed images are found afterwards.
+_LOAD_IMAGES = """Promise.all([...document.images].map(image => {
+  image.loading = 'eager';
+  return image.decode().catch(() => {});
+})).then(() => true)"""
+
 
 def find_chromium() -> str | None:
     """The path of an installed Chromium or Chrome, or None."""
@@ -78,7 +83,7 @@ def find_chromium() -> str | None:
 
 
 def check_page(path: str | Path, width: int) -> list[str]:
-    """Open a file at a viewport of `width` CSS pixels, and say what is wrong with it.
+    """Open a file at a viewport of `width` CSS pixels, and list its problems.
 
     Looks for script and console errors, requests that fail or leave the disk, images that do
     not load or have no text, links that lead nowhere, repeated ids, and sideways scroll.
@@ -87,6 +92,7 @@ def check_page(path: str | Path, width: int) -> list[str]:
         One sentence per problem; empty when the page is sound.
     """
     with opened(path, width) as tab:
+        tab.evaluate(_LOAD_IMAGES)
         findings = json.loads(tab.evaluate(_FINDINGS))
         return _page_problems(findings, width) + _event_problems(tab.events)
 
@@ -127,22 +133,27 @@ def _event_problems(events: list[dict]) -> list[str]:
 
 
 @contextmanager
-def opened(path: str | Path, width: int) -> Iterator[Tab]:
-    """A tab that has loaded the file at a viewport of `width` CSS pixels."""
+def opened(path: str | Path, width: int, fragment: str = "") -> Iterator[Tab]:
+    """A tab that has loaded the file at a viewport of `width` CSS pixels.
+
+    Args:
+        path, width: The file, and the width.
+        fragment: The end of the address, from '#' on.
+    """
     binary = find_chromium()
     if binary is None:
         raise FileNotFoundError(f"none of {', '.join(NAMES)} is installed")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         tab = Tab(binary, profile)
         try:
-            tab.open(Path(path).resolve().as_uri(), width)
+            tab.open(Path(path).resolve().as_uri() + fragment, width)
             yield tab
         finally:
             tab.close()
 
 
 class Tab:
-    """One Chromium process with one page, spoken to in the DevTools protocol."""
+    """A Chromium process with one page, driven by the DevTools protocol."""
 
     def __init__(self, binary: str, profile: str, *, timeout: float = 60.0):
         self.events: list[dict] = []
@@ -167,7 +178,7 @@ class Tab:
         os.close(answers)
 
     def open(self, url: str, width: int) -> None:
-        """Load a page and wait until all it asks for has arrived or failed."""
+        """Load a page and wait until all its requests have arrived or failed."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -197,8 +208,9 @@ class Tab:
         return answer["result"]
 
     def evaluate(self, expression: str):
-        """The value of a JavaScript expression in the page."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        """The value of a JavaScript expression in the page. A promise is awaited."""
+        options = {"returnByValue": True, "awaitPromise": True}
+        answer = self.call("Runtime.evaluate", expression=expression, **options)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["text"])
         return answer["result"]["value"]
@@ -241,7 +253,7 @@ class Tab:
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe whose ends lie clear of the descriptors 3 and 4 that Chromium uses."""
+    """A pipe whose ends are not the descriptors 3 and 4, which Chromium uses."""
     ends = []
     for low in os.pipe():
         ends.append(fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 10))

@@ -1,4 +1,4 @@
-"""Every test runs the way jobs do: one thread, and compiled programs shared between processes."""
+"""Tests run as jobs do: with one thread, and with a shared cache of compiled programs."""
 
 import os
 from pathlib import Path

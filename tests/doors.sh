@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The smoke pipeline of all papers through three doors: tests/doors.sh FOLDER
+# The smoke pipeline of all papers in three ways: tests/doors.sh FOLDER
 #
-# Plain `--cores 2`; `--sdm conda` from the lean launcher, with the stand-in for conda; and a real
-# Slurm of one node. Each runs the committed files in a clean clone below FOLDER. Ends well only if
-# every csv of the second and third has the bytes of the first.
+# The ways are plain `--cores 2`, `--sdm conda` from the lean launcher with a fake conda, and a real
+# Slurm with one node. Each runs the committed files in a clean clone below FOLDER. The exit status is
+# 0 if every csv of the second and third has the bytes of the first.
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
@@ -46,7 +46,7 @@ slurm() (
         --slurm-status-command squeue --slurm-init-seconds-before-status-checks 2
 )
 
-# All at once, so that they are of one commit.
+# All clones are made at once, so that they have the same commit.
 for door in plain conda slurm; do
     git clone --quiet "$root" "$folder/$door"
 done

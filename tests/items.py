@@ -1,4 +1,4 @@
-"""Items of the papers as a job draws them: by their text in experiment.yaml."""
+"""Items of the papers, drawn as in a job from experiment.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Click rates for tests, and what every estimator on them must keep to.
+"""Click rates for tests, and checks of every estimator on them.
 
 A check takes `fit(rates, start, *, steps)` and `start_of(rates)`.
 """
@@ -32,7 +32,7 @@ def exact(feature=FEATURE, factor=FACTOR, lanes=1):
 def noisy(lanes=3, rows=80, features=20, factors=5, seed=0):
     """Rows with duplicates and features under up to all factors; weights 0, 1 and 2.
 
-    Lanes merge the last two factors, all in their own way.
+    Each lane merges the last two factors in its own way.
     """
     rng = np.random.default_rng(seed)
     feature = rng.integers(features, size=rows)

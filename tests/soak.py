@@ -2,10 +2,10 @@
 
     .venv/bin/python -m tests.soak --kills 200 --seed 1 --folder /tmp/soak --record docs/soak.md
 
-Runs one paper at scale smoke in a copy of the project. Kills (SIGKILL) come at random moments and
-hit the whole run, its scheduler alone, or one job. A chain of runs goes on from what its
-predecessors left, until one ends by itself; then every csv and svg must have the bytes of the
-undisturbed run, and a random part of all that was made is removed for the next chain.
+It runs one paper at scale smoke in a copy of the project. Kills (SIGKILL) come at random moments
+and hit the whole run, its scheduler alone, or one job. In a chain, each run goes on where the
+previous one was killed, until one ends by itself. Then every csv and svg must have the bytes of the
+undisturbed run. A random part of all files is removed for the next chain.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ SHARES = {
     "fits": 0.25,
     "claims": 0.3,
 }
-"""How likely a file of each kind is removed between chains; of what is drawn, ITEMS."""
+"""Chance that a file of each kind is removed between chains. That of items is ITEMS."""
 ITEMS = 0.3
 
 
 @dataclass
 class Record:
-    """What has happened so far.
+    """Events so far.
 
     Attributes:
-        kills: (kind, what was running) of every kill; jobs are named by their script.
+        kills: kind and running jobs of every kill. Jobs are named by their script.
         chains: completed chains.
         runs: runs that were started.
-        faults: what must not be, one line each: other bytes, files left behind, runs that failed
-            though no job of theirs was killed, jobs that outlived their scheduler.
+        faults: one line each: other bytes, files left behind, runs that failed without a killed
+            job, jobs that outlived their scheduler.
     """
 
     kills: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
@@ -74,12 +74,12 @@ def soak(
 
     Args:
         project: a copy in which the pipeline has run.
-        expected: the digests of what an undisturbed run draws.
-        rng: draws what is removed, when is killed, and what.
+        expected: the digests of the items of an undisturbed run.
+        rng: draws the removed files, and the times and targets of kills.
         log: an open file for the messages of all runs.
-        kills: how many.
-        between: mean seconds between them; the times are exponential, so that none is safe.
-        shares: as SHARES.
+        kills: the number of kills.
+        between: mean seconds between kills. The times are exponential, so that no moment is safe.
+        shares: see SHARES.
     """
     record = Record()
     while len(record.kills) < kills:
@@ -110,7 +110,7 @@ def remove_some(project: Project, rng: np.random.Generator, shares: dict[str, fl
 
 
 def one_run(project: Project, rng, log, record: Record, kills: int, between: float) -> bool:
-    """Start the pipeline and kill it or its jobs; whether it came to its end, all done."""
+    """Start the pipeline and kill it or its jobs. Returns whether the run ended with all done."""
     run = project.start("--cores", "2", stdout=log)
     record.runs += 1
     wounded = False
@@ -144,7 +144,7 @@ def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
-        """It has just ended by itself: a kill that came too late counts as well."""
+        """The process has just ended by itself. The kill counts as well."""
 
 
 def running_jobs(scheduler: int) -> dict[int, str]:
@@ -163,7 +163,7 @@ def running_jobs(scheduler: int) -> dict[int, str]:
 
 
 def survivors(jobs: dict[int, str]) -> list[str]:
-    """The jobs of a dead run that do not end; one that has just begun must import much first."""
+    """The jobs of a dead run that do not end. A new job needs time, since it imports first."""
     deadline = time.monotonic() + 120
     while (alive := [pid for pid in jobs if _is_job(pid)]) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -178,7 +178,7 @@ def _is_job(pid: int) -> bool:
 
 
 def differences(project: Project, expected: dict[str, str]) -> list[str]:
-    """What is not as an undisturbed run leaves it."""
+    """Differences from an undisturbed run."""
     found = project.digests()
     return [
         *(f"{name}: missing" for name in expected.keys() - found.keys()),
@@ -228,7 +228,7 @@ What was running when the kill came (several jobs may run; `none` is planning or
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the soak; 1 if anything was found that must not be."""
+    """Run the soak. Returns 1 if there were faults."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)

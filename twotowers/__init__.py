@@ -1,7 +1,7 @@
 """Two-tower models and unbiased learning to rank: simulation, click models, fitting, judging.
 
-The library knows nothing of Snakemake and names no paper.
-Importing this package imports nothing heavy, so that a Snakefile may.
+The library does not know Snakemake or any paper. This package imports nothing heavy, so that a
+Snakefile can import it.
 """
 
 from pathlib import Path
@@ -12,7 +12,10 @@ ROOT = Path(__file__).resolve().parents[1]
 """The project's folder."""
 
 SPLITS = ("train", "validation", "test")
-"""What a ranking data set comes in."""
+"""The parts of a ranking data set."""
 
 LOG = "log"
-"""What a click log comes in: one part, with one row per query, document and bias factors."""
+"""The single part of a click log, with a row per query, document and bias factors."""
+
+PAGES = "pages"
+"""The same log page by page, for papers that ask for it."""

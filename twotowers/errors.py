@@ -1,4 +1,4 @@
-"""The one error that bad input raises: it says where, what, and what was expected."""
+"""The error that bad input raises. It says where, what, and what was expected."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from numbers import Integral, Real
 from pathlib import Path
 
 LONGEST = 2_000
-"""Characters of each part of a message."""
+"""The most characters of each part of a message."""
 
 
 class InputError(ValueError):
     """Bad input from outside the program: a file, a configuration, an argument.
 
     Args:
-        message: What is wrong, in one sentence, naming the value found.
-        path: The file it was found in.
-        line: The 1-based line of that file.
+        message: What is wrong, in one sentence, with the value found.
+        path: The file.
+        line: The 1-based line of the file.
         field: The column, key or parameter.
         expected: What would have been accepted.
     """
@@ -39,7 +39,7 @@ class InputError(ValueError):
 
 
 def _shortened(text: str | None) -> str | None:
-    """A value found may be of any length; a message may not."""
+    """The text, shortened: a value from a file may have any length."""
     return text if text is None or len(text) <= LONGEST else text[:LONGEST] + "..."
 
 
@@ -52,9 +52,9 @@ def check_range(
     path: str | Path | None = None,
     whole: bool = False,
 ) -> float:
-    """Return `value` if it is a number in [low, high], else raise InputError naming all three.
+    """Return `value` if it is a number in [low, high], else raise InputError.
 
-    NumPy's numbers are numbers; with `whole` only integers are.
+    NumPy's numbers count, too. With `whole`, only integers do.
     """
     kind = Integral if whole else Real
     if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
@@ -68,7 +68,7 @@ def check_range(
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """What was expected instead of a mistyped name: all valid ones, and the nearest."""
+    """The valid names, and the one that is nearest to a mistyped name."""
     valid = sorted(valid)
     close = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
     hint = f"; did you mean {close[0]!r}?" if close else ""

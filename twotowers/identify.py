@@ -1,4 +1,4 @@
-"""Is this click log identified, and what would mend it?
+"""Is this click log identified, and what would repair it?
 
     python -m twotowers.identify LOG --feature query document --bias position
 
@@ -23,15 +23,15 @@ from twotowers.identifiability.diagnosis import Report, check_columns, check_log
 
 COUNTS = ("impressions", "clicks")
 FEW = 20
-"""Bias factors, components or repairs that are still named one by one."""
+"""The most bias factors, components or repairs that are listed one by one."""
 
 
 def read_log(path: str | Path, wanted: list[str]) -> pd.DataFrame:
-    """The wanted columns of a parquet or csv file, with impressions and clicks if there.
+    """The wanted columns of a parquet or csv file, with impressions and clicks if it has them.
 
     Raises:
-        InputError: no such file, an unknown or damaged format, or a column that is not there
-            once, or holds no plain values.
+        InputError: the file is missing, damaged or of another format, or a column is missing,
+            repeated or nested.
     """
     path = Path(path)
     if not path.is_file():
@@ -126,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command; returns its exit status."""
     parser = argparse.ArgumentParser(prog="python -m twotowers.identify", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("log", help="click log: a .parquet or .csv file, a row per what was shown")
+    parser.add_argument("log", help="click log: a .parquet or .csv file")
     columns = {"nargs": "+", "metavar": "COLUMN"}
     parser.add_argument(
         "--feature", required=True, help="columns that name the feature vector", **columns
@@ -156,9 +156,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     lines = list(describe(report))
     if report.identified and options.repair:
-        lines.append(
-            f"nothing to {options.repair}: the log is connected already and stays as it is"
-        )
+        lines.append(f"nothing to {options.repair}: the log is connected already")
     try:
         print(*lines, sep="\n", flush=True)
     except BrokenPipeError:  # whoever read it has seen enough, as `head` does

@@ -1,4 +1,4 @@
-"""Independent random streams, named by what they are for."""
+"""Independent random streams, each named by its purpose."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 
 def stream(purpose: str, *key: object) -> np.random.Generator:
-    """The generator of one purpose: the same for the same key, independent for any other.
+    """The generator of a purpose and a key. Generators of different keys are independent.
 
     Args:
-        purpose: what is drawn, for example 'relevance noise'.
-        key: seed, split, strength ...: whatever tells one such draw from another. Numbers
-            count by value: 1 and 1.0 are the same key.
+        purpose: what is drawn, such as 'relevance noise'.
+        key: what tells such draws apart, such as seed, split and strength. Numbers count by
+            value: 1 and 1.0 are the same key.
     """
     parts = [purpose, *(float(part) if isinstance(part, int | float) else part for part in key)]
     digest = hashlib.sha256(repr(parts).encode()).digest()

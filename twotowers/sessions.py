@@ -1,10 +1,10 @@
-"""A click log in any common shape -> cells or sessions, as the pipeline reads them.
+"""Convert a click log of any common format to cells or sessions, as the pipeline reads them.
 
     python -m twotowers.sessions LOG --format rows --out cells.parquet
     python -m twotowers.sessions LOG --format pages --to sessions --out sessions.parquet
 
-A format's columns are found by their usual names; `--column query=query_id` names another. What
-the formats are, and how to bring a log: docs/logs.md. Ends with 0, or 2 on bad input.
+Columns are found by their usual names. `--column query=query_id` gives another name. docs/logs.md
+describes the formats. The exit status is 0, or 2 on bad input.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from twotowers.logs.warehouse import MEMORY
 from twotowers.logs.wscd import write_wscd
 
 EXPORTS = {"clax": write_clax, "wscd": write_wscd}
-"""What other libraries read, from a sessions file."""
+"""Formats of other libraries, written from a sessions file."""
 TARGETS = ("cells", "sessions", *EXPORTS)
 SETTINGS = ("lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids")
-"""Options that are settings of a format's reader."""
+"""Options that are settings of the reader."""
 
 
 def convert(options: argparse.Namespace) -> Iterator[str]:
-    """Do what the options say; lines that tell what was done.
+    """Convert the log, and yield lines that say what was done.
 
     Raises:
         InputError: see `twotowers.logs.formats`.
@@ -75,8 +75,8 @@ def _export(options: argparse.Namespace, settings: dict, out: Path) -> int:
 
 @contextmanager
 def _intermediate(out: Path) -> Iterator[Path]:
-    """A parquet file beside another one, until it is no longer needed."""
-    # Named as what a kill leaves behind, and the next run removes.
+    """The path of a temporary parquet file beside another file."""
+    # After a kill, the next run removes files with such names.
     path = out.with_name(f".{out.name}.{secrets.token_hex(4)}.parquet")
     try:
         yield path
@@ -107,29 +107,29 @@ def parser() -> argparse.ArgumentParser:
         + "\n".join(f"  {name:<10}{each.what}" for name, each in FORMATS.items()),
     )
     found.add_argument("log", help="the click log, a file")
-    found.add_argument("--format", required=True, choices=list(FORMATS), help="what it looks like")
+    found.add_argument("--format", required=True, choices=list(FORMATS), help="its format")
     found.add_argument("--out", required=True, help="the file to write")
     found.add_argument("--to", choices=TARGETS, default="cells", help="what to write (cells)")
     found.add_argument(
-        "--column", action="append", metavar="OURS=THEIRS", help="a column of another name"
+        "--column", action="append", metavar="OURS=THEIRS", help="the name of a column in the file"
     )
     found.add_argument("--lanes", nargs="+", metavar="COLUMN", help="further columns of pages")
     found.add_argument(
-        "--bias", nargs="+", metavar="COLUMN", help="bias features, which tell cells apart"
+        "--bias", nargs="+", metavar="COLUMN", help="bias features that tell cells apart"
     )
-    found.add_argument("--clicks", help="of pages: flags, or documents (those clicked)")
-    found.add_argument("--first", type=int, help="of rows: the number of the first position (1)")
-    found.add_argument("--gaps", help="of rows: error, or close, where positions are left out")
-    found.add_argument("--ids", help="of wscd: numbers, or text")
-    found.add_argument("--split", help="name of the split, where no column says it (log)")
+    found.add_argument("--clicks", help="for pages: flags, or documents (the clicked ones)")
+    found.add_argument("--first", type=int, help="for rows: the number of the first position (1)")
+    found.add_argument("--gaps", help="for rows with missing positions: error, or close")
+    found.add_argument("--ids", help="for wscd: numbers, or text")
+    found.add_argument("--split", help="name of the split, if no column has it (log)")
     found.add_argument("--strays", help="clicks that are not on their page: drop, or error")
     found.add_argument("--repeats", help="further clicks on a document: drop, or error")
     found.add_argument(
         "--number-ids",
         action="store_true",
-        help="of cells: queries and documents as numbers from 0, as fits need them",
+        help="for cells: number queries and documents from 0, as fits need",
     )
-    found.add_argument("--memory", default=MEMORY, help=f"for counting ({MEMORY})")
+    found.add_argument("--memory", default=MEMORY, help=f"memory limit for counting ({MEMORY})")
     return found
 
 
@@ -142,7 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # Whoever read this has seen enough. Nothing more is said, not even at the end.
+        # The reader, such as `head`, has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

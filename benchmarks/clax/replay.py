@@ -1,6 +1,6 @@
-"""CLAX's position-based model, by its own trainer and collate function, with a clock.
+"""CLAX's position-based model with its own trainer and collate function, timed.
 
-Runs in CLAX's environment, so it imports nothing of this project but `benchmarks.measure`.
+It runs in CLAX's environment. Of this project it imports only `benchmarks.measure`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HIDDEN = 32
 
 
 class Sessions(Dataset):
-    """One session after the other, as CLAX's own data sets yield them."""
+    """Sessions one by one, in the form of CLAX's own data sets."""
 
     def __init__(self, file, split: str):
         self.features, self.query, self.documents, self.clicks = (
@@ -56,9 +56,9 @@ COLLATE = SessionCollator(
 
 
 class Clock:
-    """Early stopping that also notes when each epoch ended, and at which loss.
+    """Early stopping that also records the time and loss of each epoch.
 
-    The trainer copies what it is given, and asks it once an epoch.
+    The trainer copies this object, and calls it once per epoch.
     """
 
     def __init__(self, *, patience: int, min_delta: float):
@@ -84,7 +84,7 @@ class Clock:
 
 
 def attraction(tower: str, width: int):
-    """The tower of `twotowers.models.towers` in CLAX's terms, without its normalisation."""
+    """A CLAX tower with the layers of `twotowers.models.towers`. It does not normalise features."""
     shared = {"use_feature": "query_doc_features", "features": width, "input_norm": None}
     if tower == "linear":
         return LinearParameterConfig(**shared)
@@ -92,7 +92,7 @@ def attraction(tower: str, width: int):
 
 
 def fit_log(*, tower: str, log: str, epochs: int, training: dict, seed: int) -> dict:
-    """Fit the file of a log; what `benchmarks.replay.replay` returns."""
+    """Fit the file of a log. Returns what `benchmarks.replay.replay` returns."""
     with np.load(log) as file:
         train, validation = (Sessions(file, split) for split in ("train", "validation"))
     torch.manual_seed(seed)
@@ -102,7 +102,7 @@ def fit_log(*, tower: str, log: str, epochs: int, training: dict, seed: int) -> 
         rngs=nnx.Rngs(seed),
     )
     size = training["batch"]
-    # The trainer compiles for each size of batch; the last of an epoch is smaller.
+    # The trainer compiles for each batch size, and the last batch of an epoch is smaller.
     few = [Subset(data, range(size + len(data) % size)) for data in (train, validation)]
     compiled, timed = (
         [
@@ -113,9 +113,9 @@ def fit_log(*, tower: str, log: str, epochs: int, training: dict, seed: int) -> 
     )
     optimizer = optax.adamw(training["learning_rate"], weight_decay=1e-4)
     stopping = {name: training[name] for name in ("patience", "min_delta")}
-    # Compiled programs belong to the trainer, so one trainer warms up and is timed.
+    # Compiled programs belong to the trainer, so the same trainer warms up and is timed.
     trainer = Trainer(optimizer, epochs=1, early_stopping=Clock(**stopping))
-    # Its progress table goes to stdout, which is the result's.
+    # stdout is for the result, so the trainer's progress table goes to stderr.
     with contextlib.redirect_stdout(sys.stderr):
         start = time.perf_counter()
         trainer.train(nnx.clone(model), *compiled)

@@ -1,9 +1,10 @@
-"""The fits behind claim 13 and the item `embedding`, by names that say how they were fitted."""
+"""The fits behind claims 13 and 16: by names that say how they were fitted; where they start."""
 
 from __future__ import annotations
 
 import pandas as pd
 
+from twotowers.results.claims import NotTestable
 from twotowers.results.statistics import select
 
 FITS = {
@@ -36,3 +37,17 @@ def named(results: pd.DataFrame) -> pd.DataFrame:
         grown = grown.assign(method="optimum", sessions_factor=factor)
         parts.append(grown[factor > 1])
     return pd.concat(parts, ignore_index=True)
+
+
+def changes(results: pd.DataFrame, setting: str) -> pd.Series:
+    """How far apart estimates from a start at random and at zero lie, by seed and position.
+
+    Raises:
+        NotTestable: there are no results of both.
+    """
+    where = {"setting": setting, "metric": "position_bias", "start": ["random", "zero"]}
+    rows = select(results, **where) if set(where) <= set(results) else results.iloc[:0]
+    if rows.empty:
+        raise NotTestable(f"no results for {setting}")
+    wide = rows.pivot(index=["seed", "position"], columns="start", values="value")
+    return (wide["random"] - wide["zero"]).abs()

@@ -6,29 +6,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from twotowers.report.figures import categorical_looks, draw_curves, style
-from twotowers.results.statistics import select
-
-SIZE = 5.2, 3.6
+from twotowers.report.charts import Curves, ranks
 
 
 def curves(table: pd.DataFrame, models: dict[str, str], label: str) -> tuple[Figure, Axes]:
     """Draw the table's values.
 
     Args:
-        table: columns setting, position, value, low, high.
+        table: columns setting, position, value, low, high, source.
         models: from each setting to its name in the legend, in order.
         label: of the vertical axis.
     """
-    with style():
-        figure = Figure(figsize=SIZE, layout="constrained")
-        panel = figure.subplots()
-        order = pd.CategoricalDtype(list(models.values()), ordered=True)
-        rows = select(table, setting=list(models))
-        rows = rows.assign(setting=rows["setting"].map(models).astype(order))
-        looks = categorical_looks(models.values())
-        draw_curves(panel, rows, x="position", group="setting", look=looks.__getitem__)
-        panel.set(xlabel="Rank", ylabel=label)
-        panel.set_xticks(sorted(rows["position"].dropna().unique()))
-        panel.legend()
-    return figure, panel
+    chart = Curves(table, by={"setting": models}, interval="2.5 to 97.5 percentile")
+    plot = ranks(chart.plot("position"), table["position"].max()).label(y=label)
+    figure = chart.figure(plot, width=5.2, height=3.05)
+    return figure, figure.axes[0]

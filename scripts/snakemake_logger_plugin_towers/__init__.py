@@ -1,7 +1,7 @@
-"""`snakemake --logger towers`: a line per job instead of a dozen, and about how long to go.
+"""`snakemake --logger towers`: one line per job, with an estimate of the time to go.
 
-Snakemake's own messages are in .snakemake/log as ever. Why a job failed is said by the job itself
-(scripts/runner.py), and once more when all is over (onerror in the Snakefile).
+Snakemake's own messages are in .snakemake/log. A failed job says why it failed
+(scripts/runner.py), and the run repeats it at the end (onerror in the Snakefile).
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from twotowers.files.artefacts import atomic
 from twotowers.running.progress import SECONDS, Progress, read_seconds
 
-# Said better by the job's own message, or by what happens next.
+# Messages that repeat what the job itself says; and one about the overview, which pages of papers
+# write before the job whose output it is.
 UNSAID = (
+    "output files of rule overview were not present when the DAG was created",
     "CalledProcessError in file",
     "At least one job did not complete successfully",
     "Exiting because a job execution failed",
@@ -26,7 +28,7 @@ UNSAID = (
 
 
 class LogHandler(LogHandlerBase):
-    """Writes to stderr what a user wants to know of a run."""
+    """Writes the progress of a run to stderr."""
 
     writes_to_stream = True
     writes_to_file = False
@@ -43,11 +45,11 @@ class LogHandler(LogHandlerBase):
             if line is not None:
                 print(line, file=sys.stderr, flush=True)
         except Exception:
-            # A handler must never stop a run.
+            # A handler must not stop a run.
             self.handleError(record)
 
     def line(self, record: logging.LogRecord) -> str | None:
-        """What to print of a record, if anything."""
+        """The line to print for a record, or None."""
         match getattr(record, "event", None):
             case LogEvent.RUN_INFO:
                 rules = {rule: n for rule, n in record.stats.items() if rule != "total"}
@@ -67,7 +69,7 @@ class LogHandler(LogHandlerBase):
         return None
 
     def close(self) -> None:
-        # Called once more when Python exits.
+        # Python calls this again at exit.
         progress, self.progress = self.progress, None
         if progress is not None and not self.common_settings.dryrun:
             print(progress.done, file=sys.stderr)

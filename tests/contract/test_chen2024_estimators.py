@@ -180,7 +180,7 @@ def test_regression_em_does_not_leave_an_examination_of_one():
 
 
 def test_a_fixed_point_ends_the_iteration_early():
-    # With one row per feature and o = 1 relevance is the rate, and nothing ever changes.
+    # With one row per feature and o = 1, relevance is the rate and nothing changes.
     rates = exact(np.arange(4), np.arange(4))
     found = fit_regression_em(rates, np.ones((1, 4)), steps=2**31 - 1)
     np.testing.assert_allclose(found.relevance[0, :4], rates.rate[0], rtol=1e-6)

@@ -11,12 +11,13 @@ from matplotlib.patches import Arc
 
 from papers.chen2024.contexts import EXAMINATION
 from papers.chen2024.items import connection
+from papers.chen2024.studies import contexts as contexts_study
 from papers.chen2024.studies import example2 as example2_study
 from tests.items import drawing, experiment
 from twotowers import ROOT
 from twotowers.errors import InputError
+from twotowers.report.comparison import side_by_side
 from twotowers.report.figures import save
-from twotowers.report.page import side_by_side
 from twotowers.results import published
 from twotowers.results.longform import read_results, write_results
 from twotowers.results.statistics import BAND, over_seeds, select
@@ -35,7 +36,10 @@ FIGURES = [
     "fig3a", "fig3b", "fig4a", "fig4b", "fig4c", "fig4d", "fig5", "fig6",
     "fig7a", "fig7b", "fig7c", "fig7d", "example2", "redrawn", "real_logs",
 ]  # fmt: skip
-TABLES = ["table1", "table2", "table3", "table4", "table5", "table6", "propositions"]
+TABLES = [
+    "table1", "table2", "table3", "table4", "table5", "table6", "propositions", "convergence",
+    "starts", "theorems", "empty_places",
+]  # fmt: skip
 
 
 def long(rows: list[dict], setting: str) -> pd.DataFrame:
@@ -56,6 +60,8 @@ def fit(rng, method, variant, components, clicks) -> list[dict]:
     spread = (0.0 if method == "naive" else 0.1) if not repaired else 2 / np.sqrt(clicks)
     values = {m: np.clip(level - loss + rng.normal(scale=spread), 0, 1) for m in RANKING}
     values["click_mse"] = 1e-9 * rng.random()
+    if method == "dla" and repaired:
+        values["converged_mcc"] = values["mcc"]
     rows = [{**lane, "metric": metric, "value": value} for metric, value in values.items()]
     if clicks == CLICKS[-1] and components > 1:
         ends = LAST[components]
@@ -91,7 +97,36 @@ def redrawn(seed: int) -> pd.DataFrame:
     rows = fit(rng, "naive", "plain", 2, CLICKS[-1])
     for variant in VARIANTS:
         rows += fit(rng, "dla", variant, 2, CLICKS[-1])
+    more = fit(rng, "naive", "plain", 2, CLICKS[-1])
+    rows = [{**row, "draw": 0} for row in rows] + [{**row, "draw": 1} for row in more]
     return long(rows, "redrawn").assign(seed=seed)
+
+
+def starts() -> pd.DataFrame:
+    rows = [
+        {"variant": variant, "metric": metric, "value": value}
+        for variant in VARIANTS
+        for metric, value in {"starts": 100, "stuck": 12}.items()
+    ]
+    return long(rows, "starts").assign(seed=1)
+
+
+def theorems() -> pd.DataFrame:
+    parts = {
+        "theorem 1, connected": ("wrong", "checked"),
+        "swaps": ("other", "apart", "checked"),
+        "example 1": ("constant", "click_mse", "mcc"),
+        "proposition 3": ("tree", "cycle", "checked"),
+    }
+    lanes = [(name, None, metric) for name, metrics in parts.items() for metric in metrics]
+    lanes += [
+        ("second solution", k, m) for k in (2, 3, 4) for m in ("difference", "mcc", "ndcg@10")
+    ]
+    rows = [
+        {"theorem": name, "components": k, "metric": metric, "value": 0.25}
+        for name, k, metric in lanes
+    ]
+    return long(rows, "theorems").assign(seed=1).astype({"components": "Int64"})
 
 
 def graphs() -> pd.DataFrame:
@@ -111,8 +146,10 @@ def graphs() -> pd.DataFrame:
 def contexts(name: str, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng([len(name), seed])
     lanes = [("naive", "plain", "none")]
-    lanes += [("dla", v, start) for v in ("plain", "merging") for start in ("ones", "random")]
+    variants = ("plain", "merging", contexts_study.EMPTY)
+    lanes += [("dla", variant, start) for variant in variants for start in ("ones", "random")]
     metrics = ("mcc", "ndcg@5", "ndcg@10", "test_ndcg@5", "test_ndcg@10", "click_mse")
+    metrics += ("merged_factors", "ndcg@5_later_first", "ndcg@10_later_first")
     rows = [
         {
             "method": m,
@@ -169,6 +206,9 @@ def example2() -> pd.DataFrame:
                 "standard_error": np.sqrt(value * (1 - value) / 100),
                 "estimate": 3 * value - 2,
                 "estimate_finite": 2 * value - 1,
+                "independent": value,
+                "pair_apart": 0.5,
+                "pair_estimate": 0.4,
             }
             lane = {"feature_vectors": vectors, "bias_factors": factors, "rows": number}
             rows += [{**lane, "metric": metric, "value": v} for metric, v in values.items()]
@@ -222,6 +262,8 @@ def made_up() -> dict[str, list[pd.DataFrame]]:
         "example2": [example2()],
         "propositions": [propositions()],
         "real_logs": [real_logs()],
+        "starts": [starts()],
+        "theorems": [theorems()],
     }
     for name in connection.DATASETS:
         studies[f"contexts-{name}"] = [contexts(name, seed) for seed in SEEDS]
@@ -261,10 +303,11 @@ def test_all_results_of_the_paper_are_read_together(results):
 
 def test_the_study_of_example2_has_the_lanes_that_its_item_takes():
     sizes = [{"features": 3, "factors": 2, "rows": [4, 8]}]
-    studied = example2_study.run(None, seed=1, sizes=sizes, repeats=5)
+    limit = {"features": 3, "factors": [5], "rows": 7}
+    studied = example2_study.run(None, seed=1, sizes=sizes, repeats=5, limit=limit)
     assert set(studied) == set(example2()) - {"paper", "setting", "seed"}
     lanes = studied[["feature_vectors", "bias_factors", "rows"]].drop_duplicates()
-    assert lanes.to_numpy().tolist() == [[3, 2, 4], [3, 2, 8]]
+    assert lanes.to_numpy().tolist() == [[3, 2, 4], [3, 2, 8], [3, 5, 7]]
 
 
 def test_every_item_has_a_text_and_a_drawing():
@@ -466,7 +509,8 @@ def test_the_text_s_numbers_are_drawn_where_they_are_printed(results):
         drawn = [line.get_xdata() for line in axes.get_lines() if line.get_label() == "published"]
         np.testing.assert_allclose(drawn, [[printed, printed]])
     for name in ("fig7c", "fig7d"):
-        (zone,) = item(name).draw(table_of(name, results)).axes[0].patches
+        patches = item(name).draw(table_of(name, results)).axes[0].patches
+        (zone,) = [patch for patch in patches if patch.get_label() == "published"]
         assert (zone.get_x(), zone.get_x() + zone.get_width()) == (5, 10)
 
 
@@ -496,6 +540,8 @@ def test_redrawn_keeps_the_two_kinds_of_run_apart(results):
     table = select(table_of("redrawn", results), statistic="mean", source="reproduced")
     lanes = table.groupby("setting").size()
     assert lanes.to_dict() == {"synthetic": 4 * 5, "redrawn": 4 * 5}
+    each = select(table_of("redrawn", results), setting="redrawn", method="naive", metric="mcc")
+    assert each["statistic"].str.startswith("run ").sum() == 2 * len(SEEDS)
 
 
 def test_example2_interval_is_that_of_a_frequency(results):

@@ -4,19 +4,24 @@ import importlib
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from string import ascii_lowercase
 from types import SimpleNamespace
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from flax import nnx
 
 from papers.hager2025.claims import CLAIMS
-from papers.hager2025.judges.studies import ISOLATED
+from papers.hager2025.judges.ours import PADDED
+from papers.hager2025.judges.theory import ISOLATED, OVERLAPPING, TELLING
 from papers.hager2025.population import first_queries
 from papers.hager2025.stopping import FITS as STOPPING
 from papers.hager2025.stopping import named
-from papers.hager2025.studies import appendix_a, clipping, lemmas
+from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
+from tests.items import drawing
 from twotowers import ROOT
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.models.relevance import relevance
@@ -26,17 +31,40 @@ from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, j
 from twotowers.results.longform import read_results, write_results
 from twotowers.results.statistics import BAND, select
 from twotowers.running.experiments import load_experiment
+from twotowers.running.registry import build_drawing
 
-JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip("abc")) > 10}
+JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip(ascii_lowercase)) > 10}
 BANDS = published.bands("hager2025")
 ITEMS = {
     "appendixA": "appendix_a",
     "lemmas": "lemmas",
     "clipping": "clipping",
+    "padding": "clipping",
+    "placement": "lemmas",
+    "balance": "lemmas",
+    "overlap": "overlap",
+    "dimensions": "overlap",
+    "expressiveness": "overlap",
 }
 POSITIONS = 10
 PARAMETERS = {
-    "lemmas": {"queries": 40, "positions": POSITIONS, "temperatures": [0.333, 0.666, 1]},
+    "lemmas": {
+        "queries": 40,
+        "positions": POSITIONS,
+        "temperatures": [0.333, 0.666, 1],
+        "strengths": [-1, 0, 1],
+        "mixed": 0.333,
+    },
+    "overlap": {
+        "queries": 10,
+        "starts": 2,
+        "steps": 20,
+        "gaps": [-0.5, 0.5],
+        "features": [1, 2],
+        "widths": [2, 4],
+        "gap": 0,
+        "width": 2,
+    },
     "appendix_a": {"documents": 300, "views": 10, "impressions": 5000},
     "clipping": {
         "queries": 40,
@@ -50,29 +78,32 @@ PARAMETERS = {
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     """40 queries of 8 to 10 documents; labels that features predict in part."""
-    rng = np.random.default_rng(0)
-    lengths = rng.integers(8, POSITIONS + 1, 40)
-    rows = lengths.sum()
-    features = rng.normal(size=(rows, 6)).astype(np.float32)
-    label = np.clip(np.round(1.5 + features[:, 0] + rng.normal(size=rows)), 0, 4)
     path = tmp_path_factory.mktemp("rankings") / "train.parquet"
-    lists = Rankings(
-        np.repeat(np.arange(40), lengths),
-        np.concatenate([np.arange(n) for n in lengths]).astype(np.int32),
-        label.astype(np.float32),
-        features,
-    )
-    write_rankings(lists, path)
+    write_rankings(lists_of(np.random.default_rng(0).integers(8, POSITIONS + 1, 40)), path)
     return SimpleNamespace(train=path)
 
 
 @pytest.fixture(scope="module")
-def loud(inputs, tmp_path_factory):
-    """The same with larger features, so that noise is as small in their sum as in the real set."""
-    lists = first_queries(inputs.train, 40)
+def loud(tmp_path_factory):
+    """Like the real set: noise is small beside the sum of features, which are far from zero, and
+    few lists are short."""
+    lists = lists_of(np.r_[[POSITIONS] * 39, 8])
     path = tmp_path_factory.mktemp("rankings") / "train.parquet"
-    write_rankings(replace(lists, features=lists.features * 10), path)
+    write_rankings(replace(lists, features=10 * (lists.features + 2)), path)
     return SimpleNamespace(train=path)
+
+
+def lists_of(lengths: np.ndarray) -> Rankings:
+    rng = np.random.default_rng(0)
+    rows = lengths.sum()
+    features = rng.normal(size=(rows, 6)).astype(np.float32)
+    label = np.clip(np.round(1.5 + features[:, 0] + rng.normal(size=rows)), 0, 4)
+    return Rankings(
+        np.repeat(np.arange(len(lengths)), lengths),
+        np.concatenate([np.arange(n) for n in lengths]).astype(np.int32),
+        label.astype(np.float32),
+        features,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -113,14 +144,87 @@ def as_found() -> pd.DataFrame:
         for strength in (-1.0, 0.0)
         for seed in (1, 2)
     ]  # fmt: skip
+    # At strength 1 a fit that is stopped early lies where its optimum does.
+    forward = [(STOPPING["early stopping, start default"], -0.09), *rows[4:]]
+    frames += [
+        pd.DataFrame({"position": position, "value": -np.log(position) * (1 - error / np.log(10))})
+        .assign(**where, strength=1.0, seed=seed)
+        for where, error in forward
+        for seed in (1, 2)
+    ]  # fmt: skip
+    frames.append(as_started())
     bias = pd.concat(frames, ignore_index=True)
     return bias.assign(metric="position_bias", temperature=0.333, method="likelihood")
+
+
+def as_started() -> pd.DataFrame:
+    """The settings behind claim 16: a start is forgotten as sessions grow."""
+    position = np.arange(1, 26)
+    return pd.concat(
+        [
+            pd.DataFrame({"position": position})
+            .assign(value=-np.log(position) + kept * (position == 7))
+            .assign(setting=f"start-{name}", start=start, strength=0.0, seed=seed)
+            for name, off in {"2k": 1.2, "8k": 0.6, "32k": 0.05, "128k": 0.01}.items()
+            for start, kept in {"random": off, "zero": 0.0}.items()
+            for seed in (1, 2)
+        ]
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def judged(small) -> pd.DataFrame:
     """Results on which every claim holds."""
-    return pd.concat([small, as_found()], ignore_index=True)
+    results = as_placed(as_padded(small[small["setting"] != "overlap"]))
+    return pd.concat([results, as_found(), as_overlapping()], ignore_index=True)
+
+
+def as_placed(results: pd.DataFrame) -> pd.DataFrame:
+    """With estimates that move with what is placed, as on lists of more than a few documents."""
+    results = results.copy()
+    for model in ("misspecified", "not additive"):
+        where = {"setting": "lemmas", "model": model}
+        for metric, size in (("placed_residual", -0.05), ("moved", -0.3)):
+            rows = select(results, metric=metric, **where)
+            results.loc[rows.index, "value"] = size * rows["strength"]
+    return results
+
+
+def as_overlapping() -> pd.DataFrame:
+    """The study of overlap as theory has it; at small sizes no tower is trained."""
+    rows = [
+        (
+            "gap",
+            gap,
+            {"effect_of_start": effect, "largest_residual": 0.001, "largest_error": effect},
+        )
+        for gap, effect in {-0.5: 0.01, 0.25: 0.1, 0.5: 0.4, 0.75: 0.9}.items()
+    ]
+    rows += [("gap", gap, {"bound_used": 0.4}) for gap in (0.25, 0.5, 0.75)]
+    for varied in ("features", "width"):
+        rows += [
+            (varied, at, {"effect_of_start": 0.1 * at, "distance": at, "largest_error": at})
+            for at in (1.0, 4.0, 16.0)
+        ]
+    return pd.DataFrame(
+        [
+            {"varied": varied, "amount": at, "metric": metric, "value": value, "seed": seed}
+            for varied, at, values in rows
+            for metric, value in values.items()
+            for seed in (1, 2)
+        ]
+    ).assign(setting="overlap")
+
+
+def as_padded(results: pd.DataFrame) -> pd.DataFrame:
+    """With errors that padding shrinks, as on the real set, whose scores are far from zero."""
+    results = results.copy()
+    masked = select(results, variant="padding masked", metric="position_bias")
+    truth = -np.log(masked["position"].astype(float))
+    for variant, part in zip(PADDED, (1, 0.95, 0.8, 0.6), strict=True):
+        rows = select(results, variant=variant, metric="position_bias").index
+        results.loc[rows, "value"] = (truth + part * (masked["value"] - truth)).to_numpy()
+    return results
 
 
 def raised(rows: pd.DataFrame, amount: float) -> pd.Series:
@@ -134,7 +238,9 @@ def to(rows: pd.DataFrame, amount: float) -> float:
 AT_RANDOM = {"model": "well-specified", "metric": "position_bias", "temperature": 1}
 LEMMAS, APPENDIX = {"setting": "lemmas"}, {"setting": "appendix_a"}
 CLIPPING = {"setting": "clipping"}
+GAP = {"setting": "overlap", "varied": "gap"}
 FITS = {"metric": "position_bias", "strength": 0}
+FORWARD = {**FITS, "strength": 1}
 STOPPED = {**FITS, "setting": "stopped-early", "start": "random"}
 
 MUTATIONS = [
@@ -143,6 +249,25 @@ MUTATIONS = [
     ("11b", to, 1e-4, {**LEMMAS, "model": "misspecified", "metric": "mean_cell"}),
     ("11c", raised, 0.01, {**LEMMAS, **AT_RANDOM}),
     ("11c", to, -2.0, {**LEMMAS, "model": "misspecified", "metric": "position_bias"}),
+    ("11d", to, 1e-4, {**LEMMAS, "model": "not additive", "metric": "largest_document_mean"}),
+    ("11d", to, 1e-4, {**LEMMAS, "model": "misspecified", "metric": "mean_document_mean"}),
+    ("11e", to, 0.1, {**LEMMAS, "model": "misspecified", "metric": "residual_placement"}),
+    ("11e", to, 0.1, {**LEMMAS, "model": "misspecified", "metric": "moved"}),
+    ("11e", to, 0.1, {**LEMMAS, "model": "well-specified", "metric": "moved"}),
+    ("11g", to, 0.1, {**LEMMAS, "model": "misspecified", "metric": "placed_residual"}),
+    ("11g", to, 0.0, {**LEMMAS, "model": "not additive", "metric": "moved"}),
+    ("11f", to, -2.0, {**LEMMAS, "model": "not additive", "metric": "position_bias"}),
+    ("12d", to, 1, {**APPENDIX, "regime": OVERLAPPING, "metric": "components"}),
+    ("12d", to, 0.1, {**APPENDIX, "regime": OVERLAPPING, "metric": "largest_error"}),
+    ("12d", to, 0.1, {**APPENDIX, "regime": OVERLAPPING, "metric": "largest_effect_of_start"}),
+    ("12e", to, 0.1, {**APPENDIX, "regime": TELLING, "metric": "largest_error"}),
+    ("12e", to, 0.1, {**APPENDIX, "regime": TELLING, "metric": "largest_error_within_component"}),
+    ("12e", to, 0.0, {**APPENDIX, "regime": TELLING, "metric": "largest_effect_of_start"}),
+    ("17a", to, 0.15, {**GAP, "metric": "effect_of_start"}),
+    ("17a", to, 0.02, {**GAP, "metric": "largest_residual"}),
+    ("17b", to, 1.1, {**GAP, "metric": "bound_used"}),
+    ("17c", to, 1.0, {"setting": "overlap", "varied": "features"}),
+    ("17d", to, 1.0, {"setting": "overlap", "varied": "width"}),
     ("12a", to, 2, {**APPENDIX, "regime": "connected", "metric": "components"}),
     ("12a", to, 0.1, {**APPENDIX, "regime": "connected", "metric": "largest_error"}),
     ("12b", to, 1, {**APPENDIX, "regime": ISOLATED, "metric": "components"}),
@@ -151,15 +276,21 @@ MUTATIONS = [
     ("12c", to, 0.1, {**APPENDIX, "regime": "connected", "metric": "largest_effect_of_start"}),
     ("12c", to, 0, {**APPENDIX, "regime": ISOLATED, "metric": "largest_effect_of_start"}),
     ("12c", to, 1, {**APPENDIX, "metric": "components"}),
-    ("13", raised, -0.15, STOPPED),
-    ("13", raised, 0.25, {**FITS, "setting": "optimum"}),
-    ("13", raised, 0.12, {**FITS, "setting": "stopped-early", "start": "truth"}),
-    ("13", raised, 0.12, {**FITS, "setting": "stopped-late"}),
-    ("13", raised, -0.2, {**FITS, "setting": "optimum-grown", "sessions": 416}),
+    ("13a", raised, -0.15, STOPPED),
+    ("13a", raised, 0.25, {**FITS, "setting": "optimum"}),
+    ("13a", raised, 0.12, {**FITS, "setting": "stopped-early", "start": "truth"}),
+    ("13a", raised, 0.12, {**FITS, "setting": "stopped-late"}),
+    ("13a", raised, -0.2, {**FITS, "setting": "optimum-grown", "sessions": 416}),
+    ("13b", raised, 0.1, {**FORWARD, "setting": "optimum"}),
+    ("13b", raised, 0.12, {**FORWARD, "setting": "stopped-early"}),
+    ("13b", raised, 0.1, {**FORWARD, "setting": "optimum-grown", "sessions": 104}),
+    ("16", to, -1.0, {"setting": "start-2k", "metric": "position_bias"}),
+    ("16", raised, 0.2, {"setting": "start-128k", "start": "zero"}),
     ("14", to, -2.0, {**CLIPPING, "variant": "as published"}),
     ("14", to, -2.0, {**CLIPPING, "variant": "without noise"}),
     ("14", raised, 0.02, {**CLIPPING, "variant": "without clipping", "temperature": 0}),
     ("14", raised, 0.02, {**CLIPPING, "variant": "without either", "strength": -1}),
+    ("15", raised, 0.5, {**CLIPPING, "variant": "4 % padding", "strength": -1}),
 ]
 
 
@@ -204,7 +335,7 @@ def test_a_judge_without_its_data_says_so(name):
 
 def test_the_policy_is_a_distribution_over_ranks_and_documents(inputs):
     lists = first_queries(inputs.train, 40)
-    exposure, chance = lemmas.population(lists, "annotated", 0.333, POSITIONS, seed=1)
+    exposure, chance = lemmas.population(lists, "well-specified", 0.333, POSITIONS, seed=1)
     np.testing.assert_allclose(exposure.sum(1), 1)
     by_query = np.add.reduceat(exposure, lists.offsets[:-1])
     shown = np.arange(POSITIONS) < lists.lengths[:, None]
@@ -222,14 +353,84 @@ def test_a_well_specified_optimum_is_the_truth(small):
     np.testing.assert_allclose(bias["value"], -np.log(bias["position"].astype(float)), atol=1e-6)
 
 
+def test_residuals_balance_where_an_optimum_has_a_parameter_for_it(small):
+    rows = select(small, setting="lemmas", metric="largest_document_mean", strength=1)
+    by_model = rows.groupby("model")["value"].max()
+    assert by_model["not additive"] < 1e-6
+    assert by_model["misspecified"] > 0.01
+
+
+def test_users_that_multiply_are_not_additive():
+    gamma = np.array([0.0, 2.0, 4.0])
+    chance = lemmas.multiplied_chance(gamma, 4)
+    np.testing.assert_allclose(chance[:, 3], chance[:, 0] / 4)
+    logit = np.log(chance / (1 - chance))
+    assert np.ptp(logit[:, 3] - logit[:, 0]) > 0.1
+
+
+# Overlap.
+
+
+def test_supports_overlap_or_leave_a_gap():
+    touching, apart, mixed = (
+        overlap.documents(seed=0, queries=2000, features=3, gap=gap) for gap in (0.0, 0.5, -0.5)
+    )
+    assert touching.shape == (2000, overlap.POSITIONS, 3)
+    for x, gap in ((touching, 0.0), (apart, 0.5), (mixed, -0.5)):
+        found = x[:, 0].min(0) - x[:, 1].max(0)
+        np.testing.assert_allclose(found, gap, atol=0.01)
+    assert overlap.distance(mixed[..., :1]) < 0.01 < 0.5 < overlap.distance(apart)
+
+
+class Slope(nnx.Module):
+    """A tower of one feature with a slope."""
+
+    def __init__(self, slope: float):
+        self.slope = nnx.Param(jnp.array(slope))
+
+    def __call__(self, x):
+        return self.slope[...] * x[..., 0]
+
+
+def sloping(slope: float) -> SimpleNamespace:
+    return SimpleNamespace(relevance=Slope(slope))
+
+
+def test_the_bound_is_used_up_by_towers_of_opposite_slopes():
+    x = np.tile(-np.arange(float(overlap.POSITIONS)), (3, 1))
+    # r = L x and r' = -L x differ by 2 L x, and so by 2 L |x1 - x2| from one position to the next.
+    bias = np.stack([np.zeros(overlap.POSITIONS), 2 * 3.0 * x[0]])
+    used = overlap.bound_used([sloping(3.0), sloping(-3.0)], bias, x)
+    assert used == pytest.approx(1, rel=1e-3)
+    assert overlap.bound_used([sloping(3.0), sloping(3.0)], 0 * bias, x) == 0
+
+
+def test_two_fits_differ_by_their_start_only():
+    x = overlap.documents(seed=0, queries=10, features=1, gap=-0.5)
+    chance = np.full(x.shape[:2], 0.4)
+    one, other = overlap.fits(x, chance, starts=2, steps=20, width=2, seed=0)
+    assert not np.allclose(one.position_bias, other.position_bias)
+    again, _ = overlap.fits(x, chance, starts=2, steps=20, width=2, seed=0)
+    np.testing.assert_array_equal(one.position_bias, again.position_bias)
+
+
 # Clipping.
 
 
 def test_the_published_variant_is_the_published_relevance(inputs):
     features = first_queries(inputs.train, 40).features
-    ours = clipping.simulated(features, seed=3, clipped=True, noisy=True)
-    theirs = relevance("linear", np.zeros(len(features)), features, seed=3, split="train")
+    ours = clipping.simulated(features, seed=3, padding=20)
+    theirs = relevance(
+        "linear", np.zeros(len(features)), features, seed=3, split="train", padding=20
+    )
     np.testing.assert_array_equal(ours, theirs)
+
+
+def test_padding_is_the_lists_own_or_a_share_of_all_places():
+    lengths = np.array([10, 7, 12])
+    assert clipping.paddings(lengths, 10) == 3
+    assert clipping.paddings(lengths, 10, padding=0.0) == 0
+    assert clipping.paddings(np.array([96]), 10, padding=0.04) == 4
 
 
 @pytest.mark.parametrize("noisy", [True, False])
@@ -245,7 +446,7 @@ def test_clipping_changes_the_extremes_only(noisy, inputs):
 
 
 def test_a_linear_truth_is_recovered_under_every_policy(small):
-    bias = select(small, setting="clipping", variant="without either")
+    bias = select(small, setting="clipping", variant="without either", metric="position_bias")
     assert len(bias) == 2 * 2 * 4 * POSITIONS
     np.testing.assert_allclose(bias["value"], -np.log(bias["position"].astype(float)), atol=1e-5)
 
@@ -272,6 +473,7 @@ def test_at_temperature_1_strength_does_not_matter(small):
 
 def test_regimes_connect_what_they_say():
     count = {"connected": 1, "content isolated": 3, appendix_a.ISOLATED: 6, appendix_a.BRIDGED: 1}
+    count |= {appendix_a.OVERLAPPING: 6, appendix_a.TELLING: 6}
     assert set(count) == set(appendix_a.REGIMES)
     for name, expected in count.items():
         result = appendix_a.regime(name, seed=0, documents=300, views=10, impressions=1000)
@@ -323,8 +525,7 @@ def test_fits_are_named_by_how_they_were_fitted():
 # Items.
 
 
-def item(name: str):
-    return importlib.import_module(f"papers.hager2025.items.{name}")
+item = partial(drawing, "hager2025")
 
 
 @pytest.mark.parametrize("name", [*ITEMS, "embedding"])
@@ -345,10 +546,77 @@ def test_appendix_a_shows_one_seed_and_sums_up_all(small):
     table = item("appendixA").table(small, BANDS)
     points = select(table, metric=["truth", "estimate", "component"])
     assert points["n"].eq(1).all()
-    assert len(points) == len(appendix_a.REGIMES) * 30 * 3
+    assert len(points) == 4 * 30 * 3
     sums = table.drop(points.index)
     assert sums["n"].eq(2).all()
-    assert len(sums) == len(appendix_a.REGIMES) * 4
+    assert len(sums) == 4 * 4
+
+
+def test_fits_are_tabled_by_where_they_end():
+    """A row per fit and strength; of fits without epochs a dash."""
+    bias = as_found()
+    ends = bias[bias["setting"].isin(["stopped-early", "optimum"])]
+    epochs = select(ends, setting="stopped-early", position=1).assign(
+        metric="epochs", position=None, value=9.0
+    )
+    draw = build_drawing(
+        "fits",
+        "hager2025",
+        rows=[
+            {"setting": "stopped-early", "temperature": 0.333, "start": "random", "title": "early"},
+            {"setting": "optimum", "temperature": 0.333, "title": "exact"},
+        ],
+    )
+    table = draw.table(pd.concat([ends, epochs]), BANDS)
+    at_10 = select(table, metric="error", position=10).set_index(["setting", "strength"])["value"]
+    assert at_10["stopped-early", -1] == pytest.approx(0.2)
+    assert at_10["optimum", 1] == pytest.approx(-0.09)
+    lines = draw.tex(table).splitlines()
+    assert r"early & $0.333$ & $-1$ & $0.140$ & $0.200$ & $0.280$ & 9 \\" in lines
+    assert r"exact & $0.333$ & $1$ & $-0.063$ & $-0.090$ & $-0.126$ & -- \\" in lines
+
+
+def test_changes_by_another_start_are_tabled_by_sessions():
+    table = item("starts").table(as_found(), BANDS)
+    cells = table.set_index(["sessions", "metric"])["value"]
+    assert cells[2048, "largest_change"] == pytest.approx(1.2)
+    assert cells[2048, "positions_changed"] == 1
+    assert cells[131072, "positions_changed"] == 0
+    assert cells[8192, "error_random"] == pytest.approx(0.6)
+    assert cells[8192, "error_zero"] == pytest.approx(0)
+    assert r"2,048 & $1.200$ & 1.0 of 25 & $1.200$ & $0.000$ \\" in item("starts").tex(table)
+
+
+def test_regimes_are_tabled_whole(small):
+    table = item("appendixA_features").table(small, BANDS)
+    assert set(table["regime"]) == set(appendix_a.REGIMES)
+    assert len(table) == len(appendix_a.REGIMES) * 4
+    tex = item("appendixA_features").tex(table)
+    assert "isolated, features overlap & 6 & 0.0" in tex
+
+
+def test_the_factors_of_figure_5_are_all_combinations():
+    config = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"scale": "paper"}
+    experiment = load_experiment("hager2025", config)
+    parameters = dict(experiment.items["factors"]["draw"])
+    needs = parameters["needs"]
+    parts = [name.split("-") for name in needs]
+    assert len(needs) == len(set(needs)) == 3 * 2 * 2 * 2
+    assert [len(set(part)) for part in zip(*parts, strict=True)] == [3, 2, 2, 2]
+    for name, (ranker, sessions, steps, kept) in zip(needs, parts, strict=True):
+        setting = experiment.settings[name]
+        assert experiment.seeds_of(name) == list(range(2021, 2031))
+        log, training = experiment.logs[setting["log"]], experiment.training[setting["training"]]
+        rankers = {"expert": "expert", "deep": "deep", "whole": "deep-whole"}
+        assert log["ranker"] == rankers[ranker]
+        assert log["sessions"]["train"] == [{"1m": 1_000_000, "25m": 2_500_000}[sessions]]
+        assert training["steps"] == {"few": 300, "many": 4883}[steps]
+        assert training.get("averaged", False) == (kept == "mean")
+    draw = build_drawing(parameters.pop("kind"), "hager2025", **parameters)
+    rows = pd.DataFrame({"setting": needs, "metric": "ndcg@10", "value": 0.7}).assign(
+        strength=1.0, seed=1, position=pd.NA
+    )
+    assert draw.tex(draw.table(rows, BANDS)).count("$0.700$") == len(needs)
 
 
 def test_the_embedding_item_compares_errors_with_the_published():

@@ -1,207 +1,101 @@
-"""The page in a real browser: sound at a desk and on a phone, and the checker can say no."""
+"""The pages in a real browser: sound at a desk, on a phone and in print, and searchable.
 
+The checker must be able to say no.
+"""
+
+import json
 import re
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from tests.browser import check_page, find_chromium
-from twotowers.report import figures
-from twotowers.report import page as report
-from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+from tests.browser import check_page, find_chromium, opened
+from tests.sites import site
 
 pytestmark = pytest.mark.skipif(
     find_chromium() is None, reason="Chromium is not installed (apt-get install chromium)"
 )
 
 DESK, PHONE = 1280, 390
-TEMPERATURES = (0, 0.333, 0.666, 1)
-SETTINGS = ("misfit-linear", "misfit-omitted", "misfit-expert")
-LONG = "a setting with a remarkably_long_name_without_any_place_to_break_it_across_lines"
-PROVENANCE = {
-    "datasets": {"mslr30k": True},
-    "scale": "laptop",
-    "seeds": [2021, 2022, 2023],
-    "version": "0.1.0-12-g7e674a0",
-    "seconds": 83.2,
-}
-
-
-def bias_table(settings=SETTINGS, temperatures=TEMPERATURES) -> pd.DataFrame:
-    """Made-up position bias: the truth, displaced the more, the lower the temperature."""
-    grid = pd.MultiIndex.from_product(
-        [settings, temperatures, range(1, 26), report.SOURCES],
-        names=["setting", "temperature", "position", "source"],
-    ).to_frame(index=False)
-    logs = np.log(grid["position"])
-    shift = 1 + (0.35 - 0.4 * grid["temperature"]) + grid["setting"].map(len) / 60 - 0.25
-    value = -logs * shift - 0.05 * (grid["source"] == "published") * logs
-    band = 0.02 + 0.02 * logs
-    return grid.assign(value=value, low=value - band, high=value + band, n=3, metric="bias")
-
-
-def ndcg_table() -> pd.DataFrame:
-    """Made-up nDCG@10 against the strength of the logging policy."""
-    grid = pd.MultiIndex.from_product(
-        [TEMPERATURES, (-1, -0.666, -0.333, 0, 0.333, 0.666, 1), report.SOURCES],
-        names=["temperature", "strength", "source"],
-    ).to_frame(index=False)
-    value = 0.729 - 0.013 * grid["strength"].abs() ** 1.5 * (1 - grid["temperature"])
-    value -= 0.001 * (grid["source"] == "published")
-    return grid.assign(value=value, low=value - 0.001, high=value + 0.001)
-
-
-def long_table() -> pd.DataFrame:
-    """Two hundred rows whose names hardly fit anywhere."""
-    rows = pd.DataFrame({"setting": LONG, "query-document pair": range(200), "strength": -0.333})
-    rows["relevance model"] = np.where(rows.index % 2, "embedding", LONG)
-    rows = rows.assign(value=np.linspace(-3.2, 0, 200), low=np.nan, high=np.nan)
-    parts = [rows.assign(source=source) for source in report.SOURCES]
-    return pd.concat(parts, ignore_index=True)
-
-
-def bias_figure(folder, name, settings=SETTINGS) -> dict[str, str]:
-    """Draw a row of position bias panels; returns links relative to `folder`."""
-    table = bias_table(settings)
-    with figures.style():
-        width = figures.PAGE_WIDTH if len(settings) > 1 else figures.COLUMN_WIDTH
-        figure, axes = figures.panels(len(settings), width=width)
-        for setting, panel in zip(settings, axes.flat, strict=True):
-            rows = table[table["setting"] == setting]
-            figures.position_bias_panel(panel, rows, truth=-np.log(np.arange(1, 26)))
-            panel.set_title(setting)
-        return finish(figure, folder, name)
-
-
-def ndcg_figure(folder, name) -> dict[str, str]:
-    """Draw one nDCG panel; returns links relative to `folder`."""
-    with figures.style():
-        figure, axes = figures.panels(1, width=figures.COLUMN_WIDTH, panel_height=2.4)
-        figures.line_panel(axes[0, 0], ndcg_table(), x="strength", xlabel="Policy strength α")
-        return finish(figure, folder, name)
-
-
-def finish(figure, folder, name) -> dict[str, str]:
-    """Legend, footer, files."""
-    figures.shared_legend(figure)
-    figures.source_note(figure, "Stand-in data (mslr30k), scale laptop, seeds 2021–2023")
-    links = {kind: f"sample/{name}.{kind}" for kind in ("csv", "pdf", "svg")}
-    figures.save(figure, [folder / links["svg"], folder / links["pdf"]])
-    (folder / links["csv"]).write_text("value\n")
-    return links
-
-
-def claim(number, item, verdict, **other) -> dict:
-    """One judged claim."""
-    row = {
-        "paper": "sample2025",
-        "claim": number,
-        "item": item,
-        "statement": "The estimate is displaced further from the truth, the less the rankings "
-        "are randomised (linear tower on non-linear relevance)",
-        "where": "Sec. 8.2, Fig. 3",
-        "measured": "displacement .402 > .121 > .055 (tau 0, .333, .666); err -.613 to -.114",
-        "authors": "displacement .812 > .141 > .062 (tau 0, .333, .666); err -1.914 to -.211",
-        "expected": "grows strictly as tau falls; at tau 0 below the truth from position 5 on",
-        "verdict": verdict,
-        "reason": "",
-    }
-    return {**row, **other}
-
-
-def item(name, title, files, table, claims=(), **other) -> report.ItemPage:
-    """An item of the made-up paper."""
-    fields = {
-        "caption": "Position bias estimated from clicks on rankings of four temperatures, mean "
-        "over seeds with 95 % intervals; published means dashed, the truth −ln k dotted.",
-        "expected": "Only fully random rankings (τ = 1) come close to the truth; the lower the "
-        "temperature, the further below it the estimate lies.",
-        "kind": "figure" if "svg" in files else "table",
-        "highlight": None,
-        "provenance": PROVENANCE,
-    }
-    return report.ItemPage(
-        name=name, title=title, files=files, table=table, claims=claims, **{**fields, **other}
-    )
-
-
-def sample_page(folder):
-    """Build a page of eight items in `folder`; returns its path."""
-    (folder / "sample").mkdir(parents=True)
-    (folder / "sample" / "README.md").write_text("What differs, and why.\n")
-    (folder / "sample" / "table1.tex").write_text("% a table\n")
-    (folder / "sample" / "table1.csv").write_text("value\n")
-    ends = {"position": [5, 10, 25]}
-    texts = {kind: f"sample/table1.{kind}" for kind in ("csv", "tex")}
-    failed = claim(
-        "5b", "fig3", NOT_REPRODUCED, reason="fails: less than half of the error at tau 0"
-    )
-    untestable = claim(
-        "10", "fig7", NOT_TESTABLE, measured="", reason="no results at strength 0.333"
-    )
-    items = [
-        item("fig1", "nDCG@10 against policy strength", ndcg_figure(folder, "fig1"), ndcg_table()),
-        item(
-            "fig2",
-            "Well-specified models recover the truth",
-            bias_figure(folder, "fig2"),
-            bias_table(),
-            [claim(f"1{letter}", "fig2", REPRODUCED) for letter in "ab"],
-            highlight=ends,
-        ),
-        item(
-            "fig3",
-            "Misspecified models are confounded by the logging policy",
-            bias_figure(folder, "fig3"),
-            bias_table(),
-            [claim("4", "fig3", REPRODUCED), failed],
-            highlight=ends,
-        ),
-        item(
-            "fig3a",
-            "One column wide",
-            bias_figure(folder, "fig3a", SETTINGS[:1]),
-            bias_table(SETTINGS[:1]),
-            highlight={"position": [10]},
-        ),
-        item(
-            "fig7",
-            "Ranking under mismatch",
-            ndcg_figure(folder, "fig7"),
-            ndcg_table().query("source == 'reproduced'"),
-            [untestable],
-            highlight={"strength": [-1, 0, 1]},
-        ),
-        item("table1", f"Two hundred rows of {LONG}", texts, long_table()),
-        item("appendixA", "Bias features beyond position", texts, long_table().head(20)),
-        item("identification", LONG, texts, long_table().tail(20), [claim("13", "", REPRODUCED)]),
-    ]
-    paper = report.PaperPage(
-        key="sample2025",
-        title="Unidentified and Confounded? A Made-up Paper with a Title of Ordinary Length",
-        citation="A. Author, B. Writer and C. Scribe. In Proceedings of Nothing (NIL ’25), 2025. "
-        f"https://doi.example/{LONG}",
-        items=items,
-        provenance={**PROVENANCE, "seconds": 812.4},
-        readme="sample/README.md",
-        claims=[claim("11", "", REPRODUCED)],
-    )
-    # Written after the page, which links it.
-    (folder / "ro-crate-metadata.json").write_text("{}\n")
-    page = folder / "index.html"
-    report.build_page([paper], page, provenance={**PROVENANCE, "seconds": 812.4})
-    return page
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    return sample_page(tmp_path_factory.mktemp("page") / "figures")
+def overview(tmp_path_factory):
+    """The overview of two made-up papers."""
+    return site(tmp_path_factory.mktemp("pages") / "figures", papers=2)
 
 
 @pytest.mark.parametrize("width", [DESK, PHONE])
-def test_a_page_of_eight_items_is_sound(page, width):
-    assert check_page(page, width) == []
+@pytest.mark.parametrize("page", ["index.html", "sample2025/index.html"])
+def test_pages_are_sound(overview, page, width):
+    assert check_page(overview.parent / page, width) == []
+
+
+def choose(tab, **fields) -> dict:
+    """Fill the form as a reader does; returns what is shown then, what is told, and the address."""
+    return json.loads(
+        tab.evaluate(
+            f"""(() => {{
+              const form = document.querySelector(".filter");
+              for (const [name, value] of Object.entries({json.dumps(fields)}))
+                form.elements[name].value = value;
+              form.dispatchEvent(new Event("input", {{bubbles: true}}));
+              return JSON.stringify({{
+                shown: [...document.querySelectorAll(".claims > li")]
+                  .filter(row => row.checkVisibility()).map(row => row.id),
+                told: form.querySelector("output").textContent,
+                address: location.hash,
+              }});
+            }})()"""
+        )
+    )
+
+
+def test_verdicts_are_filtered_and_searched_and_the_address_remembers(overview):
+    with opened(overview, DESK) as tab:
+        everything = choose(tab)
+        assert everything["told"] == f"{len(everything['shown'])} of 12 verdicts"
+        failed = choose(tab, verdict="not reproduced")
+        assert failed["shown"] == ["sample2025-claim-5b", "sample2026-claim-5b"]
+        both = choose(tab, verdict="", paper="sample2026", words="REAL confounded")
+        assert both["shown"] == ["sample2026-claim-11"]
+        none = choose(tab, stands="simulation", words="no such word")
+        assert none == {
+            "shown": [],
+            "told": "0 of 12 verdicts",
+            "address": "#verdicts?paper=sample2026&stands=simulation&words=no+such+word",
+        }
+        # What only the folded part says is found too.
+        assert len(choose(tab, paper="", stands="", words=".402")["shown"]) == 10
+    with opened(overview, DESK, failed["address"]) as tab:
+        assert choose(tab)["shown"] == failed["shown"]
+
+
+def test_a_link_to_a_claim_an_item_or_a_setting_leads_there(overview):
+    page = overview.parent / "sample2025" / "index.html"
+    with opened(page, PHONE) as tab:
+        for anchor in ("fig3", "claim-5b", "setting-misfit-linear"):
+            tab.evaluate(f"document.querySelector('#{anchor} a.self').click() ?? true")
+            top = f"document.getElementById('{anchor}').getBoundingClientRect().top"
+            assert -1 <= tab.evaluate(top) <= 400, anchor
+
+
+def test_print_has_pictures_and_no_form(overview):
+    with opened(overview, DESK) as tab:
+        tab.call("Emulation.setEmulatedMedia", media="print")
+        assert not tab.evaluate("document.querySelector('.filter').checkVisibility()")
+        printed = len(tab.print_pdf())
+        tab.evaluate("document.querySelectorAll('.cards img').forEach(i => i.remove()) ?? true")
+        # Drawings are most of the file: those below the fold are printed too.
+        assert printed > 2 * len(tab.print_pdf())
+
+
+def test_dark_pages_are_dark(overview):
+    with opened(overview, DESK) as tab:
+        dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+        colour = "getComputedStyle(document.body).backgroundColor"
+        light = tab.evaluate(colour)
+        tab.call("Emulation.setEmulatedMedia", features=dark)
+        assert (light, tab.evaluate(colour)) == ("rgb(255, 255, 255)", "rgb(21, 24, 28)")
 
 
 HEAD = (

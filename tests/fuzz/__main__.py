@@ -1,11 +1,12 @@
 """Try many inputs on a reader.
 
     python -m tests.fuzz letor --inputs 1000000 --seed 1
-    python -m tests.fuzz archive --seed 1 --only 4711      # one of them again, with its traceback
+    python -m tests.fuzz config --seed 1 --only 4711       # one of them again, with its traceback
 
-Input number n of a seed is always the same. Prints how many inputs were tried, accepted and
-refused, the rate, and each kind of fault with the number of its first input; ends with 1 if there
-was any. Inputs are tried in a process of their own, so that one that kills it is a fault too.
+Input number n of a seed is always the same. The command prints the numbers of tried, accepted and
+refused inputs, the rate, and each kind of fault with the number of its first input. The exit status
+is 1 if there was a fault. Inputs are tried in a process of their own, so that an input that kills
+the process is a fault, too.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def main() -> int:
 
 
 def _run(options, start: int, tally: Counter, first: dict[str, int]) -> int:
-    """Try inputs from `start` in a process of their own; the number to go on from."""
+    """Try inputs from `start` in a process of their own. Returns the number to go on from."""
     context = multiprocessing.get_context("fork")
     reports, sender = context.Pipe(duplex=False)
     worker = context.Process(

@@ -1,4 +1,4 @@
-"""Draws inputs and tries them; a fault is whatever a reader does but accept or refuse."""
+"""Draws inputs and tries them. A reader must accept or refuse; anything else is a fault."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.fuzz.targets import TARGETS
 
 BATCH = 64
 MOST_SECONDS = 5
-"""Of computing, so that a busy machine makes no faults."""
+"""CPU time, so that a busy machine makes no faults."""
 MOST_MEMORY = 3 << 30
 
 
@@ -33,13 +33,13 @@ def fuzz(
     stop: int,
     report: Callable[[tuple[int, Counter, list[tuple[str, int]]]], object],
 ) -> None:
-    """Try inputs start ... stop - 1, within MOST_MEMORY and MOST_SECONDS an input.
+    """Try inputs start ... stop - 1, each within MOST_MEMORY and MOST_SECONDS.
 
     Args:
         name: of the target.
         seed: of the inputs.
-        start: the first input's number.
-        stop: one more than the last input's.
+        start: the number of the first input.
+        stop: the number after the last input.
         report: called after each batch with the number reached, counts of accepted and refused
             inputs and of files, and (kind of fault, number of its input) of each fault.
     """
@@ -53,7 +53,7 @@ def fuzz(
 def try_batch(
     name: str, seed: int, numbers: range, folder: Path
 ) -> tuple[Counter, list[tuple[str, int]]]:
-    """Counts and faults of the inputs of those numbers, as `fuzz` reports them."""
+    """Counts and faults of some inputs, as `fuzz` reports them."""
     before = signal.signal(signal.SIGPROF, _too_slow)
     try:
         with warnings.catch_warnings():
@@ -73,7 +73,7 @@ def _try_batch(name: str, seed: int, numbers: range, folder: Path):
             accepted = _accepts(target, text, folder)
             counts["accepted" if accepted else "refused"] += 1
     except Exception as joined:
-        # Once more, one by one, to know which inputs those are.
+        # Try the inputs one by one, to find the faulty ones.
         counts = Counter(files=len(inputs))
         for number, text in zip(numbers, inputs, strict=True):
             try:
@@ -82,7 +82,7 @@ def _try_batch(name: str, seed: int, numbers: range, folder: Path):
             except Exception as alone:
                 faults.append((_kind(alone), number))
         return counts, faults or [(f"joined with others, {_kind(joined)}", numbers.start)]
-    # Files that hold several inputs are accepted ones.
+    # Files with several inputs hold accepted ones.
     counts["accepted"] = len(inputs) - counts["refused"]
     return counts, faults
 
@@ -100,7 +100,7 @@ def _too_slow(*_: object) -> None:
 
 
 def _kind(error: Exception) -> str:
-    """Faults of one kind have their exception and place in common."""
+    """The kind of a fault: its exception and place."""
     places = traceback.extract_tb(error.__traceback__)
     ours = [place for place in places if "twotowers" in Path(place.filename).parts] or places
     where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}"

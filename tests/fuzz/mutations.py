@@ -1,4 +1,4 @@
-"""Inputs near valid ones: bytes, words of the format and pieces of other inputs, put anywhere."""
+"""Inputs near valid ones, with bytes, words of the format or pieces of other inputs anywhere."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MOST_REPEATS = 300
 
 
 def mutate(seed: bytes, others: Sequence[bytes], words: Sequence[bytes], rng: Random) -> bytes:
-    """Change a valid input in up to some eight places; one in ten stays as it is.
+    """Change a valid input in up to about eight places. One input in ten stays as it is.
 
     Args:
-        seed: where to start.
-        others: whose pieces may be spliced in.
+        seed: the valid input.
+        others: inputs whose pieces may be spliced in.
         words: of the format.
-        rng: draws what and where.
+        rng: draws the changes and their places.
     """
     text = bytearray(seed)
     while rng.random() < (0.9 if text == seed else 0.4):
@@ -29,7 +29,7 @@ def mutate(seed: bytes, others: Sequence[bytes], words: Sequence[bytes], rng: Ra
 
 
 def _span(length: int, rng: Random) -> slice:
-    """A piece of a text; most are short."""
+    """A piece of a text, mostly a short one."""
     start = rng.randint(0, length)
     return slice(start, min(length, start + int(rng.expovariate(0.2))))
 

@@ -1,4 +1,4 @@
-"""LETOR as its rules say, line by line in plain Python: what the fast reader must equal."""
+"""The rules of LETOR in plain Python, line by line. The fast reader must agree."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def _row(tokens: list[bytes], width: int, label_max: float) -> Row | None:
 
 
 def assert_equal(rankings: Rankings, rows: list[Row], width: int) -> None:
-    """Rows in the order of their queries' first; features to the last bit but one.
+    """Assert equal rows, in the order of their queries' first rows.
 
-    Text becomes float32 by way of float64 here and directly in the reader, and the two may
-    round differently.
+    Features may differ in the last bit. Here text becomes float64 and then float32. In the reader
+    it becomes float32 directly. The two may round differently.
     """
     by_query: dict[int, list[Row]] = {}
     for row in rows:

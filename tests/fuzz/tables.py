@@ -1,4 +1,4 @@
-"""Parquet files near valid ones: other types, nulls, names and values, then damaged bytes."""
+"""Parquet click logs near valid ones: other types, nulls, names, values, then damaged bytes."""
 
 from __future__ import annotations
 
@@ -6,58 +6,11 @@ import io
 from collections.abc import Callable
 from random import Random
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.fuzz.mutations import mutate
-from twotowers.logs.cells import Pairs, cells_schema
 
-LANE = {"strength": 1.0, "temperature": 0.0}
-SCHEMA = cells_schema(LANE)
-PAIRS = Pairs(np.array([7, 7, 3]), np.array([4, 0, 0], np.int32), np.array([0, 2, 3]))
-
-KEYS = {"query": pa.array([7, 7, 3], pa.int64()), "document": pa.array([4, 0, 0], pa.int32())}
-RANKINGS = pa.table(
-    {
-        **KEYS,
-        "label": pa.array([2, 0, 1], pa.float32()),
-        "features": pa.array([[1, 2], [3, 4], [5, 6]], pa.list_(pa.float32(), 2)),
-    }
-)
-POLICY = pa.table(
-    {
-        "split": ["train", "train", "test"],
-        **KEYS,
-        "relevance": pa.array([4, 0, 1], pa.float32()),
-        "score": pa.array([0.5, 0.25, 0], pa.float32()),
-        "rank": pa.array([1, 2, 1], pa.int32()),
-    }
-)
-COUNTS = pa.table(
-    {
-        "split": ["train"] * 3,
-        "strength": [1.0] * 3,
-        "temperature": [0.0] * 3,
-        **KEYS,
-        "position": pa.array([1, 2, 1], pa.int32()),
-        "impressions": [5, 5, 9],
-        "clicks": [0, 2, 1],
-    },
-    schema=SCHEMA,
-)
-RESULTS = pa.table(
-    {
-        "paper": ["p"] * 3,
-        "setting": ["s"] * 3,
-        "model": ["m", "m", "n"],
-        "seed": [1, 1, 1],
-        "strength": [0.5, None, 1.0],
-        "metric": ["ndcg", "bias", "bias"],
-        "position": [None, 1, 2],
-        "value": [0.1, 0.2, None],
-    }
-)
 LOG = pa.table(
     {
         "query": [1, 1, 1, 2],
@@ -82,7 +35,7 @@ VALUES = (
 
 
 def drawn_from(table: pa.Table) -> Callable[[Random], bytes]:
-    """Draw files near the one that holds the table."""
+    """Draw files near that of the table."""
     seeds = [written(table, {}), written(table, {"compression": "none", "use_dictionary": False})]
 
     def draw(rng: Random) -> bytes:
@@ -100,7 +53,7 @@ WORDS = ([0] * 8, [255] * 8, [21, 4], [0x15, 0xFE, 0xFF, 0xFF, 0x0F], [127] * 4)
 
 
 def options(rng: Random) -> dict:
-    """Ways to write a table that a stranger may choose."""
+    """Options of other writers of tables."""
     choices = {
         "compression": ["none", "zstd", "gzip"],
         "use_dictionary": [True, False],
@@ -119,7 +72,7 @@ def written(table: pa.Table, how: dict) -> bytes:
 
 
 def changed(table: pa.Table, rng: Random) -> pa.Table:
-    """A table with up to three columns dropped, doubled, renamed, retyped or of other values."""
+    """A table with up to three columns dropped, doubled, renamed, retyped or revalued."""
     for _ in range(rng.randint(0, 3)):
         if table.num_columns == 0:
             break

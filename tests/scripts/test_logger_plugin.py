@@ -40,6 +40,11 @@ def test_a_run_is_a_line_per_job(handler, capsys):
         record("Finished", event=LogEvent.JOB_FINISHED, job_id=7),
         started(8, "page"),
         record("Error in rule", logging.ERROR, event=LogEvent.JOB_ERROR, jobid=8),
+        record(
+            "Warning: the following output files of rule overview were not present when the DAG "
+            "was created:\n{'figures/index.html'}",
+            logging.WARNING,
+        ),
         record("Exiting because a job execution failed. Look above", logging.ERROR),
     ):
         handler.emit(event)
@@ -66,15 +71,6 @@ def test_the_next_run_knows_how_long_jobs_took(handler):
     assert seconds["rules"]["fit"] < 1
     assert seconds["folders"]["fits/a"] < 1
     assert seconds["folders"]["fits/b"] == 700
-
-
-@pytest.mark.parametrize("text", ['{"fit": ', '{"fit": 600}'])
-def test_a_damaged_or_old_memory_is_forgotten(handler, text):
-    plugin.SECONDS.write_text(text)
-    handler.emit(record(event=LogEvent.RUN_INFO, stats={"fit": 1, "total": 1}))
-    assert handler.line(started(1, "fit")) == "0 of 1 jobs done, 0 s so far: fit"
-    handler.close()
-    assert json.loads(plugin.SECONDS.read_text()) == {"rules": {}, "folders": {}}
 
 
 def test_what_no_job_says_gets_through(handler):

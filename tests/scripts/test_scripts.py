@@ -20,6 +20,7 @@ import pytest
 
 from papers.hager2025.claims import CLAIMS
 from scripts import (
+    build_overview,
     build_page,
     draw_item,
     fetch_dataset,
@@ -73,7 +74,7 @@ SETTING = {
 NOTE = "Data: generated stand-in for mslr30k. Scale: tiny. Seeds: 7."
 
 
-# The road on a stand-in of two dozen queries; each stage reads what the one before wrote.
+# All stages on a stand-in of two dozen queries. Each stage reads the output of the one before.
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +173,9 @@ def table(folder, fit) -> SimpleNamespace:
 @pytest.fixture(scope="module")
 def claims(folder, fit, study) -> Path:
     path = folder / "claims" / f"{PAPER}.csv"
-    judge_claims.main([fit, study], [path], paper=PAPER)
+    needs = {"grid": ["misfit-linear"], "appendixA": ["appendix_a"]}
+    data = {"misfit-linear": "stand-in", "appendix_a": "simulation"}
+    judge_claims.main([fit, study], [path], paper=PAPER, needs=needs, data=data)
     return path
 
 
@@ -205,7 +208,7 @@ def test_ultras_preparation_scales_columns_over_all_splits_and_keeps_whole_lists
         np.testing.assert_array_equal(lists.query, whole[split].query[kept])
         np.testing.assert_array_equal(lists.label, whole[split].label[kept])
         np.testing.assert_array_equal(lists.query, ready[True][split].query)
-    # The logarithm is concave, so that it lifts all that is neither lowest nor highest.
+    # The logarithm is concave, so it lifts all values between the lowest and the highest.
     plain, lifted = (ready[log10]["train"].features for log10 in (False, True))
     assert (lifted >= plain - 1e-5).all()
     assert (lifted > plain + 0.1).any()
@@ -330,52 +333,67 @@ def test_a_claim_without_results_is_not_testable(claims):
     assert set(table["paper"]) == {PAPER}
     appendix = table["item"] == "appendixA"
     assert (table.loc[appendix, "verdict"] != NOT_TESTABLE).all()
+    assert set(table.loc[appendix, "stands_on"]) == {"simulation"}
+    assert set(table.loc[~appendix, "stands_on"]) == {"stand-in"}
     linear = table[table["claim"].isin(["1a", "2", "11a", "13"])]
     assert (linear["verdict"] == NOT_TESTABLE).all()
     assert (linear["reason"] != "").all()
 
 
-def test_the_page_shows_items_and_claims(folder, figure, table, claims):
+def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, claims):
     log = folder / "job.log"
     log.write_text("rule: fit\nseconds: 12.5\n")
     (folder / "README.md").write_text("Deviations\n")
+    simulated = {"datasets": {}, "seeds": [8, 9], "logs": [log]}
+    generated = {"datasets": {"mslr30k": "stand-in"}, "seeds": [7], "logs": [log]}
 
-    def item(title: str, kind: str, outputs: SimpleNamespace, **origin) -> dict:
+    def item(title: str, kind: str, need: str, outputs: SimpleNamespace, origin: dict) -> dict:
         files = [str(path) for path in vars(outputs).values()]
         words = {"title": title, "caption": "Shown.", "expected": "Seen.", "kind": kind}
-        return {**words, "highlight": None, "files": files, "logs": [log], **origin}
+        return {**words, "highlight": None, "needs": [need], "files": files, **origin}
 
-    outputs = SimpleNamespace(
-        page=folder / "figures" / "index.html", claims=folder / "figures" / "claims.csv"
-    )
+    figures = folder / "figures"
+    outputs = SimpleNamespace(page=figures / PAPER / "index.html")
     paper = {
         "key": PAPER,
         "title": "A paper",
         "citation": "An author",
-        "readme": "../README.md",
-        "datasets": {"mslr30k": True, "mine": False},
-        "seeds": [7],
+        "readme": folder / "README.md",
         "claims": claims,
+        "datasets": {"mslr30k": "stand-in"},
+        "seeds": [7],
         "logs": [log, log],
         "items": {
-            "appendixA": item("An appendix", "figure", figure, datasets={}, seeds=[8, 9]),
-            "grid": item("A grid", "table", table, datasets={"mine": False}, seeds=[7]),
+            "appendixA": item("An appendix", "figure", "appendix_a", figure, simulated),
+            "grid": item("A grid", "table", "misfit-linear", table, generated),
+        },
+        "needs": {
+            "misfit-linear": {"kind": "setting", "parameters": {"log": {"a": (1,)}}, **generated},
+            "appendix_a": {"kind": "study", "parameters": {"documents": 300}, **simulated},
         },
     }
-    build_page.main([], outputs, papers=[paper], scale="tiny", version="v0-test")
+    run = {"papers": {PAPER: "A paper", "later": "Another"}, "scale": "tiny", "version": "v0-test"}
+    build_page.main([], outputs, paper=paper, **run)
     page = outputs.page.read_text()
-    for words in ("An appendix", "A grid", "v0-test", "stand-in", CLAIMS[0].statement):
+    for words in ("An appendix", "A grid", "v0-test", CLAIMS[0].statement, "documents: 300"):
         assert words in page
     for name, origin in {
-        "appendixA": ["simulated data", "scale tiny", "seeds 8, 9"],
-        "grid": ["mine, real data", "scale tiny", "seed 7"],
+        "appendixA": ["without a data set", "scale tiny", "seeds 8, 9"],
+        "grid": ["mslr30k", "scale tiny", "seed 7"],
     }.items():
-        shown = page.split(f'id="{PAPER}-{name}"')[1]
-        places = [shown.index(f"<span>{words}</span>") for words in origin]
+        shown = page.split(f'<article class="item" id="{name}"')[1]
+        places = [shown.index(words) for words in origin]
         assert places == sorted(places), "what is said of another item comes later"
+    assert page.count("12 s<") == 4, "two items, a setting and a study"
+    assert page.count("25 s<") == 1
+
+    overview = figures / "index.html"
+    assert "1 of 2 papers are finished" in overview.read_text()
+    outputs = SimpleNamespace(overview=overview, claims=figures / "claims.csv")
+    run["papers"].pop("later")
+    build_overview.main([], outputs, claims=[claims], **run)
+    assert "still running" not in overview.read_text()
     assert outputs.claims.read_bytes() == claims.read_bytes()
-    for took, times in {"12 s": 2, "<dd>25 s": 1, "25 s in all": 1}.items():
-        assert page.count(f"{took}<") == times
 
 
 # Click logs
@@ -603,7 +621,7 @@ def fetched(folder: Path, source) -> Path:
 
 
 def parse(inputs: list[Path], path: Path, entry: Source, split: str) -> None:
-    """As the rule does it: the source says what its files are."""
+    """Parse as the rule does, with the parameters of the source."""
     facts = {"format": entry.format, "label_max": entry.label_max, "width": entry.width}
     facts["reading"] = dict(entry.reading)
     parse_dataset.main(inputs, [path], split=split, **facts)
@@ -685,13 +703,13 @@ def test_mq2008_goes_all_the_way(tmp_path):
 
 @pytest.fixture(autouse=True)
 def searched_for_garbage():
-    """A job sets what is imported apart from the search for garbage, and then its process ends."""
+    """A job freezes imported modules for the garbage collector. Then its process ends."""
     yield
     gc.unfreeze()
 
 
 def job(folder: Path, **changes) -> SimpleNamespace:
-    """What Snakemake hands to a script."""
+    """Snakemake's object for a script."""
     parts = {
         "rule": "parse",
         "input": [folder / "manifest.json"],

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # A Slurm cluster of one node, in a folder of its own: tests/slurm/start.sh FOLDER
 #
-# Needs Debian's slurm-wlm and munge, no systemd, no cgroups, and no root. Prints nothing; what
-# its daemons say is in FOLDER/*.log. Talk to it with SLURM_CONF=FOLDER/slurm.conf, and end it
-# with tests/slurm/stop.sh FOLDER. Its two GPUs are no GPUs: devices that every Linux has.
+# It needs Debian's slurm-wlm and munge, but no systemd, no cgroups and no root. It prints nothing.
+# The daemons' messages are in FOLDER/*.log. Clients need SLURM_CONF=FOLDER/slurm.conf.
+# tests/slurm/stop.sh FOLDER ends it. Its two GPUs are fake: devices that every Linux has.
 set -euo pipefail
 
 mkdir -p "$1"/{state,spool,bin}
@@ -11,7 +11,7 @@ folder=$(realpath "$1")
 export SLURM_CONF=$folder/slurm.conf
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])'; }
 
-# No accounting: it would need a data base. Nothing enforces memory: that would need cgroups.
+# There is no accounting, which needs a data base, and no limit of memory, which needs cgroups.
 cat >"$SLURM_CONF" <<CONF
 ClusterName=tests
 SlurmctldHost=$(hostname -s)(127.0.0.1)

@@ -1,4 +1,4 @@
-"""Unit tests: the same examples every time, and quick compilation."""
+"""Unit tests use the same examples every time, and compile quickly."""
 
 import jax
 from hypothesis import settings
@@ -7,6 +7,6 @@ from hypothesis import settings
 settings.register_profile("two-towers", deadline=None, derandomize=True)
 settings.load_profile("two-towers")
 
-# These tests compile many small programs and run each a few times only: half the time. The
-# workflow tests compile as users do.
+# These tests compile many small programs and run each only a few times. Quick compilation halves
+# their time. The workflow tests compile as users do.
 jax.config.update("jax_disable_most_optimizations", True)

@@ -1,4 +1,4 @@
-"""A world on disk: rankings and a policy of three splits, and logs that the road simulates."""
+"""A world on disk: rankings and a policy of three splits, and simulated logs."""
 
 from types import SimpleNamespace
 
@@ -25,7 +25,7 @@ LANES = {"strength": [0.0, 1.0], "temperature": [0.0, 0.5]}
 
 
 def write_world(folder):
-    """8 queries of 2 to 5 documents in each split; the ranker knows the relevance."""
+    """8 queries of 2 to 5 documents in each split. The ranker knows the relevance."""
     tables = []
     for number, split in enumerate(SPLITS):
         rng = np.random.default_rng(number)

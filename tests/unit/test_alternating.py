@@ -52,7 +52,7 @@ def slow_least_squares(rows, o, features):
 
 
 def slow_em(rows, o, r):
-    """One step of EM: expectations of relevance and examination, both from the step before."""
+    """One step of EM: both expectations are computed from the previous step."""
     by_feature, by_factor = ([[] for _ in values] for values in (r, o))
     for x, t, c, w in rows:
         neither = 1 - o[t] * r[x]
@@ -151,7 +151,7 @@ def test_extreme_rates_stay_finite(fit):
 
 
 def test_least_squares_mends_a_start_below_the_click_rate():
-    """One document under one factor: r is cut to 1, from which o is found in a step."""
+    """One document under one factor. r is cut to 1, and o follows in a step."""
     rates = ClickRates(
         feature=np.array([0]),
         factor=np.array([[0]]),
@@ -166,7 +166,7 @@ def test_least_squares_mends_a_start_below_the_click_rate():
 
 @pytest.mark.parametrize("fit", ESTIMATORS, ids=IDS)
 def test_a_fixed_point_ends_the_iteration_early(fit):
-    # With one row per feature and o = 1 relevance is the rate, and nothing ever changes.
+    # With one row per feature and o = 1, relevance is the rate and nothing changes.
     rates = exact(np.arange(4), np.arange(4))
     found = fit(rates, np.ones((1, 4)), steps=2**31 - 1)
     np.testing.assert_allclose(found.relevance[0, :4], rates.rate[0], rtol=1e-6)
@@ -241,7 +241,7 @@ def test_bad_starts_of_relevance(start):
 
 @dataclass(frozen=True)
 class Damped(LeastSquares):
-    """Least squares that goes a share of the way."""
+    """Least squares with steps of a share of the way."""
 
     share: float = 1.0
 

@@ -18,7 +18,7 @@ from twotowers.files.artefacts import atomic, put_in_order
 from twotowers.results.longform import write_results
 
 FULL = Path("/dev/full")
-"""A device on which every write fails as on a disk without room."""
+"""A device on which every write fails, as on a full disk."""
 
 
 def test_written_on_success_in_new_folders(tmp_path):
@@ -33,7 +33,6 @@ def test_written_on_success_in_new_folders(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])
-@pytest.mark.fault("a job that fails while it writes", "nothing half-written is left")
 def test_nothing_left_behind_on_failure(tmp_path, error):
     path = tmp_path / "a.csv"
     with pytest.raises(error), atomic(path) as temporary:  # noqa: PT012
@@ -53,7 +52,7 @@ def test_an_older_file_survives_a_failure(tmp_path):
 
 
 def no_room(monkeypatch):
-    """Every temporary file of `atomic` now lies on a full device."""
+    """Put every temporary file of `atomic` on a full device."""
     monkeypatch.setattr(artefacts.Path, "touch", lambda self, **_: self.symlink_to(FULL))
 
 
@@ -155,7 +154,6 @@ def test_permissions_follow_the_umask(tmp_path, mask):
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask
 
 
-@pytest.mark.fault("several processes that write one file", "one whole file")
 def test_concurrent_writers_leave_one_whole_file(tmp_path):
     path, barrier = tmp_path / "a.txt", threading.Barrier(4)
 

@@ -1,4 +1,4 @@
-"""The suite of benchmarks: its arithmetic, its pages, and that replay fits what we fit."""
+"""The benchmarks: arithmetic, pages, and equal fits of replay and of counts."""
 
 import json
 import os
@@ -199,7 +199,7 @@ def test_every_table_has_a_place_and_every_place_a_table():
 
 @pytest.fixture
 def results() -> dict:
-    """A row or two of each part, as the parts yield them; every time is a second."""
+    """A row or two of each part. Every time is a second."""
     machine = {"processor": "P", "cores": 2, "load": 0.5, "date": "2000-01-01", "python": "3"}
     fit = {"sessions": 10, "seconds": [1], "nll": [0.5], "bias": [0, 1], "compilation": 1}
     size = scaling.BASE | {"seconds": 1, "epochs": 1, "data_gb": 1, "cells": 5, "peak_gb": 1}
@@ -234,6 +234,7 @@ def results() -> dict:
             | {"held": 5, "all_cells": 50, "dense_gb": 1, "peak_gb": 1}
         ],
         "road": [{"what": "laptop grid, 9 jobs: a job, on average, on two cores", "seconds": 36}],
+        "site": [{"what": "overview", "papers": 7, "items": 70, "width": "desk", "load": 0.5}],
         "gpu": [{"what": "all fits", "seconds": 1, "jobs": 24, "fits": 492, "busy": 0.5}],
     }
     machine |= dict.fromkeys(pages.PACKAGES, "1")
@@ -259,7 +260,7 @@ def test_a_row_of_one_timed_epoch_takes_the_losses_and_epochs_of_the_one_it_foll
 
 
 def test_limits_at_unit_rates(results):
-    """At 10^9 of each a second, a step's seconds are its operations over 10^9."""
+    """At rates of 10^9, the seconds of a step are its operations over 10^9."""
     _, row = (row for row in limits.predicted(results) if row["lanes"] == 2)
     assert row["tower"] == "deep"
     training = fits.counts_training("deep")
@@ -275,7 +276,7 @@ def test_far_larger_logs_scale_with_queries_or_with_sessions(results):
     assert pairs["epoch"] == pytest.approx(still["epoch"] * 4e6 / 3000)
     assert pairs["features_gb"] == pytest.approx(1e8 * 136 * 4 / 1e9)
     assert "1,000,000,000 sessions, 100,000,000 pairs" in pairs["what"]
-    # 333,333 showings of a cell need four bytes, 13,333 two, 10 one; and as much for clicks.
+    # 333,333 impressions need four bytes, 13,333 two, 10 one. Clicks need the same.
     assert [row["counts_gb"] * 1e9 for row in (still, shuffled, pairs)] == pytest.approx(
         [3000 * 625 * 8, 3000 * 625 * 4, 4e6 * 625 * 2]
     )

@@ -1,14 +1,15 @@
-"""Judging: verdicts, and what happens to a claim whose data is not there."""
+"""Judging: verdicts, and claims without data."""
 
 import doctest
 import importlib
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from twotowers.results import claims, conditions
+from twotowers.results import claims, conditions, standing
 from twotowers.results.claims import (
     COLUMNS,
     NOT_REPRODUCED,
@@ -48,6 +49,10 @@ def above_one(frame: pd.DataFrame):
     return f"mean {number(means[0], 1)}", [means[0], True]
 
 
+ITEMS = {"fig9": ["s"], "other": ["t"]}
+DATA = {"s": "real data", "t": "stand-in", "u": "simulation"}
+judged = partial(judge_all, items=ITEMS, data=DATA)
+
 CONDITIONS = [above("the mean", 1), holds("it is finite")]
 CLAIM = Claim("7", "fig9", "Sec. 1", "Something holds", CONDITIONS, above_one)
 
@@ -64,7 +69,7 @@ CLAIM = Claim("7", "fig9", "Sec. 1", "Something holds", CONDITIONS, above_one)
     ],
 )
 def test_every_verdict_and_its_reason(ours, verdict, reason):
-    table = judge_all([CLAIM], ours, results(value=3))
+    table = judged([CLAIM], ours, results(value=3))
     assert list(table.columns) == COLUMNS
     row = table.iloc[0]
     assert row["verdict"] == verdict
@@ -76,16 +81,36 @@ def test_every_verdict_and_its_reason(ours, verdict, reason):
 
 def test_nothing_published_leaves_authors_empty():
     for authors in (results().iloc[:0], None):
-        assert judge_all([CLAIM], results(value=2), authors)["authors"].item() == ""
+        assert judged([CLAIM], results(value=2), authors)["authors"].item() == ""
+
+
+@pytest.mark.parametrize(
+    ("item", "also", "seen", "kind"),
+    [
+        ("fig9", [], {"s"}, "real data"),
+        ("fig9", ["other"], {"s", "t"}, "stand-in"),
+        ("", [], {"s", "t", "u"}, "stand-in"),
+    ],
+)
+def test_a_verdict_stands_on_the_weakest_data_that_its_judge_sees(item, also, seen, kind):
+    told = Claims()
+
+    @told.add("1", item, "Sec. 1", "It is", exactly("the settings", 0), also=also)
+    def of_all(frame):
+        assert set(frame["setting"]) == seen
+        return "told", [0]
+
+    frame = pd.concat(results(setting) for setting in "stu")
+    assert judged(told, frame, None)["stands_on"].tolist() == [kind]
 
 
 def test_a_fault_in_a_judge_is_not_hidden():
     broken = Claim("1", "fig1", "", "", [], lambda frame: frame["no such column"])
     with pytest.raises(KeyError):
-        judge_all([broken], results(), results())
+        judged([broken], results(), results())
 
 
-@pytest.mark.parametrize("module", [claims, conditions])
+@pytest.mark.parametrize("module", [claims, conditions, standing])
 def test_examples_in_docstrings_run(module):
     found = doctest.testmod(module)
     assert found.attempted
@@ -190,7 +215,7 @@ def test_a_claim_about_several_lanes_has_a_part_for_each():
     def of_lane(frame, lane):
         return f"lane {lane}", [lane]
 
-    table = judge_all(in_order(told), results(), results()).set_index("claim")
+    table = judged(in_order(told), results(), results()).set_index("claim")
     assert list(table.index) == ["9", "10a", "10b"]
     assert list(table["statement"]) == ["It is", "It is so (one)", "It is so (two)"]
     assert list(table["measured"]) == ["lane 2", "lane 1", "lane 2"]

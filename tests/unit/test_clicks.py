@@ -1,9 +1,9 @@
-"""Simulated logs: what every session obeys, and counts against sessions in distribution.
+"""Simulated logs: properties of all sessions, and the distribution of counts and sessions.
 
 A log of n sessions is a sum of n independent sessions, so mean and covariance of all its
 cells follow from one session, which is enumerated here: every query, shuffled or not, and
-every permutation. Simulators are held to these moments over many replications, within
-bounds for all moments together (Bonferroni); deliberately wrong simulators must fail.
+every permutation. Simulators must have these moments over many replications, within bounds for all
+moments together (Bonferroni). Deliberately wrong simulators must fail.
 """
 
 from itertools import permutations
@@ -27,7 +27,7 @@ from twotowers.logs.simulation import (
 )
 
 ALPHA = 1e-4
-"""Chance that a test of a right simulator fails, were its seed not fixed."""
+"""Chance that a right simulator fails a test with a random seed."""
 
 LENGTHS = np.array([3, 2])
 LENGTH = 3
@@ -37,7 +37,7 @@ SESSIONS = 10
 REPLICATIONS = 4000
 
 
-# What every log obeys.
+# Properties of every log.
 
 
 @given(
@@ -208,7 +208,7 @@ def session_moments(temperature) -> tuple[np.ndarray, np.ndarray]:
             clicked[cell] = PROBABILITY.ravel()[cell]
             mean = np.concatenate([shown, clicked])
             product = np.outer(mean, mean)
-            # A click times itself is itself; other pairs are independent given the ranking.
+            # A click times itself is the click. Other pairs are independent given the ranking.
             product[cells + cell, cells + cell] = clicked[cell]
             first += share * mean
             second += share * product
@@ -241,7 +241,7 @@ def as_rows(logs) -> np.ndarray:
 
 
 def from_counts(temperatures, replications=REPLICATIONS, seed=5) -> dict[float, np.ndarray]:
-    """Logs of each temperature; the random rankings are shared, as in the pipeline."""
+    """Logs of each temperature. They share the random rankings, as in the pipeline."""
     rng = np.random.default_rng(seed)
     logs = {temperature: [] for temperature in temperatures}
     for _ in range(replications):
@@ -275,7 +275,7 @@ def test_moments_of_sessions(temperature):
 
 
 def marginals_only(rng):
-    """Wrong: every position draws its document by itself; a page may show one twice."""
+    """Wrong: positions draw their documents independently, so a page may show one twice."""
     visits = rng.multinomial(SESSIONS, [0.5, 0.5])
     shown = np.zeros(PROBABILITY.shape, int)
     for query, size in enumerate(LENGTHS):
@@ -298,7 +298,7 @@ def one_ranking_per_query(rng):
 
 
 def expected_impressions(rng):
-    """Wrong: as many sessions of each query, and of them shuffled, as expected."""
+    """Wrong: the numbers of sessions and of shuffled sessions are the expected ones."""
     shown = np.zeros(PROBABILITY.shape, int)
     for query, size in enumerate(LENGTHS):
         for shuffle in [True] * 2 + [False] * 3:
@@ -315,7 +315,7 @@ def poisson_clicks(rng):
 
 
 def clicks_of_another_draw(rng):
-    """Wrong: clicks belong to another log's impressions; all means are right."""
+    """Wrong: clicks belong to the impressions of another log. All means are right."""
     shown, other = (
         Traffic(LENGTHS, sessions=SESSIONS, temperatures=[0.5], length=LENGTH, rng=rng).impressions(
             ORDER, 0.5
@@ -362,7 +362,7 @@ def two_sample_statistic(left, right, smallest=20) -> tuple[float, int]:
 
 
 def test_whole_logs_of_counts_and_sessions_are_equally_frequent():
-    """Not moments but the joint distribution of all cells, on a world small enough for it."""
+    """Compare the joint distribution of all cells on a small world, not only moments."""
     lengths, order = np.array([2]), np.array([[1, 0]])
     chance = np.array([[[0.3, 0.6], [0.8, 0.5]]])
     rng = np.random.default_rng(8)
@@ -386,12 +386,12 @@ def test_whole_logs_of_counts_and_sessions_are_equally_frequent():
 
 
 def plainly(rng, sessions, temperature, *, blind=False, shuffle_by="session", late=0):
-    """Impressions and clicks of so many sessions, one after the other.
+    """Impressions and clicks of some sessions, one after the other.
 
     Args:
         blind: wrong: clicks do not look at the position.
         shuffle_by: wrong unless "session": with "query", a query is shuffled always or never.
-        late: wrong unless 0: shuffled pages keep so many of the policy's first documents.
+        late: wrong unless 0: shuffled pages keep this many of the policy's first documents.
     """
     shown, clicked = np.zeros(PROBABILITY.shape, int), np.zeros(PROBABILITY.shape, int)
     always = rng.random(len(LENGTHS)) < temperature
@@ -409,7 +409,7 @@ def plainly(rng, sessions, temperature, *, blind=False, shuffle_by="session", la
 
 
 def counted(rng, sessions, temperature):
-    """The same number of sessions by the library, a few temperatures sharing their traffic."""
+    """The same sessions, simulated by the library. All temperatures share their random rankings."""
     temperatures = sorted({0.2, temperature, 0.9})
     traffic = Traffic(LENGTHS, sessions=sessions, temperatures=temperatures, length=LENGTH, rng=rng)
     shown = traffic.impressions(ORDER, temperature)
@@ -419,8 +419,8 @@ def counted(rng, sessions, temperature):
 def smallest_p_value(one: Counts, other: Counts) -> float:
     """The smallest p-value of a chi-square test per position, times their number.
 
-    At the first positions every session falls into one category (query, document, clicked),
-    and sessions are independent; at the last, every session of the longer query does.
+    At the first positions every session has a category (query, document, clicked), and sessions
+    are independent. At the last position only sessions of the longer query have one.
     """
     p_values = []
     for position in range(LENGTH):

@@ -1,4 +1,4 @@
-"""The record of a run: whole, consistent, and what its profiles ask for."""
+"""The record of a run: complete, consistent, and valid for its profiles."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_run_whose_start_no_log_tells_has_none(folder):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the validator's own
 def test_the_profiles_own_validator_agrees(crate, folder):
-    """Not in our lock: it needs an older `rich`. pip install roc-validator to run this."""
+    """The validator needs an older `rich`, so it is not in the lock: pip install roc-validator."""
     services = pytest.importorskip("rocrate_validator.services")
     result = services.validate(
         services.ValidationSettings(

@@ -1,4 +1,4 @@
-"""Who gets which GPU, on a machine that has none: nvidia-smi is a script here."""
+"""GPUs of jobs, on a machine without any: a fake nvidia-smi lists them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from twotowers.running.devices import asks_for_gpu, visible_gpus
 
 DEVICES = ["GPU-a", "GPU-b", "GPU-c"]
 
-# When told to, holds a GPU; says which, and from when to when.
+# Waits for a signal, holds a GPU, and prints its name and the times.
 JOB = """
 import sys, time
 from twotowers.running.devices import claim
@@ -26,13 +26,13 @@ print(device, time.monotonic(), flush=True)
 time.sleep(0.2)
 print(time.monotonic(), flush=True)
 """
-# Holds one until it is killed.
+# Holds a GPU until it is killed.
 HOLDER = JOB.replace("time.sleep(0.2)", "time.sleep(1000)")
 
 
 @pytest.fixture
 def nvidia_smi(tmp_path, monkeypatch):
-    """Install an nvidia-smi that prints the given lines."""
+    """Install a fake nvidia-smi that prints the given lines."""
 
     def install(*lines: str) -> None:
         script = tmp_path / "nvidia-smi"
@@ -45,7 +45,7 @@ def nvidia_smi(tmp_path, monkeypatch):
 
 
 def start(script: str, folder: Path, jobs: int, devices: list[str]) -> list[subprocess.Popen]:
-    """So many jobs, which begin together."""
+    """Jobs that begin together."""
     command = [sys.executable, "-c", script, str(folder), *devices]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     started = [subprocess.Popen(command, **pipes) for _ in range(jobs)]
@@ -86,9 +86,9 @@ def test_as_many_jobs_as_gpus_have_one_each_until_they_are_killed(tmp_path):
     ("chosen", "visible"),
     [
         (None, DEVICES),
-        ("2,0", ["GPU-c", "GPU-a"]),  # as Slurm says it
+        ("2,0", ["GPU-c", "GPU-a"]),  # the form of Slurm
         ("GPU-b", ["GPU-b"]),
-        ("MIG-x", ["MIG-x"]),  # a part of a GPU, which nvidia-smi's list does not have
+        ("MIG-x", ["MIG-x"]),  # a part of a GPU, which nvidia-smi does not list
     ],
 )
 def test_only_what_a_scheduler_chose_is_visible(nvidia_smi, monkeypatch, chosen, visible):

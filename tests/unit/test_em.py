@@ -1,4 +1,4 @@
-"""EM on cells: posteriors by enumeration, closed forms, SciPy, a likelihood that never falls."""
+"""EM on cells against enumeration, closed forms and SciPy; the likelihood never falls."""
 
 import doctest
 import itertools
@@ -17,7 +17,7 @@ from twotowers.models.position_based import PositionBased
 
 
 class TrustBias:
-    """Whoever examines clicks what attracts with chance 0.9, and all else with 0.1."""
+    """P(click | examined) is 0.9 for attractive documents and 0.1 for others."""
 
     parts: ClassVar = {"attraction": "document", "examination": "position"}
 
@@ -47,7 +47,7 @@ class Accidents:
     def expectations(self, attraction, examination, accident):
         click = self.probability(attraction, examination, accident)
         both = attraction * examination
-        # Without an accident the click depends on the other two; with one it says nothing of them.
+        # Without an accident the click depends on the other two. With one it does not.
         return {
             "attraction": (
                 attraction * (accident + (1 - accident) * examination) / click,
@@ -141,7 +141,7 @@ def test_the_likelihood_never_falls(model, clicked, seed, accelerate):
     assert fitted.history[-1] == pytest.approx(likelihood(cells, model, fitted.parameters))
     assert fitted.iterations == len(fitted.history) - 1
     one = fit_em(cells, model, start=start, iterations=1, accelerate=False)
-    # Of steps before rounding sets in, the likelihood says at once if one was wrong.
+    # Before rounding sets in, a wrong step would lower the likelihood at once.
     assert one.history[1] > one.history[0]
 
 
@@ -158,7 +158,7 @@ def test_a_fixed_point_is_stationary(model, clicked):
                 moved = {**fitted.parameters, part: values.copy()}
                 moved[part][number] = expit(logit(np.clip(values[number], 1e-9, 1 - 1e-9)) + step)
                 ends.append(likelihood(cells, model, moved))
-            # At the start some are in the thousands.
+            # Some start in the thousands.
             assert abs(ends[0] - ends[1]) / 2e-4 < 0.01
 
 
@@ -211,7 +211,7 @@ def test_is_the_alternating_rule_where_both_apply(steps):
 
 @pytest.mark.parametrize(("model", "clicked"), MODELS[:2], ids=NAMES[:2])
 def test_recovers_the_truth_from_expected_clicks(model, clicked):
-    """With one examination known, which fixes the scale where there is one."""
+    """One known examination fixes the scale, if there is one."""
     rng = np.random.default_rng(0)
     document, position = (each.ravel() for each in np.indices((30, 4)))
     truth = {"attraction": rng.uniform(0.2, 0.9, 30), "examination": np.array([1, 0.8, 0.5, 0.3])}
@@ -223,7 +223,7 @@ def test_recovers_the_truth_from_expected_clicks(model, clicked):
 
 
 def test_closed_form_of_known_examination():
-    """Surely examined, a document's attraction is its click rate, after one step."""
+    """With sure examination, attraction is the click rate after one step."""
     cells = CellCounts(
         np.array([0, 1, 2]), np.zeros(3, int), np.array([10, 20, 8]), np.array([3, 0, 8])
     )

@@ -1,4 +1,4 @@
-"""What is pinned: the lock, what conda installs for each kind of job, and the container."""
+"""Pins: the lock, the conda environment of each kind of job, and the container."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ GROUPS = PROJECT["dependency-groups"]
 ENVIRONMENTS = {path.stem: yaml.safe_load(path.read_text()) for path in ROOT.glob("envs/*.yaml")}
 CUDA = "jax-cuda"
 TESTED = sorted(set(ENVIRONMENTS) - {CUDA})
-"""Those whose packages are installed here."""
-UNIMPORTED = {"tqdm", "duckdb", "seaborn"}
+"""Groups with packages that are installed here."""
+UNIMPORTED = {"tqdm", "duckdb"}
 """What no job imports: tqdm only where another package does; the others for jobs to come."""
 
 
 def locked() -> set[str]:
-    """What requirements.txt pins, as name==version."""
+    """The pins of requirements.txt, as name==version."""
     return set(re.findall(r"^\S+==\S+", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
 
 
 def pins(name: str) -> list[str]:
-    """The lines of an environment that pip is given."""
+    """The lines of an environment for pip."""
     return ENVIRONMENTS[name]["dependencies"][2]["pip"]
 
 
 def declared(group: str) -> list[Requirement]:
-    """What a group of pyproject.toml asks for, and the groups that it includes."""
+    """The packages of a group of pyproject.toml, and of the groups that it includes."""
     found = []
     for entry in GROUPS[group]:
         is_name = isinstance(entry, str)
@@ -55,7 +55,7 @@ def names(requirements) -> set[str]:
 
 
 def needed(requirements: list[Requirement]) -> set[str]:
-    """Names of all packages that the given ones need here, as the installed ones say."""
+    """Names of all packages that the given ones need, according to the installed ones."""
     found, waiting = set(), [(one, extra) for one in requirements for extra in ("", *one.extras)]
     while waiting:
         if (key := waiting.pop()) not in found:
@@ -85,7 +85,7 @@ def test_an_environment_has_the_supported_pythons_and_pip(name):
 
 @pytest.mark.parametrize("name", TESTED)
 def test_an_environment_pins_what_the_lock_pins(name):
-    # The lock may want a package where this environment does not: it may have fewer markers.
+    # The lock may have a package that this environment does not need: markers may differ.
     assert {pin.split(" ;")[0] for pin in pins(name)} <= locked()
 
 

@@ -9,28 +9,33 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex, to_rgb, to_rgba
 
 from twotowers.errors import InputError
-from twotowers.report import figures
+from twotowers.report import charts, figures
 
 TRUTH = -np.log(np.arange(1, 26))
 DRAW = """
 import sys
 import numpy as np, pandas as pd
-from twotowers.report import figures
+from twotowers.report import charts, figures
 rows = pd.MultiIndex.from_product(
     [(0, .333, .666, 1), range(1, 26), ("reproduced", "published")],
     names=["temperature", "position", "source"],
 ).to_frame(index=False)
 value = -np.log(rows["position"]) * (1.3 - .3 * rows["temperature"])
 rows = rows.assign(value=value, low=value - .1, high=value + .1)
-with figures.style():
-    figure, axes = figures.panels(2)
-    for panel in axes.flat:
-        figures.position_bias_panel(panel, rows, truth=-np.log(np.arange(1, 26)))
-    figures.shared_legend(figure)
-    figures.source_note(figure, "Stand-in data, scale laptop, seeds 2021–2023")
+truth = rows[rows["source"] == "published"].assign(value=-np.log(rows["position"]), source="truth")
+names = charts.symbols("τ", rows["temperature"])
+lines = charts.Curves(
+    pd.concat([rows, truth.query("temperature == 0")]), {"temperature": names}
+)
+dots = charts.Dots(rows.query("position < 6"), {"temperature": names})
+figure = figures.page(4)
+above, below = figure.subfigures(2, 1)
+lines.onto(above, charts.ranks(lines.plot("position"), 25))
+dots.onto(below, dots.plot("position", lines=True))
+figures.source_note(figure, "Stand-in data, scale laptop, seeds 2021–2023")
 figures.save(figure, sys.argv[1:])
 """
 
@@ -44,19 +49,28 @@ def table(x="position", xs=range(1, 26), **columns) -> pd.DataFrame:
     return rows.assign(value=value, low=value - 0.1, high=value + 0.1, **columns)
 
 
-def panel(draw, *arguments, **options):
-    """A single panel drawn by `draw`; returns figure and axes."""
-    with figures.style():
-        figure, axes = figures.panels(1, width=figures.COLUMN_WIDTH)
-        draw(axes[0, 0], *arguments, **options)
-    return figure, axes[0, 0]
+def chart(rows=None, **options) -> charts.Curves:
+    names = {"temperature": charts.symbols("τ", [0, 1])}
+    return charts.Curves(table() if rows is None else rows, **{"by": names, **options})
+
+
+def drawn(rows=None, x="position", **options):
+    """A single panel of curves; returns figure and axes."""
+    curves = chart(rows, **options)
+    figure = curves.figure(curves.plot(x), width=figures.COLUMN_WIDTH)
+    return figure, figure.axes[0]
+
+
+def coloured(axes, colour):
+    """The lines of a colour."""
+    return [line for line in axes.lines if to_hex(line.get_color()) == to_hex(colour)]
 
 
 def test_the_last_digits_of_the_layout_are_not_kept(tmp_path):
     """They depend on memory addresses: seldom, so that comparing two processes may miss it."""
-    with figures.style():
-        figure, axes = figures.panels(3)
-        figures.source_note(figure, "Stand-in data")
+    figure = figures.page(3)
+    axes = figure.subplots(1, 3)
+    figures.source_note(figure, "Stand-in data")
     figures.save(figure, [tmp_path / "a.svg"])
     places = np.array([panel.get_position().extents for panel in axes.flat])
     np.testing.assert_array_equal(places, places.round(6))
@@ -69,7 +83,7 @@ def test_two_processes_write_the_same_bytes(tmp_path):
     root = Path(__file__).parents[2]
     for run in "12":
         paths = [str(tmp_path / f"{run}.{kind}") for kind in ("svg", "pdf", "png")]
-        # A different hash seed per process: no set or dict order may reach the file.
+        # Each process has another hash seed, so no order of a set may reach the file.
         environment = {**os.environ, "PYTHONHASHSEED": run, "PYTHONPATH": str(root)}
         subprocess.run([sys.executable, "-c", DRAW, *paths], check=True, env=environment)
     for kind in ("svg", "pdf", "png"):
@@ -77,7 +91,7 @@ def test_two_processes_write_the_same_bytes(tmp_path):
 
 
 def test_files_name_neither_date_nor_software_version(tmp_path):
-    figure, _ = panel(figures.position_bias_panel, table(), truth=TRUTH)
+    figure, _ = drawn()
     figures.save(figure, [tmp_path / "a.svg", tmp_path / "a.pdf"])
     assert b"dc:date" not in (tmp_path / "a.svg").read_bytes()
     for name in ("a.svg", "a.pdf"):
@@ -87,108 +101,153 @@ def test_files_name_neither_date_nor_software_version(tmp_path):
 
 
 def test_pdf_text_is_truetype(tmp_path):
-    figure, _ = panel(figures.position_bias_panel, table(), truth=TRUTH)
+    figure, _ = drawn()
     figures.save(figure, [tmp_path / "a.pdf"])
     assert b"/Type3" not in (tmp_path / "a.pdf").read_bytes()
 
 
 def test_an_unknown_format_is_refused_before_anything_is_written(tmp_path):
-    figure, _ = panel(figures.position_bias_panel, table(), truth=None)
+    figure, _ = drawn()
     with pytest.raises(InputError, match=r"cannot draw to '.jpeg'.*'.svg'"):
         figures.save(figure, [tmp_path / "a.jpeg"])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_temperatures_run_from_dark_to_light_each_with_a_marker():
-    looks = [figures.temperature_look(value) for value in (0, 0.333, 0.666, 1)]
-    # Rec. 709 luma: what a greyscale print makes of a colour.
-    grey = [np.dot(to_rgb(look.colour), [0.2126, 0.7152, 0.0722]) for look in looks]
+def test_numbers_run_from_dark_to_light_each_with_a_marker():
+    looks = chart(by={"temperature": charts.symbols("τ", [0, 0.333, 0.666, 1])})
+    # Rec. 709 luma: the grey of a colour in a greyscale print.
+    grey = [np.dot(to_rgb(colour), [0.2126, 0.7152, 0.0722]) for colour in looks.colours.values()]
     assert (np.diff(grey) > 0.08).all()
     assert max(grey) < 0.7  # still seen on white
-    assert len({look.marker for look in looks}) == 4
+    assert len(set(looks.markers.values())) == 4
 
 
-def test_a_temperature_looks_the_same_whichever_are_drawn():
-    alone = table().query("temperature == 1")
-    _, axes = panel(figures.position_bias_panel, alone, truth=None)
-    line = next(line for line in axes.lines if line.get_label() == "τ = 1")
-    assert to_hex(line.get_color()) == figures.temperature_look(1).colour
+def test_words_get_colours_that_are_seen_on_white_and_markers_that_differ():
+    names = {letter: letter for letter in "abcdefghij"}
+    looks = chart(by={"method": names})
+    assert list(looks.colours.values())[:7] == list(charts.CATEGORICAL)
+    assert max(np.dot(to_rgb(c), [0.2126, 0.7152, 0.0722]) for c in charts.CATEGORICAL) < 0.7
+    assert len(set(looks.markers.values())) == 10
 
 
-def test_the_position_bias_panel_draws_every_voice_once_in_the_legend():
-    with figures.style():
-        figure, axes = figures.panels(3)
-        for axis in axes.flat:
-            figures.position_bias_panel(axis, table(), truth=TRUTH)
-        figures.shared_legend(figure)
+def test_a_curve_looks_the_same_whichever_are_drawn():
+    _, axes = drawn(table().query("temperature == 1"))
+    assert coloured(axes, chart().colours["τ = 1"])
+    assert not coloured(axes, chart().colours["τ = 0"])
+
+
+def test_every_voice_is_once_in_the_legend_above_all_panels():
+    rows = pd.concat([table(setting=name) for name in "abc"])
+    rows = charts.with_truth(rows, ["setting", "position"], lambda at: -np.log(at["position"]))
+    settings = {"setting": {name: name.upper() for name in "abc"}}
+    figure, _ = drawn(rows, col=settings)
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["τ = 0", "τ = 1", "95 % interval", "published", "truth"]
-    assert [axis.get_ylabel() for axis in axes.flat] == ["Position bias logit", "", ""]
+    assert labels == ["τ = 0", "τ = 1", "95 % interval", "reproduced", "published", "truth"]
+    assert len(figure.legends) == 1
+    assert [axes.get_title("left") for axes in figure.axes] == ["A", "B", "C"]
+    truth = [coloured(axes, "black") for axes in figure.axes]
+    for (line,) in truth:
+        np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 26))
+        np.testing.assert_allclose(line.get_ydata(), TRUTH, rtol=0, atol=1e-12)
 
 
-def test_the_truth_line_is_the_truth():
-    _, axes = panel(figures.position_bias_panel, table(), truth=TRUTH)
-    line = next(line for line in axes.lines if line.get_label() == "truth")
-    np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 26))
-    np.testing.assert_array_equal(line.get_ydata(), TRUTH)
+def test_what_is_drawn_is_what_the_table_holds():
+    """No mean, no interval of seaborn's: values, and bands from low to high."""
+    _, axes = drawn()
+    ours = table().query("source == 'reproduced' and temperature == 1")
+    _, line = coloured(axes, chart().colours["τ = 1"])  # the published lies behind
+    np.testing.assert_allclose(line.get_ydata(), ours["value"])
+    band = axes.patches[1].get_xy()
+    for x, low, high in zip(ours["position"], ours["low"], ours["high"], strict=True):
+        ends = band[np.isclose(band[:, 0], x), 1]
+        np.testing.assert_allclose([ends.min(), ends.max()], [low, high])
+
+
+def test_the_published_are_dashed_thinner_and_faded():
+    _, axes = drawn()
+    theirs, ours = axes.lines[:2], axes.lines[2:]
+    dashes = [line._unscaled_dash_pattern[1] for line in axes.lines]
+    assert dashes == [(4, 2), (4, 2), None, None]
+    assert max(line.get_linewidth() for line in theirs) < min(line.get_linewidth() for line in ours)
+    assert [to_rgba(line.get_color())[3] for line in axes.lines] == [0.6, 0.6, 1, 1]
+
+
+def test_dots_have_whiskers_from_low_to_high_and_open_ones_are_published():
+    rows = table(xs=(1, 2, 3)).query("temperature == 0 or source == 'reproduced'")
+    dots = charts.Dots(rows, {"temperature": charts.symbols("τ", [0, 1])})
+    (axes,) = dots.figure(dots.plot("position")).axes
+    *whiskers, points = axes.collections
+    ends = np.concatenate([np.array(each.get_segments())[:, :, 1] for each in whiskers])
+    expected = rows[["low", "high"]].to_numpy()
+    np.testing.assert_allclose(np.sort(ends, axis=0), np.sort(expected, axis=0))
+    np.testing.assert_allclose(np.sort(points.get_offsets()[:, 1]), np.sort(rows["value"]))
+    opened = points.get_facecolors()[:, 3] == 0
+    assert opened.sum() == 3
+    at = points.get_offsets()[:, 0]
+    assert len(np.unique(at.round(6))) == 9, "side by side"
 
 
 def test_rows_in_any_order_draw_the_same_curve():
     shuffled = table().sample(frac=1, random_state=0)
-    curves = []
-    for rows in (table(), shuffled):
-        _, axes = panel(figures.position_bias_panel, rows, truth=None)
-        curves.append([line.get_xydata() for line in axes.lines if len(line.get_xdata())])
+    curves = [[line.get_xydata() for line in drawn(rows)[1].lines] for rows in (table(), shuffled)]
     for ordered, other in zip(*curves, strict=True):
         np.testing.assert_array_equal(ordered, other)
 
 
-def test_a_line_panel_marks_the_swept_values():
+def test_a_value_gets_a_tick():
     rows = table("strength", (-1, -0.5, 0, 0.5, 1))
-    _, axes = panel(figures.line_panel, rows, x="strength", xlabel="Strength α")
+    curves = chart(rows)
+    plot = curves.plot("strength").scale(x=charts.ticks(rows["strength"])).label(x="Strength α")
+    (axes,) = curves.figure(plot).axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["−1", "−0.5", "0", "0.5", "1"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("Strength α", "nDCG@10")
+    assert axes.get_xlabel() == "Strength α"
 
 
-def test_other_groups_than_temperatures_get_categorical_looks():
-    rows = table("strength", (-1, 0, 1)).rename(columns={"temperature": "method"})
-    rows["method"] = rows["method"].map({0: "naive", 1: "weighted"})
-    _, axes = panel(figures.line_panel, rows, x="strength", group="method")
-    colours = {line.get_label(): to_hex(line.get_color()).upper() for line in axes.lines}
-    assert colours["naive"] == figures.CATEGORICAL[0]
-    assert colours["weighted"] == figures.CATEGORICAL[1]
+def test_rows_of_panels_are_named_at_the_left():
+    rows = pd.concat([table(setting=a, variant=b) for a in "ab" for b in "cd"])
+    names = {"col": {"setting": {"a": "A", "b": "B"}}, "row": {"variant": {"c": "C", "d": "D"}}}
+    figure, _ = drawn(rows, **names)
+    assert [axes.get_title("left") for axes in figure.axes] == ["A", "B", "", ""]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["C\n", "", "D\n", ""]
+
+
+def test_a_panel_without_results_says_so():
+    names = {"setting": {"a": "A", "b": "B"}}
+    figure, _ = drawn(table(setting="a"), col=names)
+    assert [[text.get_text() for text in axes.texts] for axes in figure.axes] == [
+        [],
+        ["no results"],
+    ]
 
 
 @pytest.mark.parametrize("column", ["position", "temperature", "value", "low", "high", "source"])
 def test_a_missing_column_is_named(column):
     with pytest.raises(InputError, match=f"no column '{column}'"):
-        panel(figures.position_bias_panel, table().drop(columns=column), truth=None)
+        drawn(table().drop(columns=column))
 
 
 def test_an_unknown_source_is_named():
     rows = table().replace({"source": {"published": "printed"}})
     with pytest.raises(InputError, match="unknown source 'printed'"):
-        panel(figures.position_bias_panel, rows, truth=None)
+        drawn(rows)
 
 
 def test_a_point_drawn_twice_is_refused():
-    twice = pd.concat([table(), table().head(1)])
-    with pytest.raises(InputError, match="drawn twice, the first at position 1, temperature 0"):
-        panel(figures.position_bias_panel, twice, truth=None)
+    twice = pd.concat([table(), table().head(1)], ignore_index=True)
+    with pytest.raises(InputError, match="drawn twice, the first at position 1, temperature τ = 0"):
+        drawn(twice)
 
 
 def test_the_style_ends_with_its_block():
-    before = mpl.rcParams["font.size"]
+    before = mpl.rcParams["axes.titleweight"]
     with figures.style():
-        assert mpl.rcParams["font.size"] == 8.0
-    assert mpl.rcParams["font.size"] == before
+        assert mpl.rcParams["axes.titleweight"] == "bold"
+    assert mpl.rcParams["axes.titleweight"] == before != "bold"
 
 
 def test_the_footer_lies_below_the_axes():
-    with figures.style():
-        figure, axes = figures.panels(1)
-        figures.position_bias_panel(axes[0, 0], table(), truth=TRUTH)
-        figures.source_note(figure, "Stand-in data")
-        figure.draw_without_rendering()
+    figure, axes = drawn()
+    figures.source_note(figure, "Stand-in data")
+    figure.draw_without_rendering()
     note = figure.texts[0].get_window_extent()
-    assert not note.overlaps(axes[0, 0].get_tightbbox())
+    assert not note.overlaps(axes.get_tightbbox())

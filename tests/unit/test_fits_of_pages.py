@@ -1,4 +1,4 @@
-"""Fits of logs that are recorded page by page; where fits start, what stops them, exact optima."""
+"""Fits of logs with sessions: starts, stopping, and exact optima."""
 
 from types import SimpleNamespace
 
@@ -136,7 +136,7 @@ def test_starts(folder, pages):
     logits = np.asarray(truth.relevance(train.inputs))
     np.testing.assert_allclose(logits[train.where], train.relevance[train.where] - 2)
     np.testing.assert_allclose(truth.position_bias, -np.log(np.arange(1, POSITIONS + 1)), rtol=1e-6)
-    # Random alone is the fit as it always was.
+    # With random starts only, the fit is the plain one.
     assert starts_of(task_of(folder, pages, lanes=started("random")), model) is None
 
 
@@ -192,7 +192,7 @@ def test_what_stops_a_fit(folder, pages):
     (train, validation), (counts, same) = watched
     assert validation.units == 400
     assert np.isin(np.asarray(validation.query), np.asarray(train.query)).all()
-    assert counts is same
+    assert all(getattr(counts, name) is getattr(same, name) for name in ("impressions", "clicks"))
 
 
 # Newton.
@@ -209,7 +209,7 @@ def test_newton_is_the_exact_optimum_of_the_sessions_counts(folder, pages):
         known = np.isfinite(exact.relevance)
         np.testing.assert_allclose(logits[known], exact.relevance[known])
         assert np.isfinite(logits).all()
-        # The likelihood of no other parameters is higher: not of the truth's, for one.
+        # No other parameters have a higher likelihood, such as the true ones.
         truth = Additive().chance(train.relevance, POSITIONS)
         at_truth = -(
             counts.clicks * np.log(truth)

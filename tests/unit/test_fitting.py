@@ -1,4 +1,4 @@
-"""Training: batches, early stopping per lane, lanes apart, and the road to the optimum."""
+"""Training: batches, early stopping per lane, independent lanes, and the optimum."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,8 @@ from jax.tree_util import register_dataclass
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask
 from twotowers.fitting import gradient as fitting
-from twotowers.fitting.gradient import FitSettings, batch_order, fit, mean_loss
+from twotowers.fitting.batches import batch_order
+from twotowers.fitting.gradient import FitSettings, fit, mean_loss
 from twotowers.fitting.newton import fit_embedding
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import simulate_sessions
@@ -47,7 +48,7 @@ def test_batches_use_all_units_equally(units, batch, steps):
     used = np.bincount(order.ravel(), minlength=units)
     assert len(used) == units
     assert used.max() - used.min() <= 1
-    # One pass after the other: each is a permutation.
+    # Each pass is a permutation.
     whole = order.ravel()[: order.size // units * units].reshape(-1, units)
     np.testing.assert_array_equal(
         np.sort(whole, axis=1), np.tile(np.arange(units), (len(whole), 1))
@@ -60,9 +61,9 @@ def test_batches_are_random():
     assert not np.array_equal(one, other)
 
 
-# Early stopping, on a model of one number x that falls by the learning rate each step: its
-# loss is x, and Adam's step on a constant gradient is the learning rate. So x tells the
-# epoch, and the validation loss can be any sequence, written as a table.
+# Early stopping, on a model of one number x. Its loss is x, and Adam's step on a constant gradient
+# is the learning rate. So x falls by the same amount each step and tells the epoch, and the
+# validation loss can be any sequence in a table.
 
 
 class Falling(nnx.Module):
@@ -88,7 +89,7 @@ class Height:
 @register_dataclass
 @dataclass(frozen=True)
 class Table:
-    """The loss of lane l after epoch e is rows[l, e - 1]; units differ, their mean does not."""
+    """The loss of lane l after epoch e is rows[l, e - 1]. Units differ around this mean."""
 
     rows: jax.Array
 
@@ -104,13 +105,13 @@ class Table:
 CURVES = {
     # every epoch is better
     "improving": [8, 7, 6, 5, 4, 3, 2, 1],
-    # 2 bad epochs after the second: stops, and never learns that it would get better
+    # 2 bad epochs after the second: it stops before the loss would improve
     "worse": [5, 4, 4.5, 4.5, 0, 0, 0, 0],
-    # .06 is less than min_delta .1, but two such steps together are more, and reset patience
+    # .06 is less than min_delta .1, but two such steps are more and reset patience
     "slow": [5, 4.94, 4.88, 4.82, 4.81, 4.80, 0, 0],
-    # a bad epoch now and then does not stop it; the best is not the last
+    # single bad epochs do not stop it; the best epoch is not the last
     "patient": [5, 6, 4, 5, 3, 4, 2, 3],
-    # not a number is no improvement
+    # NaN is no improvement
     "not finite": [5, 4, np.nan, np.inf, 0, 0, 0, 0],
 }
 STOPPED = {
@@ -168,7 +169,7 @@ def test_averaged_parameters_are_validated_and_kept_and_steps_go_on_from_the_las
 
 @pytest.mark.parametrize(("lanes", "block"), [(1, 1), (4, 4), (5, 3), (6, 3), (12, 4), (28, 4)])
 def test_blocks_of_lanes_are_even(lanes, block):
-    """Lanes that fill up the last block cost as much as others."""
+    """Lanes that only fill the last block cost as much as others."""
     assert fitting._block(lanes) == block
 
 
@@ -208,7 +209,7 @@ def leaves(result, lane):
 
 
 def test_a_lane_does_not_depend_on_its_neighbours(three_lanes):
-    """To rounding: sums of another shape may be added in another order."""
+    """Equal up to rounding, since sums of another shape may have another order."""
     alone, reversed_ = fit_lanes([1]), fit_lanes([2, 1, 0])
     assert len(set(three_lanes.loss)) == 3
     for other, lane in [(alone, 0), (reversed_, 1)]:
@@ -285,11 +286,11 @@ def test_mean_loss_counts_every_unit_once(monkeypatch, units):
     np.testing.assert_allclose(value, values.mean() + 200, rtol=1e-5)
 
 
-# The road to the optimum.
+# The optimum.
 
 
 def identified_log():
-    """Sessions of ragged lists, all shuffled, so that a parameter per pair is identified."""
+    """Sessions of ragged lists. All are shuffled, so that a parameter per pair is identified."""
     rng = np.random.default_rng(4)
     lengths = np.array([3, 2, 3])
     relevance = rng.uniform(1, 3, (3, 3))
@@ -300,7 +301,7 @@ def identified_log():
 
 
 def test_counts_and_sessions_reach_the_same_parameters_and_the_exact_optimum():
-    """Full batches to the optimum: no stopping, no decay, no noise of batches."""
+    """Train on full batches to the optimum, without stopping and decay."""
     lengths, log = identified_log()
     where = mask(lengths, 3)
     pairs = np.arange(9).reshape(3, 3)
@@ -339,6 +340,6 @@ def test_counts_and_sessions_reach_the_same_parameters_and_the_exact_optimum():
     from_counts, from_sessions = parameters(by_counts, 1), parameters(by_sessions, 2)
     np.testing.assert_allclose(from_counts, optimum, atol=1e-3)
     np.testing.assert_allclose(from_sessions, optimum, atol=1e-3)
-    # The tolerance means something: without the weights the optimum is another.
+    # The tolerance is strict enough: without the weights the optimum differs.
     plain = fit_embedding(counts.impressions[where], counts.clicks[where])
     assert np.abs((plain.bias - plain.bias[0]) - optimum[:3]).max() > 5e-3

@@ -1,4 +1,4 @@
-"""Connected components of bias factors, against union-find written out here."""
+"""Connected components of bias factors, against a plain union-find."""
 
 from collections import Counter
 from itertools import combinations
@@ -15,7 +15,7 @@ from twotowers.identifiability.graph import factor_components, graph_statistics
 
 
 def brute_force(rows, factors) -> list[int]:
-    """Factors that share a document, directly or by way of others, joined one pair at a time."""
+    """Union-find: join factors that share a document, one pair at a time."""
     parent = list(range(factors))
 
     def root(node):

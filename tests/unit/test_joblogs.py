@@ -1,4 +1,4 @@
-"""A job's log holds what ran, what it said and how it ended; failures are found by it."""
+"""A job's log has its facts, its messages and its outcome. Failures are found by it."""
 
 from __future__ import annotations
 

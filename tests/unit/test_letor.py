@@ -1,4 +1,4 @@
-"""The LETOR reader, against its rules in plain Python, quirks, broken files, and the real files."""
+"""The LETOR reader: its rules in plain Python, quirks, broken files, and real files."""
 
 import tracemalloc
 from pathlib import Path
@@ -37,7 +37,6 @@ def test_types_shapes_and_values(tmp_path):
     np.testing.assert_array_equal(rankings.features, expected)
 
 
-@pytest.mark.fault("LETOR with CRLF, tabs, comments, blank lines, no last line end", "read")
 @pytest.mark.parametrize(
     "text",
     [
@@ -115,9 +114,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.fault(
-    "LETOR with a broken label, query, index or value; binary", "refused with line and token"
-)
 @pytest.mark.parametrize(("text", "line", "token"), BROKEN.values(), ids=BROKEN)
 def test_broken_file_names_file_line_and_token(tmp_path, text, line, token):
     path = write(tmp_path, text)
@@ -129,7 +125,6 @@ def test_broken_file_names_file_line_and_token(tmp_path, text, line, token):
     assert caught.value.expected
 
 
-@pytest.mark.fault("empty LETOR file", "refused")
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
 def test_empty_file(tmp_path, text):
     with pytest.raises(InputError, match="holds no row"):
@@ -146,13 +141,11 @@ def test_missing_file(tmp_path):
         read_letor(tmp_path / "absent.txt")
 
 
-@pytest.mark.fault("LETOR whose largest index would need terabytes", "refused with line and token")
 def test_inferred_width_is_bounded(tmp_path):
     with pytest.raises(InputError, match="index 4000000000"):
         read_letor(write(tmp_path, "1 qid:1 4000000000:1\n"))
 
 
-@pytest.mark.fault("LETOR without line ends", "refused; not read whole")
 def test_file_without_line_ends_is_not_read_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(letor, "LONGEST_LINE", 1000)
     monkeypatch.setattr(letor, "CHUNK_BYTES", 100)
@@ -181,7 +174,7 @@ def test_memory_is_the_table_and_one_chunk(tmp_path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     table = 4 * rows * width
-    # Positions of tokens are int64, a token has at least 3 bytes: some 10 times the chunk.
+    # Positions of tokens are int64, and a token has at least 3 bytes: about 10 times the chunk.
     assert peak < 1.1 * table + 16 * letor.CHUNK_BYTES
 
 
@@ -200,7 +193,7 @@ def letor_texts(draw) -> tuple[str, int]:
     width = draw(st.integers(1, 12))
     lines = []
     for _ in range(draw(st.integers(1, 12))):
-        # One feature at least in the file: the width can then be inferred.
+        # The file has at least one feature, so that the width can be inferred.
         indices = sorted(draw(st.sets(st.integers(1, width), min_size=0 if lines else 1)))
         pairs = [f"{index}:{draw(FEATURE)}" for index in indices]
         label = draw(st.sampled_from(["0", "1", "2", "4", "1.0", "0.5"]))
@@ -234,7 +227,7 @@ def test_damaged_text_is_read_or_blamed_on_a_line(tmp_path, text_and_width, data
     try:
         rankings = read_letor(path, width=width, label_max=4)
     except InputError as error:
-        # Without a line, no line holds a row.
+        # Without a line there is no row.
         blamed = error.line or []
     else:
         blamed = expected

@@ -1,4 +1,4 @@
-"""Readers of click logs that are tables: pages, rows, cells; and what they refuse."""
+"""Readers of click logs in tables (pages, rows, cells), and their refusals."""
 
 import gzip
 from collections import Counter
@@ -20,7 +20,7 @@ BEYOND = "123456789012345678901234567890"  # no int64
 
 
 def taken(path, format, **settings):
-    """All pages, and what was counted."""
+    """All pages, and the other counts."""
     log = open_log(path, format, **settings)
     found = pa.Table.from_batches(log.batches)
     return found.to_pylist(), log.seen
@@ -131,7 +131,7 @@ def test_wrong_pages_are_named(tmp_path, columns, field, message):
 
 def test_pages_need_known_columns(tmp_path):
     path = write_pages(tmp_path, q=[1], documents=[["a"]], clicks=[[1]])
-    assert "say which column is which" in str(refused(path, "pages"))
+    assert "or `columns` with the names in the file" in str(refused(path, "pages"))
     assert "no column 'qq'" in str(refused(path, "pages", columns={"query": "qq"}))
     with pytest.raises(InputError, match="clicks: 'hits'"):
         taken(path, "pages", columns={"query": "q"}, clicks="hits")
@@ -309,7 +309,7 @@ def test_cells_are_counted_already(tmp_path):
     (row,) = pq.read_table(tmp_path / "c.parquet").to_pylist()
     key = {"split": "log", "query": 7, "document": "a", "position": 1}
     assert row == key | {"impressions": 30, "clicks": 4}
-    with pytest.raises(InputError, match="is counted: which documents shared a page is lost"):
+    with pytest.raises(InputError, match="is counted, so its pages are not known"):
         to_sessions(path, tmp_path / "s.parquet", format="cells")
 
 

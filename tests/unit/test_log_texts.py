@@ -1,4 +1,4 @@
-"""Readers of click logs that are text of their own, page by page: WSCD, the Yandex sample."""
+"""Readers of click logs in text formats: WSCD and the Yandex sample."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ real_data = pytest.mark.skipif(
 
 
 def taken(path, format, **settings):
-    """All pages, and what was counted."""
+    """All pages, and the other counts."""
     log = open_log(path, format, **settings)
     found = pa.Table.from_batches(log.batches)
     return found.to_pylist(), log.seen

@@ -1,4 +1,4 @@
-"""Methods that do not train: EM and files of scores, from a task to what is measured."""
+"""Methods without training: EM and files of scores, from a task to measurements."""
 
 import numpy as np
 import pyarrow as pa
@@ -142,7 +142,7 @@ TRAINING = {
 @pytest.mark.parametrize("counts", [None, listed()], ids=["dense", "listed"])
 @pytest.mark.parametrize("source", ["true", "file"])
 def test_ips_finds_relevance_without_position_bias(counts, source, tmp_path):
-    """On all positions alike, clicks by propensity are impressions by relevance."""
+    """If all positions are alike, clicks by propensity are impressions by relevance."""
     path = tmp_path / "propensities.csv"
     rows = "".join(f"{k},{theta}\n" for k, theta in enumerate(USER.examined(POSITIONS), start=1))
     path.write_text(f"position,propensity\n{rows}")

@@ -1,4 +1,4 @@
-"""A setting from files to results, and the nDCG of what a log showed."""
+"""A setting from files to results, and the nDCG of a log's rankings."""
 
 from itertools import product
 from pathlib import Path
@@ -145,7 +145,10 @@ ONE_LANE = {
 EMBEDDING = {"kind": "additive", "tower": "embedding", "features": 1.0}
 
 
-METRICS = {"ndcg@10", "mrr@10", "nll", "policy_ndcg@10", "epochs"}
+METRICS = {
+    *("ndcg@5", "ndcg@10", "arp", "mrr@10", "nll", "epochs"),
+    *("policy_ndcg@5", "policy_ndcg@10", "policy_arp"),
+}
 LANES = ["strength", "temperature", "weighting"]
 
 
@@ -184,9 +187,9 @@ def test_lanes_are_labelled_with_their_own_log(world):
     for weighting in ("none", "ips"):
         assert policy[1, 0, weighting] == pytest.approx(1)
         assert policy[-1, 0, weighting] < policy[1, 1, weighting] < 1
-        # Fully random: one log whatever the strength.
+        # Fully random rankings give the same log at every strength.
         assert policy[-1, 1, weighting] == pytest.approx(policy[1, 1, weighting])
-    # Without randomisation weighting changes nothing; with it, it does.
+    # Weighting changes the results only with randomisation.
     bias = results[results["metric"] == "position_bias"]
     bias = bias.pivot(index=["strength", "temperature", "position"], columns="weighting")["value"]
     gap = (bias["ips"] - bias["none"]).abs().groupby(["strength", "temperature"]).max()
@@ -217,7 +220,7 @@ PARTS = {
 
 
 def settled(model, heads, learning_rate):
-    """A setting as an experiment has it, settled."""
+    """A setting of an experiment, settled."""
     setting = {
         "log": "main",
         "model": model,
@@ -250,3 +253,38 @@ def test_lanes_of_parts_and_training_are_columns_and_equal_settings_of_their_own
         pair = lanes[dropout, scale, rate].merge(alone, on=keys, suffixes=("", "_alone"))
         assert len(pair) == len(alone)
         np.testing.assert_allclose(pair["value"], pair["value_alone"], rtol=1e-3, atol=1e-4)
+
+
+def test_what_is_measured_besides(world):
+    folder, _ = world
+    plain = run(folder, lanes=ONE_LANE)
+    assert not {"query", "epoch"} & set(plain)
+    results = run(folder, lanes=ONE_LANE, measure=["validation", "queries", "epochs"])
+    values = results.groupby("metric")["value"]
+    assert values.get_group("query_ndcg@5").mean() == pytest.approx(
+        values.get_group("ndcg@5").item(), abs=1e-6
+    )
+    losses = results[results["metric"] == "watched_loss"]
+    assert list(losses["epoch"]) == [1, 2, 3]
+    # The kept parameters are those of the lowest loss, so that it is measured again: per
+    # impression, of lists of several lengths.
+    assert {"validation_nll", "validation_ndcg@5"} <= set(results["metric"])
+    assert losses["value"].min() == pytest.approx(
+        values.get_group("validation_nll").item(), rel=0.1
+    )
+    merged = results[results[["query", "epoch"]].isna().all(axis=1)]
+    assert set(plain["metric"]) < set(merged["metric"])
+
+
+def test_predictions_are_those_of_towers_without_heads(world):
+    """Adversaries at scale 0 change nothing in the towers: predictions are of the same fit."""
+    folder, _ = world
+    heads = {"reversal": {"scale": [0.0, 0.5], "label": "prediction"}}
+    together = run(folder, **settled(PARTS | {"tower": "linear"}, heads, 0.1))
+    alone = run(folder, **settled(PARTS | {"tower": "linear"}, {}, 0.1))
+    scale = together["reversal_scale"]
+    keep = ["metric", "position"]
+    same = together[scale == 0].merge(alone, on=keep, suffixes=("", "_alone"))
+    np.testing.assert_allclose(same["value"], same["value_alone"], rtol=1e-3, atol=1e-4)
+    nll = together[together["metric"] == "nll"].set_index("reversal_scale")["value"]
+    assert nll[0.0] != nll[0.5]

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twotowers.results.metrics import correlation, mrr, ndcg
+from twotowers.logs.counts import Counts, Rows
+from twotowers.results.metrics import arp, correlation, mrr, ndcg, shown_arp
 
 log2 = np.log2
 
@@ -43,7 +44,7 @@ def test_ndcg_closed_form():
 
 
 def test_ndcg_counts_the_ideal_of_the_first_topn_only():
-    # Two documents of label 2 and 1, best first place only.
+    # Two documents of label 2 and 1; only the first place counts.
     assert one(ndcg, [1.0, 2.0], [2, 1], topn=1) == pytest.approx((2 - 1) / (4 - 1), rel=1e-6)
 
 
@@ -121,3 +122,43 @@ def test_correlation_is_pearsons_and_nan_without_variance():
     np.testing.assert_allclose(correlation(truth, found), wanted)
     np.testing.assert_allclose(correlation(truth, 0.1 + 2 * truth[None]), 1)
     assert np.isnan(correlation(truth, np.ones((1, 30)))).all()
+
+
+def test_arp_closed_form():
+    # Ranked by score: labels 0, 4, 1 at ranks 1, 2, 3.
+    assert one(arp, [0.1, 0.9, 0.5], [1, 0, 4]) == pytest.approx((2 * 4 + 3 * 1) / 5)
+    assert one(arp, [3, 2, 1], [2, 0, 0]) == 1
+    assert one(arp, [1, 2, 3], [1, 0, 0]) == 3
+    assert one(arp, [1, 2, 3], [0, 0, 0]) == 0
+
+
+def test_arp_of_a_random_order_is_the_middle():
+    rng = np.random.default_rng(0)
+    scores = rng.random((4000, 9))
+    labels = np.tile([4, 1, 0, 0, 2, 0, 0, 1, 0], (4000, 1))
+    mean = arp(scores, labels, where=np.ones((4000, 9), bool)).mean()
+    assert mean == pytest.approx(5, abs=0.1)
+
+
+def test_arp_does_not_count_padding():
+    where = np.array([[True, True, False]])
+    assert arp(np.array([[1.0, 2, 9]]), np.array([[3, 1, 4]]), where=where) == 1.75
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_shown_arp_is_that_of_the_rankings_shown(listed):
+    rng = np.random.default_rng(1)
+    scores, labels = rng.random((6, 4)), rng.integers(0, 5, (6, 4))
+    where = np.arange(4) < np.array([4, 4, 3, 2, 4, 1])[:, None]
+    order = np.argsort(np.where(where, -scores, np.inf), axis=-1)
+    position = np.argsort(order, axis=-1)
+    # Each list is shown 7 times, the sixth never.
+    shown = np.where(where, 7, 0) * (np.arange(6) < 5)[:, None]
+    if listed:
+        document = np.tile(np.arange(4), (6, 1))
+        counts = Rows(document, position, shown, 0 * shown)
+    else:
+        dense = shown[..., None] * (position[..., None] == np.arange(4))
+        counts = Counts(dense, 0 * dense)
+    expected = np.append(arp(scores, labels, where=where)[:5], 0)
+    np.testing.assert_allclose(shown_arp(counts, labels, where=where), expected)

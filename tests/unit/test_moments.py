@@ -1,4 +1,4 @@
-"""Means and deviations over runs, the strict selection of their rows, and how they are told."""
+"""Means and deviations over runs, the strict selection of rows, and their words."""
 
 import doctest
 

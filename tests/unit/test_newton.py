@@ -1,4 +1,4 @@
-"""Exact optima: vanishing gradients, SciPy, shifts, and what no log identifies."""
+"""Exact optima: vanishing gradients, SciPy, shifts, and parameters that are not identified."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_closed_form_of_one_factor():
 
 
 def test_closed_form_of_a_saturated_log():
-    # Every document at one position only: all click rates are met exactly.
+    # Every document has one position, so all click rates are fitted exactly.
     n = np.diag([10.0, 20, 30])
     c = np.diag([1.0, 5, 29])
     estimate = fit_embedding(n, c)
@@ -73,7 +73,7 @@ def test_against_scipy():
 
 
 def test_recovers_the_truth_from_expected_clicks():
-    """Fractional counts: with the clicks' expectations the optimum is the truth."""
+    """With expected clicks, which are fractional, the optimum is the truth."""
     n, _ = make_log()
     gamma = np.random.default_rng(1).normal(size=len(n))
     truth = position_bias(4)
@@ -92,7 +92,7 @@ def test_start_does_not_matter_up_to_one_shift():
         np.testing.assert_allclose(other.bias, plain.bias + shift, atol=1e-5)
         np.testing.assert_allclose(other.relevance, plain.relevance - shift, atol=1e-5)
         np.testing.assert_allclose(other.probability, plain.probability, atol=1e-6)
-        # The one shift that the data leave open stays as it started.
+        # The shift that the data do not identify stays at its start.
         assert other.bias.mean() == pytest.approx(start.mean(), abs=1e-6)
 
 

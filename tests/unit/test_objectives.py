@@ -117,7 +117,7 @@ def test_counts_and_sessions_query_by_query():
     by_query = losses(model, counts_objective(), lane)
     by_session = losses(model, sessions_objective(), lane)
     sums = np.bincount(LOGS[lane].query, np.asarray(by_session, float), minlength=4)
-    # The mean over 4 queries of the one is the mean over 160 sessions of the other.
+    # One is a mean over 4 queries, the other over 160 sessions.
     np.testing.assert_allclose(by_query / 4, sums / 160, rtol=1e-5)
 
 
@@ -165,9 +165,9 @@ def test_weighted_counts_against_rax_with_weights():
 
 @pytest.mark.parametrize("weightings", [["none", "ips"], ["ips", "none"], ["ips"]])
 def test_lanes_of_every_weighting_keep_their_scale(weightings):
-    """The share of a query in the loss does not depend on which weightings come along."""
+    """The share of a query in the loss does not depend on the other weightings."""
     model = model_of()
-    # Not the deterministic log, which weighting leaves as it is.
+    # Weighting does not change a deterministic log.
     counts = Counts(COUNTS.impressions[1:], COUNTS.clicks[1:])
     lanes = [
         (log, {"weighting": weighting})
@@ -235,7 +235,7 @@ def test_extreme_logits_against_double_precision(clicked, bias):
         value = objective.losses(model_with([bias]), jnp.arange(1), 0)[0]
         logit = relevance + bias
         expected = 5 * np.logaddexp(0, logit) - clicked * logit
-        # n softplus(z) and c z cancel: the error is a rounding error of either.
+        # n softplus(z) and c z cancel, so the error is a rounding error of either.
         np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6 * 5 * abs(logit))
 
 
@@ -250,7 +250,7 @@ def extreme_gradients(relevance, bias):
 @pytest.mark.parametrize("scale", [1, 1e3, 1e30])
 def test_gradient_is_the_residual_and_always_finite(scale):
     found = extreme_gradients(jnp.asarray(EXTREME * scale, jnp.float32)[None], jnp.asarray(BIAS))
-    # Beyond LIMIT relevance counts as LIMIT.
+    # Relevance beyond LIMIT counts as LIMIT.
     clipped = np.clip(EXTREME * scale, -LIMIT, LIMIT)
     residual = 5 * expit(clipped[:, None] + BIAS) - 3
     np.testing.assert_allclose(found[0][0], residual.sum(1), rtol=1e-5, atol=1e-5)

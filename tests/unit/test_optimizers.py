@@ -1,4 +1,4 @@
-"""Optimisers by name, against Optax used plainly, and lanes of their numbers."""
+"""Optimisers by name, against plain Optax, and lanes of their numbers."""
 
 import inspect
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ def descend(settings, lanes=1, **varied):
 
 
 def plainly(optimizer, steps=SETTINGS.steps):
-    """Optax in a loop; all units are in each batch, so that it is gradient descent."""
+    """Optax in a loop. Each batch has all units, so this is gradient descent."""
     x = Point().x[...]
     state = optimizer.init(x)
     for _ in range(steps):
@@ -64,7 +64,7 @@ def test_an_optimiser_is_that_of_its_name(name):
     settings = FitSettings(**{**SETTINGS.__dict__, "optimizer": name, "weight_decay": None} | decay)
     expected = plainly(getattr(optax, name)(0.05, **decay))
     np.testing.assert_allclose(descend(settings)[0], expected, rtol=1e-4, atol=1e-5)
-    # The check means something: one step less is another point.
+    # The check is strict enough: one step less gives another point.
     assert (
         np.abs(plainly(getattr(optax, name)(0.05, **decay), SETTINGS.steps - 1) - expected).max()
         > 1e-4

@@ -1,4 +1,4 @@
-"""The ranking SVM, against its own problem solved by a general optimiser."""
+"""The ranking SVM, against a general optimiser of the same problem."""
 
 import numpy as np
 import pytest
@@ -44,13 +44,13 @@ def test_weights_minimise_the_documented_objective(cost):
 
 
 def test_one_pair_has_a_closed_form():
-    # Of two documents a distance of 1 apart: w minimises w^2 / 2 + cost (1 - w)^2.
+    # For two documents at distance 1, w minimises w^2 / 2 + cost (1 - w)^2.
     data = lists([0, 1], features=[[0], [1]])
     assert train_rank_svm(data, cost=3) == pytest.approx([2 * 3 / (1 + 2 * 3)], rel=1e-3)
 
 
 def test_documents_of_different_queries_are_not_compared():
-    # Across queries the feature says the opposite of what it says within each.
+    # Across queries the feature has the opposite effect from that within each.
     data = lists([0, 1], [3, 4], features=[[10], [11], [0], [1]])
     assert train_rank_svm(data)[0] > 0
 

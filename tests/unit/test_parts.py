@@ -1,7 +1,7 @@
 """Dense towers, batch normalisation through lanes, dropout, and the reversal head, each against
 plain formulas."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -36,7 +36,7 @@ KEY = jax.random.key(5)
 
 
 def arrays(tower):
-    """Weights and intercepts of a dense tower's layers, the last one's last."""
+    """Weights and intercepts of a dense tower's layers, in order."""
     layers = [*tower.layers, tower.last]
     return [(np.asarray(each.kernel[...]), np.asarray(each.bias[...])) for each in layers]
 
@@ -77,7 +77,7 @@ def test_two_layers_of_32_elu_units_are_the_deep_tower():
 
 
 def test_rates_of_layers_and_of_the_tower():
-    """After its last hidden layer a tower is linear, so dropout there keeps the expectation."""
+    """A tower is linear after its last hidden layer, so dropout there keeps the expectation."""
     tower = DenseTower(
         WIDTH, layers=[{"width": 5, "dropout": 0}, 40], dropout=0.3, rngs=nnx.Rngs(2)
     )
@@ -117,7 +117,7 @@ def test_options_of_dense_towers(options, message):
 @register_dataclass
 @dataclass(frozen=True)
 class Squares:
-    """Squared error to labels, which differ between lanes; a unit is a list."""
+    """Squared error to labels, which differ between lanes. A unit is a list."""
 
     features: jax.Array
     labels: jax.Array
@@ -188,7 +188,7 @@ def normalised(**options):
 
 
 def test_batch_normalisation_of_each_lane_is_that_of_a_plain_loop():
-    # What is judged differs from what is learnt, so that not the last epoch is the best.
+    # Validation data differ from training data, so that the best epoch is not the last.
     judged = np.stack([-LABELS[0], LABELS[1]])
     features = jnp.asarray(FEATURES)
     train, validation = (Squares(features, jnp.asarray(each)) for each in (LABELS, judged))
@@ -208,7 +208,7 @@ def test_batch_normalisation_of_each_lane_is_that_of_a_plain_loop():
         np.testing.assert_allclose(tower.norms[0].var[...], variance, rtol=1e-3, atol=1e-5)
         expected, _ = plain_tower(params, FEATURES, (mean, variance))
         np.testing.assert_allclose(tower(FEATURES), expected, rtol=1e-3, atol=1e-4)
-    # The check means something: statistics of the best epoch are not those of the last.
+    # The check is strict enough: statistics of the best epoch are not those of the last.
     assert best[0] < TRAINING.epochs - 1
     means = [np.asarray(result.model(lane).norms[0].mean[...]) for lane in range(2)]
     assert np.abs(means[0] - means[1]).max() > 1e-2
@@ -321,7 +321,7 @@ def test_reversal_against_differences_of_its_formula(layout):
     point = np.array([1.0, 0.5, -0.5, -1.5])
     expected = likelihood(point) + adversary(point, 0.4, 0.2)
     np.testing.assert_allclose(total(model), expected, rtol=1e-5)
-    # Without a key, as in validation and tests, the likelihood alone.
+    # Without a key, as in validation and tests, the loss is the likelihood alone.
     np.testing.assert_allclose(total(model, None), likelihood(point), rtol=1e-5)
 
     def slope(function, place, step=1e-5):
@@ -338,12 +338,38 @@ def test_reversal_against_differences_of_its_formula(layout):
         found = gradient["bias"]["embedding"][...][position, 0]
         np.testing.assert_allclose(found, learnt - scale * fooled, rtol=1e-4)
         assert abs(fooled) > 0.1
-    # The adversary itself learns to guess.
+    # The adversary learns to guess.
     layer = gradient["heads"][0]["layer"]
     by_w = slope(lambda w: adversary(point, w, 0.2), [0.4])
     by_b = slope(lambda b: adversary(point, 0.4, b), [0.2])
     np.testing.assert_allclose(layer["kernel"][...][0, 0], by_w, rtol=1e-4)
     np.testing.assert_allclose(layer["bias"][...][0], by_b, rtol=1e-4)
+
+
+@pytest.mark.parametrize("layout", ["tables", "rows"])
+def test_an_adversary_that_guesses_what_documents_are(layout):
+    """n (y - guess)^2 of a cell of n impressions; the labels of one lane are not another's."""
+    relevance = RNG.random((2, UNITS, DOCUMENTS)).astype(np.float32)
+    objective = replace(layouts()[layout], labels={"relevance": jnp.asarray(relevance)})
+    model = towers(heads=[partial(Reversal, label="relevance")])
+    head = model.heads[0]
+    head.layer.kernel[...], head.layer.bias[...] = jnp.array([[0.4]]), jnp.array([0.2])
+    examination = np.array([1.0, 0.5, -0.5, -1.5])
+    attraction = np.asarray(model.relevance(FEATURES), float)
+    guess = 0.4 * examination + 0.2
+    for lane in range(2):
+        error = SHOWN[0] * (relevance[lane][..., None] - guess) ** 2
+        expected = (nll(attraction, examination) + error).sum((-2, -1))
+        given = replace(objective, labels={"relevance": objective.labels["relevance"][lane:]})
+        np.testing.assert_allclose(given.losses(model, jnp.arange(UNITS), 0, KEY), expected, 1e-5)
+    # Early stopping and tests see the clicks alone.
+    plain = nll(attraction, examination).sum((-2, -1))
+    np.testing.assert_allclose(objective.losses(model, jnp.arange(UNITS), 0), plain, rtol=1e-5)
+
+
+def test_an_adversary_guesses_what_it_knows():
+    with pytest.raises(InputError, match=r"label: 'clicks' is unknown .*did you mean 'click'"):
+        Reversal(label="clicks", rngs=nnx.Rngs(0))
 
 
 def test_a_head_needs_its_parts():

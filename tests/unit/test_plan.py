@@ -1,4 +1,4 @@
-"""What is built from what, of a made-up paper; without Snakemake."""
+"""The plan of a made-up paper, without Snakemake: files, inputs, parameters and order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ import pytest
 
 from twotowers import ROOT
 from twotowers.errors import InputError
-from twotowers.running.descriptions import crate_data, page_papers, source_note
+from twotowers.running.descriptions import (
+    crate_data,
+    items_needs,
+    needs_data,
+    page_paper,
+    source_note,
+    titles,
+)
 from twotowers.running.experiments import Experiment
-from twotowers.running.plan import ENDINGS, ENVIRONMENTS, FILES, FIRST, LOGS, Plan
+from twotowers.running.order import Order
+from twotowers.running.plan import ENDINGS, ENVIRONMENTS, FILES, LOGS, Plan
 
 TRAINING = {"batch": 10, "steps": 100}
 LANES = {"strength": [0, 1], "temperature": [0, 0.5, 1]}
@@ -82,6 +90,7 @@ OTHER = replace(
     studies={"theory": {}},
     items={"a.b": {**TEXTS, "kind": "table", "needs": ["theory"]}},
 )
+PAGES = ("index.html", "summary.json")
 SIZES = {"train": 3, "validation": 2, "test": 1}
 CONFIG = {
     "scale": "smoke",
@@ -98,11 +107,6 @@ CONFIG = {
 @pytest.fixture
 def plan(tmp_path) -> Plan:
     return Plan(CONFIG, {"paper": PAPER, "other": OTHER}, root=tmp_path)
-
-
-def measured(**seconds: float) -> Plan:
-    folders = {f"out/smoke/fits/paper/{need}": value for need, value in seconds.items()}
-    return Plan(CONFIG, {"paper": PAPER, "other": OTHER}, seconds=folders)
 
 
 def test_the_plan_needs_no_snakemake_and_nothing_heavy():
@@ -129,7 +133,7 @@ def test_a_name_that_a_file_does_not_have_is_an_error(plan):
 
 
 def test_every_log_can_be_told_from_its_artefacts_wildcards():
-    """As Snakemake asks; what one job makes several of has one log."""
+    """Wildcards of files and logs agree, as Snakemake requires. A job has one log."""
     for kind, template in LOGS.items():
         assert {*re.findall(r"{\w+}", template)} <= {
             *re.findall(r"{\w+}", FILES[kind]),
@@ -146,17 +150,18 @@ def test_results_are_those_of_all_seeds(plan):
     assert plan.logs_of("paper", ["real"]) == ["out/smoke/logs/fits/paper/real/1.log"]
 
 
-def test_a_run_makes_every_item_the_page_and_the_crate(plan):
+def test_a_run_makes_every_item_the_pages_and_the_crate(plan):
     assert plan.item_files("paper", "fig1") == [f"shown/paper/fig1.{e}" for e in ENDINGS["figure"]]
     assert set(plan.targets()) == {
         "shown/index.html",
+        *(f"shown/{key}/{name}" for key in ("paper", "other") for name in PAGES),
         "shown/claims.csv",
         "shown/ro-crate-metadata.json",
         *plan.item_files("paper", "fig1"),
         *plan.item_files("paper", "table1"),
         *plan.item_files("other", "a.b"),
     }
-    assert plan.verdicts() == ["out/smoke/claims/paper.csv", "out/smoke/claims/other.csv"]
+    assert plan.of_papers("claims") == ["out/smoke/claims/paper.csv", "out/smoke/claims/other.csv"]
 
 
 def test_only_papers_that_run_bring_their_rules(plan, tmp_path):
@@ -207,8 +212,8 @@ def test_a_constraint_without_names_matches_nothing():
 def test_jobs_that_train_have_the_environment_of_the_device(plan, tmp_path):
     assert plan.environment("fit") == str(tmp_path / "envs" / "jax-cuda.yaml")
     assert plan.environment("page") == str(tmp_path / "envs" / "plots.yaml")
-    on_cores = Plan(CONFIG | {"device": "cpu"}, {})
-    changed = {r for r in ENVIRONMENTS if "jax-cpu" in on_cores.environment(r)}
+    on_cores = Plan(CONFIG | {"device": "cpu"}, {}, root=tmp_path)
+    changed = {r for r in ENVIRONMENTS if on_cores.environment(r) != plan.environment(r)}
     assert changed == {"policy", "fit"}
 
 
@@ -300,59 +305,77 @@ def test_published_numbers_belong_to_what_draws_and_judges(plan, tmp_path):
     published = [f"papers/paper/{name}" for name in files]
     assert plan.item_sources("paper", "fig1") == ["papers/paper/items/curves.py", *published]
     assert plan.claims_sources("paper") == ["papers/paper/claims.py", *published]
-    # A folder without claims has none.
+    # A paper without claims.py has no claims.
     assert plan.claims_sources("other") == []
 
 
 # The order of jobs
 
 
-def order(plan: Plan) -> list[tuple[str, int]]:
+def measured(**seconds: float) -> Order:
+    folders = {f"out/smoke/fits/paper/{need}": value for need, value in seconds.items()}
+    return Order(Plan(CONFIG, {"paper": PAPER, "other": OTHER}), seconds=folders)
+
+
+def sorted_jobs(order: Order) -> list[tuple[str, int]]:
     jobs = [(need, seed) for need in PAPER.needs for seed in PAPER.seeds_of(need)]
-    return sorted(jobs, key=lambda job: -plan.priority("paper", *job))
+    return sorted(jobs, key=lambda job: -order.of_result("paper", *job))
 
 
-def test_never_measured_long_fits_are_first_and_studies_last(plan):
+def test_never_measured_long_fits_are_first_and_studies_last():
+    order = measured()
     fits = [("large", 7), ("small", 7), ("large", 8), ("large", 9), ("small", 8), ("small", 9)]
-    assert order(plan)[: len(fits)] == fits
-    assert plan.priority("paper", "theory", 7) == 0
+    assert sorted_jobs(order)[: len(fits)] == fits
+    assert order.of_result("paper", "theory", 7) == order.of_page("paper")
 
 
 def test_measured_seconds_replace_guesses():
-    plan = measured(small=100, large=10)
+    order = measured(small=100, large=10)
     first = [("small", 7), ("large", 7), ("small", 8), ("small", 9), ("large", 8), ("large", 9)]
-    assert order(plan)[: len(first)] == first
-    assert plan.expected_seconds("paper", "small") == 100
+    assert sorted_jobs(order)[: len(first)] == first
+    assert order.expected_seconds("paper", "small") == 100
 
 
 def test_a_study_that_was_measured_takes_its_place_among_fits():
-    plan = measured(small=1, large=10, real=100, theory=5)
-    jobs = order(plan)
+    order = measured(small=1, large=10, real=100, theory=5)
+    jobs = sorted_jobs(order)
     assert jobs[:4] == [("real", 1), ("large", 7), ("theory", 7), ("small", 7)]
     assert {need for need, _ in jobs[-6:]} == {"ranked", "unranked"}, "not measured"
 
 
-def test_measured_and_guessed_fits_are_compared_in_seconds(plan):
-    guess = plan.fit_guess("paper", "large")
-    assert plan.expected_seconds("paper", "large") == guess > 0
-    assert plan.fit_guess("paper", "large") > plan.fit_guess("paper", "small")
-    assert order(measured(small=guess * 2))[0] == ("small", 7)
-    assert order(measured(small=guess / 2))[0] == ("large", 7)
+def test_measured_and_guessed_fits_are_compared_in_seconds():
+    order = measured()
+    guess = order.fit_guess("paper", "large")
+    assert order.expected_seconds("paper", "large") == guess > 0
+    assert order.fit_guess("paper", "large") > order.fit_guess("paper", "small")
+    assert sorted_jobs(measured(small=guess * 2))[0] == ("small", 7)
+    assert sorted_jobs(measured(small=guess / 2))[0] == ("large", 7)
 
 
-def test_what_fits_wait_for_goes_before_all_of_them():
-    for plan in (measured(), measured(small=1e9), measured(small=0, large=0)):
-        assert all(0 <= plan.priority("paper", *job) < FIRST for job in order(plan))
+@pytest.mark.parametrize("seconds", [{}, {"small": 1e9}, {"small": 0, "large": 0}])
+def test_inputs_then_results_then_pages_and_one_paper_after_the_other(seconds):
+    """So that the first paper is on the page while the others still run."""
+    order = measured(**seconds)
+    results = [order.of_result("paper", *job) for job in sorted_jobs(order)]
+    assert order.of_inputs("paper") > max(results) >= min(results) >= order.of_page("paper")
+    assert order.of_page("paper") > order.of_inputs("other") > order.of_page("other")
+
+
+def test_a_data_set_is_made_when_its_first_paper_needs_it():
+    alone = replace(OTHER, datasets={"own": {}})
+    order = Order(Plan(CONFIG, {"paper": PAPER, "other": alone}))
+    assert order.of_dataset("web") == order.of_inputs("paper")
+    assert order.of_dataset("own") == order.of_inputs("other")
 
 
 def test_measured_elsewhere_does_not_count():
     """At another scale, or of another paper of the same setting."""
     seconds = {"out/laptop/fits/paper/small": 9, "out/smoke/fits/other/small": 9}
-    plan = Plan(CONFIG, {"paper": PAPER}, seconds=seconds)
-    assert plan.expected_seconds("paper", "small") == plan.fit_guess("paper", "small")
+    order = Order(Plan(CONFIG, {"paper": PAPER}), seconds=seconds)
+    assert order.expected_seconds("paper", "small") == order.fit_guess("paper", "small")
 
 
-# What items, the page and the crate say
+# Descriptions for items, the page and the crate
 
 
 def test_an_item_says_where_its_numbers_came_from(plan):
@@ -361,24 +384,44 @@ def test_an_item_says_where_its_numbers_came_from(plan):
     assert source_note(plan, "other", "a.b") == "Data: simulated. Scale: smoke. Seeds: 1."
 
 
-def test_the_page_is_told_of_every_paper_and_item(plan):
-    paper, other = page_papers(plan)
-    assert (paper["key"], other["key"]) == ("paper", "other")
-    assert paper["readme"] == "../papers/paper/README.md"
-    assert paper["datasets"] == {"web": True, "shop": False}
+def test_every_need_reads_one_kind_of_data(plan):
+    """Real data have checksums. A simulation without data reads none."""
+    kinds = needs_data(plan, "paper")
+    assert kinds == {
+        **dict.fromkeys(("small", "large", "ranked", "unranked"), "stand-in"),
+        "theory": "simulation",
+        "real": "real data",
+    }
+    assert items_needs(plan, "paper") == {"fig1": ["small", "real"], "table1": ["theory"]}
+    unknown = {"source": "tiangong_st", "folder": "/data"}
+    others = Plan(CONFIG | {"datasets": CONFIG["datasets"] | {"shop": unknown}}, {"paper": PAPER})
+    assert needs_data(others, "paper")["real"] == "unverified data"
+
+
+def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
+    assert titles(plan) == {"paper": "A paper", "other": "A paper"}
+    paper = page_paper(plan, "paper")
+    assert (paper["key"], paper["readme"]) == ("paper", "papers/paper/README.md")
+    assert paper["datasets"] == {"web": "stand-in", "shop": "real data"}
     assert paper["claims"] == "out/smoke/claims/paper.csv"
     assert paper["logs"] == plan.logs_of("paper")
     assert paper["items"]["fig1"] == {
         **TEXTS,
         "kind": "figure",
+        "needs": ["small", "real"],
         "highlight": {"n": [1]},
         "files": plan.item_files("paper", "fig1"),
         "logs": plan.logs_of("paper", ["small", "real"]),
-        "datasets": {"web": True, "shop": False},
+        "datasets": {"web": "stand-in", "shop": "real data"},
         "seeds": [1, 7, 8, 9],
     }
     assert paper["items"]["table1"]["datasets"] == {}
     assert paper["items"]["table1"]["highlight"] is None
+    large = paper["needs"]["large"]
+    assert (large["kind"], large["seeds"]) == ("setting", [7, 8, 9])
+    assert large["parameters"]["training"] == TRAINING
+    assert large["parameters"]["log"]["relevance"] == "deep"
+    assert paper["needs"]["theory"]["parameters"] == {"draws": 3}
 
 
 def test_the_crate_is_told_how_data_was_made_or_where_it_is_listed(plan):
@@ -386,3 +429,16 @@ def test_the_crate_is_told_how_data_was_made_or_where_it_is_listed(plan):
         {"name": "web", "generated": {"sizes": SIZES, "seed": 0}},
         {"name": "shop", "manifest": "out/smoke/raw/shop/manifest.json"},
     ]
+
+
+def test_a_log_may_have_positions_of_its_own(plan, monkeypatch):
+    assert plan.positions("paper", "main") == 5
+    monkeypatch.setitem(plan.experiments["paper"].logs, "main", log(positions=201))
+    assert plan.positions("paper", "main") == 201
+
+
+def test_a_study_may_read_data_that_are_not_prepared(plan, monkeypatch):
+    bare = {"dataset": "web", "raw": True, "most": 3}
+    monkeypatch.setitem(plan.experiments["paper"].studies, "bare", bare)
+    assert plan.study_inputs("paper", "bare")["train"] == "out/smoke/raw/web/train.parquet"
+    assert plan.study_parameters("paper", "bare") == {"most": 3}

@@ -12,6 +12,7 @@ from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import (
     drop_irrelevant,
     preprocess,
+    preprocess_stratified,
     preprocess_ultra,
     rescale_labels,
     signed_log1p,
@@ -24,7 +25,7 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def ragged(*labels, width=3) -> Rankings:
-    """Queries 10, 20, ... with these labels; features tell every row apart."""
+    """Queries 10, 20, ... with these labels. Features differ between rows."""
     lengths = [len(query) for query in labels]
     rows = sum(lengths)
     return Rankings(
@@ -207,3 +208,50 @@ def test_preprocess_ultra_by_hand():
 def test_preprocess_ultra_with_nothing_left():
     with pytest.raises(InputError, match="no query has two documents, one of them relevant"):
         preprocess_ultra({"train": ragged([1], [0, 0])})
+
+
+def test_stratified_keeps_the_shares_of_labels():
+    labels = [0] * 60 + [1] * 30 + [4] * 10
+    np.random.default_rng(0).shuffle(labels)
+    kept = preprocess_stratified(ragged(labels), most=20, log1p=False)
+    assert np.bincount(kept.label.astype(int)).tolist() == [12, 6, 0, 0, 2]
+    assert (np.diff(kept.document) > 0).all()
+    # Rows are as they were.
+    raw = ragged(labels)
+    np.testing.assert_array_equal(kept.features, raw.features[kept.document])
+    np.testing.assert_array_equal(kept.label, raw.label[kept.document])
+
+
+def test_what_stratified_rounds_off_goes_to_the_largest_remainders():
+    # 7 of 10: 3.5, 2.1 and 1.4; rounded down 3, 2 and 1.
+    kept = preprocess_stratified(ragged([0] * 5 + [1] * 3 + [2] * 2), most=7, log1p=False)
+    assert np.bincount(kept.label.astype(int)).tolist() == [4, 2, 1]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=30), min_size=1, max_size=8),
+    st.integers(1, 12),
+    st.integers(0, 5),
+)
+def test_stratified_lists_are_as_long_as_they_may_be(labels, most, seed):
+    kept = preprocess_stratified(ragged(*labels), most=most, log1p=False, seed=seed)
+    assert kept.lengths.tolist() == [min(len(query), most) for query in labels]
+    for query, left in zip(labels, np.split(kept.label, kept.offsets[1:-1]), strict=True):
+        counts = np.bincount(left.astype(int), minlength=5)
+        exact = np.bincount(query, minlength=5) * min(most / len(query), 1)
+        assert (np.abs(counts - exact) < 1).all()
+
+
+def test_which_documents_stratified_keeps_is_drawn():
+    draws = [preprocess_stratified(ragged([0] * 50), most=5, log1p=True, seed=s) for s in range(40)]
+    assert len({document for draw in draws for document in draw.document}) > 45
+    again = preprocess_stratified(ragged([0] * 50), most=5, log1p=True, seed=3)
+    np.testing.assert_array_equal(draws[3].document, again.document)
+
+
+def test_stratified_cuts_what_is_too_large_for_a_logarithm():
+    raw = ragged([0, 1])
+    raw.features[:] = [[3e38, -3e38, 0], [1, -1, 2]]
+    kept = preprocess_stratified(raw, most=5, log1p=True)
+    np.testing.assert_allclose(kept.features[0], [np.log1p(1e9), -np.log1p(1e9), 0], rtol=1e-6)
+    np.testing.assert_allclose(kept.features[1], np.log1p([1, 1, 2]) * [1, -1, 1], rtol=1e-6)

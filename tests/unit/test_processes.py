@@ -78,7 +78,7 @@ def test_a_job_ends_with_its_run():
             run.kill()
             run.wait()
             assert job.wait(30) == -signal.SIGKILL
-        # One that begins only now does nothing at all.
+        # A job that begins now does nothing.
         with start(JOB, **{processes.RUN: str(run.pid)}) as late:
             assert late.wait(30) == -signal.SIGKILL
             assert late.stdout.read() == ""

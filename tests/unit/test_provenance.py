@@ -1,4 +1,4 @@
-"""What a digest of code sees, and what a version says."""
+"""Digests of code, and versions."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ FILES = {
 
 @pytest.fixture
 def digest(tmp_path):
-    """digest(name=text) of scripts/job.py after an edit; modules are read anew."""
+    """digest(name=text) of scripts/job.py after an edit. Modules are read again."""
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)

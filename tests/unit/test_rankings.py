@@ -70,7 +70,6 @@ def test_missing_column_and_wrong_type_name_the_field(tmp_path):
     pq.write_table(pa.table({"query": [1], "document": [0], "label": [0.0]}), path)
     with pytest.raises(InputError, match=r"a\.parquet: features: the column is missing"):
         read_rankings(path)
-    one = {"document": pa.array([0], pa.int32()), "label": pa.array([0], pa.float32())}
-    pq.write_table(pa.table({"query": [1], **one, "features": [[1.0]]}), path)
-    with pytest.raises(InputError, match="fixed-size list"):
+    pq.write_table(pa.table({"query": [1], "document": [0], "label": [0.0], "features": [1]}), path)
+    with pytest.raises(InputError, match=r"document: has type int64 \(expected int32\)"):
         read_rankings(path)

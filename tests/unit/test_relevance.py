@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.models.relevance import HIDDEN, NOISE, deep, linear, relevance, rescale
+from twotowers.models.relevance import (
+    HIDDEN,
+    NOISE,
+    deep,
+    linear,
+    padding_of,
+    relevance,
+    rescale,
+)
 
 ROWS, WIDTH = 2011, 7
 FEATURES = np.random.default_rng(5).normal(size=(ROWS, WIDTH))
@@ -31,7 +39,7 @@ def test_range_and_shares_clipped(name):
     assert values.dtype == np.float32
     assert values.min() == 0
     assert values.max() == 4
-    # The percentile lies at rank .05 (n - 1), between two values: those up to it are clipped.
+    # The percentile lies at rank .05 (n - 1), between two values. Lower values are clipped.
     clipped = int(0.05 * (ROWS - 1)) + 1
     assert (values == 0).sum() == clipped
     assert (values == 4).sum() == clipped
@@ -102,3 +110,24 @@ def test_deep_is_not_linear():
 def test_unknown_name_offers_the_nearest():
     with pytest.raises(InputError, match="did you mean 'linear'"):
         make("linaer")
+
+
+def test_padding_counts_in_the_percentiles_only():
+    far = FEATURES + 50  # so that a document of zero features lies outside of all others
+    masked, few, many = (
+        relevance("linear", np.zeros(ROWS), far, seed=1, split="train", padding=padding)
+        for padding in (0, 40, 200)
+    )
+    assert len(few) == len(many) == ROWS
+    np.testing.assert_array_equal(masked, make("linear", features=far))
+    # Zeros below, or above, of all documents: with 5 % of them none is clipped on that side.
+    clipped = [np.sum((values == 0) | (values == 4)) for values in (masked, few, many)]
+    assert clipped[0] > clipped[1] > clipped[2]
+    # An order is kept: percentiles move, documents do not.
+    inside = (masked > 0) & (masked < 4)
+    assert pearson(masked[inside], many[inside]) > 0.999
+
+
+def test_padding_of_lists():
+    assert padding_of(np.array([25, 1, 30]), 25) == 24
+    assert padding_of(np.array([25, 1, 30]), None) == 0

@@ -23,7 +23,7 @@ FEATURES, FACTORS = 5, 5
 ROWS = st.lists(
     st.tuples(st.integers(0, FEATURES - 1), st.integers(0, FACTORS - 1)), min_size=1, max_size=8
 )
-# Few values, so that ties are common; or any.
+# Few values make ties common.
 ESTIMATE = st.sampled_from([0.1, 0.2, 0.5, 1.0]) | st.floats(0.01, 1)
 
 
@@ -36,7 +36,7 @@ def columns(rows):
 
 
 def cheapest_tree(component, cost) -> float:
-    """Lowest total over all spanning trees of the components; cost(members, members)."""
+    """Lowest total over all spanning trees of the components, for cost(members, members)."""
     groups = [np.flatnonzero(component == number) for number in range(component.max() + 1)]
     edges = {(a, b): cost(groups[a], groups[b]) for a, b in combinations(range(len(groups)), 2)}
     return min(sum(edges[edge] for edge in tree) for tree in spanning_trees(len(groups)))
@@ -65,7 +65,7 @@ def kruskal(component, edges) -> float:
 
 
 def swap_cost(rows, relevance, examination):
-    """Eqs. 3 to 6 as printed: the cheapest swap either way, by trying all."""
+    """Eqs. 3 to 6 as printed: the cheapest of all swaps in both directions."""
 
     def cost(one, other):
         return min(
@@ -83,7 +83,7 @@ def swap_cost(rows, relevance, examination):
 
 
 def assert_connects(rows, found, factors=FACTORS):
-    """As many swaps as are needed, each of something seen, and all connected by them."""
+    """Assert that the swaps are possible, are as many as needed, and connect all components."""
     components = factor_components(*columns(rows), factors=factors).max() + 1
     assert len(found.feature) == len(found.source) == len(found.target) == components - 1
     assert set(zip(found.feature, found.source, strict=True)) <= set(rows)
@@ -109,7 +109,7 @@ def test_no_intervention_is_cheaper(rows, relevance, examination):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_no_intervention_is_cheaper_among_many(seed):
-    """Continuous estimates, in which relevant features lie at little examined factors."""
+    """Continuous estimates, with relevant features at factors of little examination."""
     rng = stream("test of many swaps", seed)
     examination = rng.uniform(0.05, 1, 50)
     factor, feature = rng.integers(50, size=60), rng.permutation(60)
@@ -137,7 +137,7 @@ def test_the_paper_swaps_the_most_relevant_from_first_to_first():
     found = node_intervention(document, position, relevance, examination)
     assert (found.feature, found.source, found.target) == ([0], [0], [4])
     assert found.cost == pytest.approx(1 / (0.5 * 0.68) + 1 / (0.5 * 0.28) - 2)
-    # A relevant document of the lower positions that is seen at their top is as good.
+    # A relevant document at the top of the lower positions is as good.
     relevance[[0, 4]] = relevance[[4, 0]]
     found = node_intervention(document, position, relevance, examination)
     assert (found.feature, found.source, found.target) == ([4], [4], [0])
@@ -169,7 +169,7 @@ def test_random_swaps_connect(rows, seed):
 
 def test_random_swaps_have_the_law_of_uniform_costs():
     """Against drawing a cost for each of the swaps between three components, and trying all."""
-    # Components {0}, {1, 2} and {3}, and a repeated row, which is no further swap.
+    # Components {0}, {1, 2} and {3}, and a repeated row, which adds no swap.
     rows = [(0, 0), (1, 1), (1, 2), (2, 3), (3, 3), (4, 3), (4, 3)]
     component = np.array([0, 1, 1, 2])
     swaps = [
@@ -212,7 +212,7 @@ def test_random_swaps_take_about_linear_time():
         estimates = np.ones(len(feature)), np.ones(factors)
         found = random_intervention(feature, factor, *estimates, rng=Counting())
         assert len(found.feature) == factors - 1
-        # As many draws as collecting every factor takes: F (ln F + 10) but for a chance of e^-10.
+        # Drawing every factor takes at most F (ln F + 10) draws, except with chance e^-10.
         assert sum(drawn) / 2 < factors * (np.log(factors) + 10)
         swapped = np.append(feature, found.feature), np.append(factor, found.target)
         assert factor_components(*swapped, factors=factors).max() == 0

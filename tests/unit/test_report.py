@@ -1,18 +1,32 @@
-"""The page: arithmetic of the comparison, checked inputs, nothing unescaped, same bytes twice."""
+"""Pages: arithmetic of the comparison, checked inputs, nothing unescaped, same bytes twice."""
 
+import doctest
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.report import page as report
+from twotowers.report import words
+from twotowers.report.comparison import side_by_side
+from twotowers.report.overview import write_overview
+from twotowers.report.paper_page import (
+    CLAIM_COLUMNS,
+    ItemPage,
+    PaperPage,
+    SettingPage,
+    write_paper,
+)
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
 
 PROVENANCE = {
-    "datasets": {"mslr30k": True},
+    "datasets": {"mslr30k": "stand-in"},
     "scale": "smoke",
     "seeds": [2021],
     "version": "abc",
@@ -39,15 +53,16 @@ def table() -> pd.DataFrame:
 
 def claim(**columns) -> dict:
     """A judged claim."""
-    row = dict.fromkeys(report.CLAIM_COLUMNS, "words")
-    return {**row, "paper": "sample", "claim": "1", "verdict": REPRODUCED, **columns}
+    row = dict.fromkeys(CLAIM_COLUMNS, "words")
+    known = {"claim": "1", "verdict": REPRODUCED, "stands_on": "stand-in"}
+    return {**row, "paper": "sample2025", **known, **columns}
 
 
 @pytest.fixture
-def item(tmp_path) -> report.ItemPage:
+def item(tmp_path) -> ItemPage:
     for name in ("fig1.svg", "fig1.csv", "README.md"):
         (tmp_path / name).write_text(SVG)
-    return report.ItemPage(
+    return ItemPage(
         name="fig1",
         title="A title",
         caption="A caption",
@@ -57,30 +72,47 @@ def item(tmp_path) -> report.ItemPage:
         highlight={"position": [10]},
         claims=[claim()],
         files={"svg": "fig1.svg", "csv": "fig1.csv"},
+        needs=["misfit"],
         provenance=PROVENANCE,
     )
 
 
 @pytest.fixture
-def paper(item) -> report.PaperPage:
-    return report.PaperPage(
+def paper(item) -> PaperPage:
+    return PaperPage(
         key="sample2025",
         title="A paper",
         citation="Somebody, 2025",
         items=[item],
+        settings=[SettingPage("misfit", "setting", "model: {tower: linear}", PROVENANCE)],
         provenance=PROVENANCE,
         readme="README.md",
     )
 
 
-def build(folder, *papers) -> str:
+RUN = {"scale": "smoke", "version": "abc"}
+
+
+def build(folder, paper) -> str:
     """The page's html."""
-    report.build_page(papers, folder / "index.html", provenance=PROVENANCE)
+    write_paper(paper, folder)
+    return (folder / "index.html").read_text(encoding="utf-8")
+
+
+def overview(folder, *papers, waiting=()) -> str:
+    """The html of the overview of papers whose items lie in `folder`."""
+    for paper in papers:
+        (folder / paper.key).mkdir(exist_ok=True)
+        for path in filter(Path.is_file, folder.iterdir()):
+            shutil.copy(path, folder / paper.key)
+        write_paper(paper, folder / paper.key)
+    titles = {paper.key: paper.title for paper in papers} | {key: key.upper() for key in waiting}
+    write_overview(folder, titles, **RUN)
     return (folder / "index.html").read_text(encoding="utf-8")
 
 
 def test_the_difference_is_reproduced_minus_published():
-    frame = report.side_by_side(table())
+    frame = side_by_side(table())
     assert list(frame.columns) == [
         *("temperature", "position", "setting"),
         *("published", "reproduced", "low", "high", "difference"),
@@ -92,7 +124,7 @@ def test_the_difference_is_reproduced_minus_published():
 
 
 def test_a_number_without_counterpart_stays_and_has_no_difference():
-    frame = report.side_by_side(table()).set_index(["temperature", "position"])
+    frame = side_by_side(table()).set_index(["temperature", "position"])
     assert len(frame) == 4
     assert frame.loc[(1, 5), "reproduced"] == -1.5
     assert np.isnan(frame.loc[(1, 5), "published"])
@@ -101,7 +133,7 @@ def test_a_number_without_counterpart_stays_and_has_no_difference():
 
 
 def test_the_highlight_restricts_the_rows():
-    frame = report.side_by_side(table(), {"position": [10], "temperature": [0]})
+    frame = side_by_side(table(), {"position": [10], "temperature": [0]})
     assert frame["difference"].tolist() == [0.5]
 
 
@@ -109,19 +141,19 @@ def test_a_single_precision_key_meets_its_counterpart():
     halves = table().query("position == 5 and temperature == 0").assign(temperature=0.333)
     ours = halves.query("source == 'reproduced'").assign(temperature=float(np.float32(0.333)))
     both = pd.concat([ours, halves.query("source == 'published'")])
-    assert report.side_by_side(both, {"temperature": [0.333]})["difference"].tolist() == [-0.25]
+    assert side_by_side(both, {"temperature": [0.333]})["difference"].tolist() == [-0.25]
 
 
 def test_missing_key_values_match_each_other():
     rows = table().query("position == 5 and temperature == 0")
     rows = rows.assign(position=pd.array([pd.NA, pd.NA], dtype="Int64"))
-    assert report.side_by_side(rows)["difference"].tolist() == [-0.25]
+    assert side_by_side(rows)["difference"].tolist() == [-0.25]
 
 
 @pytest.mark.parametrize("column", ["value", "low", "high", "source"])
 def test_a_missing_column_is_named(column):
     with pytest.raises(InputError, match=f"no column '{column}'"):
-        report.side_by_side(table().drop(columns=column))
+        side_by_side(table().drop(columns=column))
 
 
 @pytest.mark.parametrize(
@@ -135,43 +167,42 @@ def test_a_missing_column_is_named(column):
 )
 def test_a_table_that_cannot_be_compared_is_refused(change, highlight, message):
     with pytest.raises(InputError, match=message):
-        report.side_by_side(table().assign(**change), highlight)
+        side_by_side(table().assign(**change), highlight)
 
 
 def test_a_table_without_keys_is_refused():
     with pytest.raises(InputError, match="no key column"):
-        report.side_by_side(table()[["value", "low", "high", "source"]])
+        side_by_side(table()[["value", "low", "high", "source"]])
 
 
 def test_every_string_is_escaped(tmp_path, item, paper):
     rows = table().assign(setting=[HOSTILE, "b", HOSTILE, HOSTILE, "b", HOSTILE])
     rows = rows.rename(columns={"temperature": HOSTILE})
-    hostile = {**PROVENANCE, "datasets": {HOSTILE: True}, "version": HOSTILE, "scale": HOSTILE}
-    words = dict.fromkeys(report.CLAIM_COLUMNS, HOSTILE)
+    hostile = {**PROVENANCE, "datasets": {HOSTILE: "stand-in"}, "version": HOSTILE}
+    told = dict.fromkeys(CLAIM_COLUMNS, HOSTILE) | {"paper": "sample2025", "claim": "1"}
+    texts = dict.fromkeys(("title", "caption", "expected"), HOSTILE)
     items = [
         replace(
             item,
-            title=HOSTILE,
-            caption=HOSTILE,
-            expected=HOSTILE,
+            **texts,
             table=rows,
             highlight=None,
-            claims=[{**words, "verdict": NOT_TESTABLE}],
+            claims=[{**told, "verdict": NOT_TESTABLE, "stands_on": "simulation"}],
             provenance=hostile,
         )
     ]
-    page = build(
-        tmp_path,
-        replace(paper, title=HOSTILE, citation=HOSTILE, items=items, provenance=hostile),
-    )
-    assert "<script" not in page
-    assert "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&#34;&amp;{{ 7 * 7 }}" in page
+    settings = [SettingPage("misfit", "setting", HOSTILE, hostile)]
+    one = replace(paper, title=HOSTILE, citation=HOSTILE, items=items, settings=settings)
+    for page in (build(tmp_path, one), overview(tmp_path, one)):
+        assert "<script>alert" not in page
+        assert page.count("<script") == 1, "ours"
+        assert "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&#34;&amp;{{ 7 * 7 }}" in page
 
 
 class Tags(HTMLParser):
     """Collects open elements and attributes, and fails on one closed out of order."""
 
-    VOID = ("meta", "img", "link", "br")
+    VOID = ("meta", "img", "link", "br", "input")
 
     def __init__(self):
         super().__init__()
@@ -186,34 +217,120 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+def tags(page: str) -> list[tuple[str, dict]]:
+    """All elements of a page, if each is closed in order."""
+    found = Tags()
+    found.feed(page)
+    assert found.open == []
+    return found.seen
+
+
 def test_every_element_is_closed_and_the_image_has_text_and_size(tmp_path, paper):
-    tags = Tags()
-    tags.feed(build(tmp_path, paper))
-    assert tags.open == []
-    [image] = [attributes for tag, attributes in tags.seen if tag == "img"]
+    [image] = [attributes for tag, attributes in tags(build(tmp_path, paper)) if tag == "img"]
     assert image["src"] == "fig1.svg"
     assert image["alt"] == "Figure 1: A title. A caption"
     assert (image["width"], image["height"]) == ("672", "264")
+    [small] = [values for tag, values in tags(overview(tmp_path, paper)) if tag == "img"]
+    assert small["src"] == "sample2025/fig1.svg"
 
 
-def test_the_page_counts_verdicts_and_states_where_numbers_come_from(tmp_path, item, paper):
-    judged = [claim(), claim(verdict=NOT_REPRODUCED, reason="too low"), claim()]
+def test_items_claims_and_settings_have_links_of_their_own(tmp_path, item, paper):
+    page = build(tmp_path, replace(paper, items=[item], claims=[claim(claim="2b", item="")]))
+    ids = {values["id"] for _, values in tags(page) if "id" in values}
+    assert {"fig1", "claim-1", "claim-2b", "setting-misfit", "cite"} <= ids
+    links = [values["href"] for tag, values in tags(page) if tag == "a"]
+    for target in ("#fig1", "#claim-1", "#claim-2b", "#cite", "README.md", "../index.html"):
+        assert target in links
+    assert links.count("#setting-misfit") == 2, "the item's, and its own"
+    assert {"sample2025/index.html#fig1", "sample2025/index.html#claim-1"} <= {
+        values["href"] for tag, values in tags(overview(tmp_path, paper)) if tag == "a"
+    }
+
+
+def test_verdicts_are_counted_apart_by_what_they_stand_on(tmp_path, item, paper):
+    judged = [
+        claim(),
+        claim(claim="2", verdict=NOT_REPRODUCED, reason="too low"),
+        claim(claim="3", stands_on="real data"),
+    ]
     items = [replace(item, claims=judged)]
-    page = build(tmp_path, replace(paper, items=items, claims=[claim(verdict=NOT_TESTABLE)]))
-    assert "4 claims judged" in page
-    cells = '<td class="count reproduced">2</td>\n<td class="count not-reproduced">1</td>'
-    assert page.count(cells) == 2  # the paper's row, and the item's
+    lone = claim(claim="4", verdict=NOT_TESTABLE, stands_on="real data")
+    one = replace(paper, items=items, claims=[lone])
+
+    def counts(page: str) -> list[str]:
+        body = page.split('<table class="standing">')[1].split("<tbody>")[1].split("</tbody>")[0]
+        return [
+            [cell.split("<")[0] for cell in row.split('">')[-3:]]
+            for row in body.split("</tr>")[:-1]
+        ]
+
+    page = build(tmp_path, one)
+    # Real data first, then the stand-in; reproduced, not reproduced, not testable.
+    assert counts(page) == [["1", "0", "1"], ["1", "1", "0"]]
     assert "too low" in page
-    assert '<strong class="stand-in">stand-in data</strong>' in page
-    assert 'href="#sample2025-fig1"' in page
-    assert 'href="README.md"' in page
+    two = replace(one, key="other2025", items=[], claims=[claim(paper="other2025")])
+    page = overview(tmp_path, one, two)
+    assert counts(page) == [["1", "0", "1"], ["2", "1", "0"]]
+    assert "5 claims judged" in page
 
 
-def test_real_data_is_not_called_a_stand_in(tmp_path, item, paper):
-    real = {**PROVENANCE, "datasets": {"mslr30k": False}}
-    page = build(tmp_path, replace(paper, items=[replace(item, provenance=real)], provenance=real))
-    assert "<strong" not in page
-    assert "real data" in page
+def test_the_overview_grows_and_names_what_still_runs(tmp_path, paper):
+    page = overview(tmp_path, paper, waiting=["later2026"])
+    assert "1 of 2 papers are finished" in page
+    assert "LATER2026" in page
+    assert "claims.csv" not in page, "which is made last"
+    other = replace(paper, key="later2026", items=[], title="Done now")
+    page = overview(tmp_path, paper, other)
+    assert "Done now" in page
+    assert "still running" not in page
+    assert "claims.csv" in page
+
+
+def test_a_summary_of_another_scale_is_no_finished_paper(tmp_path, paper):
+    overview(tmp_path, paper)
+    write_overview(tmp_path, {paper.key: paper.title}, scale="laptop", version="abc")
+    page = (tmp_path / "index.html").read_text()
+    assert "0 of 1 papers are finished" in page
+    assert "claim 1" not in page
+
+
+def test_jobs_that_finish_at_once_leave_an_overview_of_all(tmp_path, paper):
+    papers = [replace(paper, key=f"sample{year}", items=[]) for year in range(2020, 2026)]
+    titles = {one.key: one.title for one in papers}
+    (tmp_path / "README.md").touch()
+
+    def job(one: PaperPage) -> None:
+        folder = tmp_path / one.key
+        folder.mkdir()
+        write_paper(replace(one, readme="../README.md"), folder)
+        write_overview(tmp_path, titles, **RUN)
+
+    with ThreadPoolExecutor(len(papers)) as jobs:
+        list(jobs.map(job, papers))
+    page = (tmp_path / "index.html").read_text()
+    assert "still running" not in page
+    assert all(f'id="{key}"' in page for key in titles)
+
+
+def test_a_table_has_its_first_numbers_as_a_small_picture(tmp_path, item, paper):
+    text = replace(item, name="table1", kind="table", files={"csv": "fig1.csv"})
+    overview(tmp_path, replace(paper, items=[text]))
+    [shown] = json.loads((tmp_path / "sample2025" / "summary.json").read_text())["items"]
+    assert shown["image"] is None
+    # Temperature, published, reproduced. Position and setting are the same in all rows.
+    assert shown["preview"] == [["0", "−3.000", "−2.500"], ["1", "−2.250", "–"]]
+
+
+def test_what_data_is_has_the_name_of_its_kind(tmp_path, item, paper):
+    real = {**PROVENANCE, "datasets": {"mslr30k": "real data"}}
+    setting = replace(paper.settings[0], provenance=real)
+    items = [replace(item, provenance=real, claims=[claim(stands_on="real data")])]
+    page = build(tmp_path, replace(paper, items=items, settings=[setting], provenance=real))
+    assert '<span>mslr30k <span class="ground real-data">real data</span></span>' in page
+    assert "stand-in" not in page.split("</style>")[1]
+    assert "without a data set" in build(
+        tmp_path, replace(paper, provenance={**PROVENANCE, "datasets": {}})
+    )
 
 
 def test_the_same_inputs_give_the_same_page(tmp_path, paper):
@@ -223,12 +340,14 @@ def test_the_same_inputs_give_the_same_page(tmp_path, paper):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"claims": [claim(verdict="confirmed")]}, "'confirmed' is no verdict"),
-        ({"claims": [{"claim": "1", "verdict": REPRODUCED}]}, "no 'paper', 'item'"),
-        ({"provenance": {"datasets": {}}}, "provenance: no 'scale'"),
+        ({"claims": [claim(verdict="confirmed")]}, "'confirmed' is unknown"),
+        ({"claims": [claim(stands_on="sand")]}, "stands_on: 'sand' is unknown"),
+        ({"claims": [{"claim": "1", "verdict": REPRODUCED}]}, "no column 'paper', 'item'"),
         ({"name": "fig 1"}, "'fig 1' cannot be a link's target"),
+        ({"name": "settings"}, "'settings' occurs 2 times"),
+        ({"claims": [claim(), claim()]}, "'claim-1' occurs 2 times"),
         ({"kind": "drawing"}, "'drawing' is no kind of item"),
-        ({"files": {"csv": "fig1.csv"}}, "files: no 'svg'"),
+        ({"files": {"csv": "fig1.csv"}}, "a figure has no svg"),
         ({"files": {"svg": "fig1.svg", "doc": "x"}}, "'doc' is no format"),
         ({"files": {"svg": "gone.svg"}}, "gone.svg: the page would link to a file"),
         ({"files": {"svg": "https://example.org/a.svg"}}, "not relative to the page"),
@@ -240,11 +359,6 @@ def test_an_item_that_does_not_fit_stops_the_page(tmp_path, item, paper, change,
     with pytest.raises(InputError, match=message):
         build(tmp_path, replace(paper, items=[replace(item, **change)]))
     assert not (tmp_path / "index.html").exists()
-
-
-def test_two_items_of_one_name_are_refused(tmp_path, item, paper):
-    with pytest.raises(InputError, match="'sample2025-fig1' occurs 2 times"):
-        build(tmp_path, replace(paper, items=[item, item]))
 
 
 def test_a_broken_svg_is_named(tmp_path, paper):
@@ -283,7 +397,7 @@ def test_errors_far_below_one_are_powers_of_ten(tmp_path, item, paper):
     ],
 )
 def test_names_are_printed_as_papers_print_them(name, printed):
-    assert report.printed_name(name) == printed
+    assert words.printed_name(name) == printed
 
 
 @pytest.mark.parametrize(
@@ -299,4 +413,17 @@ def test_names_are_printed_as_papers_print_them(name, printed):
     ],
 )
 def test_durations_read_well(seconds, text):
-    assert report.duration(seconds) == text
+    assert words.duration(seconds) == text
+
+
+def test_examples_in_docstrings_run():
+    found = doctest.testmod(words)
+    assert found.attempted
+    assert not found.failed
+
+
+def test_a_citation_in_another_form_becomes_a_note():
+    entry = words.bibtex("mine", "My 50 % log", "Me. Models: somebody, WSDM 2008")
+    assert entry.startswith("@misc{mine,")
+    assert r"title = {{My 50 \% log}}" in entry
+    assert "note = {Me. Models: somebody, WSDM 2008}" in entry

@@ -1,4 +1,4 @@
-"""The rooms of the project: who may import whom, how long a module is, what says what it is."""
+"""The rooms of the project: imports, lengths of modules, docstrings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from twotowers import ROOT
 
 LONGEST = 450
-"""Lines of a module; a longer one holds more than one idea."""
+"""The most lines of a module. A longer one has more than one purpose."""
 MODULES = sorted(
     path.relative_to(ROOT)
     for folder in ("twotowers", "papers", "scripts")
@@ -34,7 +34,7 @@ def test_no_module_is_long():
 
 
 def test_rooms_export_nothing():
-    # What a room exported, everything that imports one of its modules would depend on.
+    # Every importer of a module would depend on all that its room exports.
     assert [str(path) for path in ROOMS if (ROOT / path).read_text()] == []
 
 

@@ -1,4 +1,4 @@
-"""Keys of configuration files that have another name now."""
+"""Renamed keys of configuration files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONFIG = "schema.yaml"
 
 @pytest.fixture
 def renamed(monkeypatch):
-    """The keys of config.yaml's schema that have another name, made up."""
+    """Made-up renamed keys of config.yaml's schema."""
     table = {
         "size": "scale",
         "datasets.*.path": "datasets.*.folder",

@@ -1,4 +1,4 @@
-"""Sessions for other libraries, and back; simulated sessions; the command."""
+"""Sessions for other libraries and back, simulated sessions, and the command."""
 
 import subprocess
 import sys
@@ -159,14 +159,14 @@ def test_simulated_pages_are_distributed_as_the_plain_simulation(tmp_path):
     impressions, clicks = np.zeros((2, 3, 3)), np.zeros((2, 3, 3))
     impressions[cell[0], cell[1], cell[2] - 1] = found["impressions"]
     clicks[cell[0], cell[1], cell[2] - 1] = found["clicks"]
-    # The shares by hand: a shuffled page puts each document anywhere.
+    # Expected shares: a shuffled page has each document at any position.
     share = np.zeros((2, 3, 3))
     for query, size in enumerate(LENGTHS):
         share[query, :size, :size] = 0.4 / size / 2
         share[query, ORDER[query, :size], np.arange(size)] += 0.6 / 2
     assert impressions[share == 0].sum() == 0
     expected = 30_000 * share[share > 0]
-    # Cells of a page depend on each other, which only lowers the statistic on average.
+    # Cells of a page depend on each other. This only lowers the statistic on average.
     assert ((impressions[share > 0] - expected) ** 2 / expected).sum() < chi2.ppf(0.9999, 13)
     shown = impressions > 0
     error = clicks[shown] - (impressions * CHANCE)[shown]

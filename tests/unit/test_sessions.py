@@ -1,4 +1,4 @@
-"""Sessions as an artefact: what is written is read, in pieces as whole; what is wrong is named."""
+"""Files of sessions: written and read in pieces or whole, and refusals of wrong ones."""
 
 from itertools import pairwise
 
@@ -163,7 +163,7 @@ def test_an_empty_log(tmp_path):
         ({"strength": [1.0, None, 1.0]}, "strength", "row 2: a value is missing"),
         ({"deep": [[[1]], [[2]], [[3]]]}, "deep", "plain values"),
     ],
-    # An Arrow array's text holds its address, which differs between the processes of a run.
+    # The text of an Arrow array holds its address, which differs between processes.
     ids=lambda value: value if isinstance(value, str) else "-".join(value),
 )
 def test_what_is_wrong_is_named(tmp_path, change, field, message):

@@ -1,4 +1,4 @@
-"""Settings of towers, examination, heads and training: their lanes, and what is refused."""
+"""Settings of towers, examination, heads and training: lanes and refusals."""
 
 import copy
 from pathlib import Path
@@ -10,6 +10,7 @@ from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.files.yamls import read_yaml
 from twotowers.running.experiments import load_experiment
+from twotowers.running.order import Order
 from twotowers.running.plan import Plan
 from twotowers.running.registry import Kind, kinds
 from twotowers.running.settling import _refuse_parts
@@ -53,7 +54,7 @@ EXPERIMENT = {
 
 @pytest.fixture
 def load(tmp_path):
-    """load(keys, value) of a paper 'p' in which that value is another."""
+    """load(keys, value): load a paper 'p' with another value."""
 
     def load(keys=(), value=None):
         experiment = copy.deepcopy(EXPERIMENT)
@@ -105,7 +106,7 @@ def test_a_job_depends_on_the_files_of_its_towers_and_heads(load):
         "twotowers/towers/dense.py",
         "twotowers/heads/reversal.py",
     }
-    assert plan.fit_guess("p", "fit") > 0
+    assert Order(plan).fit_guess("p", "fit") > 0
 
 
 TOWER, EXAMINED = ("settings", "fit", "model", "tower"), ("settings", "fit", "model", "examination")
@@ -191,5 +192,40 @@ def test_a_paper_brings_towers_of_its_own(tmp_path):
     assert kind.parameters == {"decay": None, "shape": "'flat'", "sizes": "()"}
     assert (kind.lanes, kind.lists, kind.holds) == (("decay",), ("sizes",), "Wide")
     assert kind.choices == {"shape": ("flat", "steep")}
-    assert set(kinds("towers")) == {"deep", "dense", "embedding", "linear"}
+    assert set(kinds("towers")) == {
+        "baseline", "deep", "dense", "embedding", "hashed", "linear", "quotient_remainder",
+    }  # fmt: skip
     assert set(kinds("heads")) == {"reversal"}
+
+
+PAGED = {
+    "dataset": "mslr30k", "relevance": "annotated", "policy": {"ranker": "expert"},
+    "record": "sessions", "queries": "train",
+}  # fmt: skip
+
+
+def test_models_and_users_of_pages_need_pages(load):
+    cells = {key: value for key, value in PAGED.items() if key != "record"}
+    setting = {"log": "main", "model": {"kind": "cascade", "tower": "embedding"}}
+    with pytest.raises(InputError, match=r"model 'cascade' needs the clicks of whole pages"):
+        load(["settings", "fit"], {**setting, "method": "counting"})
+    with pytest.raises(InputError, match=r"user 'user_browsing' needs .* 'record: sessions'"):
+        load(["logs", "main"], {**cells, "user": "user_browsing"})
+
+
+def test_users_of_several_kinds_are_lanes(load):
+    kinds_of = ["additive", "cascade"]
+    log = load(["logs", "main"], {**PAGED, "user": {"kind": kinds_of}}).logs["main"]
+    assert log["lanes"]["user_kind"] == kinds_of
+    with pytest.raises(InputError, match="'cascade' has no parameter 'eta'"):
+        load(["logs", "main"], {**PAGED, "user": {"kind": ["position_based", "cascade"], "eta": 1}})
+    with pytest.raises(InputError, match="'cascad' is unknown"):
+        load(["logs", "main"], {**PAGED, "user": {"kind": ["additive", "cascad"]}})
+
+
+def test_a_job_depends_on_the_files_of_all_of_its_users(load):
+    experiment = load(["logs", "main"], {**PAGED, "user": {"kind": ["additive", "cascade"]}})
+    plan = Plan(CONFIG | {"replace": {}}, {"p": experiment})
+    assert plan.clicks_sources("p", "main") == [
+        "twotowers/models/additive.py", "twotowers/models/cascade.py",
+    ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Simulated logs on the road: page by page, and cells in both layouts."""
+"""Simulated logs: page by page, and as cells in both layouts."""
 
 import numpy as np
 import pytest
@@ -112,14 +112,9 @@ def test_pages_that_are_not_those_of_the_rankings(folder, pages):
     lanes = [{"strength": 0.0, "temperature": 0.25}]
     with pytest.raises(InputError, match="no pages of split 'train' with strength"):
         read(folder, pages, lanes)
-    with pytest.raises(InputError, match=r"has lanes \['temperature'\]"):
-        read(folder, pages, [{"strength": 0.0}])
     others = {"train": read_scores(folder / "policy.parquet", "train", 2).pairs}
     with pytest.raises(InputError, match="is not in the rankings"):
         read_lane_sessions(pages, [{"strength": 0.0, "temperature": 0.0}], pairs=others, length=5)
-    pairs = {"train": policies(folder, LOG)["train"].pairs}
-    with pytest.raises(InputError, match="pages show 2 to 5 documents"):
-        read_lane_sessions(pages, [{"strength": 0.0, "temperature": 0.0}], pairs=pairs, length=4)
 
 
 # Dense and listed.
@@ -206,7 +201,7 @@ def test_steeper_users_click_less_below_the_top(folder, monkeypatch):
         assert (np.array(rates[2.0]) < np.array(rates[0.5])).all()
 
 
-# What a configuration may say.
+# Settings of a configuration.
 
 
 @pytest.mark.parametrize(

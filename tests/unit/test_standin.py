@@ -58,6 +58,8 @@ def test_list_lengths(rankings):
     assert np.median(rankings.lengths) == pytest.approx(109, abs=4)
     assert rankings.lengths.mean() == pytest.approx(120, abs=5)
     assert rankings.lengths.max() > 1000
+    assert rankings.lengths.min() == 1
+    assert np.mean(rankings.lengths < 25) == pytest.approx(0.011, abs=0.006)
 
 
 def test_some_queries_have_no_relevant_document(rankings):

@@ -1,4 +1,4 @@
-"""Means and intervals over seeds, against scipy; selection of rows."""
+"""Means and intervals over seeds, against scipy, and the selection of rows."""
 
 import numpy as np
 import pandas as pd
@@ -10,8 +10,10 @@ from twotowers.results.statistics import (
     compare,
     frequency_interval,
     from_moments,
+    holm,
     interval,
     over_seeds,
+    paired_p,
     select,
     without_levels,
 )
@@ -105,5 +107,19 @@ def test_without_levels_keeps_means_and_differences_only():
     results = long_form({lane: levels + effect for lane, effect in effects.items()}).assign(group=1)
     summary = over_seeds(without_levels(results, ["group"]), ["lane"])
     np.testing.assert_allclose(summary["value"], over_seeds(results, ["lane"])["value"])
-    # All seeds agree on the differences, so nothing is left to vary.
+    # All seeds agree on the differences, so nothing varies.
     np.testing.assert_allclose(summary["high"] - summary["low"], 0, atol=1e-12)
+
+
+def test_paired_p_is_scipys():
+    rng = np.random.default_rng(0)
+    one = rng.random(30)
+    other = one + 0.05 * rng.normal(size=30) + 0.02
+    assert paired_p(one, other) == pytest.approx(stats.ttest_rel(one, other).pvalue)
+    assert paired_p(one, one) == 1
+
+
+def test_holm_steps_down_and_keeps_the_order():
+    found = holm([0.04, 0.005, 0.02, 0.9])
+    np.testing.assert_allclose(found, [0.08, 0.02, 0.06, 0.9])
+    np.testing.assert_allclose(holm([0.5, 0.6]), [1, 1])

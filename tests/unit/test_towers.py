@@ -57,7 +57,7 @@ def test_dropout_only_with_a_key_and_unbiased():
     key = jax.random.key(0)
     np.testing.assert_array_equal(plain(FEATURES, key), plain(FEATURES))
     assert not np.allclose(dropping(FEATURES, key), plain(FEATURES))
-    # What is kept is scaled up, so that the mean stays: 5 standard errors.
+    # Kept units are scaled up, so that the mean stays: 5 standard errors.
     ones = jnp.ones((200, 100))
     dropped = np.asarray(drop(ones, 0.5, key))
     assert set(np.unique(dropped)) == {0, 2}

@@ -1,9 +1,13 @@
-"""Boosted trees, against the means that they converge to."""
+"""Boosted trees: means that they converge to; LambdaMART against LightGBM's own ranker."""
 
+import lightgbm
 import numpy as np
 import pytest
 
-from twotowers.rankers.trees import fit_trees
+from twotowers.errors import InputError
+from twotowers.files.rankings import Rankings
+from twotowers.rankers.training import train_ranker
+from twotowers.rankers.trees import fit_lambdamart, fit_trees, some_queries
 
 STEPS = np.repeat([0.0, 1.0, 2.0, 3.0], 500)[:, None]
 TARGET = np.repeat([0.1, 0.7, 0.2, 1.0], 500)
@@ -44,3 +48,53 @@ def test_the_same_whatever_the_number_of_threads():
     )
     np.testing.assert_array_equal(one, again)
     np.testing.assert_allclose(one, two, rtol=1e-9)
+
+
+@pytest.fixture
+def graded() -> Rankings:
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(5, 40, 60)
+    query = np.repeat(np.arange(60), lengths)
+    features = rng.normal(size=(len(query), 6)).astype(np.float32)
+    noisy = features[:, 0] + 0.5 * rng.normal(size=len(query))
+    label = np.clip(np.round(noisy + 1), 0, 4).astype(np.float32)
+    return Rankings(query, np.arange(len(query), dtype=np.int32), label, features)
+
+
+def test_lambdamart_is_that_of_lightgbms_own_interface(graded):
+    options = {"n_estimators": 30, "num_leaves": 15, "learning_rate": 0.1}
+    own = lightgbm.LGBMRanker(**options, n_jobs=1, verbose=-1).fit(
+        graded.features, graded.label, group=graded.lengths
+    )
+    predict = fit_lambdamart(graded, graded.label, trees=30, leaves=15, learning_rate=0.1)
+    # The order of columns differs, so sums differ in their last digits.
+    np.testing.assert_allclose(
+        predict(graded.features), own.predict(graded.features), rtol=1e-6, atol=1e-9
+    )
+
+
+def test_lambdamart_ranks_by_what_labels_follow(graded):
+    scores = fit_lambdamart(graded, graded.label)(graded.features)
+    assert np.corrcoef(scores, graded.features[:, 0])[0, 1] > 0.8
+
+
+def test_lambdamart_needs_grades(graded):
+    with pytest.raises(InputError, match=r"1.5 is no grade"):
+        fit_lambdamart(graded, np.full(len(graded.label), 1.5))
+
+
+def test_some_queries_are_so_many_of_them_whole(graded):
+    chosen = some_queries(graded, 20, seed=1)
+    some = graded.take(chosen)
+    assert len(some.queries) == 20
+    assert set(some.lengths) <= set(graded.lengths)
+    assert not np.array_equal(chosen, some_queries(graded, 20, seed=2))
+    assert some_queries(graded, 61, seed=1).all()
+
+
+def test_the_policys_ranker_is_lambdamart_on_those_queries(graded):
+    settings = {"queries": 20, "trees": 10}
+    score = train_ranker("lambdamart", graded, graded.label, settings, seed=4)
+    some = some_queries(graded, 20, seed=4)
+    predict = fit_lambdamart(graded.take(some), graded.label[some], trees=10)
+    np.testing.assert_array_equal(score(graded, None), predict(graded.features))

@@ -1,4 +1,4 @@
-"""Counting out of core: against a plain loop, within little memory, and as docs/logs.md says."""
+"""Counting out of core: against a plain loop, within little memory, and as in docs/logs.md."""
 
 import re
 from collections import Counter

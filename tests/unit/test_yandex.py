@@ -75,7 +75,6 @@ def test_types(tmp_path):
     assert list(map(str, log.schema.types)) == ["int64", "int64", "int32", "int64", "int64"]
 
 
-@pytest.mark.fault("Yandex log with a broken record", "refused with its number and field")
 @pytest.mark.parametrize(
     ("bad", "field", "found"),
     [

@@ -36,13 +36,13 @@ def clean_copy(tmp_path_factory) -> Callable[..., Project]:
 
 @pytest.fixture(scope="session")
 def unbuilt(clean_copy) -> Project:
-    """A copy in which nothing has run; for dry runs only."""
+    """A copy in which nothing has run, for dry runs only."""
     return clean_copy("unbuilt")
 
 
 @pytest.fixture(scope="session")
 def finished(clean_copy) -> Finished:
-    """A smoke run on two cores; tests leave its files as they are."""
+    """A smoke run on two cores. Tests do not change its files."""
     project = clean_copy("finished")
     run = project.snakemake("--cores", "2")
     assert run.code == 0, run.text[-5000:]
@@ -51,7 +51,7 @@ def finished(clean_copy) -> Finished:
 
 @pytest.fixture(scope="session")
 def cluster_python(tmp_path_factory) -> str:
-    """A Python that has what this one has, and Snakemake's plugin for Slurm."""
+    """A Python with the packages of this one and Snakemake's plugin for Slurm."""
     folder = tmp_path_factory.mktemp("cluster") / "venv"
     venv.create(folder)
     python = str(folder / "bin" / "python")

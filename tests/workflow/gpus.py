@@ -1,4 +1,4 @@
-"""A workflow whose jobs, named `fit`, do nothing but hold a GPU; an nvidia-smi that lists two."""
+"""A workflow whose jobs, named `fit`, only hold a GPU, and a fake nvidia-smi that lists two."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ rule fit:
     script: "hold.py"
 """
 
-# Says which GPU it has. Two that should have one each wait for each other first.
+# Prints its GPU. Jobs that should have one each wait for each other first.
 SCRIPT = """
 import os, time
 from pathlib import Path
@@ -41,10 +41,10 @@ run(main, snakemake)
 
 
 def make_workflow(folder: Path) -> dict[str, str]:
-    """Write it into a folder; what to add to the environment of its Snakemake."""
+    """Write the workflow into a folder. Returns environment variables for Snakemake."""
     (folder / "Snakefile").write_text(SNAKEFILE)
     (folder / "hold.py").write_text(SCRIPT)
-    # Which the profile lays over the workflow's own.
+    # The profile overrides the workflow's own.
     shutil.copytree(ROOT / "config", folder / "config")
     (folder / "nvidia-smi").write_text("#!/bin/sh\n" + "".join(f"echo {d}\n" for d in DEVICES))
     (folder / "nvidia-smi").chmod(0o755)

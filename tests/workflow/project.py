@@ -1,4 +1,4 @@
-"""A copy of the project, in which the pipeline runs as a user would run it."""
+"""A copy of the project. The pipeline runs in it as for a user."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ from pathlib import Path
 
 import yaml
 
+from twotowers.running.experiments import keep_of_scale
+
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "hager2025"
-"""The paper that most tests drive the pipeline with, alone, however many there are."""
+"""The only paper of most tests of the pipeline."""
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 SMOKE = ["--config", "scale=smoke"]
 PLUGINS = Path(__file__).with_name("plugins")
 LONG = ["--logger", "long"]
-"""Rule and files of each job instead of its message, which has no files; a plugin of PLUGINS."""
+"""A plugin of PLUGINS that prints rule and files of each job instead of its message."""
 
-# All that a run may know of the process that tests it: the tests' own settings of JAX must not
-# hide what the Snakefile forgets to set.
+# The environment variables that runs inherit. The tests' own settings of JAX are not among them,
+# since they would hide a missing setting of the Snakefile.
 INHERITED = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH")
 
-# Indented where several are submitted as one.
+# The lines are indented if several jobs are submitted as one.
 _JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .*\n)*)", re.MULTILINE)
-_OUTPUT = re.compile(r"^ *output: ([^,\n]+)", re.MULTILINE)
+_OUTPUT = re.compile(r"^ *output: ([^,\n]+?)(?: \(update\))?(?:,|$)", re.MULTILINE)
 
 
 def jobs(text: str) -> dict[str, set[str]]:
-    """First output of every job that Snakemake's messages announce, by rule; `all` has none."""
+    """The first output of every job in Snakemake's messages, by rule. `all` has none."""
     found = {}
     for _, rule, body in _JOB.findall(text):
         output = _OUTPUT.search(body)
@@ -44,7 +46,7 @@ def jobs(text: str) -> dict[str, set[str]]:
 
 @dataclass(frozen=True)
 class Run:
-    """What one call of Snakemake said."""
+    """The outcome of a call of Snakemake."""
 
     code: int
     text: str
@@ -59,9 +61,9 @@ class Project:
     """A copy of the project.
 
     Attributes:
-        folder: where it is.
-        environment: the environment variables of all that runs in it.
-        paper: the one paper that its config.yaml asks for.
+        folder: its folder.
+        environment: the environment variables of its processes.
+        paper: the only paper of its config.yaml.
         python: the Python that runs Snakemake.
     """
 
@@ -71,9 +73,9 @@ class Project:
     python: str = sys.executable
 
     def start(self, *arguments: str, launcher=(), stdout=subprocess.PIPE, **environment):
-        """Snakemake at scale smoke as a process of its own group, its messages in `stdout`.
+        """Start Snakemake at scale smoke in a process group of its own, with messages to `stdout`.
 
-        Of each job it says rule and files, unless `arguments` have a --logger.
+        It prints rule and files of each job, unless `arguments` have a --logger.
         """
         snakemake = [*launcher, self.python, "-m", "snakemake"]
         more = [] if "--config" in arguments else SMOKE
@@ -89,7 +91,7 @@ class Project:
         )
 
     def snakemake(self, *arguments: str, **options) -> Run:
-        """Run Snakemake to its end; at scale smoke, unless `arguments` have a --config."""
+        """Run Snakemake to its end, at scale smoke unless `arguments` have a --config."""
         process = self.start(*arguments, **options)
         text, _ = process.communicate()
         return Run(process.returncode, text)
@@ -123,7 +125,7 @@ class Project:
         file.write_text(text)
 
     def git(self, *arguments: str) -> str:
-        """Run git in the copy, untouched by the settings of whoever runs the tests."""
+        """Run git in the copy, without the user's settings."""
         author = ["-c", "user.name=tests", "-c", "user.email=tests@example.org"]
         command = ["git", *author, *arguments]
         return subprocess.run(
@@ -140,6 +142,13 @@ class Project:
         """The paper's experiment as its file has it."""
         return yaml.safe_load((self.folder / "papers" / self.paper / "experiment.yaml").read_text())
 
+    @property
+    def smoke(self) -> dict:
+        """The paper's experiment with what scale smoke makes."""
+        experiment = {"settings": {}, "studies": {}} | self.experiment
+        keep_of_scale(experiment, "smoke")
+        return experiment
+
     def digests(self) -> dict[str, str]:
         """SHA-256 of every csv and svg below figures/."""
         figures = self.folder / "figures"
@@ -152,7 +161,7 @@ class Project:
 
 @dataclass(frozen=True)
 class Finished:
-    """A project whose pipeline has run, its messages, and the digests of what it drew."""
+    """A project whose pipeline has run, its messages, and the digests of its items."""
 
     project: Project
     run: Run
@@ -160,10 +169,10 @@ class Finished:
 
 
 def own_environment(caches: Path) -> dict[str, str]:
-    """What runs are told of the machine, with compiled programs kept in `caches`."""
+    """The environment variables of runs. Compiled programs are kept in `caches`."""
     return {name: os.environ[name] for name in INHERITED if name in os.environ} | {
         "XDG_CACHE_HOME": str(caches / "xdg"),
-        # Shared by all copies: compiling takes a third of a smoke run.
+        # All copies share the cache, since compiling takes a third of a smoke run.
         "JAX_COMPILATION_CACHE_DIR": str(caches / "jax"),
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -185,7 +194,7 @@ def clean_project(folder: Path, environment: dict[str, str], paper: str = PAPER)
 
 
 def project_files() -> list[str]:
-    """Files that git tracks, or would track, as far as they are there."""
+    """The existing files that git tracks or would track."""
     options = ["-z", "--cached", "--others", "--exclude-standard"]
     command = ["git", "-C", str(ROOT), "ls-files", *options]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout

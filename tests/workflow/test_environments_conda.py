@@ -1,6 +1,7 @@
-"""The pipeline from a lean launcher, each job in the environment that its rule names.
+"""The pipeline from a lean launcher, with each job in the environment of its rule.
 
-Both are built of links to this Python's packages by tests/conda/bin/conda, from envs/*.yaml.
+tests/conda/bin/conda builds the environments from envs/*.yaml, with links to the packages of this
+Python.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("environments")]
 
 COMMANDS = ROOT / "tests" / "conda" / "bin"
 TARGETS = (
-    "figures/hager2025/lemmas.csv",  # of a study, which runs among the trees; drawn as plots are
+    "figures/hager2025/lemmas.csv",  # of a study; it runs where fits run, and is drawn as plots are
     "results/smoke/clicks/hager2025/mslr30k/linear-linear/2021.parquet",  # of a ranker, by JAX
 )
-"""The cheapest files that take a job in each environment."""
+"""The cheapest files that need a job in each environment."""
 
 
 @pytest.fixture(scope="module")
 def launcher(tmp_path_factory) -> Path:
-    """The Python of an environment with what the Snakefile needs, and nothing else."""
+    """The Python of an environment with only what the Snakefile needs."""
     prefix = tmp_path_factory.mktemp("launcher")
     create = ["env", "create", "--quiet", "--no-default-packages"]
     create += ["--file", ROOT / "envs" / "launcher.yaml", "--prefix", prefix]
@@ -35,7 +36,7 @@ def launcher(tmp_path_factory) -> Path:
 
 
 def launch(launcher: Path, project: Project, *arguments: str) -> str:
-    """Run Snakemake in a project by the launcher's Python; return what it said."""
+    """Run Snakemake in a project with the launcher's Python. Returns its messages."""
     # The stand-in first, and the Python that runs it.
     path = f"{COMMANDS}:{Path(sys.executable).parent}:{project.environment['PATH']}"
     command = [launcher, "-m", "snakemake", *arguments]
@@ -62,14 +63,14 @@ def test_the_launcher_plans_every_scale(launcher, unbuilt, scale):
     papers = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
     config = ["--config", f"scale={scale}", f"papers=[{','.join(papers)}]"]
     said = launch(launcher, unbuilt, "--dry-run", *LONG, *config)
-    assert jobs(said)["page"] == {"figures/index.html"}
+    assert jobs(said)["overview"] == {"figures/index.html"}
 
 
 def test_the_gpu_profile_trains_with_cuda(launcher, unbuilt):
     gpu = ["--workflow-profile", "profiles/gpu", "--sdm", "conda"]
     said = launch(launcher, unbuilt, "--dry-run", *gpu, *SMOKE)
     planned = re.findall(r"^Conda environment envs/(\S+)\.yaml will be created", said, re.MULTILINE)
-    assert sorted(planned) == ["data", "jax-cuda", "plots", "trees"]
+    assert sorted(planned) == ["data", "jax-cpu", "jax-cuda", "plots"]
 
 
 def test_each_job_runs_in_its_environment_and_changes_no_byte(launcher, clean_copy):
@@ -77,6 +78,6 @@ def test_each_job_runs_in_its_environment_and_changes_no_byte(launcher, clean_co
     assert plain.snakemake(*TARGETS, "--cores", "2").code == 0
     said = launch(launcher, project, *TARGETS, "--sdm", "conda", "--cores", "2", *SMOKE)
     made = re.findall(r"^Environment for \S*/envs/(\S+)\.yaml created", said, re.MULTILINE)
-    assert sorted(made) == ["data", "jax-cpu", "plots", "trees"]
+    assert sorted(made) == ["data", "jax-cpu", "plots"]
     for file in TARGETS:
         assert (project.folder / file).read_bytes() == (plain.folder / file).read_bytes()

@@ -1,4 +1,4 @@
-"""docs/extending.md works: its files and changes, made one after the other, give a page."""
+"""docs/extending.md works: its files and changes, one after the other, give a page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXT = (ROOT / "docs" / "extending.md").read_text()
 BLOCK = re.compile(r"^\*\*`(?P<path>\S+)`\*\*\n\n```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 CONFIG = ["--configfile", "config.yaml", "config/mine.yaml", *SMOKE]
 LONGEST = 25
-"""Lines of a Python file of the page, without its blank ones; the idea of each takes about ten."""
+"""The most non-blank lines of a Python file on the page."""
 
 
 def blocks() -> Iterator[tuple[str, str, str]]:
@@ -31,7 +31,7 @@ def blocks() -> Iterator[tuple[str, str, str]]:
 
 
 def changed(text: str, change: str) -> str:
-    """A file's text with the added lines behind the ones shown before them."""
+    """A file's text with the added lines behind their context."""
     lines, place = text.splitlines(), None
     for line in change.splitlines():
         if line.startswith("+"):
@@ -44,7 +44,7 @@ def changed(text: str, change: str) -> str:
 
 
 def follow(folder: Path) -> None:
-    """Do what the page says."""
+    """Apply the page."""
     for path, kind, text in blocks():
         file = folder / path
         if kind == "diff":
@@ -109,8 +109,8 @@ def test_every_setting_of_the_page_is_drawn_and_on_the_page(extended):
     assert "real-em & 1." in (drawn / "perplexity.tex").read_text()
     fits = extended.folder / "results-mine" / "smoke" / "fits" / "mine"
     assert {path.name for path in fits.iterdir()} == set(experiment["settings"])
-    page = (extended.folder / "figures-mine" / "index.html").read_text()
-    assert all(f'id="mine-{item}"' in page for item in experiment["items"])
+    page = (extended.folder / "figures-mine" / "mine" / "index.html").read_text()
+    assert all(f'id="{item}"' in page for item in experiment["items"])
     with (extended.folder / "figures-mine" / "claims.csv").open(newline="") as file:
         (claim,) = csv.DictReader(file)
     assert claim["verdict"] == "reproduced"
@@ -120,7 +120,7 @@ def test_logs_of_ones_own_are_counted_and_what_was_left_out_is_said(extended):
     raw = extended.folder / "results-mine" / "smoke" / "raw"
     cells, same = (pq.read_table(raw / name / "log.parquet") for name in ("shop", "text"))
     assert cells["impressions"].to_numpy().sum() == 600 * 6
-    # The text has a page more, and a click more, which is on no page.
+    # The text has one more page, and a click that is on no page.
     assert same["impressions"].to_numpy().sum() == 600 * 6 + 1
     assert same["clicks"].to_numpy().sum() == cells["clicks"].to_numpy().sum()
     left_out = [seen_in(raw / name / "log.parquet")["clicks_off_page"] for name in ("shop", "text")]

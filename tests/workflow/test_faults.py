@@ -1,7 +1,7 @@
-"""What may happen to a run, done to it for real; afterwards it ends with the bytes it had.
+"""Faults of a run, made for real. Afterwards a run ends with the same bytes as before.
 
-All tests work on one copy of the finished project, one after the other, mostly on its cheapest
-figure and what that is made of. The last one asks whether anything of all this has stuck.
+All tests use one copy of the finished project, one after the other, and mostly its cheapest figure
+and the inputs of this figure. The last test checks that nothing has stuck.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.soak import running_jobs, soak
 from tests.workflow.project import PAPER, Project
 from twotowers.randomness import stream
 
-# A group, and so a finished project, of its own: beside the pipeline's other tests it costs less.
+# A group of its own has its own finished project, and runs beside the pipeline's other tests.
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("faults")]
 
 STUDY = f"results/smoke/fits/{PAPER}/appendix_a/2021.parquet"
@@ -35,14 +35,14 @@ NOWHERE = "/proc/nowhere"
 
 @pytest.fixture(scope="module")
 def project(finished, tmp_path_factory) -> Project:
-    """The copy that all of this is done to."""
+    """The copy of the project for all faults."""
     folder = tmp_path_factory.mktemp("faults") / "two-towers"
     shutil.copytree(finished.project.folder, folder)
     return replace(finished.project, folder=folder)
 
 
 def remove(project: Project, *paths: str) -> dict[str, str]:
-    """Remove what was made; the digests it had."""
+    """Remove files. Returns their digests."""
     digests = {path: digest(project, path) for path in paths}
     for path in paths:
         (project.folder / path).unlink()
@@ -54,14 +54,14 @@ def digest(project: Project, path: str) -> str:
 
 
 def check_made(project: Project, before: dict[str, str], **options) -> None:
-    """Assert that a run makes what was removed, as it was."""
+    """Assert that a run makes the removed files again, with the same bytes."""
     run = project.snakemake("--cores", "1", *before, **options)
     assert run.code == 0, run.text
     assert {path: digest(project, path) for path in before} == before
 
 
 def failure(run) -> str:
-    """The line in which a run that failed says why."""
+    """The line with the cause of a failed run."""
     assert run.code == 1, run.text
     assert "Traceback" not in run.text
     (line,) = re.findall(r"^\w+ failed: (.*)", run.text, re.MULTILINE)
@@ -79,7 +79,7 @@ def make(project: Project, *arguments: str) -> subprocess.CompletedProcess:
 
 
 def await_job(run: subprocess.Popen) -> int:
-    """The process id of the first job of a run, as soon as there is one."""
+    """The process id of the first job of a run. Waits for the job."""
     deadline = time.monotonic() + 120
     while not (jobs := running_jobs(run.pid)):
         assert run.poll() is None, "ended without a job"
@@ -91,12 +91,6 @@ def await_job(run: subprocess.Popen) -> int:
 # Kills and signals
 
 
-@pytest.mark.fault("`kill -9` of the whole run, at random moments", "a rerun goes on; same bytes")
-@pytest.mark.fault("`kill -9` of the scheduler alone", "its jobs end; a rerun goes on; same bytes")
-@pytest.mark.fault(
-    "`kill -9` of one job (as the kernel does when memory is out)",
-    "the others go on, the run fails and says so; a rerun goes on; same bytes",
-)
 def test_random_kills(project, finished, tmp_path):
     shares = {"claims": 1.0, f"fits/{PAPER}/appendix_a": 1.0}
     rng = stream("kills in a test", 1)
@@ -110,14 +104,13 @@ def test_random_kills(project, finished, tmp_path):
 
 @pytest.fixture
 def heeded_interrupt() -> Iterator[None]:
-    """Children heed SIGINT, even where the tests run in a shell's background and ignore it."""
+    """Children obey SIGINT, even if the tests run in the background of a shell and ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("heeded_interrupt")
-@pytest.mark.fault("Ctrl-C", "jobs are stopped, nothing half-made stays; a rerun: same bytes")
 def test_ctrl_c(project):
     before = remove(project, STUDY)
     run = project.start("--cores", "1", STUDY)
@@ -129,10 +122,6 @@ def test_ctrl_c(project):
     check_made(project, before)
 
 
-@pytest.mark.fault(
-    "SIGTERM, as a batch system sends",
-    "what runs is finished, no more started; a rerun: same bytes",
-)
 def test_sigterm(project):
     before = remove(project, STUDY, FIGURE)
     run = project.start("--cores", "1", FIGURE)
@@ -148,10 +137,6 @@ def test_sigterm(project):
 # Two runs
 
 
-@pytest.mark.fault(
-    "two runs started in one folder",
-    "the second stops and names the first's process; the first is not disturbed",
-)
 def test_two_runs_in_one_folder(project):
     before = remove(project, STUDY)
     first = project.start("--cores", "1", STUDY)
@@ -171,26 +156,6 @@ def test_two_runs_in_one_folder(project):
 # Damage
 
 
-@pytest.mark.fault(
-    "a truncated parquet among the results",
-    "the job that reads it names the file and says to delete it; then: same bytes",
-)
-def test_truncated_parquet(project):
-    before = remove(project, FIGURE)
-    whole = (project.folder / STUDY).read_bytes()
-    date = (project.folder / STUDY).stat()
-    (project.folder / STUDY).write_bytes(whole[: len(whole) // 2])
-    os.utime(project.folder / STUDY, ns=(date.st_atime_ns, date.st_mtime_ns))
-    line = failure(project.snakemake("--cores", "1", FIGURE))
-    assert STUDY in line
-    assert "delete it" in line.lower()
-    (project.folder / STUDY).unlink()
-    check_made(project, before)
-
-
-@pytest.mark.fault(
-    "deleted intermediate files", "made again when something needs them, and only then; same bytes"
-)
 def test_deleted_intermediates(project):
     before = remove(project, TRAIN)
     assert "generate_standin" not in project.plan()
@@ -199,21 +164,9 @@ def test_deleted_intermediates(project):
     check_made(project, before)
 
 
-@pytest.mark.fault("a JAX compilation cache full of garbage", "programs are compiled; same bytes")
-def test_garbage_in_the_compilation_cache(project, tmp_path):
-    before = remove(project, STUDY)
-    caches = Path(project.environment["JAX_COMPILATION_CACHE_DIR"])
-    files = [path for path in caches.iterdir() if path.name.endswith("-cache")]
-    assert files
-    for path in files:
-        (tmp_path / path.name).write_bytes(b"garbage")
-    check_made(project, before, JAX_COMPILATION_CACHE_DIR=str(tmp_path))
-
-
 # Clocks and places
 
 
-@pytest.mark.fault("a clock set back: files are dated in the future", "dated now; same bytes")
 def test_a_clock_set_back(project):
     before = remove(project, FIGURE)
     tomorrow = time.time() + 86_400
@@ -223,7 +176,6 @@ def test_a_clock_set_back(project):
     assert project.plan(FIGURE) == {}
 
 
-@pytest.mark.fault("the project's folder was moved", "nothing runs again")
 def test_a_moved_folder(project):
     place = project.folder.with_name("moved here, with spaces")
     project.folder.rename(place)
@@ -233,7 +185,6 @@ def test_a_moved_folder(project):
         place.rename(project.folder)
 
 
-@pytest.mark.fault("no home folder, and none that could be made", "not needed; same bytes")
 def test_no_home(project):
     before = remove(project, FIGURE)
     command = make(project, "--dry-run", "figures").stdout
@@ -247,7 +198,7 @@ def test_no_home(project):
 
 @pytest.fixture
 def powerless() -> tuple[str, ...]:
-    """A launcher under which permissions hold, for root too."""
+    """A launcher under which permissions also hold for root."""
     if os.getuid():
         return ()
     if not (setpriv := shutil.which("setpriv")):
@@ -270,7 +221,6 @@ def read_only() -> Iterator:
         folder.chmod(0o755)
 
 
-@pytest.mark.fault("a read-only results folder", "stops before the first job and names the folder")
 def test_read_only_results(project, powerless, read_only):
     before = remove(project, FIGURE)
     lock = project.folder / "results" / "run.lock"
@@ -284,7 +234,6 @@ def test_read_only_results(project, powerless, read_only):
     check_made(project, before)
 
 
-@pytest.mark.fault("a read-only figures folder", "the job names the folder; then: same bytes")
 def test_read_only_figures(project, powerless, read_only):
     endings = ("pdf", "svg", "csv")
     before = remove(project, *(FIGURE.replace("csv", ending) for ending in endings))
@@ -305,7 +254,7 @@ def prlimit() -> str:
 
 
 def check_no_room(project: Project, launcher: tuple[str, ...]) -> None:
-    """Assert that a job under this launcher says that there is no room, and is made without it."""
+    """Assert that a job without room on the disk says so, and succeeds with room."""
     before = remove(project, TRAIN)
     line = failure(project.snakemake("--cores", "1", TRAIN, launcher=launcher))
     assert TRAIN in line
@@ -313,10 +262,9 @@ def check_no_room(project: Project, launcher: tuple[str, ...]) -> None:
     check_made(project, before)
 
 
-@pytest.mark.fault("a full disk", "the job says that there is no space; then: same bytes")
 def test_full_disk(project):
     here = project.folder / Path(TRAIN).parent
-    # Not empty, or Snakemake would try to tidy it away.
+    # Snakemake would remove an empty folder.
     mount = f'mount -t tmpfs -o size=1m none "{here}" && touch "{here}/occupied" && exec "$@"'
     launcher = ("unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh")
     if not shutil.which("unshare") or subprocess.run([*launcher, "true"]).returncode:
@@ -324,16 +272,10 @@ def test_full_disk(project):
     check_no_room(project, launcher)
 
 
-@pytest.mark.fault("a limit on the size of files, or a quota", "as for a full disk")
-def test_file_size_limit(project, prlimit):
-    check_no_room(project, (prlimit, "--fsize=1000000"))
-
-
-@pytest.mark.fault("a job out of memory", "the run fails and names the job's log; then: same bytes")
 def test_out_of_memory(project, prlimit):
     before = remove(project, STUDY)
     run = project.start("--cores", "1", STUDY)
-    # The job alone: the scheduler keeps what it has.
+    # The limit applies to the job, not to the scheduler.
     subprocess.run([prlimit, "--pid", str(await_job(run)), "--as=100000000"], check=True)
     text, _ = run.communicate(timeout=120)
     assert run.returncode == 1, text
@@ -361,7 +303,6 @@ MINE = {
 }
 
 
-@pytest.mark.fault("a read-only data folder", "read as any other")
 def test_read_only_data(project, powerless, read_only, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
@@ -375,7 +316,6 @@ def test_read_only_data(project, powerless, read_only, tmp_path):
     assert Path(target).exists()
 
 
-@pytest.mark.fault("a data folder that is not there", "the job says what belongs where")
 def test_missing_data(project, tmp_path):
     over = configured(project, tmp_path / "data", MINE)
     target = f"{tmp_path}/results/smoke/raw/mine/manifest.json"
@@ -388,7 +328,6 @@ def test_missing_data(project, tmp_path):
 # Make
 
 
-@pytest.mark.fault("`make` with a target that there is not", "make says so, nothing is set up")
 def test_no_such_make_target(project):
     done = make(project, "figure")
     assert done.returncode == 2
@@ -396,7 +335,6 @@ def test_no_such_make_target(project):
     assert not (project.folder / ".venv").exists()
 
 
-@pytest.mark.fault("an unsupported Python", "make names the supported ones, and how to name one")
 def test_wrong_python(project, tmp_path):
     python = tmp_path / "python3.9"
     python.write_text(
@@ -409,7 +347,6 @@ def test_wrong_python(project, tmp_path):
     assert not (project.folder / ".venv").exists()
 
 
-@pytest.mark.fault("a target that no rule makes", "named; nothing runs")
 def test_no_such_target(project):
     run = project.snakemake("--cores", "1", f"figures/{PAPER}/fig99.csv")
     assert run.code == 1

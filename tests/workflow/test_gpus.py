@@ -27,5 +27,5 @@ def test_as_many_jobs_as_gpus_run_at_a_time_each_on_its_own(tmp_path, gpus):
         text=True,
     )
     assert run.returncode == 0, run.stderr
-    # One at a time, both get the first.
+    # Jobs that run one at a time both get the first.
     assert held(tmp_path) == (DEVICES if gpus == 2 else [DEVICES[0]] * 2)

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("plans")]
 SCALES = ("smoke", "laptop", "paper")
 FROM_FILES = ("config/mq2008.yaml", "config/mslr_sample.yaml")
 TRAINING = {"policy", "fit"}
-"""Rules that ask for a GPU where there are some."""
+"""Rules that ask for a GPU if there is one."""
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -89,16 +89,16 @@ def planned(project: Project, profile: str, papers: list[str], scale: str, *argu
 
 
 def counts(jobs: dict[str, set[str]]) -> Counter:
-    """How many jobs of each rule there are; `all` has no output and is none."""
+    """The number of jobs of each rule. `all` has no output and does not count."""
     return +Counter({rule: len(outputs) for rule, outputs in jobs.items()})
 
 
 def declared(project: Project, papers: list[str], scale: str, from_files: bool = False) -> Counter:
-    """How many jobs of each rule papers make, if all or none of their data is generated.
+    """The number of jobs of each rule of some papers, with all or none of their data generated.
 
-    They share what is raw, the page and the crate.
+    Papers share raw data, the overview and the crate.
     """
-    total, used, logs = Counter(page=1, crate=1), set(), set()
+    total, used, logs = Counter(overview=1, crate=1), set(), set()
     for paper in papers:
         experiment = replace(project, paper=paper).experiment
         jobs, ranked, read = declared_alone(experiment, scale)
@@ -115,22 +115,31 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
     """A paper's own jobs of each rule, the data sets whose documents it ranks, its click logs."""
     values = experiment["scales"][scale]
     seeds = values["seeds"]
-    settings = experiment.get("settings", {}).values()
-    logs = [experiment["logs"][log] for log in {setting["log"] for setting in settings}]
+    items = {key: i for key, i in experiment["items"].items() if scale in i.get("scales", [scale])}
+    # An item of other scales takes along the settings and studies that only it needs.
+    left_out = {need for item in experiment["items"].values() for need in item["needs"]}
+    left_out -= {need for item in items.values() for need in item["needs"]}
+    settings = [s for name, s in experiment.get("settings", {}).items() if name not in left_out]
+    logs = {name: set() for name in experiment.get("logs", {})}
+    for setting in settings:
+        logs[setting["log"]] |= set(setting.get("seeds", seeds))
+    logs = [(experiment["logs"][name], own) for name, own in logs.items() if own]
     studies = [
         study | values.get("studies", {}).get(name, {})
         for name, study in experiment.get("studies", {}).items()
+        if name not in left_out
     ]
-    used = {user["dataset"] for user in [*logs, *studies] if "dataset" in user}
-    # A click log is prepared in no way.
+    users = [*(log for log, _ in logs), *studies]
+    used = {user["dataset"] for user in users if "dataset" in user}
+    # A click log needs no preparation.
     ranked = {name for name in used if experiment["datasets"][name]}
-    simulated = [log for log in logs if log.get("from") != "dataset"]
+    simulated = [(log, own) for log, own in logs if log.get("from") != "dataset"]
     policies = {
         (log["dataset"], log["relevance"], log["policy"]["ranker"], seed)
-        for log in simulated
-        for seed in seeds
+        for log, own in simulated
+        for seed in own
     } | {
-        # Studies share the first seed's.
+        # Studies share the policy of the first seed.
         (study["dataset"], "annotated", study["ranker"], seeds[0])
         for study in studies
         if "ranker" in study
@@ -138,10 +147,11 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
     jobs = Counter(
         preprocess=len(ranked),
         policy=len(policies),
-        clicks=len(simulated) * len(seeds),
-        fit=len(settings) * len(seeds),
+        clicks=sum(len(own) for _, own in simulated),
+        fit=sum(len(setting.get("seeds", seeds)) for setting in settings),
         study=sum(len(study.get("seeds", seeds)) for study in studies),
         claims=1,
-        **Counter(item["kind"] for item in experiment["items"].values()),
+        page=1,
+        **Counter(item["kind"] for item in items.values()),
     )
     return jobs, ranked, used - ranked

@@ -1,6 +1,6 @@
-"""The pipeline through a real Slurm, of one node; tests/slurm/start.sh says how it is set up.
+"""The pipeline through a real Slurm with one node, which tests/slurm/start.sh sets up.
 
-Two items are enough to have a job of every kind. The fit among them is killed by the scheduler.
+Two items have jobs of every kind. The scheduler kills the fit among them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MISSING = [name for name in PROGRAMS if shutil.which(name) is None]
 
 pytestmark = [
     pytest.mark.workflow,
-    # The group that has made the plain run.
+    # The group with the plain run.
     pytest.mark.xdist_group("pipeline"),
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
 ]
@@ -32,7 +32,7 @@ SETTING = "example-expert"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory) -> dict[str, str]:
-    """What to add to the environment to talk to Slurm."""
+    """Environment variables for Slurm."""
     folder = tmp_path_factory.mktemp("slurm")
     scripts = ROOT / "tests" / "slurm"
     subprocess.run([scripts / "start.sh", folder], check=True, timeout=60)
@@ -46,7 +46,7 @@ def cluster(tmp_path_factory) -> dict[str, str]:
 
 
 def slurm(cluster: dict[str, str], *command: str) -> str:
-    """What one of Slurm's commands prints."""
+    """The output of one of Slurm's commands."""
     run = subprocess.run(command, env=os.environ | cluster, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     return run.stdout
@@ -54,7 +54,7 @@ def slurm(cluster: dict[str, str], *command: str) -> str:
 
 @pytest.fixture(scope="module")
 def submitted(clean_copy, cluster, cluster_python) -> tuple[Project, Run, str]:
-    """A run whose fit was killed, and the number of the job that had it."""
+    """A run whose fit was killed, and the number of the fit's job."""
     copy = clean_copy("submitted")
     project = replace(copy, environment=copy.environment | cluster, python=cluster_python)
     process = project.start(
@@ -76,9 +76,6 @@ def submitted(clean_copy, cluster, cluster_python) -> tuple[Project, Run, str]:
     return project, Run(process.returncode, text), killed
 
 
-@pytest.mark.fault(
-    "a job killed by Slurm", "submitted again, with more memory and time; the same bytes"
-)
 def test_what_the_scheduler_killed_is_submitted_again(submitted, cluster):
     _, run, killed = submitted
     assert run.code == 0, run.text[-5000:]

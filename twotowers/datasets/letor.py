@@ -1,8 +1,8 @@
 """Reader of LETOR text: SVMlight with query ids, `<label> qid:<query> <index>:<value> ...`.
 
-The text is parsed as arrays of bytes, a chunk at a time: positions of tokens come from
-NumPy, decimals from Arrow's C++ parser. A chunk that breaks any rule of the format is
-parsed again line by line, only to say which line and which token are at fault.
+The text is parsed as arrays of bytes, a chunk at a time. NumPy finds the tokens, and Arrow's
+C++ parser reads the decimals. A chunk that breaks a rule of the format is parsed again line by
+line, to find the line and the token at fault.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from twotowers.datasets.sources import WIDEST
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
 
-# Small enough that the arrays over one chunk stay in cache, large enough to hide NumPy's calls.
+# The arrays over a chunk fit into the cache, and the overhead of NumPy's calls is small.
 CHUNK_BYTES = 1 << 20
-# A line of 700 features has about 10 kB. Without a limit, a file that has no line end
-# (a picture, an archive) would be read into memory whole.
+# A line of 700 features has about 10 kB. Without a limit, a file without line ends (a picture,
+# an archive) would be read into memory whole.
 LONGEST_LINE = 1 << 24
-# Digits that surely fit into int64.
+# This many digits always fit into int64.
 MOST_DIGITS = 18
 
 NEWLINE, SPACE, COLON, POINT, ZERO = b"\n :.0"
@@ -37,29 +37,28 @@ INTEGER = re.compile(rb"\d{1,%d}" % MOST_DIGITS)
 def read_letor(
     path: str | Path, *, width: int | None = None, label_max: float | None = None
 ) -> Rankings:
-    """Read a LETOR file; memory is the arrays returned, plus one chunk of text.
+    """Read a LETOR file. Memory holds the returned arrays and one chunk of text.
 
     Features that a row does not name are 0. A number beyond the range of float32 becomes
     the largest float32 of its sign: Istella writes 1.79769313486e+308 for "very large".
-    Queries come in the order of their first row. Rows of a query that recurs later in the
-    file are moved up behind its earlier ones (which takes a second copy of the features).
+    Queries are in the order of their first row. If the rows of a query are apart, the later ones
+    are moved up behind the earlier ones. This takes a second copy of the features.
 
     Args:
         path: The text file. Comments (`#` to the end of the line), blank lines, tabs,
             repeated or trailing blanks and CRLF line ends are allowed.
-        width: Number of features; None takes the largest index that occurs.
-        label_max: The highest label allowed; None allows any. Labels start at 0.
+        width: Number of features; None for the largest index in the file.
+        label_max: The highest allowed label; None for no limit. Labels start at 0.
 
     Returns:
-        Rankings with features [rows, width] float32, all finite; `document` counts the
-        rows of a query from 0 in file order.
+        Rankings with features [rows, width] float32, all finite. `document` numbers the rows of
+        a query from 0 in file order.
 
     Raises:
-        InputError: naming file, line and token, where a row has no label in
-            [0, label_max], no whole-number `qid:`, an index outside 1..width or not
-            above the one before it, or a value that is not a finite number; and where
-            the file does not exist, holds no row, or (with width None) no feature, or its
-            table does not fit into memory.
+        InputError: with file, line and token, if a row has no label in [0, label_max], no
+            whole-number `qid:`, an index outside 1..width or not above the one before it, or a
+            value that is not a finite number. Also if the file does not exist, has no row or
+            (with width None) no feature, or does not fit into memory.
     """
     path = Path(path)
     if not path.is_file():
@@ -90,7 +89,7 @@ def _read(path: Path, width: int | None, label_max: float | None) -> Rankings:
 
 @dataclass
 class _Rows:
-    """The rows of one chunk; the pairs of row i follow those of row i - 1.
+    """The rows of a chunk. The pairs of row i follow those of row i - 1.
 
     Attributes:
         label: [rows] float32.
@@ -112,8 +111,8 @@ class _Table:
     """The arrays of the whole file, filled chunk by chunk.
 
     Args:
-        lines: An upper bound on the number of rows. Memory that no row fills is never
-            touched, so the bound costs address space only.
+        lines: An upper bound on the number of rows. Memory that is never filled is never
+            touched, so the bound costs only address space.
         width: The declared width, or None.
     """
 
@@ -139,7 +138,7 @@ class _Table:
         self.query[rows] = new.query
         width = self.features.shape[1]
         if (new.pairs == width).all():
-            # Every index occurs, in order: the values already are the table.
+            # Every row has all indices in order, so the values are the table.
             self.features[rows] = new.value.reshape(len(new.pairs), width)
         else:
             first = np.arange(rows.start, rows.stop) * width
@@ -148,7 +147,7 @@ class _Table:
         self.rows = rows.stop
 
     def _make_room(self, highest: int) -> None:
-        """Allocate the features, or widen them where no width was declared."""
+        """Allocate the features, or widen them if no width was declared."""
         width = highest if self.width is None else self.width
         if self.features is None:
             self.features = np.zeros((self.lines, width), np.float32)
@@ -239,14 +238,14 @@ def _without_comments(text: bytes) -> bytes:
 
 
 def _tokens(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Where the tokens are.
+    """Find the tokens.
 
     Args:
-        codes: [bytes] uint8, the text; ends with a newline.
+        codes: [bytes] uint8, the text, which ends with a newline.
 
     Returns:
-        [tokens] start and [tokens] end (exclusive) of each token, and for each line that
-        is not blank, [rows] the number of its first token and [rows] its count of tokens.
+        [tokens] start and [tokens] end (exclusive) of each token; and for each non-blank line
+        [rows] the number of its first token and [rows] its count of tokens.
     """
     blanks = np.flatnonzero((codes == SPACE) | (codes == NEWLINE))
     starts = np.concatenate([[0], blanks[:-1] + 1])
@@ -265,8 +264,8 @@ def _colons(
     needs = np.ones(len(starts), bool)
     needs[label] = False
     found = np.flatnonzero(codes == COLON)
-    # As many colons as tokens that need one, and the i-th colon within the i-th such
-    # token: so each has exactly one, and labels have none.
+    # There are as many colons as tokens that need one, and the i-th colon is within the i-th
+    # such token. So each has exactly one colon, and labels have none.
     if len(found) != needs.sum():
         raise ValueError("not LETOR")
     _require((starts[needs] < found) & (found < ends[needs] - 1))
@@ -310,11 +309,11 @@ def _indices(
 
 
 def _values(text: bytes, codes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """[pairs] float32, finite; numbers beyond float32 become its largest."""
+    """[pairs] float32, finite. Numbers beyond float32 become its largest number."""
     value = _decimals(text, starts, ends)
     infinite = np.flatnonzero(~np.isfinite(value))
     if len(infinite):
-        # A number that overflowed ends in a digit or a point; "inf" and "nan" do not.
+        # A number that overflowed ends in a digit or a point. "inf" and "nan" do not.
         last = codes[ends[infinite] - 1]
         _require((last - ZERO <= 9) | (last == POINT))
         largest = np.finfo(np.float32).max
@@ -329,7 +328,7 @@ def _integers(codes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.nda
     total = np.zeros(len(starts), np.int64)
     for place in range(lengths.max(initial=0)):
         inside = lengths > place
-        # Unsigned, so whatever sorts before "0" wraps to above 9.
+        # Codes are unsigned, so characters before "0" wrap to above 9.
         digit = codes.take(ends - 1 - place, mode="clip") - ZERO
         _require((digit <= 9) | ~inside)
         total += np.where(inside, digit, 0).astype(np.int64) * 10**place
@@ -337,13 +336,13 @@ def _integers(codes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.nda
 
 
 def _decimals(text: bytes, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """[spans] float32, correctly rounded; overflow gives inf, and nan and inf are parsed.
+    """[spans] float32, correctly rounded. Overflow gives inf. nan and inf are parsed, too.
 
     Raises:
         ValueError: a span is not a number (Arrow's error is one).
     """
-    # An Arrow string array is text plus boundaries. Every second element, the text
-    # between two spans, is declared null: Arrow then parses the spans without a copy.
+    # An Arrow string array is text plus boundaries. Every second element is the text between two
+    # spans and is declared null. Arrow then parses the spans without a copy.
     bounds = np.empty(2 * len(starts), np.int32)
     bounds[::2], bounds[1::2] = starts, ends
     count = max(len(bounds) - 1, 0)
@@ -358,14 +357,13 @@ def _decimals(text: bytes, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
 def _first_error(
     text: bytes, path: Path, line: int, width: int, label_max: float | None
 ) -> InputError:
-    """What is wrong with the first line that breaks a rule.
+    """The error of the first line that breaks a rule.
 
     Args:
         text: Lines that `_parse` rejected.
         path: Their file.
-        line: The number of the first of them.
-        width: As for `_parse`.
-        label_max: As for `_parse`.
+        line: The number of the first line.
+        width, label_max: See `_parse`.
     """
     for number, row in enumerate(text.split(b"\n"), start=line):
         try:
@@ -377,7 +375,7 @@ def _first_error(
 
 
 def _complaint(row: bytes, width: int, label_max: float | None) -> tuple[str, str, str]:
-    """(field, what is wrong, what was expected) of a row that breaks a rule."""
+    """Field, fault and expectation for a row that breaks a rule."""
     label, *tokens = _without_comments(row).split()
     number = _number(label)
     if number is None or not np.isfinite(number):
@@ -426,6 +424,6 @@ def _number(token: bytes) -> float | None:
 
 
 def _shown(token: bytes) -> str:
-    """The token for a message: printable, and not longer than a line."""
+    """The token for a message, printable and shortened."""
     text = token.decode("ascii", "backslashreplace")
     return repr(text if len(text) <= 40 else text[:40] + "...").replace("\\\\", "\\")

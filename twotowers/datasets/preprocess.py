@@ -1,4 +1,4 @@
-"""What the papers do to a ranking data set before anything else."""
+"""The papers' preparation of ranking data sets."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import numpy as np
 
 from twotowers.errors import InputError, check_range
 from twotowers.files.rankings import Rankings
+from twotowers.randomness import stream
 
-# Rows transformed at a time: the temporaries of the logarithm stay in cache.
+# Rows that are transformed at a time, so that the temporaries stay in cache.
 BLOCK_ROWS = 4096
 
 
 def signed_log1p(x: np.ndarray) -> np.ndarray:
-    """ln(1 + |x|) with the sign of x: squashes both tails, keeps order and zeros.
+    """ln(1 + |x|) with the sign of x. It squashes both tails and keeps order and zeros.
 
     Args:
         x: Array of any shape.
@@ -29,13 +30,13 @@ def signed_log1p(x: np.ndarray) -> np.ndarray:
 def rescale_labels(label: np.ndarray, label_max: float, to: float = 4) -> np.ndarray:
     """Map labels linearly from [0, label_max] to [0, to].
 
-    So that one gain, 2^label - 1, means the same on every data set: the labels 0, 1, 2 of
-    MQ2008 become 0, 2, 4. Labels that already have the range are returned unchanged.
+    The gain 2^label - 1 then means the same on every data set. The labels 0, 1, 2 of MQ2008 become
+    0, 2, 4. Labels that already have the range stay as they are.
 
     Args:
         label: [rows] in [0, label_max].
         label_max: The highest label of the data set, above 0.
-        to: The highest label wanted.
+        to: The highest label of the result.
 
     Returns:
         [rows] float32 in [0, to].
@@ -56,14 +57,14 @@ def rescale_labels(label: np.ndarray, label_max: float, to: float = 4) -> np.nda
 
 
 def truncate(rankings: Rankings, top: int) -> Rankings:
-    """Keep the `top` documents of highest label of each query, as published.
+    """Keep the `top` documents with the highest labels of each query, as published.
 
     Args:
         rankings: At least one row.
         top: List length, 1 or more. Shorter lists are kept whole.
 
     Returns:
-        Rankings whose lists are ordered by label, descending; ties stay in file order.
+        Rankings with lists in descending order of labels. Ties stay in file order.
 
     Raises:
         InputError: there is no row, or `top` is not a whole number of at least 1.
@@ -72,11 +73,10 @@ def truncate(rankings: Rankings, top: int) -> Rankings:
 
 
 def drop_irrelevant(rankings: Rankings) -> Rankings:
-    """Keep the queries that have a relevant document (of any label above 0).
+    """Keep the queries that have a relevant document (a label above 0).
 
-    No metric can tell two rankings of the other queries apart. On unscaled labels the
-    condition is the published one, a highest label of at least 1; it does not change
-    when labels are rescaled.
+    No metric can tell two rankings of the other queries apart. On unscaled labels this is the
+    published condition, a highest label of at least 1. Rescaling of labels does not change it.
 
     Raises:
         InputError: there is no row, or no query remains.
@@ -85,19 +85,18 @@ def drop_irrelevant(rankings: Rankings) -> Rankings:
 
 
 def preprocess(rankings: Rankings, *, top: int = 25, label_max: float = 4) -> Rankings:
-    """Truncate, drop irrelevant queries, squash features, bring labels to 0-4.
+    """Truncate lists, drop irrelevant queries, squash features, rescale labels to 0-4.
 
-    Rows are selected before anything is computed: beyond the input, memory holds the
-    rows kept, once.
+    Rows are selected first, so that memory holds the input and one copy of the kept rows.
 
     Args:
         rankings: Raw features and labels in [0, label_max].
-        top: List length, as in `truncate`.
-        label_max: The highest label of the data set, as in `rescale_labels`.
+        top: List length; see `truncate`.
+        label_max: The highest label of the data set; see `rescale_labels`.
 
     Returns:
-        Rankings of at most `top` documents per query by descending label, features
-        transformed by `signed_log1p`, labels in [0, 4].
+        Rankings with at most `top` documents per query in descending order of labels, features
+        after `signed_log1p`, and labels in [0, 4].
 
     Raises:
         InputError: a label or parameter is out of range, there is no row, or no query
@@ -113,31 +112,87 @@ def preprocess(rankings: Rankings, *, top: int = 25, label_max: float = 4) -> Ra
     return Rankings(kept.query, kept.document, label, kept.features)
 
 
+LARGEST = 1e9
+"""What larger features are cut to before a logarithm: Istella-S has some of 10^308."""
+
+
+def preprocess_stratified(
+    rankings: Rankings, *, most: int, log1p: bool, label_max: float = 4, seed: int = 0
+) -> Rankings:
+    """Cut long lists so that the shares of their labels stay (Hager 2026, Section 2.5.1).
+
+    Of a list of n documents, label l keeps most * n_l / n of its n_l documents, rounded down;
+    what is missing goes to the largest remainders, the lower label first. Which documents, is
+    drawn. All queries stay, those without a relevant document too.
+
+    Args:
+        rankings: Raw features and labels in [0, label_max].
+        most: Documents that a list keeps at most, 1 or more.
+        log1p: Whether features are cut to +-1e9 and then transformed by `signed_log1p`.
+        label_max: The highest label of the data set, as in `rescale_labels`.
+        seed: Of the draw.
+
+    Returns:
+        Rankings in the order of the file, labels in [0, 4].
+
+    Raises:
+        InputError: a label or parameter is out of range, or there is no row.
+    """
+    check_range(most, field="most", low=1, high=10**6, whole=True)
+    kept = rankings.take(np.sort(_stratified_rows(rankings, most, stream("truncation", seed))))
+    if log1p:
+        for start in range(0, len(kept.features), BLOCK_ROWS):
+            block = kept.features[start : start + BLOCK_ROWS]
+            block[:] = signed_log1p(np.clip(block, -LARGEST, LARGEST))
+    label = rescale_labels(kept.label, label_max)
+    return Rankings(kept.query, kept.document, label, kept.features)
+
+
+def _stratified_rows(rankings: Rankings, most: int, rng: np.random.Generator) -> np.ndarray:
+    """[kept] row numbers, in no order."""
+    offsets, query = _query_numbers(rankings)
+    lengths = np.diff(offsets)
+    grades, grade = np.unique(rankings.label, return_inverse=True)
+    cells = np.bincount(query * len(grades) + grade, minlength=len(lengths) * len(grades))
+    cells = cells.reshape(len(lengths), len(grades))
+    exact = cells * np.minimum(most / lengths, 1)[:, None]
+    quota = np.floor(exact + 1e-9).astype(np.int64)
+    missing = np.minimum(lengths, most) - quota.sum(-1)
+    order = np.argsort(quota - exact, axis=-1, kind="stable")
+    place = np.empty_like(order)
+    np.put_along_axis(place, order, np.arange(len(grades))[None], axis=-1)
+    quota += place < missing[:, None]
+    # A random order within each query and label: its first `quota` rows stay.
+    shuffled = np.lexsort((rng.random(len(query)), grade, query))
+    first = np.cumsum(cells.reshape(-1)) - cells.reshape(-1)
+    cell = query[shuffled] * len(grades) + grade[shuffled]
+    return shuffled[np.arange(len(query)) - first[cell] < quota.reshape(-1)[cell]]
+
+
 def preprocess_ultra(
     splits: Mapping[str, Rankings], *, logarithm: bool = False
 ) -> dict[str, Rankings]:
     """Prepare a data set as the ULTRA framework does, which Chen et al. (2024) used.
 
-    Lists of fewer than two documents and queries without a relevant document are dropped,
-    from every split. Then each column is brought to [-1, 1] by its lowest and highest value
-    over all splits; a column that never varies becomes 0. Labels and list lengths stay.
+    Lists of fewer than two documents and queries without a relevant document are dropped from
+    every split. Then each column is scaled to [-1, 1] by its lowest and highest value over all
+    splits. A constant column becomes 0. Labels and list lengths stay.
 
-    The framework announces the removal of irrelevant queries for validation and test only,
-    but its scripts remove them from the training split as well, and the paper's counts of
-    queries (Table 3) and nodes (Table 4) agree with the latter. The published scripts map an
-    entry that is left out of a sparse file to 0, in the middle of the range; here it is a 0
-    like any other.
+    The framework's documentation removes irrelevant queries from validation and test only. Its
+    scripts remove them from the training split, too, and the paper's counts of queries (Table 3)
+    and nodes (Table 4) agree with the scripts. The scripts map an entry that is left out of a
+    sparse file to 0, the middle of the range. Here such an entry is a 0 like any other.
 
     Args:
-        splits: Raw rankings by split; all of the same width.
-        logarithm: Replace a column's distance x from its lowest value by log10(x + 1) first,
-            as for Istella-S, whose columns span many orders of magnitude.
+        splits: Raw rankings by split, all of the same width.
+        logarithm: Whether a column's distance x from its lowest value first becomes
+            log10(x + 1), as for Istella-S, whose columns span many orders of magnitude.
 
     Returns:
-        The splits by the same names, features in [-1, 1].
+        The splits by the same names, with features in [-1, 1].
 
     Raises:
-        InputError: a split has no query, or keeps none.
+        InputError: a split has no query, or would keep none.
     """
     kept = {name: rankings.take(_ultra_rows(rankings)) for name, rankings in splits.items()}
     low = np.min([rankings.features.min(0) for rankings in kept.values()], axis=0)
@@ -158,7 +213,7 @@ def preprocess_ultra(
 
 
 def _ultra_rows(rankings: Rankings) -> np.ndarray:
-    """[rows] bool: the row's query has two documents at least, and a label above 0."""
+    """[rows] bool: whether the row's query has at least two documents and a label above 0."""
     offsets, query = _query_numbers(rankings)
     kept = _relevant_rows(rankings) & (np.diff(offsets) > 1)[query]
     if not kept.any():
@@ -169,20 +224,20 @@ def _ultra_rows(rankings: Rankings) -> np.ndarray:
 
 
 def _top_rows(rankings: Rankings, top: int) -> np.ndarray:
-    """[kept] row numbers, queries in order, within each the `top` highest labels descending."""
+    """[kept] row numbers: queries in order, each with its `top` highest labels descending."""
     check_range(top, field="top", low=1, high=np.inf)
     if not isinstance(top, int):
         raise InputError(f"{top!r} is not a whole number", field="top")
     offsets, query = _query_numbers(rankings)
-    # A stable sort by query, then by descending label: ties keep the order of the file,
-    # and each query keeps its block of rows.
+    # The sort by query, then by descending label, is stable. Ties keep the order of the file, and
+    # each query keeps its block of rows.
     order = np.lexsort((-rankings.label, query))
     place = np.arange(len(order)) - offsets[query]
     return order[place < top]
 
 
 def _relevant_rows(rankings: Rankings) -> np.ndarray:
-    """[rows] bool: the row's query has a label above 0; true for one row at least."""
+    """[rows] bool: whether the row's query has a label above 0. At least one row is True."""
     offsets, query = _query_numbers(rankings)
     relevant = np.maximum.reduceat(rankings.label, offsets[:-1]) > 0
     if not relevant.any():

@@ -17,13 +17,13 @@ from twotowers.logs.signatures import check_settings, log_formats
 TABLE = Path(__file__).with_name("sources.yaml")
 
 WIDEST = 100_000
-"""The widest table of features: one corrupt index must not ask for terabytes."""
+"""The most features. A corrupt index must not allocate terabytes."""
 ACCESS = ("public", "manual", "gated", "local")
 LETOR = "letor"
 FORMATS = {LETOR: SPLITS, "tiangong": (LOG,), **dict.fromkeys(log_formats(), (LOG,))}
-"""The format of a data set's files, and the parts that it comes in."""
+"""For each format of files, the parts of a data set."""
 DECLARED_IN_CONFIG = {LETOR: ("name", "width", "label_max", "splits"), LOG: ("name", "splits")}
-"""What a configuration must say of rankings, and of a click log."""
+"""The keys that a configuration must give for rankings, and for a click log."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -32,26 +32,26 @@ class Source:
     """Where a data set comes from, and how to recognise it.
 
     Attributes:
-        name: Key in the table, or the name given in the configuration.
-        title: What it is called on a page.
+        name: Key in the table, or the name in the configuration.
+        title: Its name on a page.
         version: Of the release; "" for a local folder.
-        url: The archive (access "public"), or the page or link where a person gets it.
-        sha256: Of the archive, lower-case hexadecimal; None where not known.
+        url: The archive (access "public"), or a page or link for a person.
+        sha256: Of the archive, in lower-case hexadecimal; None if not known.
         licence: Its terms in one line.
         access: "public" (can be fetched), "manual" (a person downloads it), "gated" (its
             owner must be asked), or "local" (declared in the configuration).
         how: How to get it, in prose.
         splits: Path of the file of each part below the user's folder: the train, validation
             and test split, or the log.
-        files_sha256: Of these files; None where not known.
+        files_sha256: Of these files; None if not known.
         format: "letor", or that of a click log: one of `twotowers.logs.formats.FORMATS`, or
             "tiangong".
-        reading: settings of a click log's reader, such as which column is which; empty if absent.
+        reading: Settings of a click log's reader, such as the names of columns.
         width: Number of features, 1 or more; None for a click log.
         label_max: The highest label, above 0; labels start at 0. None for a click log.
 
     Raises:
-        InputError: naming the source, the field and the value that is not allowed.
+        InputError: a value is not allowed. The message has the source, the field and the value.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Source:
         check_settings(self.format, self.reading, f"{where}: reading")
         if self.format == LETOR:
             check_range(self.width, field=f"{where}: width", low=1, high=WIDEST, whole=True)
-            # float32 holds every whole label below this exactly.
+            # float32 holds whole labels up to this exactly.
             check_range(self.label_max, field=f"{where}: label_max", low=1, high=2**24)
         _check_keys(self.splits, FORMATS[self.format], f"{where}: splits")
         _check_keys(self.files_sha256, FORMATS[self.format], f"{where}: files_sha256")
@@ -123,7 +123,7 @@ def source(name: str) -> Source:
     """The source of that name.
 
     Raises:
-        InputError: there is none; the message offers the nearest name.
+        InputError: the name is unknown. The message offers the nearest one.
     """
     sources = load_sources()
     if name not in sources:
@@ -134,20 +134,20 @@ def source(name: str) -> Source:
 
 
 def source_from_config(mapping: Mapping[str, Any]) -> Source:
-    """A data set that the user declares: any local folder of LETOR files, or any click log.
+    """A data set that the user declares: a local folder of LETOR files, or a click log.
 
     Args:
-        mapping: With the keys `name` and `splits` (files relative to the folder). LETOR files
-            are the train, validation and test split; `width` (number of features) and
-            `label_max` (the highest label) go with them. A click log is one file, `log`;
-            `format` goes with it, and `reading`, the settings of the format's reader.
+        mapping: The keys `name` and `splits` (files relative to the folder). LETOR files are the
+            train, validation and test split, and need `width` (number of features) and
+            `label_max` (the highest label). A click log is one file, `log`, and needs `format`.
+            It may have `reading`, the settings of the format's reader.
 
     Returns:
         A Source with access "local" and no checksums.
 
     Raises:
-        InputError: a key is missing, unknown (the nearest is offered), or its value is
-            not allowed.
+        InputError: a key is missing or unknown (the nearest is offered), or a value is not
+            allowed.
     """
     _check_declared(mapping)
     return Source(
@@ -164,7 +164,7 @@ def source_from_config(mapping: Mapping[str, Any]) -> Source:
 
 
 def _check_declared(mapping: Any) -> None:
-    """Raise InputError unless these are the keys of rankings, or of a click log."""
+    """Raise InputError unless the keys are those of rankings or of a click log."""
     where, optional = "data source", ("format",)
     if not isinstance(mapping, Mapping):
         _check_keys(mapping, DECLARED_IN_CONFIG[LETOR], where)
@@ -184,13 +184,13 @@ def resolve(declared: str | Mapping[str, Any]) -> Source:
     """The source that a configuration names, or declares as a mapping.
 
     Raises:
-        InputError: as `source` and `source_from_config`.
+        InputError: see `source` and `source_from_config`.
     """
     return source(declared) if isinstance(declared, str) else source_from_config(declared)
 
 
 def _check_keys(mapping: Any, keys, where: str, optional=()) -> None:
-    """Raise InputError unless `mapping` is a mapping with these keys and at most the optional."""
+    """Raise InputError for a missing or unknown key, or if `mapping` is not a mapping."""
     wanted = ", ".join(keys)
     if not isinstance(mapping, Mapping):
         raise InputError(f"{mapping!r} is not a mapping", field=where, expected=wanted)

@@ -1,11 +1,11 @@
 """Generated stand-ins: data sets with the schema and the measured regimes of a real one.
 
-Nothing here is fitted to or copied from single documents. A query draws terms and a candidate
-list; a document draws a topic, an authority and a length; term counts follow from these, and
-every column is computed from the counts the way the real data set's documentation defines it,
-so columns correlate as they do in the real set. Relevance is a smooth function of some of the
-columns plus an offset per query and noise that no column carries: the features predict it only
-partly, which is what makes an expert logging policy a confounder.
+Nothing is fitted to or copied from single documents. A query draws terms and a candidate list. A
+document draws a topic, an authority and a length. Term counts follow from these. Every column is
+computed from the counts as the documentation of the real data set defines it, so columns correlate
+as in the real set. Relevance is a smooth function of some columns, plus an offset per query and
+noise that no column carries. So features predict relevance only partly, and an expert logging
+policy is a confounder.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from twotowers import SPLITS
-from twotowers.datasets import standin_vectors
+from twotowers.datasets import standin_lists, standin_vectors
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.files.rankings import Rankings
 
-NAMES = ("mslr30k", *standin_vectors.NAMES)
+DRAWS = {
+    **dict.fromkeys(standin_vectors.NAMES, standin_vectors.draw),
+    **dict.fromkeys(standin_lists.NAMES, standin_lists.draw),
+}
+NAMES = ("mslr30k", *DRAWS)
 
-# Queries are drawn in blocks with a random stream each: a block is small enough to stay in the
-# processor's cache, and the first n queries do not depend on how many are asked for.
+# Queries are drawn in blocks, each with a random stream of its own. A block fits into the cache,
+# and the first n queries do not depend on the number of queries.
 BLOCK = 32
 QUERIES_PER_SPLIT = 1_000_000
 WIDTH = 136
@@ -31,13 +35,13 @@ TERMS = 6
 
 @dataclass(frozen=True)
 class Stream:
-    """How query terms occur in one text field of a document.
+    """The occurrence of query terms in one text field of a document.
 
     The count of a term is floor(exp(e)), with e normal around
     `count` + `topic` * topic + `length_effect` * (standardised log length) - `rare` * (idf - 4).
 
     Attributes:
-        idf: what the field adds to a term's inverse document frequency.
+        idf: an offset of the field to a term's inverse document frequency.
         length, length_sd: mean and standard deviation of the log length.
         shortest: the smallest length of a field that is not empty.
         count, topic, length_effect, rare, spread: see above; `spread` is the normal's deviation.
@@ -62,15 +66,20 @@ STREAMS = {
     "url": Stream(3.9, 1.95, 0.38, 3, -0.40, 0.28, 0.10, 0.04, 0.40),
 }
 
-# Labels count the thresholds that a document's utility exceeds. They are quantiles of the
-# utility over a million documents, so they have to be redone when anything above or below
-# changes; docs/standins.md shows what these numbers achieve.
+# Shares of lists with more than 300 documents, and with fewer than SHORT, which a page of 25 does
+# not fill. Real values: docs/standins.md.
+LONG_SHARE = 0.003
+SHORT, SHORT_SHARE = 25, 0.011
+
+# A label is the number of thresholds that a document's utility exceeds. Thresholds are quantiles of
+# the utility over a million documents, so they must be computed again after any change above or
+# below. docs/standins.md shows the outcome.
 THRESHOLDS = (0.004, 1.038, 1.985, 2.457)
 SIGNAL_MEAN, SIGNAL_SD = 1.91, 1.31
-# Share of a utility's variance that features carry: sets how well the best model ranks.
+# Share of a utility's variance that features carry. It sets how well the best model ranks.
 PREDICTABLE = 0.5
-# Utility's offset per query: sets how well a random order of the top 25 does. A few queries
-# are shifted so far down that nothing is relevant to them.
+# Offset of the utility per query. It sets how good a random order of the top 25 is. A few queries
+# are shifted so far down that they have no relevant document.
 QUERY_SD = 0.32
 HOPELESS_SHARE, HOPELESS_SHIFT = 0.032, 4.0
 
@@ -78,19 +87,21 @@ HOPELESS_SHARE, HOPELESS_SHIFT = 0.032, 4.0
 def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
     """Draw a stand-in as raw as the real files: no truncation, no transformation of features.
 
-    Deterministic given (name, split, seed), and prefix-stable: the first n queries are the same
-    however many are asked for. All splits come from one population.
+    The draw depends on (name, split, seed) only. The first n queries do not depend on the number of
+    queries. All splits come from one population.
 
     Args:
-        name: the real data set that is stood in for: "mslr30k", "yahoo" or "istella_s".
+        name: the real data set: "mslr30k"; "yahoo" or "istella_s", whose
+            vectors recur; "yahoo_ltr" or "istella_s_ltr", of full width and length.
         split: "train", "validation" or "test".
         queries: number of queries, 1 to 1,000,000; about 120 documents each in "mslr30k", 24
-            and 26 in the other two.
+            in both of Yahoo, 26 and 103 in those of Istella-S.
         seed: seed of the draw, 0 or larger.
 
     Returns:
-        Rankings with features [rows, 136] in the column order of MSLR-WEB30K, or [rows, 50] of
-        no real set's order (see `standin_vectors`), labels 0 to 4, query ids from 1 (train),
+        Rankings with features [rows, 136] in the column order of MSLR-WEB30K, or [rows, 50],
+        [rows, 699] or [rows, 220] of no real set's order (see `standin_vectors` and
+        `standin_lists`), labels 0 to 4, query ids from 1 (train),
         1,000,001 (validation) or 2,000,001 (test).
 
     Raises:
@@ -107,8 +118,7 @@ def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
             raise InputError(f"{value!r} is not a whole number", field=field)
 
     part = SPLITS.index(split)
-    draw = standin_vectors.draw if name in standin_vectors.NAMES else _draw
-    kept, label, features = draw(name, part, queries=queries, seed=seed)
+    kept, label, features = DRAWS.get(name, _draw)(name, part, queries=queries, seed=seed)
     ids = part * QUERIES_PER_SPLIT + 1 + np.arange(queries, dtype=np.int64)
     first = np.repeat(np.cumsum(kept) - kept, kept)
     return Rankings(
@@ -125,7 +135,7 @@ def _draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray,
         np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(part, block)))
         for block in range(-(-queries // BLOCK))
     ]
-    # Lengths are each stream's first draw, so the whole table can be allocated once.
+    # Each stream draws lengths first, so that the whole table can be allocated once.
     lengths = [_lengths(rng, block) for block, rng in enumerate(streams)]
     kept = np.concatenate(lengths)[:queries]
     rows = int(kept.sum())
@@ -142,15 +152,20 @@ def _draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray,
 
 
 def _lengths(rng: np.random.Generator, block: int) -> np.ndarray:
-    """[BLOCK] list lengths: median 109, mean 120, a thin tail to 1,251 as in the real set."""
+    """[BLOCK] list lengths: median 109, mean 120, thin tails to 1 and 1,251 as in the real set."""
     usual = np.exp(np.log(108.5) + 0.42 * rng.standard_normal(BLOCK))
     long = rng.uniform(300, 1000, BLOCK)
-    lengths = np.where(rng.random(BLOCK) < 0.003, long, usual)
-    # The longest lists are about one in a thousand. They are placed, not drawn, so that every
-    # split of 256 queries or more has one: code that cannot handle them fails early.
+    luck = rng.random(BLOCK)
+    lengths = np.where(luck < LONG_SHARE, long, usual)
+    # All lengths of short lists are equally likely.
+    short = 1 + (SHORT - 1) * (1 - luck) / SHORT_SHARE
+    lengths = np.where(1 - luck < SHORT_SHARE, short, lengths)
+    # The longest lists and those of one document are about one in a thousand. They are placed,
+    # not drawn, so that every split of 256 queries or more has one of each. Code that cannot
+    # handle them then fails early.
     longest = rng.uniform(1000, 1251)
     if block % 32 == 7:
-        lengths[0] = longest
+        lengths[:2] = longest, 1
     return np.maximum(lengths, 1).astype(np.int64)
 
 
@@ -192,7 +207,7 @@ def _counts(normal, query, used, idf, topic, popular, size):
     count = np.empty((TERMS, rows, 5), np.float32)
     length = np.empty((rows, 5), np.float32)
     term_idf = np.empty((TERMS, BLOCK, 5), np.float32)
-    # Part of a term's luck is shared: a document about it has it in several fields.
+    # Fields share a part of a term's noise: a document about the term has it in several fields.
     shared = 0.7 * normal(TERMS, BLOCK)[:, query] + 0.714 * normal(TERMS, rows)
     terms = used.sum(0, dtype=np.float32)[query]
     for i, (name, stream) in enumerate(STREAMS.items()):

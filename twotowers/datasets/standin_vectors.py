@@ -1,16 +1,18 @@
 """Stand-ins for Yahoo! C14B set 1 and Istella-S: data sets whose feature vectors recur.
 
-Chen et al. (2024) ask whether relevance can be told from bias, and the answer hangs on how
-often the very same feature vector is displayed under different bias factors. So what these
-stand-ins take from the real sets is that: queries asked twice (the same documents under another
-query id), documents listed twice in a query, short lists (whose empty positions the published
-code fills with one zero vector), and a few vectors that head many lists. How often each
-happens is inferred from the paper's Table 4; docs/standins_chen2024.md has the arithmetic
-and what comes out. Columns take few values each, as real ones do, so that vectors also
-coincide when most columns are dropped (Figure 7c, d).
+Chen et al. (2024) ask whether relevance can be told from bias. The answer depends on how often
+the same feature vector is displayed under different bias factors. So these stand-ins have what
+makes vectors recur in the real sets: queries asked twice (the same documents under another query
+id), documents listed twice in a query, documents of one query listed in another, short lists
+(whose empty positions the published code fills with one zero vector), and a few vectors at the
+head of many lists. A vector that is listed again may have another label there. The rates are
+calibrated to the paper's Table 4 and to the click MSE of its Table 6. docs/standins_chen2024.md
+has the arithmetic and the outcome. Columns have few values each, as real ones do, so that vectors
+also coincide when most columns are dropped (Figure 7c, d).
 
-They are narrower than the real sets, 50 columns instead of 700 and 220, and Istella-S's lists
-are about a quarter of the real length: documents beyond the tenth rank are never displayed.
+The stand-ins are narrower than the real sets: 50 columns instead of 700 and 220. The lists of
+Istella-S have about a quarter of the real length, since documents beyond the tenth rank are never
+displayed.
 """
 
 from __future__ import annotations
@@ -28,12 +30,17 @@ TRAITS = 5
 
 @dataclass(frozen=True)
 class Population:
-    """What tells one data set from another.
+    """The parameters of a data set.
 
     Attributes:
         repeated: chance that a query has the documents of an earlier one.
         listed_twice: chance that the next document in the list is a copy of this one, for the
             best and for the poorest document.
+        linked: chance that a document is a copy of one of an earlier query: of one with label 4
+            whose columns carry little; a quarter of that for each step of the label.
+        linked_below: what columns carry of relevance at which that chance has halved. Documents
+            at the top of a list carry more, and are hardly ever listed elsewhere.
+        relabelled: chance that a vector that was listed before gets a label of its own.
         heads: number of vectors that head many lists.
         headed: chance that a query's list holds a given one of them.
         short_every: every how many blocks one list is shorter than ten; 0 if list lengths are
@@ -48,6 +55,9 @@ class Population:
 
     repeated: float
     listed_twice: tuple[float, float]
+    linked: float
+    linked_below: float
+    relabelled: float
     heads: int
     headed: float
     short_every: int
@@ -64,8 +74,11 @@ class Population:
 
 POPULATIONS = {
     "yahoo": Population(
-        repeated=0.041,
-        listed_twice=(0.004, 0.05),
+        repeated=0.025,
+        listed_twice=(0.002, 0.02),
+        linked=0.15,
+        linked_below=1.0,
+        relabelled=1.0,
         heads=2,
         headed=0.0022,
         short_every=0,
@@ -80,8 +93,11 @@ POPULATIONS = {
         thresholds=(-0.988, 0.456, 2.001, 3.181),
     ),
     "istella_s": Population(
-        repeated=0.0045,
+        repeated=0.0018,
         listed_twice=(0.0004, 0.0004),
+        linked=0.055,
+        linked_below=0.6,
+        relabelled=0.28,
         heads=0,
         headed=0,
         short_every=10,
@@ -102,9 +118,10 @@ NAMES = tuple(POPULATIONS)
 COLUMN = np.arange(WIDTH)
 LOADING = np.array([0.9, 0.7, 0.5, 0.8, 0.3, 0.6, 0.0, 0.4, 0.8, 0.6], np.float32)[COLUMN // TRAITS]
 LEVELS = np.array([3, 65, 9, 5, 17, 2, 33], np.float32)[COLUMN % 7]
-# What a heavy-tailed column reaches: 10 to this power.
+# A heavy-tailed column reaches 10 to this power.
 DECADES = 1 + COLUMN % 6
 SHORTEST, DISPLAYED = 3, 10
+STEEP = 3
 
 
 def draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray, ...]:
@@ -112,8 +129,8 @@ def draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray, 
 
     Args:
         name: 'yahoo' or 'istella_s'.
-        part: the split's number; all splits come from one population.
-        queries: number of queries; the first n are the same however many are asked for.
+        part: the number of the split. All splits come from one population.
+        queries: number of queries. The first n do not depend on it.
         seed: seed of the draw.
 
     Returns:
@@ -126,7 +143,7 @@ def draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray, 
         np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, part, block)))
         for block in range(-(-queries // BLOCK))
     ]
-    # Which queries repeat others, and lengths, come first: the table can be allocated once.
+    # Sources and lengths are drawn first, so that the table can be allocated once.
     sources, lengths = zip(
         *(_lists(rng, block, population) for block, rng in enumerate(streams)), strict=True
     )
@@ -149,7 +166,7 @@ def _lists(rng: np.random.Generator, block: int, population: Population):
     scale = p.length_mean / p.length_shape
     lengths = (rng.gamma(p.length_shape, scale, BLOCK) + 0.5).astype(np.int64)
     lengths = np.clip(lengths, p.shortest, p.longest)
-    # Placed, not drawn, because so few of them are a large part of what Table 4 counts.
+    # Short lists are placed, not drawn: a few of them are a large part of the counts of Table 4.
     if p.short_every and block % p.short_every == p.short_every // 2:
         lengths[0] = SHORTEST + block // p.short_every % (DISPLAYED - SHORTEST)
     source = np.arange(BLOCK)
@@ -180,24 +197,37 @@ def _documents(rng, source, lengths, population) -> tuple[np.ndarray, np.ndarray
         lists = (chance >= head * p.headed) & (chance < (head + 1) * p.headed)
         levels[first[lists]] = _head(head)
     signal = _signal(levels)
-    utility = p.predictable**0.5 * signal + (1 - p.predictable) ** 0.5 * normal(rows)
-    utility += p.query_sd * normal(BLOCK)[query]
-    label = np.searchsorted(p.thresholds, utility)
-    label[first[chance < p.heads * p.headed]] = 4
+    explained, offset = p.predictable**0.5 * signal, p.query_sd * normal(BLOCK)[query]
+    noise = (1 - p.predictable) ** 0.5
+    label = np.searchsorted(p.thresholds, explained + noise * normal(rows) + offset)
+    heading = first[chance < p.heads * p.headed]
+    label[heading] = 4
 
     best, poorest = p.listed_twice
     copied = rng.random(rows) < best + (poorest - best) * ndtr(-1.5 * signal)
     twice = np.roll(copied, 1)
     twice[first] = False
     document = np.maximum.accumulate(np.where(twice, 0, np.arange(rows)))
-    # A query asked again has the rows of the query that it repeats.
+    # A repeated query has the rows of the earlier query.
     place = np.arange(rows) - first[query]
     document = document[first[source[query]] + place]
-    return levels[document], label[document]
+    # A document of an earlier query of the block; the first query has none before it.
+    earlier = document[(rng.random(rows) * first[query]).astype(np.int64)]
+    few = ndtr(STEEP * (p.linked_below - signal[earlier]))
+    linked = rng.random(rows) < p.linked * label[earlier] / 4 * few
+    document = np.where(linked & (first[query] > 0), earlier, document)
+
+    label = label[document]
+    again = rng.random(rows) < p.relabelled
+    again[np.unique(document, return_index=True)[1]] = False
+    again[np.isin(document, heading)] = False
+    anew = np.searchsorted(p.thresholds, explained[document] + noise * normal(rows) + offset)
+    label[again] = anew[again]
+    return levels[document], label
 
 
 def _head(number: int) -> np.ndarray:
-    """[WIDTH]: the levels of a document that matches best in every trait that counts."""
+    """[WIDTH]: the levels of a document that matches best in every relevant trait."""
     levels = np.where(np.isin(COLUMN % TRAITS, (0, 1, 2)), 1, 0.5)
     levels = np.round(levels * (LEVELS - 1)) / (LEVELS - 1)
     levels[number * TRAITS + TRAITS - 1] = 0
@@ -205,28 +235,32 @@ def _head(number: int) -> np.ndarray:
 
 
 def _signal(levels: np.ndarray) -> np.ndarray:
-    """[rows]: the part of relevance that the columns carry; mean 0, variance 1, about.
-
-    Matches saturate, the second trait counts more for documents that match, and the fourth
-    has an optimum: a linear ranker can express neither.
-    """
+    """[rows]: the part of relevance that the columns carry; mean 0, variance 1, about."""
     weight = LOADING / (LOADING**2).reshape(-1, TRAITS).sum(0)[COLUMN % TRAITS]
     trait = ((levels - 0.5) * weight).reshape(len(levels), -1, TRAITS).sum(1) * 3.2
-    signal = (
+    return (signal_of_traits(trait) - SIGNAL_MEAN) / SIGNAL_SD
+
+
+def signal_of_traits(trait: np.ndarray) -> np.ndarray:
+    """[rows]: relevance from the first four traits of documents, [rows, traits].
+
+    Matches saturate. The second trait counts more for documents that match. The fourth has an
+    optimum. A linear ranker cannot express these.
+    """
+    return (
         np.tanh(1.2 * trait[:, 0])
         + 0.5 * trait[:, 1]
         + 0.6 * trait[:, 1] * (trait[:, 0] > 0)
         + 0.5 * trait[:, 2]
         - 0.4 * trait[:, 3] ** 2
     )
-    return (signal - SIGNAL_MEAN) / SIGNAL_SD
 
 
 SIGNAL_MEAN, SIGNAL_SD = -0.434, 1.422
 
 
 def _raw(levels: np.ndarray, population: Population) -> np.ndarray:
-    """Columns as the real files have them: shares, or counts over several decades."""
+    """Raw columns, as in the real files: shares, or counts over several decades."""
     if not population.counts:
         return levels
     return np.floor(10 ** (levels * DECADES)) - 1

@@ -1,4 +1,4 @@
-"""Files between the stages: written whole or not at all, and known by their checksums."""
+"""Files between stages: written whole or not at all, with checksums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from twotowers.errors import InputError
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What a full disk, a used-up quota and a limit on the size of files are called."""
+"""Errors of a full disk, a used-up quota and a limit on the size of files."""
 NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}(\..*)?")
 
@@ -25,8 +25,7 @@ _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}(\..*)?")
 def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, and rename it to `path` only on success.
 
-    Nothing is left behind when the block fails, so a half-written file is never taken
-    for a whole one.
+    If the block fails, nothing is left behind. So a file that exists is whole.
 
     Raises:
         InputError: the disk has no room left, or the folder cannot be written to.
@@ -69,21 +68,20 @@ def _create(path: Path) -> None:
 
 
 def put_in_order(folder: str | Path) -> None:
-    """Undo below `folder` what a kill or a clock set back has left; no writer may be alive.
+    """Tidy up below `folder` after a kill or a clock set back. No writer may be alive.
 
-    Files that writers left half-written, and their folders, are removed. Files dated in the
-    future are dated now, in their order: Snakemake refuses to make a file that is older than
-    what it is made from.
+    Half-written files and spill folders are removed. Files dated in the future are dated now, in
+    their order, since Snakemake does not make a file that would be older than its inputs.
     """
     for path in list(Path(folder).rglob(".*")):
         if _TEMPORARY.fullmatch(path.name):
-            # A folder is where a database had what did not fit into memory.
+            # A folder is one that DuckDB spilled to.
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     now = time.time_ns()
     files = (path for path in Path(folder).rglob("*") if path.is_file())
     dates = {path: path.stat().st_mtime_ns for path in files}
     future = sorted({date for date in dates.values() if date > now}, reverse=True)
-    # Microseconds apart: Snakemake's dates are floats, which know no nanoseconds.
+    # Dates are a microsecond apart, since Snakemake's floats cannot hold nanoseconds.
     earlier = {date: now - 1000 * number for number, date in enumerate(future)}
     for path, date in dates.items():
         if date in earlier:

@@ -1,4 +1,4 @@
-"""Tables of any size, some thousands of rows at a time: parquet, csv, feather."""
+"""Tables of any size in parquet, csv or feather, read some thousands of rows at a time."""
 
 from __future__ import annotations
 
@@ -16,31 +16,30 @@ from twotowers.errors import InputError, nearest
 from twotowers.files.tables import check_types, opened
 
 ROWS = 100_000
-"""Rows of a batch, at most."""
+"""The most rows of a batch."""
 BLOCK = 4 << 20
-"""Bytes of a csv file that are parsed at a time."""
+"""Bytes of a csv file to parse at a time."""
 CSV = {".csv": ",", ".tsv": "\t"}
-"""Endings of text files, and what separates their columns. They may end with .gz after it."""
+"""The separator of text files, by ending. `.gz` may follow."""
 MOST = 2**53
-"""Counts and positions beyond it are surely wrong."""
+"""Larger counts and positions are wrong."""
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
-"""Whole numbers that are surely int64, written in the one way that comes back as it was."""
+"""Whole numbers that fit into int64 and that int64 prints in the same way."""
 
 
 def read_batches(path: str | Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Some columns of a table, whatever its size.
+    """Read some columns of a table of any size.
 
     Args:
         path: a .parquet, .csv, .tsv (both perhaps with .gz), .feather or .arrow file.
-        columns: those wanted.
+        columns: the wanted columns.
 
     Yields:
-        Batches of these columns, in this order. Those of a csv file are text, just as it
-        stands in the file.
+        Batches of these columns, in this order. Columns of a csv file are text, as in the file.
 
     Raises:
-        InputError: there is no such file, it is damaged or of another format, or a column is not
-            there once. Where a csv row has too few or too many values, the message says which.
+        InputError: the file is missing, damaged or of another format, or a column is missing or
+            occurs twice. For a csv row with too few or too many values, the message names it.
 
     Examples:
         >>> _ = Path("/tmp/log.csv").write_text("query,clicks\\n7,0\\n007,1\\n")
@@ -55,7 +54,7 @@ def read_batches(path: str | Path, columns: Sequence[str]) -> Iterator[pa.Record
 
 
 def column_names(path: str | Path) -> list[str]:
-    """Names of the columns of a table, as in `read_batches`."""
+    """Names of the columns of a table; see `read_batches`."""
     path = Path(path)
     if not path.is_file():
         raise InputError("there is no such file", path=path, expected="a table")
@@ -65,7 +64,7 @@ def column_names(path: str | Path) -> list[str]:
 
 
 def is_text_file(path: str | Path) -> bool:
-    """Whether the values of a table are text, by the ending of its name."""
+    """Whether the values of a table are text, according to its ending."""
     return _reader(Path(path))[0] is _csv
 
 
@@ -164,9 +163,9 @@ def _check_names(wanted: list[str], found: list[str], path: Path) -> None:
 
 
 def are_numbers(path: str | Path, columns: Sequence[str]) -> dict[str, bool]:
-    """Which columns of a csv file are whole numbers in every row, to be kept as int64.
+    """Whether each column of a csv file holds whole numbers in every row, to become int64.
 
-    A column in which one value is 007, or has more digits than an int64 can, is text.
+    A column with a value such as 007, or with more digits than int64 can hold, stays text.
     """
     numbers = dict.fromkeys(columns, True)
     for batch in read_batches(path, columns):
@@ -185,20 +184,20 @@ def whole_numbers(
     place: Callable[[int], str],
     low: int = 0,
 ) -> np.ndarray:
-    """A column of counts or positions, in whatever type they came.
+    """A column of counts or positions of any type, as int64.
 
     Args:
-        column: integers, floats without a fraction, booleans, or text that says one of them.
-        path: what an error names.
+        column: integers, floats without a fraction, booleans, or text that holds one of these.
+        path: the file, for messages.
         field: the column's name.
-        place: index -> words that name the place, as 'row 3'.
-        low: the lowest value allowed.
+        place: index -> the place in words, such as 'row 3'.
+        low: the lowest allowed value.
 
     Returns:
         [rows] int64.
 
     Raises:
-        InputError: naming place and value, where a value is missing, is no whole number, or lower.
+        InputError: a value is missing, not a whole number, or too low. The message has its place.
     """
     missing = column.is_null().to_numpy(zero_copy_only=False)
     if missing.any():
@@ -208,7 +207,7 @@ def whole_numbers(
             column = pc.utf8_trim_whitespace(column)
         found = _numbers(column)
         if found is None:
-            # One of them is no number: which?
+            # Find the value that is not a number.
             good = np.array(
                 [_numbers(column.slice(at, 1)) is not None for at in range(len(column))]
             )
@@ -239,7 +238,7 @@ def _numbers(column: pa.Array) -> np.ndarray | None:
 
 
 def as_kinds(batch: pa.RecordBatch, numbers: Mapping[str, bool]) -> pa.RecordBatch:
-    """The batch, with those columns of text as int64 that are all numbers."""
+    """The batch, with the columns of numbers cast from text to int64."""
     for name, number in numbers.items():
         if number:
             place = batch.schema.get_field_index(name)

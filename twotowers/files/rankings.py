@@ -1,8 +1,8 @@
 """Ragged lists of documents per query, and their parquet form.
 
-One row is one query-document pair. Rows of a query are contiguous; `document` is the
-document's 0-based number within its query in the source file, and stays with it when
-lists are truncated or reordered.
+A row is a query-document pair. Rows of a query are contiguous. `document` is the document's
+0-based number within its query in the source file. It stays the same when lists are truncated or
+reordered.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TYPES = {
     "query": pa.int64(),
     "document": pa.int32(),
     "label": pa.float32(),
-    "features": None,  # a list as long as the data set is wide
+    "features": None,  # fixed-size lists, whose size depends on the data set
 }
 
 
@@ -31,7 +31,7 @@ class Rankings:
     """Documents of queries, with relevance labels and features.
 
     Attributes:
-        query: [rows] int64, the query id of each row; rows of one query are contiguous.
+        query: [rows] int64, query ids. Rows of a query are contiguous.
         document: [rows] int32, the document's 0-based number within its query.
         label: [rows] float32, graded relevance.
         features: [rows, width] float32.
@@ -73,12 +73,12 @@ class Rankings:
 
 
 def pad(values: np.ndarray, offsets: np.ndarray, length: int) -> np.ndarray:
-    """Lay ragged rows out as a rectangle, zeros behind the end of each list.
+    """Lay ragged rows out as a rectangle, with zeros behind the end of each list.
 
     Args:
         values: [rows, ...].
         offsets: [queries + 1] row offsets.
-        length: the rectangle's list length; no list may be longer.
+        length: the list length of the rectangle. No list may be longer.
 
     Returns:
         [queries, length, ...] of the same dtype.
@@ -97,7 +97,7 @@ def mask(lengths: np.ndarray, length: int) -> np.ndarray:
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
-    """Write the four columns to parquet; features as a fixed-size list of float32."""
+    """Write the four columns to parquet, features as fixed-size lists of float32."""
     features = np.ascontiguousarray(rankings.features, dtype=np.float32)
     columns = {
         "query": pa.array(rankings.query, pa.int64()),
@@ -108,7 +108,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
         ),
     }
     with atomic(path) as temporary:
-        # Features are near-incompressible floats: dictionary encoding would only cost time.
+        # Features hardly compress, so a dictionary encoding would only cost time.
         pq.write_table(
             pa.table(columns),
             temporary,
@@ -122,25 +122,9 @@ def read_rankings(path: str | Path) -> Rankings:
     """Read what `write_rankings` wrote.
 
     Raises:
-        InputError: the file cannot be read, a column is missing, of another type or has missing
-            values, or rows of a query are apart.
+        InputError: the file cannot be read, or a column is missing or has another type.
     """
     table = read_table(path, TYPES)
     features = table["features"].combine_chunks()
-    kind = features.type
-    if not (pa.types.is_fixed_size_list(kind) and pa.types.is_float32(kind.value_type)):
-        raise InputError(
-            f"has type {features.type}",
-            path=path,
-            field="features",
-            expected="a fixed-size list of float32",
-        )
-    values = features.flatten()
-    if values.null_count:
-        raise InputError(f"{values.null_count} are missing", path=path, field="features")
-    query, document, label = (table[name].to_numpy() for name in list(TYPES)[:3])
-    shape = (len(table), features.type.list_size)
-    try:
-        return Rankings(query, document, label, values.to_numpy().reshape(shape))
-    except InputError as error:
-        raise InputError(str(error), path=path) from None
+    values = features.flatten().to_numpy().reshape(len(table), features.type.list_size)
+    return Rankings(*(table[name].to_numpy() for name in list(TYPES)[:3]), values)

@@ -1,4 +1,4 @@
-"""Parquet tables, read with a check: whole, the columns wanted, their types, nothing missing."""
+"""Parquet tables, and the one check of their columns and types."""
 
 from __future__ import annotations
 
@@ -14,24 +14,19 @@ from twotowers.errors import InputError
 
 @contextmanager
 def opened(path: str | Path, dictionaries: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
-    """The parquet file, for reading; what Arrow finds wrong with it meanwhile is bad input.
+    """Open a parquet file for reading.
 
     Args:
         path: the file.
-        dictionaries: columns of text to read as indices into their distinct values.
+        dictionaries: text columns to read as indices into their distinct values.
 
     Raises:
-        InputError: there is no such file, or it is damaged, cut or of another format.
+        InputError: the file is missing, damaged or of another format.
     """
     try:
-        # As a file, since Arrow takes a path for more than that: `key=value` in it for a column.
-        with open(path, "rb") as raw:
-            metadata = pq.read_metadata(raw)
-            columns = {metadata.schema.column(i).path for i in range(metadata.num_columns)}
-            # Of a column that is not there, or no plain one, the checks of types tell.
-            coded = [name for name in dictionaries if name in columns]
-            with pq.ParquetFile(raw, metadata=metadata, read_dictionary=coded) as file:
-                yield file
+        # Arrow would take `key=value` in a path for a column, so it gets an open file.
+        with open(path, "rb") as raw, pq.ParquetFile(raw, read_dictionary=dictionaries) as file:
+            yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             f"the file is damaged ({str(error)[:200]})",
@@ -62,25 +57,17 @@ def check_types(
             )
 
 
-def check_no_nulls(table: pa.Table, path: str | Path) -> pa.Table:
-    """The table, if no column has a missing value.
-
-    Raises:
-        InputError: naming the column.
-    """
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.null_count:
-            raise InputError(f"missing in {column.null_count} rows", path=path, field=name)
-    return table
-
-
 def read_table(path: str | Path, types: Mapping[str, pa.DataType | None]) -> pa.Table:
     """The columns of `types`.
 
     Raises:
-        InputError: the file cannot be read, or a column is missing, there twice, of another
-            type (None allows any), or has a missing value.
+        InputError: the file cannot be read, or a column is missing, occurs twice, has another
+            type (None allows any) or has a missing value.
     """
     with opened(path) as file:
         check_types(file.schema_arrow, types, path)
-        return check_no_nulls(file.read(list(types)), path)
+        table = file.read(list(types))
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.null_count:
+            raise InputError(f"missing in {column.null_count} rows", path=path, field=name)
+    return table

@@ -50,10 +50,8 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from twotowers.errors import InputError, check_range
+from twotowers.fitting.ascent import climb
 from twotowers.models.position_based import PositionBased
-
-ROUNDING = 1e-10
-"""By what share of itself rounding may lower a likelihood."""
 
 
 @dataclass(frozen=True)
@@ -169,30 +167,16 @@ def fit_em(
         InputError: an argument is out of range, the start makes the clicks impossible, or the
             likelihood fell, which means that the model contradicts itself.
     """
-    check_range(iterations, field="iterations", low=1, high=10**9, whole=True)
-    check_range(tolerance, field="tolerance", low=0, high=1)
     problem = _Problem(cells, model or PositionBased(), prior or {})
-    now = problem.start(start or {})
-    history = [problem.objective(now)]
-    if not np.isfinite(history[0]):
-        raise InputError(
-            "the clicks are impossible there", field="start", expected="a finite log-likelihood"
-        )
-    converged = False
-    while not converged and len(history) <= iterations:
-        new = problem.leap(now) if accelerate else problem.step(now)
-        value, size = problem.objective(new), max(abs(history[-1]), 1)
-        if not value >= history[-1] - ROUNDING * size:
-            raise InputError(
-                f"the log-likelihood fell from {history[-1]:.12g} to {value:.12g}",
-                field=type(problem.model).__name__,
-                expected="expectations that are the posteriors of its own click probability",
-            )
-        converged = bool(value - history[-1] <= tolerance * size)
-        if value >= history[-1]:
-            now = new
-        history.append(max(value, history[-1]))
-    return EMEstimate(problem.split(now), np.array(history), len(history) - 1, converged)
+    found, history, converged = climb(
+        problem,
+        problem.start(start or {}),
+        iterations=iterations,
+        tolerance=tolerance,
+        accelerate=accelerate,
+        name=type(problem.model).__name__,
+    )
+    return EMEstimate(problem.split(found), history, len(history) - 1, converged)
 
 
 class _Problem:
@@ -263,19 +247,6 @@ class _Problem:
             successes += np.bincount(self.index[part], values, len(successes))
         shown = self.trials > 0
         return np.where(shown, np.minimum(successes / np.where(shown, self.trials, 1), 1), vector)
-
-    def leap(self, vector: np.ndarray) -> np.ndarray:
-        """Two EM steps extrapolated, and a third; or the two, where these reach higher."""
-        once = self.step(vector)
-        twice = self.step(once)
-        moved, bent = once - vector, twice - 2 * once + vector
-        if not bent.any():
-            return twice
-        length = max(np.linalg.norm(moved) / np.linalg.norm(bent), 1)
-        far = vector + 2 * length * moved + length**2 * bent
-        # What would leave (0, 1) goes as far as EM goes: from 0 and 1 it would not return.
-        far = self.step(np.where((far > 0) & (far < 1), far, twice))
-        return far if self.objective(far) >= self.objective(twice) else twice
 
     def _of_cells(self, vector: np.ndarray) -> dict[str, np.ndarray]:
         return {part: vector[index] for part, index in self.index.items()}

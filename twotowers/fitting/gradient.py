@@ -6,7 +6,8 @@ its best parameters while the others go on. Lanes are trained in blocks, those t
 run first, so that whole blocks of stopped lanes cost nothing. While it is trained, a lane's
 parameters are one vector: the program is compiled in half of the time that a tree takes. The rest
 of a model (running statistics, numbers that are lanes) travels beside this vector as a tree, which
-for most models is empty.
+for most models is empty. Where lanes have logs of different size, an epoch may be a pass over a
+lane's own units instead: then lanes are trained one after the other, on batches of their own.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from jax.flatten_util import ravel_pytree
 from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError, check_range
+from twotowers.fitting.batches import batch_order, own_units
 from twotowers.fitting.optimizers import DECAYING, Optimizer, check_decay
 from twotowers.towers.parts import Constant
 
@@ -53,7 +55,9 @@ class FitSettings:
             None, which is 1e-4 for AdamW, and 0 where an optimiser has none.
         optimizer: an optimiser of Optax: its name, or {name, <options>}, or an `Optimizer`.
         batch: units (queries or sessions) per step.
-        steps: steps per epoch, after which the validation loss is taken.
+        steps: steps per epoch, after which the validation loss is taken. If None, an epoch is one
+            pass over those units of which the lane's log has something; the last batch is as small
+            as it comes out.
         epochs: at most this many.
         patience: epochs without improvement before a lane stops.
         min_delta: smallest decrease of the validation loss that counts as improvement.
@@ -64,17 +68,18 @@ class FitSettings:
 
     learning_rate: float
     batch: int
-    steps: int
     epochs: int
     patience: int
     min_delta: float
+    steps: int | None = field(default=None)
     weight_decay: float | None = field(default=None)
     averaged: bool = field(default=False)
     optimizer: Optimizer | str | Mapping = field(default="adamw")
 
     def __post_init__(self):
         for name in ("batch", "steps", "epochs", "patience"):
-            check_range(getattr(self, name), field=name, low=1, high=10**9, whole=True)
+            if (value := getattr(self, name)) is not None or name != "steps":
+                check_range(value, field=name, low=1, high=10**9, whole=True)
         check_range(self.learning_rate, field="learning_rate", low=1e-9, high=10)
         # Hashable, as what a program is compiled for has to be.
         object.__setattr__(self, "optimizer", Optimizer.read(self.optimizer))
@@ -129,8 +134,8 @@ def fit(
         settings: see `FitSettings`.
         lanes: number of lanes.
         seed: orders the batches (and draws dropout masks).
-        varied: [lanes] values of what differs between lanes: of the settings `VARIED`, and of
-            the model's `twotowers.towers.parts.Constant`, by column.
+        varied: [lanes, ...] values of what differs between lanes: of the settings `VARIED`, and
+            of the model's `twotowers.towers.parts.Constant`, by column.
         starts: [lanes, all of a model's parameters] where each lane starts, in the order of
             `jax.flatten_util.ravel_pytree` of the model's state.
 
@@ -141,13 +146,22 @@ def fit(
     graph, state, rest = nnx.split(model, nnx.Param, ...)
     optimised, rest = _per_lane(rest, settings, varied or {}, lanes)
     key = jax.random.key(seed)
-    now = _start(state, rest, optimised, settings, lanes, _block(lanes), starts)
+    block = 1 if settings.steps is None else _block(lanes)
+    now = _start(state, rest, optimised, settings, lanes, block, starts)
+    own = (
+        None
+        if settings.steps is not None
+        else (own_units(train, lanes), own_units(validation, lanes))
+    )
     epoch = 0
     while epoch < settings.epochs and now.running.any():
-        batches = _batches(key, epoch, train.units, settings.batch, settings.steps)
+        if own is None:
+            batches = _batches(key, epoch, train.units, settings.batch, settings.steps)
+        else:
+            batches = jax.random.split(jax.random.fold_in(key, epoch), REPORT)
         until = min(epoch + REPORT, settings.epochs)
         steps = epoch, until, batches
-        epoch, now = _train(graph, state, now, *steps, train, validation, settings, _block(lanes))
+        epoch, now = _train(graph, state, now, *steps, train, validation, settings, block, own)
         losses = np.asarray(now.best_loss)[:lanes]
         LOGGER.info(
             "epoch %d of at most %d: %d of %d lanes running, validation loss %.5f to %.5f",
@@ -173,7 +187,7 @@ def _per_lane(rest, settings: FitSettings, varied: Mapping[str, Sequence], lanes
             expected="false for a model with batch normalisation",
         )  # fmt: skip
     values = {name: np.asarray(each, np.float32) for name, each in varied.items()}
-    if wrong := [name for name, each in values.items() if each.shape != (lanes,)]:
+    if wrong := [name for name, each in values.items() if each.shape[:1] != (lanes,)]:
         raise TypeError(f"{wrong} of {lanes} lanes have not one value per lane")
     optimised = {name: jnp.asarray(values[name]) for name in VARIED if name in values}
     for name in optimised:
@@ -274,43 +288,68 @@ def _batches(key: jax.Array, first, units: int, batch: int, steps: int):
 
 @partial(jax.jit, static_argnames=("graph", "settings", "block"))
 def _train(
-    graph, template, lanes: _Lanes, first, until, batches, train, validation, settings, block
+    graph, template, lanes: _Lanes, first, until, batches, train, validation, settings, block, own
 ):
     """Train on the `_batches` from epoch `first` to the end of epoch `until` or of all lanes.
 
-    The lanes' vectors are laid out as the parameters `template` are. Returns the epoch reached,
+    The lanes' vectors are laid out as the parameters `template` are. With `own`, of both
+    objectives, `batches` are a key per epoch, and a block is one lane. Returns the epoch reached,
     and the lanes.
     """
     _, restore = ravel_pytree(template)
 
-    def batch_loss(params, rest, index, lane, key):
+    def batch_loss(params, rest, index, lane, key, counted):
         # Copied, because Flax lets nothing change that is older than the gradient's trace.
         model = nnx.merge(graph, restore(params), rest, copy=True)
-        loss = train.losses(model, index, lane, key).mean()
+        losses = train.losses(model, index, lane, key)
+        if counted is None:
+            loss = losses.mean()
+        else:
+            # As a share of all units, so that objectives are those of any other batch.
+            share = own[0].size[lane] / train.units
+            loss = share * jnp.where(counted, losses, 0).sum() / counted.sum()
         # What the batch has moved, such as running statistics.
         return loss, nnx.split(model, nnx.Param, ...)[2]
 
     def validation_loss(params, rest, lane):
         state = nnx.merge_state(restore(params), rest)
-        return mean_loss(graph, state, lane, objective=validation)
+        order = None if own is None else (own[1].order[lane], own[1].size[lane])
+        return mean_loss(graph, state, lane, order, objective=validation)
 
-    def lane_step(params, rest, average, state, index, lane, optimised, key):
-        gradient, rest = jax.grad(batch_loss, has_aux=True)(params, rest, index, lane, key)
+    def lane_step(params, rest, average, state, index, lane, optimised, key, counted):
+        gradient, rest = jax.grad(batch_loss, has_aux=True)(params, rest, index, lane, key, counted)
         updates, state = _optimizer(settings, optimised).update(gradient, state, params)
         params = optax.apply_updates(params, updates)
         if settings.averaged:
-            average = optax.incremental_update(params, average, 1 / settings.steps)
+            steps = settings.steps or -(-own[0].size[lane] // settings.batch)
+            average = optax.incremental_update(params, average, 1 / steps)
         return params, rest, average, state
 
-    all_lanes_step = jax.vmap(lane_step, in_axes=(0, 0, 0, 0, None, 0, 0, None))
+    all_lanes_step = jax.vmap(lane_step, in_axes=(0, 0, 0, 0, None, 0, 0, None, None))
 
-    def train_block(number, batches, now):
+    def shared_batches(carry, batches, now):
         def step(carry, batch):
             index, key = batch
-            return all_lanes_step(*carry, index, now.lane, now.optimised, key), None
+            return all_lanes_step(*carry, index, now.lane, now.optimised, key, None), None
 
+        return jax.lax.scan(step, carry, batches)[0]
+
+    def own_batches(carry, key, now):
+        order, dropout = jax.random.split(key)
+        units, size = own[0].shuffled(now.lane[0], order), own[0].size[now.lane[0]]
+
+        def step(number, carry):
+            place = number * settings.batch + jnp.arange(settings.batch)
+            index = units[jnp.minimum(place, size - 1)]
+            key = jax.random.fold_in(dropout, number)
+            return all_lanes_step(*carry, index, now.lane, now.optimised, key, place < size)
+
+        return jax.lax.fori_loop(0, -(-size // settings.batch), step, carry)
+
+    def train_block(number, batches, now):
         start = now.params, now.rest, now.average, now.optimizer
-        (params, rest, average, state), _ = jax.lax.scan(step, start, batches)
+        through = shared_batches if own is None else own_batches
+        params, rest, average, state = through(start, batches, now)
         judged = average if settings.averaged else params
         loss = jax.vmap(validation_loss)(judged, rest, now.lane)
         better = now.running & (loss < now.best_loss - settings.min_delta)
@@ -360,28 +399,23 @@ def _restored(state, vectors: jax.Array):
     return jax.vmap(ravel_pytree(state)[1])(vectors)
 
 
-def batch_order(key: jax.Array, units: int, batch: int, steps: int) -> jax.Array:
-    """[steps, batch] unit indices: random passes over all units, one after the other.
+def mean_loss(graph, params, lane: jax.Array, own=None, *, objective) -> jax.Array:
+    """The objective at the given parameters: mean loss over all units, without dropout.
 
-    Within the call no unit is used once more than any other is by more than one.
+    Args:
+        graph, params: of the model.
+        lane: whose log.
+        own: [units] indices, and of how many of them, the first, the loss is not 0; all if None.
+        objective: see `twotowers.objectives.likelihood`.
     """
-    passes = -(-steps * batch // units)
-    order = jax.vmap(partial(jax.random.permutation, x=units))(jax.random.split(key, passes))
-    return order.reshape(-1)[: steps * batch].reshape(steps, batch)
-
-
-def mean_loss(graph, params, lane: jax.Array, *, objective) -> jax.Array:
-    """The objective at the given parameters: mean loss over all units, without dropout."""
     chunk = min(EVALUATION_BATCH, objective.units)
-    chunks = -(-objective.units // chunk)
-    # The last chunk wraps around; `counted` leaves the repeated units out of the mean.
-    index = (jnp.arange(chunks * chunk) % objective.units).reshape(chunks, chunk)
-    counted = (jnp.arange(chunks * chunk) < objective.units).reshape(chunks, chunk)
+    order, size = (jnp.arange(objective.units), objective.units) if own is None else own
     model = nnx.merge(graph, params)
 
-    def add(total, batch):
-        index, counted = batch
-        return total + jnp.where(counted, objective.losses(model, index, lane), 0).sum(), None
+    def add(number, total):
+        place = number * chunk + jnp.arange(chunk)
+        # The last chunk is filled up; `place` leaves what was added out of the mean.
+        losses = objective.losses(model, order[jnp.minimum(place, size - 1)], lane)
+        return total + jnp.where(place < size, losses, 0).sum()
 
-    total, _ = jax.lax.scan(add, jnp.float32(0), (index, counted))
-    return total / objective.units
+    return jax.lax.fori_loop(0, -(-size // chunk), add, jnp.float32(0)) / objective.units

@@ -90,7 +90,11 @@ def fit_embedding(
 
 
 def fit_linear(
-    features: np.ndarray, impressions: np.ndarray, clicks: np.ndarray
+    features: np.ndarray,
+    impressions: np.ndarray,
+    clicks: np.ndarray,
+    *,
+    start: np.ndarray | None = None,
 ) -> AdditiveOptimum:
     """Relevance linear in the features without intercept, one bias logit per factor.
 
@@ -98,6 +102,8 @@ def fit_linear(
         features: [documents, width].
         impressions: [documents, factors] >= 0, not necessarily whole.
         clicks: the same shape.
+        start: [factors] bias logits to start from, which also fixes unidentified shifts;
+            zeros if None.
 
     Raises:
         InputError: Newton's method did not converge.
@@ -130,8 +136,8 @@ def fit_linear(
         logits = (scaled @ weights)[:, None] + bias
         return (c * logits - n * np.logaddexp(0, logits)).sum()
 
-    start = np.zeros(features.shape[1]), np.zeros(n.shape[1])
-    weights, bias = _ascend(start, newton, likelihood, scale=n.sum())
+    bias = np.zeros(n.shape[1]) if start is None else np.asarray(start, float)
+    weights, bias = _ascend((np.zeros(features.shape[1]), bias), newton, likelihood, scale=n.sum())
     relevance = scaled @ weights
     chance = expit(relevance[:, None] + bias)
     return AdditiveOptimum(relevance, bias, chance, weights / scale)

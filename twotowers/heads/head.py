@@ -8,6 +8,10 @@ from typing import ClassVar
 import jax
 from flax import nnx
 
+LABELS = ("relevance", "prediction")
+"""The labels that a head may ask for. `relevance` is that of the documents, at most 1. `prediction`
+comes from a relevance tower that was trained without heads (`twotowers.methods.likelihood`)."""
+
 
 class Head(nnx.Module):
     """A loss per cell, of the logits that a model's parts give it.
@@ -21,9 +25,11 @@ class Head(nnx.Module):
 
     Attributes:
         needs: the parts that a model must have.
+        labels: what it reads of documents besides clicks, some of `LABELS`.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
+    labels: tuple[str, ...] = ()
 
     def losses(
         self,
@@ -31,6 +37,7 @@ class Head(nnx.Module):
         shown: jax.Array,
         clicked: jax.Array,
         key: jax.Array,
+        labels: Mapping[str, jax.Array],
     ) -> jax.Array:
         """Losses of cells, each the sum over its impressions.
 
@@ -39,6 +46,8 @@ class Head(nnx.Module):
             shown: [...] impressions, weighted as in the objective.
             clicked: the same shape, clicks.
             key: draws what is random.
+            labels: those that the head asked for, in [0, 1], of shapes that broadcast to that of
+                `shown`.
 
         Returns:
             of the shape of `shown`; 0 where there are no impressions.

@@ -1,4 +1,4 @@
-"""What a click log of any columns identifies, and what would mend it."""
+"""What a click log identifies, and how to repair it. The log may have any columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from twotowers.identifiability.intervention import Intervention, node_interventi
 from twotowers.identifiability.merging import Merging, node_merging
 
 MOST_COUNTED = 1e15
-"""More would not add up exactly."""
+"""Larger counts would not add up exactly."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Report:
 
     Attributes:
         rows: rows of the log that were shown at least once.
-        features: one row per feature vector, in the order of their numbers.
-        factors: one row per bias factor seen, sorted.
+        features: a row per feature vector, in the order of their numbers.
+        factors: a row per bias factor in the log, sorted.
         component: [factors] component of each, from 0.
-        merging: what to merge, if asked for or possible, and needed.
-        intervention: what to swap, if asked for or possible, and needed.
-        rates: whether swaps were chosen by click rates; where not, all are as good.
+        merging: bias factors to merge; None if not needed, not wanted or not possible.
+        intervention: feature vectors to swap; None if not needed or not wanted.
+        rates: whether click rates chose the swaps. Otherwise all swaps are equally good.
     """
 
     rows: int
@@ -47,12 +47,12 @@ class Report:
 
     @property
     def identified(self) -> bool:
-        """Whether all bias parameters are, up to one constant (Chen et al. 2024, Theorem 1)."""
+        """Whether bias parameters are identified up to one constant (Chen et al., Theorem 1)."""
         return len(self.sizes) == 1
 
 
 def check_columns(wanted: Iterable[str], names: Iterable[str], path: str | Path | None) -> None:
-    """Raise InputError for the first wanted column that is not there, and offer the nearest."""
+    """Raise InputError for a missing column, and offer the nearest name."""
     names = list(names)
     for name in wanted:
         if name not in names:
@@ -70,24 +70,24 @@ def check_log(
 ) -> Report:
     """Test a click log for identifiability and say how to repair it.
 
-    Rows whose `impressions` are 0 were never shown and do not count. Swaps are chosen by click
-    rates (clicks + 1/2) / (impressions + 1) of feature vectors and of bias factors, which are
-    rough estimates of relevance and examination; without both columns all swaps are as good.
-    Any of them connects the log: estimates only choose the one that needs the fewest clicks.
+    Rows with 0 `impressions` do not count. Swaps are chosen by the click rates
+    (clicks + 1/2) / (impressions + 1) of feature vectors and of bias factors. These are rough
+    estimates of relevance and examination. Without both columns all swaps are equally good. Every
+    swap connects the log. The estimates only choose the one that needs the fewest clicks.
 
     Args:
-        table: any columns; `impressions` and `clicks`, where there are, are counts, and
-            `position`, where it is a bias column, counts from 1.
+        table: any columns. `impressions` and `clicks`, if there are any, are counts. `position`,
+            if it is a bias column, counts from 1.
         feature: columns that together name the feature vector shown.
         bias: columns that together name the bias factor it was shown under.
-        bias_features: numeric columns, the same in all rows of a bias factor, whose distance
-            is the cost of merging. By default the bias columns, if they are numeric.
-        repair: 'merge' or 'intervene'; by default both, merging where there are bias features.
+        bias_features: numeric columns that are constant within a bias factor. Their distance is
+            the cost of merging. By default the bias columns, if they are numeric.
+        repair: 'merge' or 'intervene'; by default both. Merging needs bias features.
         path: the log's file, for messages.
 
     Raises:
-        InputError: a column is missing or cannot be what it is named for, the log is empty, or
-            merging is asked for without bias features.
+        InputError: a column is missing or has values of another kind, the log is empty, or there
+            are no bias features to merge by.
     """
     counts = [name for name in ("impressions", "clicks") if name in table]
     check_columns([*feature, *bias, *(bias_features or [])], table.columns, path)
@@ -112,10 +112,10 @@ def check_log(
         if bias_features is None and repair == "merge":
             text = next(name for name in bias if not _numeric(factors[name]))
             raise InputError(
-                "not numeric, so nothing says which bias factors are near enough to merge",
+                "not numeric, so bias factors have no distances to merge by",
                 field=text,
                 path=path,
-                expected="numeric bias columns, or others named as bias features",
+                expected="numeric bias columns, or bias features",
             )
         if bias_features is not None and repair != "intervene":
             points = _bias_features(table, factor, bias_features, path)
@@ -156,7 +156,7 @@ def _check_positions(position: pd.Series, path) -> None:
 
 
 def _number(table: pd.DataFrame, names: list[str]) -> tuple[np.ndarray, pd.DataFrame]:
-    """[rows] numbers of the distinct values of some columns, and those values in order."""
+    """[rows] codes of the distinct values of some columns, and these values in order."""
     number = table.groupby(names, sort=True, observed=True).ngroup().to_numpy()
     first = np.unique(number, return_index=True)[1]
     return number, table[names].iloc[first].reset_index(drop=True)
@@ -186,7 +186,7 @@ def _bias_features(table, factor, names, path) -> np.ndarray:
 
 
 def _rate(table: pd.DataFrame, group: np.ndarray, counts: list[str]) -> np.ndarray:
-    """[groups] click rate of each; 1 where the log does not say."""
+    """[groups] click rates; 1 if the log has no counts."""
     if len(counts) < 2:
         return np.ones(group.max() + 1)
     clicks, shown = (np.bincount(group, table[name]) for name in ("clicks", "impressions"))

@@ -1,10 +1,10 @@
 """Does a log identify its bias parameters? (Hager et al. 2025, Theorem 4.1 and Appendix A;
 Chen et al. 2024, Theorem 1)
 
-Bias factors (positions, or position x device x ...) are identified up to one constant if
-and only if they are connected by documents, or feature vectors, seen under several of
-them. Cliques are never expanded: components of the bipartite graph between documents and
-factors are those of the graph between factors, in time linear in the rows of the log.
+Bias factors (positions, or position x device x ...) are identified up to one constant if and only
+if documents, or feature vectors, that were seen under several of them connect all of them. Cliques
+are never expanded: the bipartite graph between documents and factors has the same components as the
+graph between factors. Time is linear in the rows of the log.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 BLOCK = 1 << 22
-"""Rows of a log joined at a time, and entries of a sparse product held at a time."""
+"""Rows of a log to join at a time, and entries of a sparse product in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,19 @@ def factor_components(document: np.ndarray, factor: np.ndarray, *, factors: int)
     """The connected component of each bias factor (Chen et al. 2024, Theorem 1, Algorithm 1).
 
     Args:
-        document: [rows] non-negative integers naming the document or feature vector shown.
-        factor: [rows] integers in [0, factors) naming the bias factor it was shown under.
-        factors: number of bias factors; one that was never seen is a component of its own.
+        document: [rows] non-negative integers: the document or feature vector shown.
+        factor: [rows] integers in [0, factors): the bias factor it was shown under.
+        factors: number of bias factors. A factor that was never seen is a component of its own.
 
     Returns:
-        [factors] component numbers from 0; one component means identified.
+        [factors] component numbers from 0. A single component means identified.
     """
     documents = int(document.max()) + 1 if len(document) else 0
     nodes = factors + documents
     label = np.arange(nodes, dtype=np.int32 if nodes < 2**31 else np.int64)
-    # A block is joined to the components of those before it, so that what is held beside the
-    # log is a block and a number per node; as a block has no fewer rows than there are nodes,
-    # renumbering the nodes after each stays linear in the rows.
+    # Each block is joined to the components so far, so that memory holds the log, a block and a
+    # number per node. A block has at least as many rows as there are nodes, so renumbering the
+    # nodes after each block stays linear in the rows.
     step = max(BLOCK, nodes)
     for start in range(0, len(document), step):
         block = slice(start, start + step)
@@ -69,11 +69,11 @@ def graph_statistics(feature: np.ndarray, factor: np.ndarray, *, factors: int) -
     """Nodes, edges and components of the identifiability graph (Chen et al. 2024, Table 4).
 
     Args:
-        feature: [rows] non-negative integers naming the feature vector shown; equal vectors
-            have equal numbers, whatever their documents.
-        factor: [rows] integers in [0, factors) naming the bias factor it was shown under.
-        factors: number of bias factors. All count as nodes: where the never seen ones are not
-            to count, as in the paper, number the seen ones.
+        feature: [rows] non-negative integers: the feature vector shown. Equal vectors of
+            different documents have equal numbers.
+        factor: [rows] integers in [0, factors): the bias factor it was shown under.
+        factors: number of bias factors. All of them count as nodes. The paper counts only those
+            in the log, so number only these for its counts.
     """
     sizes = np.bincount(factor_components(feature, factor, factors=factors))
     return GraphStatistics(
@@ -85,15 +85,15 @@ def graph_statistics(feature: np.ndarray, factor: np.ndarray, *, factors: int) -
 
 
 def _edges(feature: np.ndarray, factor: np.ndarray, factors: int) -> int:
-    """Entries off the diagonal of S S', halved, where S [factors, features] says who saw what.
+    """Half of the entries off the diagonal of S S'. S [factors, features] is True where seen.
 
-    Rows of the product are made a block at a time, as it may be dense.
+    The product may be dense, so its rows are computed a block at a time.
     """
     if not len(feature):
         return 0
     key = np.unique(feature.astype(np.int64) * factors + factor)
     feature, factor = np.divmod(key, factors)
-    # A feature vector seen under one factor only makes no edge.
+    # A feature vector seen under a single factor makes no edge.
     shared = np.bincount(feature)[feature] > 1
     feature, factor = np.unique(feature[shared], return_inverse=True)[1], factor[shared]
     if not len(feature):

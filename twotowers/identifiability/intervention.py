@@ -1,9 +1,9 @@
 """Connect an identifiability graph by swapping documents: node intervention
 (Chen et al. 2024, Section 4.1, Algorithm 2).
 
-A minimum spanning tree of the complete graph between K components, found without its K^2 costs.
-The printed algorithm records in line 12 the component G_j, which was found already, so it would
-not end; here is what Appendix B.2 says in words.
+This finds a minimum spanning tree of the complete graph between K components without its K^2
+costs. Line 12 of the printed algorithm records the component G_j, which was found already, so the
+algorithm would not end. The code follows the words of Appendix B.2.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Intervention:
     Attributes:
         feature: [swaps] the feature vector to show elsewhere.
         source: [swaps] a bias factor that it was seen under.
-        target: [swaps] the bias factor that it is to be shown under, in another component.
+        target: [swaps] the bias factor to show it under, in another component.
         cost: [swaps] their costs by Eq. 3.
     """
 
@@ -40,12 +40,12 @@ class Intervention:
 
 
 def intervention_cost(relevance, examination, other_examination):
-    """Variance of a swap, but for a constant (Chen et al. 2024, Proposition 1 and Eq. 3).
+    """Variance of a swap up to a constant (Chen et al. 2024, Proposition 1 and Eq. 3).
 
     Args:
         relevance: of the feature vector, > 0.
-        examination: of the bias factor that it was seen under, > 0.
-        other_examination: of the bias factor that it is swapped to, > 0.
+        examination: of the bias factor it was seen under, > 0.
+        other_examination: of the bias factor it is swapped to, > 0.
     """
     return 1 / (relevance * examination) + 1 / (relevance * other_examination) - 2
 
@@ -55,14 +55,14 @@ def node_intervention(
 ) -> Intervention:
     """The cheapest swaps that connect a log (Chen et al. 2024, Section 4.1, Algorithm 2).
 
-    With a = 1 / (relevance * examination) and b = 1 / relevance of a factor's most relevant
-    feature vector, and u = 1 / examination of another component's most examined factor, the
-    swap from the one to the other costs a + b u - 2. As this grows with u, what leaves a
-    component leaves it most cheaply for R, the component with the lowest u of all. So the
-    cheapest edge at a component B other than R is the lower of: B's best to R, and any one's
-    best to B. Taking just these edges makes a tree, as costs of leaving for R strictly fall
-    along the second kind; and no spanning tree is cheaper, as in one rooted at R the edge from
-    B to its parent is an edge at B. Time is that of sorting rows.
+    Let a = 1 / (relevance * examination) and b = 1 / relevance for the most relevant feature vector
+    of a factor, and u = 1 / examination for the most examined factor of another component. The
+    swap from the one to the other costs a + b u - 2. This grows with u, so the cheapest way out of
+    a component leads to R, the component with the lowest u. So the cheapest edge at a component B
+    other than R is the cheaper of two: B's best swap to R, and the best swap of any component to B.
+    These edges make a tree, since the cost of a swap to R strictly falls along edges of the second
+    kind. No spanning tree is cheaper: in a tree rooted at R, the edge from B to its parent is an
+    edge at B. The time is that of sorting the rows.
 
     Args:
         feature: [rows] integers naming the feature vector shown.
@@ -103,18 +103,18 @@ def random_intervention(
 ) -> Intervention:
     """Swaps that connect a log, at random (Chen et al. 2024, Section 5.1, "random cost").
 
-    The tree is the cheapest by costs that are uniform on [0, 1] and independent for each
-    (feature vector, source, target). Only the order of costs matters, and all orders are
-    equally likely: swaps are drawn one after the other and taken if they connect anything. A
-    component has a factor to be drawn as target, so that some F ln F draws do for F factors.
+    The tree is the cheapest for costs that are uniform on [0, 1] and independent for each
+    (feature vector, source, target). Only the order of costs matters, and all orders are equally
+    likely. So swaps are drawn one after the other, and kept if they connect two components. About
+    F ln F draws suffice for F factors, since each component has a factor to draw as target.
 
     Args:
-        feature, factor, relevance, examination: as in `node_intervention`; the estimates
-            serve only to state what the swaps cost by Eq. 3.
+        feature, factor, relevance, examination: see `node_intervention`. The estimates only give
+            the costs of the swaps by Eq. 3.
         rng: source of randomness.
     """
     component = _checked_components(feature, factor, relevance, examination)
-    # A row of the log that is repeated is no further swap.
+    # Repeated rows of the log do not make further swaps.
     factors = len(examination)
     feature, factor = np.divmod(np.unique(feature.astype(np.int64) * factors + factor), factors)
     rows, targets = [np.zeros(0, int)], [np.zeros(0, int)]
@@ -139,7 +139,7 @@ def _checked_components(feature, factor, relevance, examination) -> np.ndarray:
 
 
 def _most_relevant(feature, factor, relevance, factors: int) -> np.ndarray:
-    """[factors] the most relevant feature vector seen under each, -1 where none was."""
+    """[factors] the most relevant feature vector seen under each; -1 for none."""
     best = np.full(factors, -1)
     order = np.lexsort((-feature, relevance[feature]))
     best[factor[order]] = feature[order]
@@ -147,16 +147,16 @@ def _most_relevant(feature, factor, relevance, factors: int) -> np.ndarray:
 
 
 def _lowest(value: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """[groups] index of each group's lowest value, the first of equals."""
+    """[groups] index of the lowest value of each group; the first of equal ones."""
     order = np.lexsort((value, group))
     return order[np.unique(group[order], return_index=True)[1]]
 
 
 def _lowest_line(intercept: np.ndarray, slope: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """[points] which of the lines intercept + slope * at is lowest at each point > 0."""
+    """[points] index of the lowest line, intercept + slope * at, at each point > 0."""
     order = np.lexsort((intercept, slope))
     lowest = np.minimum.accumulate(intercept[order])
-    # By growing slope only lines that start lower than all before can be lowest anywhere.
+    # Lines are sorted by slope. A line can be lowest only if it starts below all before it.
     front = order[np.concatenate([[True], intercept[order][1:] < lowest[:-1]])]
     hull, crossings = [], []
     for line in front:
@@ -169,7 +169,7 @@ def _lowest_line(intercept: np.ndarray, slope: np.ndarray, at: np.ndarray) -> np
             hull.pop()
             crossings.pop()
         hull.append(line)
-    # Left of a crossing the steeper line, which comes later, is lower.
+    # Left of a crossing the steeper line is lower. It comes later in the hull.
     return np.array(hull)[len(crossings) - np.searchsorted(crossings[::-1], at)]
 
 

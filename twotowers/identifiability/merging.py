@@ -1,9 +1,9 @@
 """Connect an identifiability graph by treating bias factors as one: node merging
 (Chen et al. 2024, Section 4.2, Algorithm 3).
 
-A minimum spanning tree of the complete graph between K components, found without its K^2 costs.
-The printed algorithm records in line 12 the component G_j, which was found already, so it would
-not end; here is what Appendix B.3 says in words.
+This finds a minimum spanning tree of the complete graph between K components without its K^2
+costs. Line 12 of the printed algorithm records the component G_j, which was found already, so the
+algorithm would not end. The code follows the words of Appendix B.3.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.spanning import spanning_forest
 
 NEIGHBOURS = 32
-"""Nearest neighbours of every factor that are kept; more are looked up again when needed."""
+"""Nearest neighbours that are kept per factor. More are looked up when needed."""
 
 CHUNK = 1024
-"""Factors of a large group whose neighbours are sought at a time."""
+"""Factors of a large group to find neighbours of at a time."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
     """The nearest bias factors whose merging connects a log (Chen et al. 2024, Section 4.2,
     Algorithm 3).
 
-    An exact minimum spanning tree by Boruvka's algorithm with nearest neighbours from k-d
-    trees, never all pairs. Groups of up to sqrt(factors) look for enough neighbours that one
-    is foreign, all at a time; larger ones ask a tree of all others, the smallest group first
-    and only once no small ones are left, and the largest never. Where several trees cost the
-    same, which of them is found depends on nothing but the input.
+    The result is an exact minimum spanning tree, by Boruvka's algorithm with nearest neighbours
+    from k-d trees instead of all pairs. Groups of up to sqrt(factors) are handled together: each
+    looks for enough neighbours that one is in another group. When no small groups are left, the
+    smallest of the others asks a tree of all points outside it. The largest never needs to. If
+    several trees have the same cost, the input alone decides which of them is found.
 
     Args:
         feature: [rows] integers naming the feature vector shown.
@@ -61,7 +61,7 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
             cost of merging (Eq. 7), so their scales matter.
 
     Raises:
-        InputError: bias features that are not a finite number each.
+        InputError: a bias feature is not a finite number.
     """
     points = np.asarray(bias_features)
     if points.ndim != 2 or not np.issubdtype(points.dtype, np.number):
@@ -84,7 +84,7 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
             found = _foreign_neighbours(tree, neighbours, group, sizes <= small)
         else:
             found = _neighbour_of_all(points, group, np.argmin(sizes))
-        # Ways out of different length make no cycle, but equally long ones can.
+        # Ways out with different lengths make no cycle. Equally long ones can.
         distance, point, neighbour = found
         order = np.lexsort((neighbour, point, distance))
         found = np.stack([point, neighbour], axis=1)[order]
@@ -97,7 +97,7 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
 
 
 def merge_pairs(pairs: np.ndarray, factors: int) -> np.ndarray:
-    """Number the bias factors anew so that those of a pair, and of a chain of pairs, are one.
+    """Renumber the bias factors so that those of a pair, or of a chain of pairs, become one.
 
     Args:
         pairs: [pairs, 2] integers in [0, factors).
@@ -107,7 +107,7 @@ def merge_pairs(pairs: np.ndarray, factors: int) -> np.ndarray:
         [factors] new numbers from 0 without gaps.
     """
     pairs = np.asarray(pairs, int).reshape(-1, 2)
-    # A pair is a feature vector that is seen under two factors.
+    # A pair is treated as a feature vector that is seen under two factors.
     return factor_components(np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), factors=factors)
 
 
@@ -116,9 +116,9 @@ def _foreign_neighbours(tree: KDTree, neighbours, group, chosen):
 
     Args:
         tree: all points.
-        neighbours: distances and indices [points, k] of each point's nearest, with itself.
+        neighbours: distances and indices [points, k] of each point's nearest, itself included.
         group: [points] group of each.
-        chosen: [groups] which groups are asked for.
+        chosen: [groups] bool, whether a group is wanted.
     """
     best = np.full(len(chosen), np.inf)
     found = []
@@ -130,7 +130,7 @@ def _foreign_neighbours(tree: KDTree, neighbours, group, chosen):
         rows = np.flatnonzero(foreign.any(axis=1))
         found.append((distance[rows, first[rows]], open_points[rows], index[rows, first[rows]]))
         np.minimum.at(best, group[open_points[rows]], found[-1][0])
-        # Who has no foreign one among so many may still be nearer to the next than the best.
+        # A point without a foreign neighbour so far may have one that is nearer than the best.
         nearer = ~foreign.any(axis=1) & (distance[:, -1] < best[group[open_points]])
         open_points = open_points[nearer]
         if not len(open_points):

@@ -1,4 +1,4 @@
-"""Spanning forests: the edges that join what was apart, whichever repair proposes them."""
+"""Spanning forests, for both kinds of repair."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 
 def spanning_forest(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Kruskal's algorithm on edges in the order given, which is that of their costs.
+    """Kruskal's algorithm on edges that are sorted by cost.
 
     Args:
-        ends: [edges, 2] integers in [0, nodes); loops and repeated edges may be among them.
+        ends: [edges, 2] integers in [0, nodes), perhaps with loops and repeated edges.
         nodes: number of nodes.
 
     Returns:
@@ -21,7 +21,7 @@ def spanning_forest(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarra
     ends = np.sort(ends, axis=1)
     first = np.sort(np.unique(ends, axis=0, return_index=True)[1])
     first = first[ends[first, 0] != ends[first, 1]]
-    # Ranks for costs: these may be 0, which would be no edge.
+    # Ranks stand for costs, since a cost of 0 would be no edge.
     ranks = np.arange(1, len(first) + 1)
     graph = coo_array((ranks, tuple(ends[first].T)), shape=(nodes, nodes)).tocsr()
     tree = minimum_spanning_tree(graph)

@@ -1,8 +1,8 @@
-"""The artefact "cells": click counts on disk, one row group per lane and split.
+"""Files of cells: click counts, a row group per lane and split.
 
-A row is a cell that was shown at least once. Readers that know nothing of this module see an
-ordinary table with the columns split, the lane columns (for example strength and temperature),
-query, document, position, impressions, clicks.
+A row is a cell that was shown at least once. For other readers the file is an ordinary table with
+the columns split, lane columns (such as strength and temperature), query, document, position,
+impressions, clicks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import mask
-from twotowers.files.tables import check_no_nulls, check_types, opened
+from twotowers.files.tables import check_types, opened
 from twotowers.logs.counts import Cells, Counts, Rows, lay_out
 
 CELL_TYPES = {
@@ -31,18 +31,17 @@ CELL_TYPES = {
 }
 CELL = list(CELL_TYPES)
 SPLIT = "split"
-# Read and written as its few values: millions of strings would take half of the time.
+# Text has few distinct values. Reading and writing millions of strings would take half the time.
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 Lane = Mapping[str, float | str]
-"""One value per lane column, in the order of the columns."""
+"""A value per lane column, in the order of the columns."""
 
 
 def cells_schema(lane: Lane) -> pa.Schema:
-    """The columns of a file whose lanes have these names and kinds of values.
+    """The columns of a file, with lane columns like those of `lane`.
 
-    Columns are declared to hold no nulls: such a file is written a quarter faster, and read twice
-    as fast.
+    Non-nullable columns write a quarter faster, and read twice as fast.
     """
     return pa.schema([pa.field(*column, nullable=False) for column in _types(lane).items()])
 
@@ -57,7 +56,7 @@ class Pairs:
     """The query-document pairs of one split, in the order of its lists.
 
     Attributes:
-        query: [rows] query ids; rows of one query are contiguous.
+        query: [rows] query ids. Rows of a query are contiguous.
         document: [rows] document numbers.
         offsets: [queries + 1] row offsets of the queries.
     """
@@ -73,7 +72,7 @@ class Pairs:
 
 
 def pair_keys(query: np.ndarray, document: np.ndarray) -> np.ndarray:
-    """[rows] int64, a number for each pair of a query id and a document number below 2^24."""
+    """[rows] int64, a key for each pair of a query id and a document number below 2^24."""
     return query.astype(np.int64) << 24 | document
 
 
@@ -91,8 +90,8 @@ def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs
 
     Args:
         path: the parquet file.
-        logs: one per lane and split, one or more; consumed one at a time.
-        pairs: the pairs of each split, against which counts are laid out.
+        logs: a log per lane and split, at least one. They are consumed one at a time.
+        pairs: the pairs of each split. They give the ids of the counts' indices.
     """
     logs = iter(logs)
     first = next(logs)
@@ -103,12 +102,12 @@ def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs
         pq.ParquetWriter(
             temporary,
             schema,
-            # Without this, other readers would see categories in `split` instead of text.
+            # With the Arrow schema, other readers would see `split` as categories, not as text.
             store_schema=False,
             compression="lz4",
             use_dictionary=text,
             write_statistics=[SPLIT, *first.lane],
-            # Small numbers without an order; the other columns repeat themselves, as lz4 sees.
+            # These are small numbers in no order. lz4 compresses the other columns well.
             column_encoding=dict.fromkeys(CELL[3:], "DELTA_BINARY_PACKED"),
         ) as writer,
     ):
@@ -160,8 +159,8 @@ def read_logs(
 
     Args:
         path: the parquet file.
-        lanes: the value of every lane column, for each lane wanted.
-        split: the split wanted.
+        lanes: the wanted lanes, each with a value per lane column.
+        split: the wanted split.
         pairs: the pairs of that split.
         length: documents of the longest list, and positions.
 
@@ -169,79 +168,31 @@ def read_logs(
         see `twotowers.logs.counts.lay_out`; [lanes, queries, ...].
 
     Raises:
-        InputError: the file cannot be read or has other columns, a lane is missing, a row
-            names a pair or position that is not there, or its numbers cannot be counts.
+        InputError: the file cannot be read or has other columns, a lane is missing, or a row
+            names a pair that is not in the rankings.
     """
     names = [SPLIT, *lanes[0]]
     text = [name for name, value in {SPLIT: split, **lanes[0]}.items() if isinstance(value, str)]
     with opened(path, dictionaries=text) as file:
         check_types(file.schema_arrow, _types(lanes[0]), path)
-        groups = {_lane(file, group, names, path): group for group in range(file.num_row_groups)}
-        if len(groups) < file.num_row_groups:
-            raise InputError("a lane is spread over several row groups", path=path)
-        chosen = []
+        groups = {_lane(file, group, len(names)): group for group in range(file.num_row_groups)}
+        lookup, logs = _Lookup(pairs, length, path), []
         for lane in lanes:
             values = (split, *lane.values())
             if values not in groups:
                 words = ", ".join(f"{n} {v}" for n, v in zip(names, values, strict=True))
-                raise InputError(f"no lane with {words}", path=path, expected=_listed(groups))
-            chosen.append((values, groups[values]))
-        lookup = _Lookup(pairs, length, path)
-        logs = [_checked(_rows(file, group, names, lane, path), lookup) for lane, group in chosen]
+                raise InputError(f"no lane with {words}", path=path)
+            query, document, position, shown, clicked = (
+                column.to_numpy() for column in file.read_row_group(groups[values], CELL).columns
+            )
+            logs.append((lookup.cells(query, document, position), shown, clicked))
     return lay_out(logs, len(pairs.lengths), length, path=path)
 
 
-def _checked(table: pa.Table, lookup: _Lookup) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cells of one lane: the number of each, how often it was shown, and its clicks."""
-    cell = lookup.cells(*(table[name].to_numpy() for name in CELL[:3]))
-    shown, clicked = table["impressions"].to_numpy(), table["clicks"].to_numpy()
-    # Before they are narrowed to a type in which they might wrap around.
-    if (clicked < 0).any():
-        raise InputError("negative clicks", path=lookup.path, field="clicks")
-    if (clicked > shown).any():
-        raise InputError("more clicks than impressions", path=lookup.path, field="clicks")
-    return cell, shown, clicked
-
-
-def _lane(file: pq.ParquetFile, group: int, names: list[str], path: str | Path) -> tuple:
-    """The lane that a row group's first row belongs to."""
-    # Not from the file's statistics: Arrow ends the process where those are damaged.
-    row = next(file.iter_batches(batch_size=1, row_groups=[group], columns=names), None)
-    found = {name: row[name][0].as_py() for name in names} if row else {}
-    lane = tuple(found.get(name) for name in names)
-    if None in lane:
-        raise InputError(f"row group {group} holds no lane", path=path)
-    return lane
-
-
-def _listed(groups: Iterable[tuple]) -> str:
-    return f"one of {sorted(groups, key=str)}"
-
-
-def _rows(
-    file: pq.ParquetFile, group: int, names: list[str], lane: tuple, path: str | Path
-) -> pa.Table:
-    """The cells of a row group, all of which must be of the lane."""
-    table = check_no_nulls(file.read_row_group(group, [*names, *CELL]), path)
-    for name, value in zip(names, lane, strict=True):
-        if not _all_are(table[name], value):
-            raise InputError(
-                f"row group {group} holds more than one lane",
-                path=path,
-                field=name,
-                expected=f"one row group per {', '.join(names)}",
-            )
-    return table.select(CELL)
-
-
-def _all_are(column: pa.ChunkedArray, value: str | float) -> bool:
-    if pa.types.is_dictionary(column.type):
-        # Text is compared once a distinct value, not once a row.
-        return all(
-            (np.asarray(chunk.dictionary) == value)[np.asarray(chunk.indices)].all()
-            for chunk in column.chunks
-        )
-    return bool((column.to_numpy() == value).all())
+def _lane(file: pq.ParquetFile, group: int, columns: int) -> tuple:
+    """The split and lane of a row group, in its first columns: all of its rows have them."""
+    group = file.metadata.row_group(group)
+    return tuple(group.column(number).statistics.min for number in range(columns))
 
 
 class _Lookup:
@@ -254,11 +205,11 @@ class _Lookup:
         self.order = np.argsort(key)
         self.key, self.first_cell = key[self.order], ((query * length + rank) * length)[self.order]
         self.shape = (len(pairs.lengths), length, length)
-        self.length, self.path = length, path
+        self.path = path
 
     def cells(self, query, document, position) -> np.ndarray:
         """[rows] flat indices into [queries, documents, positions]."""
-        # Rows of one pair stand together, so pairs are looked up once a run, not once a row.
+        # Rows of a pair are contiguous, so each run of rows needs one look-up.
         changes = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
         starts = np.flatnonzero(np.concatenate([[True], changes])[: len(query)])
         key = pair_keys(query[starts], document[starts])
@@ -269,14 +220,6 @@ class _Lookup:
             raise InputError(
                 f"query {query[row]}, document {document[row]} is not in the rankings",
                 path=self.path,
-                field="document",
-            )
-        if len(position) and not (position.min() >= 1 and position.max() <= self.length):
-            raise InputError(
-                f"positions reach from {position.min()} to {position.max()}",
-                path=self.path,
-                field="position",
-                expected=f"1 to {self.length}",
             )
         first = np.repeat(self.first_cell[found], np.diff(starts, append=len(query)))
         return first + (position - 1)

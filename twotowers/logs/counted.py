@@ -1,4 +1,4 @@
-"""Reader of tables that are counted already: query, document, position, impressions, clicks."""
+"""Reader of counted logs: query, document, position, impressions, clicks."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def read_cells(
 
     Args:
         path: the file.
-        columns: our name -> the file's, of split, query, document, position, impressions, clicks,
-            lanes and bias features; those left out have our name.
+        columns: our name -> the file's, for split, query, document, position, impressions,
+            clicks, lanes and bias features. Columns that are left out have our name.
         lanes: further columns to keep.
         bias: further columns to keep, which tell cells apart.
-        split: of all cells, where no column says it.
+        split: the split of all cells, if no column has it.
 
     Returns:
         Batches with lane columns, split, query, document (int64 or string), position (int32),
-        bias features, impressions, clicks (int64). A cell may be there twice; what was never
-        shown is left out. Numbers of impressions and clicks are counted.
+        bias features, impressions, clicks (int64). A cell may occur twice. Cells that were never
+        shown are left out. Impressions and clicks are counted.
 
     Raises:
-        InputError: at once for a wrong file or column; while batches are taken for a row with a
-            value missing, no whole number, or more clicks than impressions.
+        InputError: at once, for a wrong file or column; while batches are taken, for a row with a
+            missing value, a fraction, or more clicks than impressions.
 
     Examples:
         >>> text = "query,document,position,impressions,clicks\\n7,x,1,20,3\\n"

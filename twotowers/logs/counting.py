@@ -1,4 +1,4 @@
-"""The table of counts that every click log becomes, whatever its source."""
+"""The table of counts, the same for click logs from every source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Names:
 
     Attributes:
         code: [rows] integers, indices of `names`.
-        names: what the numbers stand for; distinct.
+        names: the distinct names that the numbers stand for.
     """
 
     code: np.ndarray
@@ -38,10 +38,10 @@ def count_cells(
         query: [rows] int64.
         document: [rows] int64.
         position: [rows] from 1.
-        impressions: [rows] how often the row was shown.
-        clicks: [rows] how often it was clicked.
+        impressions: [rows].
+        clicks: [rows].
         vertical: more columns of bias factors.
-        seen: what else was counted in the source, to be kept as the table's metadata.
+        seen: other counts of the source, for the table's metadata.
 
     Returns:
         A table, sorted by its first columns, with query, document (int64), position
@@ -55,7 +55,7 @@ def count_cells(
     dictionaries = {}
     for name, column in (vertical or {}).items():
         used, code = np.unique(column.code, return_inverse=True)
-        # Not as NumPy's strings, which all take as much room as the longest.
+        # Python's strings: in a NumPy array each would take as much room as the longest.
         order = np.array(
             sorted(range(len(used)), key=lambda number: column.names[used[number]]), int
         )
@@ -81,5 +81,5 @@ def count_cells(
 
 
 def seen(log: pa.Table) -> dict[str, int]:
-    """What a reader counted besides the cells: the numbers in a log's metadata."""
+    """The other counts of a reader: the numbers in a log's metadata."""
     return {name.decode(): int(count) for name, count in (log.schema.metadata or {}).items()}

@@ -1,7 +1,7 @@
 """Impressions and clicks of cells (query, document, position) in memory, dense or listed.
 
-Lists are short or long. Of short ones all documents x positions are held, which is fast; of long
-ones only the cells that were shown, so that memory is that of what was shown.
+For short lists all documents x positions are held, which is fast. For long lists only the cells
+that were shown are held, so that memory grows with these alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from twotowers.errors import InputError
 
 LONGEST_DENSE = 32
-"""Documents of the longest lists that are held densely: 1,024 cells a query."""
+"""The longest lists that are held densely: 1,024 cells per query."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Counts:
         return Counts(self.impressions[number], self.clicks[number])
 
     def cut(self, positions: int) -> Counts:
-        """The first so many positions; nothing was shown behind them."""
+        """The first positions. Nothing was shown behind them."""
         return Counts(self.impressions[..., :positions], self.clicks[..., :positions])
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Counts of logs, of the cells that were shown only.
+    """Counts of logs, for the shown cells only.
 
     Attributes:
         document: [..., queries, rows] list index of each cell's document.
@@ -91,7 +91,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Cells:
-    """Counts of one log, a row per cell that was shown; rows are sorted and distinct.
+    """Counts of one log, a row per shown cell. Rows are sorted and distinct.
 
     Attributes:
         query, document, position: [rows] indices from 0.
@@ -116,18 +116,18 @@ def lay_out(
     """Some logs side by side, in the layout that suits lists of this length.
 
     Args:
-        logs: per log the number of each cell, (query x length + document) x length + position,
-            and its impressions and clicks; [cells] each.
+        logs: for each log the cell numbers, (query x length + document) x length + position, the
+            impressions and the clicks; [cells] each.
         queries: number of queries.
         length: documents of the longest list, and positions.
-        path: the file they came from, for messages.
+        path: the file of the logs, for messages.
 
     Returns:
         Counts [logs, queries, length, length] or Rows [logs, queries, rows], in the smallest
         unsigned types that hold them.
 
     Raises:
-        InputError: a cell comes twice.
+        InputError: a cell occurs twice.
     """
     layout = _dense if length <= LONGEST_DENSE else _listed
     try:
@@ -143,7 +143,7 @@ class _Twice(Exception):
 
 
 def _dense(logs, queries: int, length: int) -> Counts:
-    # Each log has the type that it needs; together they get the widest of these.
+    # Each log gets the smallest type that holds it. The stack gets the widest of these types.
     counts = [_dense_log(*log, (queries, length, length)) for log in logs]
     return Counts(*(np.stack(arrays) for arrays in zip(*counts, strict=True)))
 

@@ -1,4 +1,4 @@
-"""The formats that a click log may come in, by name; sessions and cells of each."""
+"""The formats of click logs by name, and their conversion to sessions and cells."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from twotowers.logs.yandex import read_yandex_sessions
 
 @dataclass(frozen=True)
 class Format:
-    """What a name stands for.
+    """A format.
 
     Attributes:
         read: path, settings -> a `Stream` of pages, or of cells.
         what: a row of the file, in words.
-        counted: whether it holds cells, not pages.
+        counted: whether a file holds cells instead of pages.
     """
 
     read: Callable[..., Stream]
@@ -41,7 +41,7 @@ def _read_artefact(path: str | Path) -> Stream:
 FORMATS = {
     "sessions": Format(_read_artefact, "our own sessions file"),
     "pages": Format(read_pages, "a row per result page, with lists of documents and clicks"),
-    "rows": Format(read_rows, "a row per document shown"),
+    "rows": Format(read_rows, "a row per shown document"),
     "cells": Format(read_cells, "a row per query, document and position, counted", counted=True),
     "yandex": Format(read_yandex_sessions, "PyClick's trainSample, pages separated by ;"),
     "wscd": Format(read_wscd, "the text of WSCD 2012: lines of pages and of clicks"),
@@ -49,15 +49,15 @@ FORMATS = {
 
 
 def open_log(path: str | Path, format: str, **settings) -> Stream:
-    """A log in any format, to be taken batch by batch.
+    """A log in any format, as a stream of batches.
 
     Args:
         path: the file.
         format: one of `FORMATS`.
-        settings: of its reader; None stands for its default.
+        settings: of its reader. None is the default.
 
     Raises:
-        InputError: no such format, or a setting that it does not have.
+        InputError: the format is unknown, or does not have a setting.
     """
     if format not in FORMATS:
         raise InputError(f"{format!r}", field="format", expected=nearest(format, FORMATS))
@@ -78,11 +78,11 @@ def to_sessions(path: str | Path, out: str | Path, *, format: str, **settings) -
     """A log in any format -> sessions file; the number of pages.
 
     Raises:
-        InputError: see the format's reader; and for a log that is counted already.
+        InputError: see the format's reader; also for a log that is counted already.
     """
     if format in FORMATS and FORMATS[format].counted:
         raise InputError(
-            f"a log in format {format!r} is counted: which documents shared a page is lost",
+            f"a log in format {format!r} is counted, so its pages are not known",
             path=path,
             field="format",
             expected="a log of pages, or a cells file as output",
@@ -125,10 +125,10 @@ def to_log(path: str | Path, out: str | Path, *, format: str, **settings) -> int
 
     Args:
         path: the file.
-        out: the parquet file to write: query, document, position, the bias features asked for,
-            impressions, clicks. The log is one part: what it says of splits and lanes is left out,
-            and cells that differ in nothing else are added up. The numbers that the reader
-            counted besides are in the file's metadata.
+        out: the parquet file to write: query, document, position, the chosen bias features,
+            impressions, clicks. The log is one part: splits and lanes are left out, and cells
+            that differ in nothing else are added up. The other counts of the reader are in the
+            file's metadata.
         format: one of `FORMATS`.
         settings: of the format's reader, or of `to_cells`.
 
@@ -144,7 +144,7 @@ def to_log(path: str | Path, out: str | Path, *, format: str, **settings) -> int
     with atomic(out) as temporary:
         to_cells(path, temporary, format=format, **settings)
         keys = ["query", "document", "position", *(settings.get("bias") or ())]
-        # The file that is read stays until the one that takes its place is whole.
+        # The input file stays until the file that replaces it is whole.
         with opened(temporary) as cells:
             batches = cells.iter_batches(columns=[*keys, "impressions", "clicks"])
             budget = {name: settings[name] for name in ("memory", "threads") if name in settings}

@@ -1,7 +1,7 @@
-"""Ids of any kind as numbers, with the table that leads back: nothing is lost.
+"""Ids of any kind as numbers, and the table that leads back to the ids.
 
-Fits index arrays by query and document, and other libraries index embeddings; both need numbers
-without gaps.
+Fits index arrays by query and document. Other libraries index embeddings. Both need numbers without
+gaps.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ ORDER BY row, position
 
 
 def beside(path: str | Path) -> Path:
-    """Where the table of numbers of a file lies: `cells.parquet` has `cells.numbers.parquet`."""
+    """The path of a file's table of numbers: `cells.numbers.parquet` for `cells.parquet`."""
     return Path(path).with_suffix(".numbers.parquet")
 
 
 def number_cells(cells: str | Path, path: str | Path, *, memory: str = MEMORY) -> int:
-    """A cells file, with numbers for ids: queries from 0, documents from 0 within their query.
+    """Number the ids of a cells file: queries from 0, documents from 0 within their query.
 
     Numbers follow the order of the ids, so equal logs get equal numbers.
 
     Args:
-        cells: the cells file, whose ids are numbers or text.
+        cells: the cells file. Its ids are numbers or text.
         path: the cells file to write: query int64, document int32. `beside(path)` is written,
             too: query_number, document_number, pair_number (from 1), query, document.
-        memory: what DuckDB may use.
+        memory: memory limit of DuckDB.
 
     Returns:
         The number of cells.
 
     Raises:
-        InputError: a file that cannot be read or has no such columns.
+        InputError: the file cannot be read or lacks these columns.
     """
     with opened(cells) as file:
         names = file.schema_arrow.names
@@ -100,15 +100,15 @@ def _number(connection, pairs: str, path: str | Path, **streams) -> None:
 
 
 def write_clax(sessions: str | Path, path: str | Path, *, memory: str = MEMORY) -> int:
-    """A sessions file as the parquet that CLAX reads: a row per page.
+    """Write a sessions file as the parquet that CLAX reads, a row per page.
 
     Args:
         sessions: the sessions file.
         path: the parquet file to write: query_id (int32, from 1), query_doc_ids (list of int32,
-            a number per query and document, from 1: CLAX pads with 0), clicks (list of uint8).
-            `beside(path)` is written, too: query_number (of query_id, less 1),
-            document_number, pair_number (of query_doc_ids), query, document.
-        memory: what DuckDB may use.
+            a number per query and document, from 1, since CLAX pads with 0), clicks (list of
+            uint8). `beside(path)` is written, too: query_number (query_id - 1),
+            document_number, pair_number (as in query_doc_ids), query, document.
+        memory: memory limit of DuckDB.
 
     Returns:
         The number of pages.
@@ -138,7 +138,7 @@ def _with_rows(sessions: str | Path) -> Iterator[pa.RecordBatch]:
 
 
 def _clax(pages: Iterable, shown: Iterator, path: str | Path) -> Iterator[pa.RecordBatch]:
-    """Pages, whose documents' numbers come one after the other from another stream."""
+    """Pages in CLAX's columns. `shown` has the numbers of all documents in the same order."""
     waiting, row = (
         pa.table({"query": pa.array([], pa.int64()), "pair": pa.array([], pa.int64())}),
         0,

@@ -1,4 +1,4 @@
-"""A simulated log's pages in memory: the sessions of some lanes and splits, and their counts."""
+"""The pages of a simulated log in memory: sessions of some lanes and splits, and their counts."""
 
 from __future__ import annotations
 
@@ -12,37 +12,32 @@ from twotowers.errors import InputError
 from twotowers.files.tables import check_types
 from twotowers.logs.cells import Lane, Pairs, pair_keys
 from twotowers.logs.counts import LONGEST_DENSE, Counts, Rows, lay_out
-from twotowers.logs.sessions import lane_columns, read_sessions, schema_of
+from twotowers.logs.sessions import read_sessions, schema_of
 from twotowers.logs.simulation import Sessions
 
 
 def read_lane_sessions(
     path: str | Path, lanes: Sequence[Lane], *, pairs: Mapping[str, Pairs], length: int
 ) -> dict[str, list[Sessions]]:
-    """The pages of the given lanes and splits, in the order of the file, which is read once.
+    """The pages of some lanes and splits, in the order of the file. The file is read once.
 
     Args:
-        path: the artefact "sessions" (`twotowers.logs.sessions`).
-        lanes: the value of every lane column, for each lane wanted.
-        pairs: of each split wanted, its query-document pairs.
+        path: a sessions file (`twotowers.logs.sessions`).
+        lanes: the wanted lanes, each with a value per lane column.
+        pairs: the query-document pairs of each wanted split.
         length: positions on a page.
 
     Returns:
-        per split a log for each lane, by index into `pairs`.
+        for each split a log per lane. Its entries are indices into `pairs`.
 
     Raises:
         InputError: the file cannot be read or has other columns, a lane is missing, or a page
-            names a document that is not there, or is longer than `length`.
+            names a document that is not in the rankings.
     """
     ids = {"query": pa.int64(), "documents": pa.list_(pa.int64())}
     columns = {name: pa.string() if isinstance(value, str) else pa.float64()
                for name, value in lanes[0].items()}  # fmt: skip
-    schema = schema_of(path)
-    check_types(schema, ids | columns, path)
-    if others := set(lane_columns(schema)) - set(columns):
-        raise InputError(
-            f"has lanes {sorted(others)}", path=path, expected=f"lanes {sorted(columns)} only"
-        )
+    check_types(schema_of(path), ids | columns, path)
     lookups = {split: _Lookup(each, length, path) for split, each in pairs.items()}
     found = {split: [[] for _ in lanes] for split in pairs}
     for batch in read_sessions(path):
@@ -68,7 +63,7 @@ def counts_of(logs: Sequence[Sessions], queries: int, length: int) -> Counts | R
     """The same logs as impressions and clicks of cells: [logs, queries, ...].
 
     Args:
-        logs: sessions of each.
+        logs: the sessions of each log.
         queries: number of queries.
         length: positions on a page, and documents of the longest list.
     """
@@ -76,7 +71,7 @@ def counts_of(logs: Sequence[Sessions], queries: int, length: int) -> Counts | R
 
 
 def _cells(log: Sessions, queries: int, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number of each cell that was shown, its impressions and its clicks."""
+    """The numbers of the shown cells, their impressions and their clicks."""
     first = (log.query[:, None].astype(np.int64) * length + log.documents) * length
     cell, clicked = (first + np.arange(length))[log.where], log.clicks[log.where]
     if length <= LONGEST_DENSE:
@@ -90,7 +85,7 @@ def _cells(log: Sessions, queries: int, length: int) -> tuple[np.ndarray, np.nda
 
 
 class _Lookup:
-    """Finds the list index of documents by their query and number."""
+    """Finds the list index of a document by its query and number."""
 
     def __init__(self, pairs: Pairs, length: int, path: str | Path):
         key = pair_keys(pairs.query, pairs.document)
@@ -99,13 +94,8 @@ class _Lookup:
         self.offsets, self.length, self.path = pairs.offsets, length, path
 
     def sessions(self, pages: pa.RecordBatch) -> Sessions:
-        """The pages by index, laid out densely."""
+        """The pages as dense arrays of indices."""
         shown = pages["documents"].value_lengths().to_numpy()
-        if shown.min() < 1 or shown.max() > self.length:
-            raise InputError(
-                f"pages show {shown.min()} to {shown.max()} documents", path=self.path,
-                field="documents", expected=f"1 to {self.length}",
-            )  # fmt: skip
         key = pair_keys(
             np.repeat(pages["query"].to_numpy(), shown), pages["documents"].flatten().to_numpy()
         )
@@ -113,9 +103,8 @@ class _Lookup:
         if (unknown := self.key[found] != key).any():
             query, document = divmod(int(key[unknown][0]), 1 << 24)
             raise InputError(
-                f"query {query}, document {document} is not in the rankings", path=self.path,
-                field="documents",
-            )  # fmt: skip
+                f"query {query}, document {document} is not in the rankings", path=self.path
+            )
         pair = self.order[found]
         query = np.searchsorted(self.offsets, pair, side="right") - 1
         where = np.arange(self.length) < shown[:, None]

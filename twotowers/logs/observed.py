@@ -1,8 +1,8 @@
-"""A real log's cells, divided at random into training, validation and test.
+"""The cells of a real log, divided at random into training, validation and test.
 
-Given query, document and position, clicks are independent in the models that are fitted to
-cells, so dividing the impressions of each cell at random is, to them, dividing the sessions:
-impressions are multinomial, and the clicks among them hypergeometric.
+In the models that are fitted to cells, clicks are independent given query, document and position.
+For these models, dividing the impressions of each cell at random is the same as dividing the
+sessions. Impressions are multinomial, and the clicks among them hypergeometric.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ def observed_splits(
         shares: of each split, which add up to 1.
         positions: positions on a page.
         seed: divides the log.
-        bootstrap: whether each split's impressions are drawn again, with replacement from those
-            of the same cell; what varies between seeds is then the sampling error of the log.
+        bootstrap: whether the impressions of each split are drawn again, with replacement from
+            the same cell. Seeds then differ by the sampling error of the log.
 
     Returns:
-        [queries, documents] bool, True where a query has that many documents; and the counts of
-        each split, [1, queries, ...]; dense ones have `positions` positions.
+        [queries, documents] bool, False behind the end of a list; and the counts of each split,
+        [1, queries, ...]. Dense counts have `positions` positions.
 
     Raises:
-        InputError: the file is no such table, a position is out of range, or there are more
-            clicks than impressions.
+        InputError: the file is no such table, the log is empty, or it has positions that the
+            experiment does not have.
     """
     table = read_table(path, TYPES)
     position = table["position"].to_numpy()
@@ -65,14 +65,6 @@ def observed_splits(
             path=path,
             field="position",
             expected=f"1 to {positions}, the 'positions' of the experiment",
-        )
-    if (clicked > shown).any() or (clicked < 0).any():
-        row = np.flatnonzero((clicked > shown) | (clicked < 0))[0]
-        raise InputError(
-            f"{clicked[row]} clicks on {shown[row]} impressions in row {row + 1}",
-            path=path,
-            field="clicks",
-            expected="between 0 and the impressions",
         )
     query, document = _numbered(table)
     lengths = np.bincount(query[np.unique(query << 32 | document, return_index=True)[1]])
@@ -107,7 +99,7 @@ def divided(
     """
     if abs(sum(shares.values()) - 1) > 1e-9 or min(shares.values()) <= 0:
         raise InputError(
-            f"the shares {dict(shares)} are no division of a log",
+            f"the shares are {dict(shares)}",
             field="split",
             expected="shares above 0 that add up to 1",
         )
@@ -126,7 +118,7 @@ def divided(
 
 
 def _numbered(table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """[rows] numbers of the queries, and of the documents within their query."""
+    """[rows] numbers of the queries, and [rows] of the documents within their query."""
     codes = [_codes(table[name]) for name in ("query", "document")]
     pairs, pair = np.unique(codes[0] << 32 | codes[1], return_inverse=True)
     query_of_pair = pairs >> 32
@@ -135,6 +127,6 @@ def _numbered(table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _codes(column: pa.ChunkedArray) -> np.ndarray:
-    """[rows] int64 numbers from 0 of a column's distinct values, text or numbers."""
+    """[rows] int64: the column's values, text or numbers, as codes from 0."""
     encoded = column.combine_chunks().dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64)

@@ -16,11 +16,11 @@ from twotowers.logs.strays import Tally
 
 LAYOUTS = (
     {"query": "query", "documents": "documents", "clicks": "clicks"},
-    # clax-datasets: Yandex; Baidu-ULTR, whose ids name query and document at once.
+    # clax-datasets: Yandex; then Baidu-ULTR, whose ids are of pairs of query and document.
     {"query": "query_id", "documents": "query_doc_ids", "clicks": "clicks"},
     {"documents": "query_doc_ids", "clicks": "clicks"},
 )
-"""Names that are recognised without being told: ours -> the file's."""
+"""Names that are recognised by default: ours -> the file's."""
 CLICKS = ("flags", "documents")
 
 
@@ -39,22 +39,22 @@ def read_pages(
 
     Args:
         path: the file.
-        columns: our name -> the file's, of split, query, documents, clicks, user, lanes and bias
-            features; those left out have our name. None: the first of `LAYOUTS` that fits, and
-            `split` and `user` where they are there. Without a query all pages have query 0.
+        columns: our name -> the file's, for split, query, documents, clicks, user, lanes and bias
+            features. Columns that are left out have our name. None: the first of `LAYOUTS` that
+            fits, and `split` and `user` if they exist. Without a query all pages have query 0.
         lanes: further columns to keep, a value per page.
-        bias: further columns to keep, a list per page: bias features of its documents.
-        clicks: 'flags', a number of clicks per document; or 'documents', those clicked.
-        split: of all pages, where no column says it.
+        bias: further columns to keep: bias features, a list per page.
+        clicks: 'flags', a number of clicks per document; or 'documents', the clicked documents.
+        split: the split of all pages, if no column has it.
         strays: 'drop' or 'error': clicks on documents that are not on the page.
         repeats: 'drop' or 'error': further clicks on a document of one page.
 
     Returns:
-        Pages as `twotowers.logs.sessions` describes, and how many clicks were left out.
+        Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks.
 
     Raises:
-        InputError: at once for a wrong file, column or setting; while batches are taken for a
-            row that is no page, naming row, field, value and what was expected.
+        InputError: at once, for a wrong file, column or setting; while batches are taken, for a
+            row that is not a page, with row, field, value and what was expected.
 
     Examples:
         >>> import pyarrow.parquet as pq
@@ -77,10 +77,10 @@ def named(
     columns: Mapping[str, str] | None,
     further: Sequence[str],
 ) -> dict[str, str]:
-    """Which column of a file is which of ours: the mapping given, or the first that fits.
+    """The column of a file for each of ours: as given, or from the first layout that fits.
 
     Raises:
-        InputError: no layout fits, or a column that was named is not there.
+        InputError: no layout fits, or a named column is missing.
     """
     found = column_names(path)
     if columns is None:
@@ -90,7 +90,7 @@ def named(
                 f"the columns are {', '.join(found)}",
                 path=path,
                 expected=" or ".join(", ".join(each.values()) for each in layouts)
-                + "; or say which column is which",
+                + "; or `columns` with the names in the file",
             )
         columns = dict(fitting[0])
         columns |= {name: name for name in ("split", "user") if name in found}
@@ -101,7 +101,7 @@ def named(
     for ours, theirs in names.items():
         if theirs not in found:
             raise InputError(
-                f"there is no column {theirs!r} for it",
+                f"there is no column {theirs!r}",
                 path=path,
                 field=ours,
                 expected=nearest(theirs, found),
@@ -145,7 +145,7 @@ def _flags(column: pa.Array, tally: Tally, path, row: int) -> pa.Array:
     def page(at: int) -> str:
         return f"row {row + int(np.searchsorted(offsets, at, side='right'))}"
 
-    # Of a click, its page is the row to be named, not its place among all clicks.
+    # The row in a message is that of the page, not the place among all clicks.
     values = whole_numbers(column.flatten(), path=path, field="clicks", place=page)
     tally.seen["pages"] += len(column)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), tally.numbers(values, page))

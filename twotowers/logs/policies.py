@@ -1,4 +1,4 @@
-"""Logging policies: who ranked the documents that users saw (Hager et al. 2025, Section 7)."""
+"""Logging policies: how users' documents were ranked (Hager et al. 2025, Section 7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers.errors import InputError, check_range
+from twotowers.errors import check_range
 from twotowers.files.tables import read_table
 from twotowers.logs.cells import Pairs
 
@@ -26,13 +26,13 @@ TYPES = {
 def policy_scores(scores: np.ndarray, strength: float, *, rng: np.random.Generator) -> np.ndarray:
     """Scores of a policy of the given strength (Eq. 25).
 
-    Noise is drawn once per query-document pair: the policy stays deterministic. The sign
-    is on the ranker's score only, as in the published code; the printed formula also
-    flips the noise, which has the same distribution up to a constant.
+    Noise is drawn once per query-document pair, so the policy is deterministic. Only the ranker's
+    score has the sign, as in the published code. The printed formula also flips the noise, which
+    has the same distribution up to a constant.
 
     Args:
         scores: [rows] the ranker's scores, about [0, 4].
-        strength: 1 the ranker itself, 0 random, -1 the ranker upside down.
+        strength: 1 is the ranker itself, 0 a random order, -1 the reversed ranker.
         rng: source of the noise, U(0, 4).
 
     Returns:
@@ -48,8 +48,8 @@ def ranking_order(scores: np.ndarray, where: np.ndarray, *, tiebreak: np.ndarray
 
     Args:
         scores: [queries, documents].
-        where: [queries, documents] bool, False on padding, which ranks last.
-        tiebreak: [queries, documents] orders documents of equal score, lowest first.
+        where: [queries, documents] bool, False on padding. Padding ranks last.
+        tiebreak: [queries, documents] order of documents with equal scores, lowest first.
 
     Returns:
         [queries, positions] int64.
@@ -58,7 +58,7 @@ def ranking_order(scores: np.ndarray, where: np.ndarray, *, tiebreak: np.ndarray
 
 
 def ranks(scores: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """[rows] int32: 1-based rank of each document within its query; ties in row order."""
+    """[rows] int32: 1-based rank of each document within its query. Ties keep the row order."""
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     order = np.lexsort((-scores, query))
     result = np.empty(len(scores), np.int32)
@@ -68,12 +68,12 @@ def ranks(scores: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """What a log needs of one split of a policy file.
+    """One split of a policy file.
 
     Attributes:
         pairs: the query-document pairs.
         relevance: [rows] float32 in [0, 4].
-        score: [rows] float32, the ranker's.
+        score: [rows] float32, scores of the ranker.
     """
 
     pairs: Pairs
@@ -87,16 +87,13 @@ def read_scores(path: str | Path, split: str, first: int | None = None) -> Score
     Args:
         path: the parquet file.
         split: the split.
-        first: how many of its queries, counted from the first; all if None, or if there are fewer.
+        first: the number of queries to read, from the first; None for all.
 
     Raises:
-        InputError: the file cannot be read, lacks the split, or a column is missing, of another
-            type or has missing values.
+        InputError: the file cannot be read, or a column is missing or has another type.
     """
     table = read_table(path, TYPES)
     table = table.filter(pc.equal(table["split"], split))
-    if not len(table):
-        raise InputError(f"has no rows of split {split!r}", path=path, field="split")
     query = table["query"].to_numpy()
     offsets = np.concatenate([[0], np.flatnonzero(np.diff(query)) + 1, [len(query)]])
     offsets = offsets[: None if first is None else first + 1]

@@ -1,4 +1,4 @@
-"""Reader of logs with a row per document shown: the rows of a result page follow each other."""
+"""Reader of logs with a row per shown document. The rows of a page follow each other."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ LAYOUTS = (
         "position": "position",
         "clicks": "click",
     },
-    # Without positions, documents stand in their order.
+    # Without positions, the order of rows is the order of documents.
     {"session": "session", "query": "query", "document": "document", "clicks": "clicks"},
     {"session": "session", "query": "query", "document": "document", "clicks": "click"},
 )
-"""Names that are recognised without being told: ours -> the file's."""
+"""Names that are recognised by default: ours -> the file's."""
 LONGEST = 10_000
-"""Documents of a page; more of them say that the column of sessions is not what it should be."""
+"""Most documents of a page. If there are more, the column of sessions is the wrong one."""
 GAPS = ("error", "close")
 
 
@@ -54,30 +54,30 @@ def read_rows(
 ) -> Stream:
     """Read a csv, parquet or feather file, a row per document shown.
 
-    Consecutive rows with one value in the column `session` are a result page. In a csv file, a
-    column of ids is of numbers if every value is a whole number as int64 would print it, else
-    it is text: no id is changed.
+    Consecutive rows with the same value in the column `session` are a result page. In a csv file
+    a column of ids holds numbers if every value is a whole number as int64 would print it.
+    Otherwise it holds text. So no id is changed.
 
     Args:
         path: the file.
-        columns: our name -> the file's, of session, split, query, document, position, clicks,
-            user, lanes and bias features; those left out have our name. None: the first of
-            `LAYOUTS` that fits, and `split` and `user` where they are there. Without a position,
-            the documents of a page stand in their order.
+        columns: our name -> the file's, for session, split, query, document, position, clicks,
+            user, lanes and bias features. Columns that are left out have our name. None: the
+            first of `LAYOUTS` that fits, and `split` and `user` if they exist. Without a
+            position, the order of rows is the order of documents.
         lanes: further columns to keep, one value per page.
-        bias: further columns to keep, of which each document has its own value.
+        bias: further columns to keep, one value per document.
         first: the number of the first position.
-        gaps: 'error', or 'close' to number the documents of a page anew where positions are
-            left out. Name the column of positions in `bias`, too, to keep them.
-        split: of all pages, where no column says it.
+        gaps: 'error', or 'close' to number the documents of a page anew if positions are
+            missing. To keep the positions, name their column in `bias`, too.
+        split: the split of all pages, if no column has it.
         repeats: 'drop' or 'error': further clicks on a document of one page.
 
     Returns:
-        Pages as `twotowers.logs.sessions` describes, and how many clicks were left out.
+        Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks.
 
     Raises:
-        InputError: at once for a wrong file, column or setting; while batches are taken for a
-            row that is wrong, naming row, field, value and what was expected.
+        InputError: at once, for a wrong file, column or setting; while batches are taken, for a
+            wrong row, with row, field, value and what was expected.
 
     Examples:
         >>> text = "session,query,document,position,clicks\\na,7,x,1,0\\na,7,y,2,1\\nb,7,y,1,0\\n"
@@ -103,7 +103,7 @@ class _Rows:
         self.first, self.close, self.split, self.tally = first, close, split, tally
         inner = {"session", "document", "position", "clicks", *bias}
         self.per_page = [name for name in names if name not in inner]
-        self.rows = 0  # before those at hand
+        self.rows = 0  # rows before the current ones
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         wanted = list(self.names.values())
@@ -116,7 +116,7 @@ class _Rows:
             if waiting is not None:
                 table = pa.concat_tables([waiting, table])
             starts = self._starts(table.combine_chunks()[self.names["session"]])
-            # The last page may go on in the next batch.
+            # The last page may continue in the next batch.
             yield from self._pages(table.slice(0, starts[-1]), starts[:-1])
             waiting = table.slice(starts[-1])
             if len(waiting) > LONGEST:
@@ -127,7 +127,7 @@ class _Rows:
             yield from self._pages(waiting, np.array([0]))
 
     def _starts(self, session: pa.ChunkedArray) -> np.ndarray:
-        """Where pages begin."""
+        """The first row of each page."""
         if session.null_count:
             at = _first(session.is_null())
             raise self._error(at, "session", "a value is missing", "an id of the page")

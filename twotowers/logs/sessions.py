@@ -1,4 +1,4 @@
-"""Click logs page by page: the artefact "sessions", streamed both ways.
+"""Files of sessions: click logs page by page, read and written as streams.
 
 A parquet file with a row per result page and the columns
 
@@ -6,14 +6,13 @@ A parquet file with a row per result page and the columns
     query       int64 or string
     documents   list of int64 or of string, in order of position: position = index + 1
     clicks      list of bool, as long as `documents`
-    user        int64 or string; may be absent
+    user        int64 or string; optional
 
-Any other column that is a list is a bias feature, one value per document. Any other column
-that is no list is a lane column: a parameter of the simulation, for example. No value is
-missing. What a reader counted besides the pages, as clicks that are not on their page, is in
-the file's metadata (`seen_in`).
+Any other list column is a bias feature, with a value per document. Any other column is a lane
+column, such as a parameter of the simulation. No value is missing. The file's metadata has the
+reader's other counts (`seen_in`), such as clicks off the page.
 
-Neither the writer nor the reader holds more than a few row groups in memory.
+The writer and the reader hold only a few row groups in memory.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from twotowers.files.tables import check_types, opened
 
 REQUIRED = ("split", "query", "documents", "clicks")
 IDS = ("query", "documents", "user")
-"""Columns of whole numbers or of text."""
+"""Columns that hold whole numbers or text."""
 EMPTY = pa.schema(
     [
         ("split", pa.string()),
@@ -44,21 +43,21 @@ EMPTY = pa.schema(
         ("clicks", pa.list_(pa.bool_())),
     ]
 )
-"""Of a log without any page."""
+"""The columns of a log without pages."""
 
 GROUP = 50_000
-"""Pages of a row group: what a reader has in memory at the least."""
+"""Pages of a row group. A reader holds at least one group in memory."""
 BATCH = 20_000
 """Pages that a reader yields at a time."""
 
 
 @dataclass
 class Stream:
-    """A log that is being read.
+    """A log while it is read.
 
     Attributes:
-        batches: of pages, to be taken once.
-        seen: what else is counted meanwhile; complete after the last batch.
+        batches: batches of pages, which can be taken once.
+        seen: other counts. They are complete after the last batch.
     """
 
     batches: Iterable[pa.RecordBatch]
@@ -74,15 +73,15 @@ def write_sessions(
 
     Args:
         path: the parquet file.
-        batches: of pages, with the columns that the module describes; consumed one at a time.
-            All have the same columns.
-        seen: numbers to be kept in the file's metadata, looked at after the last batch.
+        batches: batches of pages, with the columns that the module describes. All have the same
+            columns. They are consumed one at a time.
+        seen: numbers for the file's metadata, read after the last batch.
 
     Returns:
         The number of pages.
 
     Raises:
-        InputError: naming row, field and value, where a batch is not as described.
+        InputError: a batch has other columns or values, with row, field and value.
 
     Examples:
         >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
@@ -121,8 +120,8 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 def _write_groups(writer: pq.ParquetWriter, waiting: list[pa.Table]) -> list[pa.Table]:
-    """Write all whole groups; what is left."""
-    # In one piece, else the pages within the file would tell how it came.
+    """Write all whole groups, and return the rest."""
+    # One piece, so that the file does not depend on how batches were cut.
     table = pa.concat_tables(waiting).combine_chunks()
     whole = len(table) // GROUP * GROUP
     writer.write_table(table.slice(0, whole), row_group_size=GROUP)
@@ -130,7 +129,7 @@ def _write_groups(writer: pq.ParquetWriter, waiting: list[pa.Table]) -> list[pa.
 
 
 def described(schema: pa.Schema) -> str:
-    """Names and types of columns, in words."""
+    """Names and types of the columns, in words."""
     return ", ".join(f"{each.name} ({each.type})" for each in schema)
 
 
@@ -146,17 +145,17 @@ def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.Record
     """Read pages, some thousands at a time.
 
     Args:
-        path: the parquet file, by `write_sessions` or anyone else.
-        batch: pages to yield at a time, at most.
+        path: the parquet file, written by `write_sessions` or by another program.
+        batch: the most pages to yield at a time.
 
     Yields:
-        Batches with the columns and types that the module describes, whatever kind of integer,
-        text or list the file has them in. At least one, which is empty where the log is.
+        Batches with the columns and types that the module describes. The file may have other
+        kinds of integers, text and lists. An empty log yields one empty batch.
 
     Raises:
-        InputError: naming file, row, field, value and what was expected, where the file cannot
-            be read, a column is missing, lists of a page differ in length, a click is neither
-            0 nor 1, or a value is missing.
+        InputError: with file, row, field, value and what was expected, if the file cannot be
+            read, a column is missing, lists of a page differ in length, a click is neither 0
+            nor 1, or a value is missing.
 
     Examples:
         >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
@@ -176,18 +175,18 @@ def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.Record
 
 
 def empty(schema: pa.Schema) -> pa.RecordBatch:
-    """No rows, of these columns."""
+    """An empty batch with these columns."""
     return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def page_batches(
     pages: Iterable[tuple[int | str, list, list[bool]]], split: str
 ) -> Iterator[pa.RecordBatch]:
-    """Pages that come one by one -> batches.
+    """Single pages -> batches.
 
     Args:
         pages: (query, documents, clicks) of each page.
-        split: of all pages.
+        split: the split of all pages.
     """
     pages = iter(pages)
     while some := list(islice(pages, BATCH)):
@@ -198,15 +197,28 @@ def page_batches(
         )
 
 
+def page_batch(
+    query: np.ndarray, documents: np.ndarray, clicks: np.ndarray, split: str
+) -> pa.RecordBatch:
+    """Pages of one length: query [pages], documents and clicks [pages, positions] -> a batch."""
+    offsets = pa.array(np.arange(len(query) + 1) * documents.shape[1], pa.int32())
+    lists = [
+        pa.ListArray.from_arrays(offsets, pa.array(each.ravel())) for each in (documents, clicks)
+    ]
+    return pa.RecordBatch.from_arrays(
+        [pa.repeat(split, len(query)), pa.array(query), *lists], names=REQUIRED
+    )
+
+
 def schema_of(path: str | Path) -> pa.Schema:
-    """The columns and types that `read_sessions` yields of a file."""
+    """The columns and types that `read_sessions` yields for a file."""
     with opened(path) as file:
         check_columns(file.schema_arrow, path)
         return conform(empty(file.schema_arrow), path).schema
 
 
 def seen_in(path: str | Path) -> dict[str, int]:
-    """The numbers in a file's metadata: what its reader counted besides the pages."""
+    """The numbers in a file's metadata: the other counts of its reader."""
     found = {}
     with opened(path) as file:
         for name, value in (file.metadata.metadata or {}).items():
@@ -216,14 +228,14 @@ def seen_in(path: str | Path) -> dict[str, int]:
 
 
 def bias_features(schema: pa.Schema) -> list[str]:
-    """Names of the columns that hold a value per document."""
+    """The columns that hold a value per document."""
     return [
         each.name for each in schema if _is_list(each.type) and each.name not in {*REQUIRED, "user"}
     ]
 
 
 def lane_columns(schema: pa.Schema) -> list[str]:
-    """Names of the columns that are neither fixed nor a list."""
+    """The columns besides the fixed ones that are not lists."""
     return [
         each.name
         for each in schema
@@ -235,7 +247,7 @@ def lane_columns(schema: pa.Schema) -> list[str]:
 
 
 def check_columns(schema: pa.Schema, path: str | Path | None) -> None:
-    """Raise InputError unless every column is there once, as a list or not as it should be."""
+    """Raise InputError for missing, repeated or nested columns, and for wrong types."""
     check_types(schema, dict.fromkeys(REQUIRED), path)
     check_types(schema, dict.fromkeys(schema.names), path)
     for each in schema:
@@ -257,12 +269,12 @@ def check_columns(schema: pa.Schema, path: str | Path | None) -> None:
 def conform(batch: pa.RecordBatch, path: str | Path | None, row: int = 0) -> pa.RecordBatch:
     """The pages in the types that the module describes.
 
-    This is the one check that every page passes, on its way to a file and from one.
+    Every page passes this check when it is read or written.
 
     Args:
-        batch: of pages.
-        path: what an error names.
-        row: pages before this batch.
+        batch: a batch of pages.
+        path: the file, for messages.
+        row: the number of pages before this batch.
 
     Raises:
         InputError: see `read_sessions`.
@@ -297,7 +309,7 @@ def _conformed(batch, path, row: int) -> Iterator[pa.RecordBatch]:
 
 
 def _column(column: pa.Array, name: str, path, row: int) -> pa.Array:
-    """A column in its own type, without missing values."""
+    """A column in the type that the module describes, after a check for missing values."""
     if column.null_count:
         raise _missing(row + _first(column.is_null()), name, path)
     if not _is_list(column.type):
@@ -317,7 +329,7 @@ def _column(column: pa.Array, name: str, path, row: int) -> pa.Array:
 
 
 def _values(values: pa.Array, name: str, path, row_of) -> pa.Array:
-    """Text as strings, ids of whole numbers as int64, all else as it is."""
+    """Text as strings, integer ids as int64, other values unchanged."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if _is_text(values.type):
@@ -359,7 +371,9 @@ def _first(true: pa.Array) -> int:
 
 
 def _missing(row: int, name: str, path) -> InputError:
-    return InputError(f"row {row + 1}: a value is missing", path=path, field=name, expected="none")
+    return InputError(
+        f"row {row + 1}: a value is missing", path=path, field=name, expected="a value"
+    )
 
 
 def _wrong_type(found: pa.Field, expected: str, path) -> InputError:

@@ -1,7 +1,7 @@
-"""The formats that a click log may come in, and the settings of each, by their syntax trees.
+"""The formats of click logs and the settings of each, read from syntax trees.
 
-A configuration is checked where nothing heavy is imported, so readers are not: `formats.py` says
-which function reads a format, and the function's parameters are the settings.
+A configuration is checked without importing anything heavy, so the readers are not imported.
+`formats.py` says which function reads a format. The function's parameters are the settings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twotowers.errors import InputError, nearest
 TABLE = Path(__file__).with_name("formats.py")
 NAME = "FORMATS"
 NOT_OF_A_DATA_SET = ("path", "split", "lanes")
-"""Parameters that nobody sets for a data set: its log is one part, and has no lanes."""
+"""Parameters that a data set cannot set: its log is one part and has no lanes."""
 
 
 def _is_text(value: Any) -> bool:
@@ -38,18 +38,18 @@ KINDS = {
         "a mapping, our name: the file's",
     ),
 }
-"""From a parameter's annotation to what a configuration may say there, and that in words."""
+"""For each annotation of a parameter: the check of a value, and what is expected, in words."""
 
 
 def check_settings(format: str, settings: Any, field: str) -> None:
-    """Raise InputError unless `settings` are some that the reader of a format has.
+    """Raise InputError for a setting that the reader of a format does not have.
 
-    Which values are in range, the reader says when it starts.
+    The reader itself checks the range of values.
 
     Args:
-        format: of a log, or any other, which has none.
-        settings: as a configuration has them.
-        field: whose they are, for messages.
+        format: the format of a data set. Formats that are not of logs have no settings.
+        settings: as in the configuration.
+        field: the place of the settings, for messages.
     """
     known = log_formats().get(format, {})
     if not isinstance(settings, Mapping):
@@ -71,7 +71,7 @@ def check_settings(format: str, settings: Any, field: str) -> None:
 
 @cache
 def log_formats() -> dict[str, dict[str, str]]:
-    """Per format the settings that a data set may give its reader, each with its annotation."""
+    """For each format the settings of its reader, with their annotations."""
     tree = ast.parse(TABLE.read_text(encoding="utf-8"), filename=str(TABLE))
     modules = {
         alias.name: node.module
@@ -92,7 +92,7 @@ def log_formats() -> dict[str, dict[str, str]]:
 
 
 def _parameters(function: str, module: str | None) -> dict[str, str]:
-    """The parameters of a function of a module; of the table's own if None."""
+    """The parameters of a function of a module (None: of `formats.py`)."""
     path = ROOT.joinpath(*module.split(".")).with_suffix(".py") if module else TABLE
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     (found,) = (

@@ -1,4 +1,4 @@
-"""Simulated logs page by page, of any user, streamed."""
+"""Logs of any user, simulated page by page and streamed."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def stream_sessions(
 ) -> Iterator[pa.RecordBatch]:
     """Simulate pages, CHUNK at a time, in random order.
 
-    Each page has a query drawn uniformly, and the policy's ranking of it, or with probability
-    `temperature` a uniformly random one. Pages are distributed as those of
-    `twotowers.logs.simulation.simulate_sessions`; memory does not grow with their number.
+    The query of each page is drawn uniformly. The page has the policy's ranking or, with
+    probability `temperature`, a uniformly random one. Pages have the distribution of
+    `twotowers.logs.simulation.simulate_sessions`. Memory does not grow with their number.
 
     Args:
-        order: [queries, positions] list index of the document that the policy puts at each
-            position; entries behind the end of a list are ignored.
-        clicks: who clicks: [queries, documents, positions] P(click), independent given these;
-            or a function (query, documents, where, rng=) -> clicks, of one chunk of pages:
+        order: [queries, positions] list index of the policy's document at each position.
+            Entries behind the end of a list are ignored.
+        clicks: P(click), [queries, documents, positions], if clicks are independent given these.
+            Otherwise a function (query, documents, where, rng=) -> clicks for a chunk of pages:
             query [pages] indices, documents [pages, positions] list indices, where
             [pages, positions] False behind the end of a list, clicks [pages, positions] bool.
         lengths: [queries] documents of each query, at most `positions`.
         sessions: number of pages.
         temperature: in [0, 1].
         rng: source of randomness.
-        split: of all pages.
+        split: the split of all pages.
         queries: [queries] ids; None for the indices.
-        documents: [queries, positions] id of each query's documents, by list index; None for
+        documents: [queries, positions] ids of each query's documents by list index; None for
             the list indices.
         lanes: lane columns, one value each.
 
@@ -77,7 +77,7 @@ def stream_sessions(
         where = np.arange(length) < lengths[query, None]
         shown = order[query]
         shuffled = np.flatnonzero(rng.random(pages) < temperature)
-        # Documents in the order of random numbers; what is behind the end of a list stays there.
+        # Documents are sorted by random numbers. Padding gets a larger number and stays behind.
         keys = np.where(where[shuffled], rng.random((len(shuffled), length)), 2.0)
         shown[shuffled] = keys.argsort(axis=1)
         clicked = np.asarray(sampler(query, shown, where, rng=rng))
@@ -105,17 +105,17 @@ def as_batch(
     documents: np.ndarray | None = None,
     lanes: Mapping[str, str | float] | None = None,
 ) -> pa.RecordBatch:
-    """Sessions in memory, laid out densely -> a batch for the file.
+    """Dense sessions in memory -> a batch for the file.
 
     Args:
-        pages: by index; what is not in `where` is left out.
+        pages: the sessions, by index. Entries outside `where` are left out.
         split, queries, documents, lanes: see `stream_sessions`.
     """
     where = pages.where
     offsets = pa.array(np.concatenate([[0], np.cumsum(where.sum(1))]), pa.int32())
     shown = pages.documents
     if documents is not None:
-        # Behind the end of a list an index may be anything.
+        # Behind the end of a list an index can have any value.
         shown = np.asarray(documents)[pages.query[:, None], np.where(where, shown, 0)]
     query = pages.query if queries is None else np.asarray(queries)[pages.query]
     ids = [pa.array(_plain(each)) for each in (query, shown[where])]

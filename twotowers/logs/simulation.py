@@ -1,13 +1,13 @@
-"""Click logs: simulated as counts or as sessions, written to and read from parquet.
+"""Click logs, simulated as counts or as sessions.
 
 Given query, document and position, clicks of the position-based and two-tower users are
 independent. So the impressions and clicks of each (query, document, position) cell are
-sufficient statistics: binomials drawn per cell are distributed exactly as the sum of
-the clicks of a session-by-session simulation, at a cost that does not grow with the
-number of sessions. What does need one draw a session is the uniformly random ranking
-(the sum of random permutation matrices has no closed form); it is drawn once and
-shared by every policy and temperature, which leaves each log's own distribution as it
-is and makes the logs of one seed comparable (common random numbers).
+sufficient statistics. A binomial drawn per cell has exactly the distribution of the summed
+clicks of a session-by-session simulation, and its cost does not grow with the number of
+sessions. Only uniformly random rankings need a draw per session, since the sum of random
+permutation matrices has no closed form. They are drawn once, and all policies and
+temperatures share them. Each log keeps its own distribution, and the logs of one seed become
+comparable (common random numbers).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from twotowers.errors import check_range
 from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts
 
 CHUNK = 10_000
-"""Sessions whose random rankings are in memory at a time (25 documents: 4 MB, as caches hold)."""
+"""Sessions whose random rankings are in memory at a time: 4 MB for 25 documents, to fit caches."""
 
 
 class Traffic:
-    """The part of a simulation that policies share: who searches, and the random rankings.
+    """The part of a simulation that policies share: the queries and the random rankings.
 
     Args:
         lengths: [queries] documents of each query.
-        sessions: number of sessions; each picks its query uniformly.
-        temperatures: every temperature that will be asked for, each in [0, 1].
+        sessions: number of sessions. Each has a uniformly drawn query.
+        temperatures: all temperatures that will be needed, each in [0, 1].
         length: positions on the page.
         rng: source of randomness.
 
@@ -57,8 +57,8 @@ class Traffic:
         self.shuffled = {0.0: tally.empty(queries, length)}
         self.shuffled_visits = {0.0: np.zeros(queries, np.int64)}
         edges = sorted({0.0, *temperatures})
-        # A session with u ~ U(0, 1) is shuffled at every temperature above u: sessions are
-        # split once by where u falls, and each temperature adds those since the one before.
+        # A session with u ~ U(0, 1) is shuffled at every temperature above u. Sessions are
+        # split once by u. Each temperature adds the sessions since the one below.
         shares = np.diff([*edges, 1.0])
         groups = rng.multinomial(self.visits, shares / shares.sum())
         for number, (below, temperature) in enumerate(pairwise(edges)):
@@ -70,13 +70,13 @@ class Traffic:
         """Impressions under an epsilon-greedy policy: shuffled with probability `temperature`.
 
         Args:
-            order: [queries, positions] the list index of the document that the policy puts
-                at each position; entries behind the end of a list are ignored.
-            temperature: one of those given to the constructor.
+            order: [queries, positions] list index of the policy's document at each position.
+                Entries behind the end of a list are ignored.
+            temperature: one of the temperatures given to the constructor.
 
         Returns:
-            [queries, documents, positions] int64; of lists that are longer than LONGEST_DENSE
-            the cells that are shown, with clicks 0.
+            [queries, documents, positions] int64. For lists longer than LONGEST_DENSE: the shown
+            cells, with clicks 0.
         """
         greedy = self.visits - self.shuffled_visits[float(temperature)]
         query, position = np.nonzero(np.arange(self.length) < self.lengths[:, None])
@@ -111,7 +111,7 @@ class _DenseTally:
 
 @dataclass(frozen=True)
 class _ListedTally:
-    """Impressions of those cells that are shown.
+    """Impressions of the shown cells.
 
     Attributes:
         length: positions on the page.
@@ -173,7 +173,7 @@ def shuffled_impressions(
 
 
 def _shuffled_cells(sessions, lengths, length: int, *, rng) -> Iterator[np.ndarray]:
-    """[sessions, positions] numbers of the cells that some sessions at a time show."""
+    """[sessions, positions] numbers of the shown cells, some sessions at a time."""
     for size in np.unique(lengths):
         log = np.repeat(np.flatnonzero(lengths == size), sessions[lengths == size])
         for start in range(0, len(log), CHUNK):
@@ -194,8 +194,8 @@ def simulate_clicks(
 ) -> np.ndarray:
     """Clicks of each cell, binomial in its impressions.
 
-    Cells without impressions draw nothing: listed cells in the order of the dense ones get the
-    same clicks.
+    Cells without impressions use no random numbers. So listed and dense cells in the same order
+    get the same clicks.
 
     Args:
         impressions: [queries, documents, positions], or [cells].
@@ -210,7 +210,7 @@ def simulate_clicks(
 
 @dataclass(frozen=True)
 class Sessions:
-    """A log session by session, for losses and models that look at a whole page.
+    """A log session by session, for losses and models of whole pages.
 
     Attributes:
         query: [sessions] index of the query.
@@ -245,13 +245,13 @@ def simulate_sessions(
     temperature: float,
     rng: np.random.Generator,
 ) -> Sessions:
-    """The plain simulation, one session after the other (Hager et al. 2025, Section 7).
+    """The plain simulation, session by session (Hager et al. 2025, Section 7).
 
     Args:
-        order: [queries, positions] the policy's ranking, as in `Traffic.impressions`.
+        order: [queries, positions] the policy's ranking; see `Traffic.impressions`.
         probability: [queries, documents, positions] P(click) of each cell.
         lengths: [queries] documents of each query.
-        sessions: number of sessions, queries drawn uniformly.
+        sessions: number of sessions. Queries are drawn uniformly.
         temperature: probability in [0, 1] that a session's ranking is uniformly random.
         rng: source of randomness.
     """

@@ -1,39 +1,42 @@
-"""Generated stand-ins of click logs, with the regimes that were measured of the real ones.
+"""Generated stand-ins for click logs, with regimes that were measured on the real ones.
 
-A page view draws a query, then a version of that query's ranking; both have heavy tails, so
-a few rankings are shown often and most of them once or twice. A version reorders the
-query's documents by noise. Clicks follow a position-based model. No component of the
-identifiability graph is planted: the graph is whatever these draws leave connected.
+A page view draws a query, then a version of its ranking. Both have heavy tails: few rankings
+are shown often, and most are shown once or twice. A version reorders the query's documents by
+noise. Clicks follow a position-based model. No component of the identifiability graph is
+planted. The graph is what these draws connect.
 
-In the stand-in of TianGong-ST a document keeps its kind of result (v1), while the height at
-which it is drawn (v2) sometimes changes from version to version, and is missing on a share
-of whole pages. The few pages of TianGong-ST that are public, in the repository of the click
-model CACM, show the same. So no document connects two kinds, many connect two heights, and
-rare kinds and heights are left alone: that orders the counts as in Table 5 of Chen et al.
-2024.
+In the stand-in for TianGong-ST a document keeps its kind of result (v1). The height at which it
+is drawn (v2) sometimes changes between versions, and is missing on a share of whole pages. The
+few public pages of TianGong-ST, in the repository of the click model CACM, show the same. So no
+document connects two kinds, many documents connect two heights, and rare kinds and heights stay
+unconnected. This gives the order of the counts in Table 5 of Chen et al. 2024.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from twotowers import LOG
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.logs.counting import Names, count_cells
+from twotowers.logs.sessions import page_batch
+from twotowers.logs.standin_wscd import draw, wscd_pages
 from twotowers.randomness import stream
 
-# Sessions of the real data sets; one of Yandex's is a result page.
-SESSIONS = {"tiangong": 147_155, "yandex": 35_064}
-MOST_SESSIONS = 1_000_000
+# Sessions of the real data sets. A session of Yandex and of WSCD is a result page.
+SESSIONS = {"tiangong": 147_155, "yandex": 35_064, "wscd": 146_278_823}
+MOST_SESSIONS = 200_000_000
 LENGTH = 10
 
 
 @dataclass(frozen=True)
 class Tail:
-    """A Pareto (Lomax) law of numbers from 0: about `scale` of them are equally common, and
-    beyond that their share falls with the power -(shape + 1)."""
+    """A Pareto (Lomax) law of numbers from 0. About `scale` of them are equally common. Beyond
+    that their share falls with the power -(shape + 1)."""
 
     scale: float
     shape: float
@@ -48,9 +51,9 @@ class Reordering:
     """How the rankings of a query vary.
 
     Attributes:
-        versions: which version of the ranking a page view shows.
-        documents: documents of a query, of which a version shows LENGTH.
-        noise: standard deviation of what a version adds to the documents' usual ranks.
+        versions: the law of the version that a page view shows.
+        documents: documents of a query. A version shows LENGTH of them.
+        noise: standard deviation of the noise that a version adds to the usual ranks.
     """
 
     versions: Tail
@@ -58,9 +61,9 @@ class Reordering:
     noise: float
 
 
-# TianGong-ST: page views per session are the owners' own figure (README of CACM, Chen et al.,
-# WSDM 2020). The tail of queries gives their 40,596 queries; the others were adjusted until
-# the log had the bias factors and components of Table 5.
+# TianGong-ST: the owners give the page views per session (README of CACM, Chen et al., WSDM
+# 2020). The tail of queries gives their 40,596 queries. The other laws were calibrated so that
+# the log has the bias factors and components of Table 5.
 PAGES_PER_SESSION = 2.42
 TIANGONG_QUERIES = Tail(1590, 1.0)
 TIANGONG_RANKINGS = Reordering(Tail(4.5, 1.2), 14, 3.0)
@@ -69,17 +72,17 @@ KINDS = Tail(8.0, 1.55)
 HEIGHTS = Tail(1.9, 2.15)
 REDRAWN = 0.3
 UNMEASURED = 0.15
-# P(examined) at positions 1 to 10, from eye tracking (Joachims et al. 2005), as in ULTRA's
-# click model, which Chen et al. 2024 use in their simulations (Appendix C.2).
+# P(examined) at positions 1 to 10, from eye tracking (Joachims et al. 2005). ULTRA's click model
+# uses it, and so do the simulations of Chen et al. 2024 (Appendix C.2).
 EXAMINATION = np.array([0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06])
 
-# The Yandex sample: queries by pages have shares r^-1.9 of their rank r; its CTR by rank.
+# The Yandex sample: the r-th most frequent query has a share of r^-1.9 of the pages. CTR by rank.
 YANDEX_QUERIES = 20
 YANDEX_EXPONENT = 1.9
 YANDEX_RANKINGS = Reordering(Tail(4.5, 1.6), 50, 6.0)
 YANDEX_CTR = np.array([0.257, 0.249, 0.170, 0.154, 0.106, 0.073, 0.069, 0.047, 0.050, 0.045])
 
-# Relevance is drawn from a beta distribution of mean 1/3 in both.
+# In both, relevance has a beta distribution with mean 1/3.
 RELEVANCE = (1.0, 2.0)
 
 
@@ -88,28 +91,45 @@ def generate_log(name: str, *, sessions: int | None = None, seed: int) -> pa.Tab
 
     Args:
         name: 'tiangong' (sessions of 2.42 result pages on average, bias factors position,
-            v1 and v2) or 'yandex' (a session is a result page; bias factor position).
-        sessions: how many, 1 to 1,000,000; None takes as many as the real log has. With
-            fewer of them there are fewer bias factors, less well connected.
+            v1 and v2), 'yandex' or 'wscd' (a session is a result page; bias factor position).
+        sessions: their number, 1 to 200,000,000; None for that of the real log. Fewer sessions
+            give fewer bias factors, which are less well connected.
         seed: from 0.
 
     Returns:
-        The log, in the layout of `twotowers.logs.counting.count_cells`; pages of 10.
-        Queries count from 0 in order of popularity, documents are numbers that no two
-        queries share. Its metadata has sessions and pages.
+        The log, in the layout of `twotowers.logs.counting.count_cells`, with pages of 10.
+        Queries are numbered from 0, the most frequent first. No two queries share a document.
+        The metadata has sessions and pages.
 
     Raises:
         InputError: an unknown name, or a number out of range or not whole.
     """
-    if name not in SESSIONS:
-        expected = nearest(name, SESSIONS)
+    rng, sessions = _checked(name, SESSIONS, sessions, seed)
+    return {"tiangong": _tiangong, "yandex": _yandex, "wscd": _wscd}[name](rng, sessions)
+
+
+def generate_pages(
+    name: str, *, sessions: int | None = None, seed: int
+) -> Iterator[pa.RecordBatch]:
+    """Draw a stand-in page by page, for `twotowers.logs.sessions.write_sessions`.
+
+    Args:
+        name: 'wscd', or 'yandex', whose clicks are other draws than those of `generate_log`.
+        sessions, seed: as of `generate_log`.
+    """
+    rng, sessions = _checked(name, ("wscd", "yandex"), sessions, seed)
+    return (wscd_pages if name == "wscd" else _yandex_pages)(rng, sessions)
+
+
+def _checked(name, names, sessions: int | None, seed: int) -> tuple[np.random.Generator, int]:
+    if name not in names:
+        expected = nearest(name, names)
         raise InputError(f"{name!r} has no stand-in", field="name", expected=expected)
     if sessions is None:
         sessions = SESSIONS[name]
     check_range(sessions, field="sessions", low=1, high=MOST_SESSIONS, whole=True)
     check_range(seed, field="seed", low=0, high=2**63 - 1, whole=True)
-    rng = stream(f"{name} stand-in", seed)
-    return (_tiangong if name == "tiangong" else _yandex)(rng, sessions)
+    return stream(f"{name} stand-in", seed), sessions
 
 
 @dataclass(frozen=True)
@@ -118,7 +138,7 @@ class _Shown:
 
     Attributes:
         query: [rankings] the query, from 0.
-        slot: [rankings, LENGTH] which of the query's documents, from 0, stand at positions 1...
+        slot: [rankings, LENGTH] the documents at positions 1..., numbered from 0 in the query.
         views: [rankings] how often the ranking was shown.
     """
 
@@ -163,7 +183,7 @@ def _tiangong(rng: np.random.Generator, sessions: int) -> pa.Table:
         shown,
         law,
         EXAMINATION * relevance,
-        # The names look like the real ones and mean nothing.
+        # The names look like the real ones, but mean nothing.
         vertical={
             "v1": _names(kind[at], lambda code: 30_000_001 + 100 * code),
             "v2": _names(height, lambda code: 45 + code),
@@ -173,20 +193,49 @@ def _tiangong(rng: np.random.Generator, sessions: int) -> pa.Table:
 
 
 def _yandex(rng: np.random.Generator, sessions: int) -> pa.Table:
+    shown, probability = _yandex_rankings(rng, sessions)
+    seen = {"sessions": sessions, "pages": sessions}
+    return _log(rng, shown, YANDEX_RANKINGS, probability, seen=seen)
+
+
+def _yandex_pages(rng: np.random.Generator, sessions: int) -> Iterator[pa.RecordBatch]:
+    shown, probability = _yandex_rankings(rng, sessions)
+    ranking = rng.permutation(np.repeat(np.arange(len(shown.views)), shown.views))
+    query, documents = shown.query[ranking], shown.slot[ranking]
+    documents = documents + query[:, None] * YANDEX_RANKINGS.documents
+    clicks = rng.random(documents.shape) < probability[ranking]
+    yield page_batch(query, documents, clicks, LOG)
+
+
+def _wscd(rng: np.random.Generator, sessions: int) -> pa.Table:
+    columns = zip(*draw(rng, sessions), strict=True)
+    query, documents, clicks = (np.concatenate(column) for column in columns)
+    position = np.broadcast_to(np.arange(1, LENGTH + 1), documents.shape)
+    return count_cells(
+        np.repeat(query, LENGTH),
+        documents.ravel(),
+        position.ravel(),
+        np.ones(documents.size, np.int64),
+        clicks.ravel().astype(np.int64),
+        seen={"sessions": sessions, "pages": sessions},
+    )
+
+
+def _yandex_rankings(rng: np.random.Generator, sessions: int) -> tuple[_Shown, np.ndarray]:
+    """The rankings shown, and P(click) at each of their positions."""
     share = np.arange(1, YANDEX_QUERIES + 1) ** -YANDEX_EXPONENT
     query = rng.choice(YANDEX_QUERIES, sessions, p=share / share.sum())
     law = YANDEX_RANKINGS
     shown = _show(rng, query, law)
     relevance = np.sort(rng.beta(*RELEVANCE, (YANDEX_QUERIES, law.documents)))[:, ::-1]
     relevance = relevance[shown.query[:, None], shown.slot]
-    # Whatever the rankings drawn, this examination makes the expected CTR by rank the sample's.
+    # With this examination the expected CTR by rank is that of the sample, for any rankings.
     examination = YANDEX_CTR / np.average(relevance, axis=0, weights=shown.views)
-    probability = np.minimum(examination * relevance, 1)
-    return _log(rng, shown, law, probability, seen={"sessions": sessions, "pages": sessions})
+    return shown, np.minimum(examination * relevance, 1)
 
 
 def _names(code: np.ndarray, name) -> Names:
-    """Names of numbers from 0, of which 0 is '-1', for none, and the others are `name`."""
+    """Names of numbers from 0. The name of 0 is '-1' (none), `name` gives the others."""
     used, code = np.unique(code, return_inverse=True)
     return Names(code.ravel(), ["-1" if number == 0 else str(name(number)) for number in used])
 

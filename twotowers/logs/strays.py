@@ -1,4 +1,4 @@
-"""Clicks that a page cannot have: on documents that are not on it, and more than one on one."""
+"""Clicks that a page cannot have: on documents that it does not show, or several on one."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ CHOICES = ("drop", "error")
 
 
 class Tally:
-    """Leaves out such clicks and counts them, or refuses them.
+    """Drops and counts such clicks, or refuses them.
 
     Args:
-        path: what an error names.
-        strays: what becomes of a click on a document that is not on the page: drop, error.
-        repeats: what becomes of a second click on a document of one page: drop, error.
+        path: the file, for messages.
+        strays: 'drop' or 'error': clicks on documents that are not on the page.
+        repeats: 'drop' or 'error': further clicks on a document of one page.
 
     Attributes:
-        seen: numbers of pages, clicks, repeated_clicks and clicks_off_page so far. The clicks
-            that are kept are `clicks` less `repeated_clicks` less `clicks_off_page`.
+        seen: numbers of pages, clicks, repeated_clicks and clicks_off_page so far. The number of
+            kept clicks is `clicks` less `repeated_clicks` less `clicks_off_page`.
     """
 
     def __init__(self, path: str | Path | None, *, strays: str = "drop", repeats: str = "drop"):
@@ -34,11 +34,11 @@ class Tally:
         self.seen = dict.fromkeys(("pages", "clicks", "repeated_clicks", "clicks_off_page"), 0)
 
     def numbers(self, clicks: np.ndarray, where: Callable[[int], str]) -> np.ndarray:
-        """Clicked or not, from the number of clicks of each document shown.
+        """Whether each shown document was clicked, from its number of clicks.
 
         Args:
             clicks: [shown] whole numbers from 0.
-            where: index -> words that name the place, as 'row 3'.
+            where: index -> the place in words, such as 'row 3'.
 
         Returns:
             [shown] bool.
@@ -52,12 +52,12 @@ class Tally:
         return clicks > 0
 
     def page(self, documents: list, listed: list, where: str) -> list[bool]:
-        """Clicked or not, from the documents of one page and those clicked, in any order.
+        """Whether each document of a page was clicked, from the clicked documents in any order.
 
         Args:
-            documents: those shown; different from each other.
-            listed: those clicked.
-            where: words that name the page, as 'record 3'.
+            documents: the shown documents, all different.
+            listed: the clicked documents.
+            where: the page in words, such as 'record 3'.
 
         Returns:
             a value per document.
@@ -79,7 +79,7 @@ class Tally:
         return [document in chosen for document in documents]
 
     def pages(self, documents: pa.Array, listed: pa.Array, row: int) -> pa.Array:
-        """`page` of many pages: two lists a page -> a list of bool a page."""
+        """`page` for many pages: two lists per page -> a list of bool per page."""
         clicked = []
         pairs = zip(documents.to_pylist(), listed.to_pylist(), strict=True)
         for number, (shown, chosen) in enumerate(pairs, start=row + 1):
@@ -88,7 +88,7 @@ class Tally:
                     f"row {number}: a document is listed twice, so a click does not say where",
                     path=self.path,
                     field="documents",
-                    expected="a document once a page",
+                    expected="each document once per page",
                 )
             clicked.append(self.page(shown, chosen, f"row {number}"))
         return pa.array(clicked, pa.list_(pa.bool_()))
@@ -98,5 +98,5 @@ class Tally:
             f"{where}: {message}",
             path=self.path,
             field="clicks",
-            expected=f"none such, or {setting}='drop' to leave them out and count them",
+            expected=f"no such clicks, or {setting}='drop' to drop and count them",
         )

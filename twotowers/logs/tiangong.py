@@ -1,7 +1,7 @@
 """Reader of TianGong-ST, the search sessions of Sogou (Chen et al., CIKM 2019).
 
-The owners give the file, `sogousessiontrack2020.xml`, on request only, so what is known of
-its layout comes from programs that read it:
+The owners give the file, `sogousessiontrack2020.xml`, on request only. Its layout is known from
+programs that read it:
 
     session(num)                          repeated, in a root element of any name
       interaction(num)                    one result page
@@ -14,9 +14,9 @@ its layout comes from programs that read it:
           click
             rank
 
-In `vtype`, v1 names the kind of result ('-1': an ordinary one) and v2 looks like the height
-at which it was drawn ('-1': not measured). Both are bias factors to Chen et al. 2024
-(Section 5.2 and Appendix D.2).
+In `vtype`, v1 names the kind of result ('-1': an ordinary one). v2 looks like the height at which
+the result was drawn ('-1': not measured). Chen et al. 2024 use both as bias factors (Section 5.2
+and Appendix D.2).
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ DOCUMENT_ID = (RESULT, "docid")
 VERTICAL_TYPE = (RESULT, "vtype")
 CLICKED_RANK = (CLICK, RANK)
 LEAVES = {QUERY_ID, DOCUMENT_ID, VERTICAL_TYPE, CLICKED_RANK}
-# Lines of these need not be read; and free text need not be well-formed, which is the reason
-# why others have removed them before they parsed the file.
+# These lines are skipped. They are not needed, and their free text may not be well-formed.
 IGNORED = re.compile(rb"\s*<(query|url|title|TACM|PSCM|THCM|UBM|DBN|POM)>.*</\1>\s*")
 
 MOST_BYTES = 1 << 20
@@ -51,24 +50,22 @@ HIGHEST_RANK = 1_000
 def read_tiangong(path: str | Path) -> pa.Table:
     """Read the sessions, one result page at a time.
 
-    A result is counted as clicked once a page, and clicks at ranks that the page does not
-    have are left out; `twotowers.logs.counting.seen` tells how many of each there were.
-    A document may be on a page twice (results without an address share one id).
+    A result counts as clicked at most once per page. Clicks at ranks that the page does not have
+    are dropped. `twotowers.logs.counting.seen` gives the numbers of both. A document may be on a
+    page twice, since results without an address share one id.
 
     Args:
-        path: The XML file. Document type declarations are refused, and with them entities
-            and whatever they would fetch.
+        path: The XML file. Document type declarations are refused, and so are entities.
 
     Returns:
-        The log, as `count_cells` gives it, with bias factors position, v1 and v2. Its
-        metadata has sessions, pages, empty_pages, clicks, repeated_clicks and
-        clicks_off_page.
+        The log, in the form of `count_cells`, with bias factors position, v1 and v2. The
+        metadata has sessions, pages, empty_pages, clicks, repeated_clicks and clicks_off_page.
 
     Raises:
-        InputError: naming file, line and element, where the XML is not well-formed, a page
-            or a result lacks an element, an id or a rank is no whole number, a vertical
-            type has no '#', or two results of a page have one rank; and where there is no
-            file, or no result in it.
+        InputError: with file, line and element, if the XML is not well-formed, a page or a
+            result lacks an element, an id or a rank is not a whole number, a vertical type has
+            no '#', or two results of a page have the same rank. Also if there is no file, or no
+            result in it.
     """
     path = Path(path)
     if not path.is_file():
@@ -76,7 +73,7 @@ def read_tiangong(path: str | Path) -> pa.Table:
     pages = _Pages(path)
     with path.open("rb") as file:
         while line := file.readline(MOST_BYTES):
-            # What is left out keeps its line end, so that line numbers in messages are right.
+            # A skipped line keeps its line end, so that line numbers in messages are right.
             pages.feed(b"\n" if IGNORED.fullmatch(line) else line)
     return pages.log()
 
@@ -109,7 +106,7 @@ class _Pages:
         except InputError:
             raise
         except (LookupError, ValueError) as error:
-            raise self._error(f"is of no use: {error}", "encoding", "UTF-8") from error
+            raise self._error(f"cannot be used: {error}", "encoding", "UTF-8") from error
         except expat.ExpatError as error:
             raise InputError(
                 f"not well-formed: {expat.ErrorString(error.code)}",
@@ -176,7 +173,7 @@ class _Pages:
         elif leaf == VERTICAL_TYPE:
             first, mark, second = text.partition("#")
             if not mark:
-                raise self._error(f"{text[:40]!r} is no vertical type", leaf[1], "<v1>#<v2>")
+                raise self._error(f"{text[:40]!r} is not a vertical type", leaf[1], "<v1>#<v2>")
             self.result[VERTICAL_TYPE] = first, second
         else:
             self._need_page(leaf)["clicks"].append(self._rank(text))
@@ -184,16 +181,16 @@ class _Pages:
     def _add_result(self) -> None:
         for leaf in (DOCUMENT_ID, VERTICAL_TYPE):
             if leaf not in self.result:
-                raise self._error(f"a <{RESULT}> without it ends here", leaf[1], f"<{leaf[1]}>")
+                raise self._error(f"a <{RESULT}> without one ends here", leaf[1], f"<{leaf[1]}>")
         results = self._need_page((PAGE, RESULT))["results"]
         rank = self.result[RANK]
         if rank in results:
-            raise self._error(f"{rank} is the rank of two results", RANK, "one result a rank")
+            raise self._error(f"{rank} is the rank of two results", RANK, "one result per rank")
         results[rank] = self.result
 
     def _add_page(self) -> None:
         if QUERY_ID not in self.page:
-            raise self._error(f"an <{PAGE}> without it ends here", QUERY_ID[1], f"<{QUERY_ID[1]}>")
+            raise self._error(f"an <{PAGE}> without one ends here", QUERY_ID[1], f"<{QUERY_ID[1]}>")
         results, clicks = self.page["results"], self.page["clicks"]
         chosen = set(clicks)
         strays = sum(rank not in results for rank in clicks)
@@ -222,7 +219,7 @@ class _Pages:
         found = NUMBER.fullmatch(text)
         if not found:
             expected = "at most one letter, then up to 18 digits"
-            raise self._error(f"{text[:40]!r} is no id", leaf[1], expected)
+            raise self._error(f"{text[:40]!r} is not an id", leaf[1], expected)
         return int(found[1])
 
     def _rank(self, text: str | None) -> int:

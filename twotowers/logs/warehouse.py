@@ -1,7 +1,7 @@
-"""Counting out of core: sessions of any number -> cells, by DuckDB.
+"""Counting out of core: any number of sessions -> cells, by DuckDB.
 
-The statement is the one that any warehouse understands (docs/logs.md). DuckDB groups and sorts
-within the memory that it is given, and beyond it on disk, beside the file that is written.
+Any warehouse understands the statement (docs/logs.md). DuckDB groups and sorts within its memory
+limit, and uses the disk, beside the output file, for the rest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from twotowers.logs.sessions import (
 )
 
 MEMORY = "3GB"
-"""What DuckDB may use. The process needs about half a gigabyte more."""
+"""Memory limit of DuckDB. The process needs about half a gigabyte more."""
 GROUP = 1 << 20
 """Cells of a row group."""
 
@@ -63,7 +63,7 @@ NO_CELLS = pa.schema(
         ("clicks", pa.int64()),
     ]
 )
-"""Of a log without any page."""
+"""The columns of a log without pages."""
 
 
 def count_sessions(
@@ -86,15 +86,15 @@ def count_sessions(
         path: the parquet file to write: lane columns, split, query, document, position (int32,
             from 1), bias features, impressions, clicks (int64), sorted by all before these two.
         bias: bias features that tell cells apart.
-        memory: what DuckDB may use, as '3GB'; beyond that it goes on on disk.
-        threads: of DuckDB; None for as many as there are cores. The file is the same.
-        seen: numbers to keep in the file's metadata, looked at after the last batch.
+        memory: memory limit of DuckDB, such as '3GB'. The rest goes to disk.
+        threads: of DuckDB; None for all cores. They do not change the file.
+        seen: numbers for the file's metadata, read after the last batch.
 
     Returns:
         The number of cells.
 
     Raises:
-        InputError: a file that cannot be read, or pages that are none.
+        InputError: a file cannot be read, or rows are not pages.
 
     Examples:
         >>> page = pa.record_batch(
@@ -133,10 +133,10 @@ def add_up_cells(
     threads: int | None = None,
     seen: Mapping | None = None,
 ) -> int:
-    """Cells of which some may be there twice -> cells file, sorted.
+    """Cells, perhaps repeated -> cells file, sorted and distinct.
 
     Args:
-        cells: batches with any key columns, then impressions and clicks; all alike.
+        cells: batches with the same key columns, then impressions and clicks.
         path, memory, threads, seen: see `count_sessions`.
 
     Returns:
@@ -162,7 +162,7 @@ def write_cells(path: str | Path, cells: Iterable[pa.RecordBatch], seen: Mapping
                 waiting.append(pa.Table.from_batches([batch]))
                 rows += len(batch)
                 if sum(map(len, waiting)) >= GROUP:
-                    # In one piece, else the pages within the file would tell how it came.
+                    # One piece, so that the file does not depend on how batches were cut.
                     table = pa.concat_tables(waiting).combine_chunks()
                     whole = len(table) // GROUP * GROUP
                     writer.write_table(table.slice(0, whole), row_group_size=GROUP)
@@ -179,7 +179,7 @@ def write_cells(path: str | Path, cells: Iterable[pa.RecordBatch], seen: Mapping
 
 @contextmanager
 def database(path: str | Path, memory: str, threads: int | None) -> Iterator:
-    """DuckDB, with a folder beside `path` for what does not fit into memory."""
+    """A DuckDB connection, with a folder beside `path` for data beyond its memory."""
     path = Path(path)
     folder = path.with_name(f".{path.name}.{secrets.token_hex(4)}.spill")
     settings = {
@@ -187,7 +187,7 @@ def database(path: str | Path, memory: str, threads: int | None) -> Iterator:
         "temp_directory": str(folder),
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
-        # What is sorted is sorted by us.
+        # The statements sort by themselves.
         "preserve_insertion_order": False,
     }
     if threads:
@@ -195,7 +195,9 @@ def database(path: str | Path, memory: str, threads: int | None) -> Iterator:
     try:
         connection = duckdb.connect(config=settings)
     except duckdb.Error as error:
-        raise InputError(f"{memory!r}: {error}", field="memory", expected="as 2GB") from error
+        raise InputError(
+            f"{memory!r}: {error}", field="memory", expected="a size such as 2GB"
+        ) from error
     try:
         with connection:
             yield connection
@@ -213,18 +215,18 @@ def database(path: str | Path, memory: str, threads: int | None) -> Iterator:
 def select(
     connection, statement: str, **streams: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """What a statement finds, a batch at a time.
+    """The result of a statement, batch by batch.
 
     Args:
         connection: of `database`.
-        statement: SQL that names the streams as tables.
-        streams: of batches, each read once and never whole; none is without a batch.
+        statement: SQL that uses the streams as tables.
+        streams: batches by table, one or more each. A stream is read once and never whole.
 
     Yields:
         At least one batch, which may be empty.
 
     Raises:
-        Whatever a stream raises.
+        Any exception of a stream.
     """
     with _registered(connection, streams):
         found = connection.sql(statement).to_arrow_reader(100_000)
@@ -233,14 +235,14 @@ def select(
 
 
 def execute(connection, statement: str, **streams: Iterable[pa.RecordBatch]) -> None:
-    """Run a statement that finds nothing, as one that makes a table; else as `select`."""
+    """Run a statement without a result, such as one that makes a table; see `select`."""
     with _registered(connection, streams):
         connection.execute(statement)
 
 
 @contextmanager
 def _registered(connection, streams: Mapping[str, Iterable[pa.RecordBatch]]) -> Iterator[None]:
-    """Tables that are streams, for one statement."""
+    """Register streams as tables for one statement."""
     failures: list[Exception] = []
     for name, batches in streams.items():
         batches = iter(batches)
@@ -256,7 +258,7 @@ def _registered(connection, streams: Mapping[str, Iterable[pa.RecordBatch]]) -> 
 
 
 def _guarded(batches: Iterator[pa.RecordBatch], failures: list) -> Iterator[pa.RecordBatch]:
-    """The batches; what goes wrong is kept, since DuckDB tells of it in its own words only."""
+    """The batches. Their exceptions are kept, since DuckDB hides them behind its own."""
     try:
         yield from batches
     except Exception as error:
@@ -282,5 +284,5 @@ def _checked(sessions) -> Iterator[pa.RecordBatch]:
 
 
 def _quoted(names: Iterable[str]) -> str:
-    """Names as SQL has them, whatever letters are in them."""
+    """Quoted SQL names."""
     return ", ".join('"' + name.replace('"', '""') + '"' for name in names)

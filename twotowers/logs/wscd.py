@@ -1,9 +1,9 @@
 """The text of Yandex's Relevance Prediction Challenge (WSCD 2012), read and written.
 
 Columns are separated by tabs. A result page is a line `SessionID Time Q QueryID RegionID URL...`,
-with the documents in order of position. A click is a line `SessionID Time C URLID`; it is on the
-latest page of its session. PyClick's YandexRelPredChallengeParser reads it, and MassiveClicks;
-NAVER's CLARA logs are alike.
+with the documents in order of position. A click is a line `SessionID Time C URLID`. It belongs to
+the latest page of its session. PyClick's YandexRelPredChallengeParser and MassiveClicks read this
+text. NAVER's CLARA logs have the same form.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ def read_wscd(
 
     Args:
         path: the file.
-        ids: 'numbers' for int64, or 'text' if any id is something else.
-        split: of all pages.
+        ids: 'numbers' for int64, or 'text' for any other ids.
+        split: the split of all pages.
         strays: 'drop' or 'error': clicks on documents that are not on the page.
         repeats: 'drop' or 'error': further clicks on a document of one page.
 
     Returns:
-        Pages as `twotowers.logs.sessions` describes, and how many clicks were left out. The
-        query is QueryID; the region is not kept.
+        Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks. The query
+        is QueryID. The region is not kept.
 
     Raises:
-        InputError: at once for a wrong setting; while batches are taken, where there is no file
-            or no page, or naming line, field and value of a line that is neither a page nor a
-            click, of a click before any page, or of a clicked page with a document twice.
+        InputError: at once, for a wrong setting; while batches are taken, if there is no file or
+            no page, or, with line, field and value, for a line that is neither a page nor a
+            click, a click before any page, or a clicked page with a document twice.
 
     Examples:
         >>> _ = Path("/tmp/wscd.txt").write_text("0\\t0\\tQ\\t7\\t1\\t30\\t10\\n0\\t5\\tC\\t10\\n")
@@ -107,13 +107,13 @@ class _Lines:
     def _page(self, query, documents: list, listed: list, line: int) -> tuple:
         if listed and len(set(documents)) < len(documents):
             twice = next(each for each, times in Counter(documents).items() if times > 1)
-            # A click names a document: at which of the two positions it was would be a guess.
+            # A click names a document, so it is not known which of the two was clicked.
             raise InputError(
                 f"{twice!r} is listed twice",
                 path=self.path,
                 line=line,
                 field="URL",
-                expected="a document once a page",
+                expected="each document once per page",
             )
         return query, documents, self.tally.page(documents, listed, f"line {line}")
 
@@ -132,10 +132,10 @@ class _Lines:
 
 
 def write_wscd(sessions: str | Path, path: str | Path) -> int:
-    """A sessions file as this text: for PyClick.
+    """Write a sessions file as this text, for PyClick.
 
-    Sessions are numbered from 0, times and regions are 0. Lane columns, the split, users and bias
-    features have no place in it.
+    Sessions are numbered from 0. Times and regions are 0. Lane columns, the split, users and bias
+    features are not written.
 
     Args:
         sessions: the sessions file.
@@ -145,8 +145,8 @@ def write_wscd(sessions: str | Path, path: str | Path) -> int:
         The number of pages.
 
     Raises:
-        InputError: a page has no documents, or a document twice and clicks; or an id has a tab,
-            a line break, or a space at its ends, which the text cannot hold.
+        InputError: a page has no documents, or has clicks and a document twice; or the text
+            cannot hold an id, which has a tab, a line break or a space at its ends.
     """
     number = 0
     with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
@@ -168,7 +168,7 @@ def _check(query, documents: list, clicks: list, number: int, path) -> None:
     if not documents:
         wrong = "no document", "documents", "a document or more"
     elif any(clicks) and len(set(documents)) < len(documents):
-        wrong = "a document is listed twice", "documents", "a document once a page"
+        wrong = "a document is listed twice", "documents", "each document once per page"
     else:
         for field, value in (("query", query), *(("documents", each) for each in documents)):
             if isinstance(value, str) and (not value or value.strip() != value or _breaks(value)):

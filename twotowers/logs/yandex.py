@@ -1,9 +1,9 @@
 """Reader of the Yandex sample of 20 queries.
 
-The sample comes with PyClick; it is cut from the log of Yandex's Relevance Prediction
-Challenge (WSCD 2012). Result pages are separated by `;`, each
-`<query>_<region>\\t<document>,<document>,... : <document> , <document>`: the documents in
-order of position, then those clicked in order of time.
+The sample comes with PyClick. It is cut from the log of Yandex's Relevance Prediction
+Challenge (WSCD 2012). Result pages are separated by `;`. Each is
+`<query>_<region>\\t<document>,<document>,... : <document> , <document>`: the shown documents in
+order of position, then the clicked documents in order of time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import Stream, page_batches
 from twotowers.logs.strays import Tally
 
-# Result pages of a query differ by region, so the two together are the log's query.
+# Result pages of a query differ by region, so a query of the log is a query and a region.
 REGIONS = 10_000
 CHUNK = 1 << 20
 """Characters that are read at a time."""
@@ -33,22 +33,21 @@ CLICKS = re.compile(r"|\d{1,18}(?: , \d{1,18})*", re.ASCII)
 def read_yandex(path: str | Path) -> pa.Table:
     """Read the sample.
 
-    A click on a document is counted once a page, so that clicks never exceed impressions,
-    and clicks on documents that are not on the page are left out. `seen` tells how many
-    of each there were: the column `clicks` adds up to `clicks` less `repeated_clicks`
-    less `clicks_off_page`.
+    A document counts as clicked at most once per page, so that clicks never exceed impressions.
+    Clicks on documents that are not on the page are dropped. `seen` gives the numbers of both:
+    the column `clicks` adds up to `clicks` less `repeated_clicks` less `clicks_off_page`.
 
     Args:
         path: The file, `trainSample` in PyClick.
 
     Returns:
-        The log, as `count_cells` gives it; `query` is the source's query number times
-        10,000 plus its region. Its metadata has pages, clicks, repeated_clicks and
+        The log, in the form of `count_cells`. `query` is the source's query number times
+        10,000 plus its region. The metadata has pages, clicks, repeated_clicks and
         clicks_off_page.
 
     Raises:
-        InputError: naming file, number of the record and its field, where a record is no
-            result page or lists a document twice; and where there is no file, or no record.
+        InputError: with file, number of the record and its field, if a record is not a result
+            page or lists a document twice. Also if there is no file, or no record in it.
     """
     tally = Tally(path)
     queries, lengths, documents, clicked = [], [], [], []
@@ -76,13 +75,13 @@ def read_yandex_sessions(
 
     Args:
         path: The file, `trainSample` in PyClick.
-        split: Of all pages.
+        split: The split of all pages.
         strays: 'drop' or 'error': clicks on documents that are not on the page.
         repeats: 'drop' or 'error': further clicks on a document of one page.
 
     Returns:
-        Pages as `twotowers.logs.sessions` describes, with the queries of `read_yandex`, and how
-        many clicks were left out.
+        Pages as `twotowers.logs.sessions` describes, with the queries of `read_yandex`, and the
+        number of dropped clicks.
 
     Raises:
         InputError: as `read_yandex`, while batches are taken.
@@ -108,7 +107,7 @@ def _pages(path: Path) -> Iterator[tuple[int, list[int], list[int]]]:
 
 
 def _records(path: Path) -> Iterator[str]:
-    """What stands between semicolons, but for nothing after the last one."""
+    """The texts between semicolons. An empty text after the last one is left out."""
     with path.open(encoding="ascii", errors="backslashreplace") as file:
         rest = ""
         while text := file.read(CHUNK):
@@ -129,7 +128,7 @@ def _page(record: str, number: int, path: Path) -> tuple[int, list[int], list[in
     query, region, page, listed = found.groups()
     if not CLICKS.fullmatch(listed.strip()):
         raise InputError(
-            f"record {number}: {_shown(listed)} is no list of clicks",
+            f"record {number}: {_shown(listed)} is not a list of clicks",
             path=path,
             field="clicks",
             expected="<document> , <document> ..., or nothing",
@@ -137,19 +136,19 @@ def _page(record: str, number: int, path: Path) -> tuple[int, list[int], list[in
     documents = [int(document) for document in page.split(",")]
     if len(set(documents)) < len(documents):
         twice = next(document for document, times in Counter(documents).items() if times > 1)
-        # A click names a document: at which of the two positions it was would be a guess.
+        # A click names a document, so it is not known which of the two was clicked.
         raise InputError(
             f"record {number}: {twice} is listed twice",
             path=path,
             field="documents",
-            expected="a document once a page",
+            expected="each document once per page",
         )
     clicks = [int(document) for document in listed.split(",")] if listed.strip() else []
     return int(query) * REGIONS + int(region), documents, clicks
 
 
 def _complaint(record: str, number: int, path: Path) -> InputError:
-    """What is wrong with a record that is no result page."""
+    """The error of a record that is not a result page."""
     query, tab, rest = record.partition("\t")
     page, colon, _ = rest.partition(" :")
     if not tab or not re.fullmatch(r"\d{1,14}_\d{1,4}", query, re.ASCII):

@@ -7,21 +7,31 @@ from scipy.special import logit, xlog1py, xlogy
 
 from twotowers.errors import InputError
 from twotowers.fitting.em import CellCounts, fit_em
-from twotowers.logs.counts import Counts
-from twotowers.methods.task import Fitted, Split, Task
+from twotowers.fitting.pages import fit_pages
+from twotowers.methods.page_fits import (
+    SMALLEST,
+    check_by_pair,
+    fitted_of,
+    imagined,
+    page_losses,
+    statistics_of,
+    unknown_of,
+)
+from twotowers.methods.task import Fitted, Split, Task, cells
+from twotowers.models.independent import as_pages
+from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION
 
-LANES = {"prior": 1.0}
+LANES = {"prior": 1.0, "prior_mean": 0.5}
 """Both parameters of a Beta prior on every probability, 1 or more; 1 is none, and 2 adds an
-imagined click and an imagined impression without one."""
-
-SMALLEST = 1e-6
-"""Nearest to 0 and 1 that a fitted click probability counts as: held-out clicks are never
-impossible, only unlikely."""
+imagined click and an imagined impression without one. See `twotowers.methods.page_fits.PRIOR`."""
 
 
 def fit(task: Task, *, iterations: int = 1000, tolerance: float = 1e-8) -> list[Fitted]:
-    """Fit every lane's training log by EM (`twotowers.fitting.em`).
+    """Fit every lane's training log by EM.
+
+    Models of cells are fitted by `twotowers.fitting.em`, with the prior on attraction alone; models
+    of pages by `twotowers.fitting.pages`, with the prior on all that they have, as PyClick does.
 
     Args:
         task: its model must have `expectations`, and its tower be "embedding".
@@ -31,23 +41,36 @@ def fit(task: Task, *, iterations: int = 1000, tolerance: float = 1e-8) -> list[
     Raises:
         InputError: the model cannot be fitted by EM, or the tower is not "embedding".
     """
-    name = type(task.model).__name__
-    if not hasattr(task.model, "expectations"):
+    name, model = type(task.model).__name__, task.model
+    if not hasattr(model, "expectations") or hasattr(model, "counts"):
+        other = "'counting'" if hasattr(as_pages(model), "counts") else "'likelihood'"
         raise InputError(
             f"{name} has no expectations",
             field="method",
-            expected="a model that says what its parts are given a click, or method 'likelihood'",
+            expected=f"a model that says what its parts are given a click, or method {other}",
         )
-    if task.tower != "embedding":
-        raise InputError(
-            f"tower {task.tower!r} is not fitted by EM",
-            field="model.tower",
-            expected="'embedding': a parameter per query-document pair",
-        )
-    return [_fitted(task, log, iterations, tolerance, **values) for log, values in task.lanes]
+    check_by_pair(task)
+    one = _fitted_pages if isinstance(model, PageModel) else _fitted
+    return [one(task, log, iterations, tolerance, **_prior(values)) for log, values in task.lanes]
 
 
-def _fitted(task: Task, log: int, iterations: int, tolerance: float, prior: float) -> Fitted:
+def _prior(values) -> dict[str, float]:
+    return {name: values.get(name, default) for name, default in LANES.items()}
+
+
+def _fitted_pages(
+    task: Task, log: int, iterations: int, tolerance: float, prior: float, prior_mean: float
+) -> Fitted:
+    smoothing = imagined(prior, prior_mean)
+    estimate = fit_pages(
+        statistics_of(task, log), prior=smoothing, iterations=iterations, tolerance=tolerance
+    )
+    return fitted_of(task, log, estimate, unknown_of(estimate, smoothing))
+
+
+def _fitted(
+    task: Task, log: int, iterations: int, tolerance: float, prior: float, prior_mean: float
+) -> Fitted:
     parts, train = task.model.parts, task.splits["train"]
     pair, position, shown, clicked = cells(train, log)
     counts = CellCounts(pair, position, shown, clicked)
@@ -58,19 +81,19 @@ def _fitted(task: Task, log: int, iterations: int, tolerance: float, prior: floa
         start={"examination": np.append(1.0, np.full(counts.positions - 1, 0.5))}
         if "examination" in parts
         else None,
-        prior={"attraction": (prior, prior)},
+        prior={"attraction": (prior, 1 + imagined(prior, prior_mean)[1])},
         iterations=iterations,
         tolerance=tolerance,
     )
     # Pairs that were never shown while training are as attractive as pairs are on average.
-    attraction = np.full(train.where.size, np.nan)
+    attraction = np.full(task.pairs, np.nan)
     seen = np.unique(pair)
     attraction[seen] = found.parameters["attraction"][seen]
     attraction = np.where(np.isnan(attraction), np.nanmean(attraction), attraction)
     chances = {**found.parameters, "attraction": attraction}
     bias = None
     if "examination" in parts:
-        # So are positions behind the last one that was shown; their bias nobody knows.
+        # So are positions behind the last one that was shown; their bias is unknown.
         examination, behind = chances["examination"], task.positions - counts.positions
         known = np.asarray(task.model.position_bias(logit(examination)))
         bias = np.append(known, np.full(behind, np.nan))
@@ -89,20 +112,8 @@ def _fitted(task: Task, log: int, iterations: int, tolerance: float, prior: floa
         scores=lambda inputs: attraction[np.asarray(inputs)],
         bias=bias,
         cell_losses=cell_losses,
+        page_losses=None
+        if train.sessions is None
+        else page_losses(as_pages(task.model), chances, log),
         values={"iterations": found.iterations, "converged": float(found.converged)},
     )
-
-
-def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarray, ...]:
-    """Pair, position, impressions and clicks of the cells that were shown (or of all)."""
-    counts = split.counts.of_log(log)
-    queries, documents = split.where.shape
-    if isinstance(counts, Counts):
-        query, document, position = np.indices(counts.impressions.shape)
-    else:
-        query = np.broadcast_to(np.arange(queries)[:, None], counts.impressions.shape)
-        document, position = counts.document.astype(int), counts.position.astype(int)
-    columns = query * documents + document, position, counts.impressions, counts.clicks
-    columns = [np.asarray(column, np.int64).ravel() for column in columns]
-    keep = slice(None) if all_cells else columns[2] > 0
-    return tuple(column[keep] for column in columns)

@@ -20,6 +20,12 @@ from twotowers.methods import likelihood
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.document_rate import DocumentRate
 
+LANES = {"weighting": "none"}
+"""`weighting`: unweighted ("none"); every impression alike ("impressions"); or every query that was
+asked alike, by the mean click rates of its documents ("queries"). See
+`twotowers.methods.likelihood`."""
+CHOICES = {"weighting": ("none", "impressions", "queries")}
+
 TRAINS = True
 TRUE = "true"
 
@@ -43,7 +49,7 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
         task,
         model=DocumentRate(),
         splits={name: _weighed(split, theta) for name, split in task.splits.items()},
-        lanes=[(log, {**values, **likelihood.LANES}) for log, values in task.lanes],
+        lanes=[(log, {**likelihood.LANES, **values}) for log, values in task.lanes],
     )
     return [
         replace(

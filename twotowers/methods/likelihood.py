@@ -23,26 +23,40 @@ from twotowers.logs.counts import Counts, Rows
 from twotowers.logs.propensities import inverse_propensity
 from twotowers.methods.starts import starts_of
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.models.towers import scores, two_towers
+from twotowers.models.page_towers import PageTowers
+from twotowers.models.protocol import CellModel
+from twotowers.models.relevance import HIGHEST, rescale
+from twotowers.models.towers import TOWERS, TwoTowers, scores, two_towers
 from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
+from twotowers.towers.parts import Constant
 
 LANES = {"weighting": "none", "start": "random"}
-"""`weighting`: unweighted ("none"), or every impression by the inverse of its display propensity
-("ips"). `start`: "random", "zero", or "truth" (the parameters of a simulated user)."""
+"""`weighting`: unweighted ("none"); every impression by the inverse of its display propensity
+("ips"); every impression alike, so that long lists count more ("impressions": summed over a
+session's documents, mean over sessions); or every query that was asked alike, however often, by the
+mean click rates of its documents ("queries": a row per document, summed over a query, mean over
+queries). `start`: "random", "zero", or "truth" (the parameters of a simulated user)."""
 CHOICES = {
-    "weighting": ("none", "ips"),
+    "weighting": ("none", "ips", "impressions", "queries"),
     "start": ("random", "zero", "truth"),
     "stop_on": ("validation", "train"),
 }
 
 TRAINS = True
 
-WEIGHTINGS = {"none": lambda counts: counts, "ips": inverse_propensity}
+WEIGHTINGS = {
+    "none": lambda counts: counts,
+    "ips": inverse_propensity,
+    "impressions": lambda counts: counts,
+    "queries": lambda counts: click_rates(counts),
+}
 
 COUNTED = ("impressions", "clicks")
 
 CHUNK = 256
 """Queries whose cells are in memory at a time."""
+PAGES = 20_000
+"""Pages whose losses are in memory at a time."""
 
 Lanes = list[tuple[int, Mapping[str, object]]]
 
@@ -54,7 +68,8 @@ def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = 
         task: its lanes say the weighting and the start.
         stop_on: the split whose loss stops a lane and chooses its parameters, "validation" or
             "train". Of training sessions as many are watched as there are held-out ones.
-        heads: what makes each head, whose loss is added while training (`twotowers.heads`).
+        heads: what makes each head, whose loss is added while training (`twotowers.heads`). A
+            head that reads predictions gets those of the same towers, trained before without heads.
 
     Raises:
         InputError: an unknown weighting, start or split, or one that the log does not allow.
@@ -66,20 +81,10 @@ def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = 
     validation = train if stop_on == "train" else split_loss(task.splits["validation"], task.lanes)
     if isinstance(train, SessionLoss) and stop_on == "train":
         validation = some_sessions(train, len(task.splits["validation"].sessions[0].query))
-    inputs = task.splits["train"].inputs
-    model = two_towers(
-        task.tower,
-        width=inputs.shape[-1],
-        pairs=task.splits["train"].where.size,
-        positions=task.positions,
-        seed=task.seed,
-        model=task.model,
-        heads=heads,
-        **task.examination,
-    )
+    model = _towers(task, heads)
     result = gradient_fit(
         model,
-        train,
+        replace(train, labels=_labels(task, model, stop_on) if heads else {}),
         validation,
         FitSettings(**task.training),
         lanes=len(task.lanes),
@@ -87,22 +92,109 @@ def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = 
         starts=starts_of(task, model),
         varied=task.varied(LANES),
     )
+    if isinstance(model, PageTowers):
+        return [_fitted_pages(result, lane, log) for lane, (log, _) in enumerate(task.lanes)]
     test = count_loss(task.splits["test"])
     return [_fitted(result, lane, log, test) for lane, (log, _) in enumerate(task.lanes)]
+
+
+def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
+    """A model of cells with a part of documents by two towers; all others by page."""
+    inputs = task.splits["train"].inputs
+    # A tower that reads numbers of pairs is as wide as there are pairs.
+    width = task.pairs if inputs.ndim == 2 else inputs.shape[-1]
+    if isinstance(task.model, CellModel) and "attraction" in task.model.parts:
+        return two_towers(
+            task.tower,
+            width=width,
+            pairs=width,
+            positions=task.positions,
+            seed=task.seed,
+            model=task.model,
+            heads=heads,
+            **task.examination,
+        )
+    if task.splits["train"].sessions is None:
+        raise InputError(
+            f"{type(task.model).__name__} is fitted page by page", field="log",
+            expected="a log with 'record: sessions'",
+        )  # fmt: skip
+    own = task.examination.get("examination") is None and not task.examination.get("dropout")
+    if heads or (task.examination and not own):
+        raise InputError(
+            f"{type(task.model).__name__} has a table of examination, and no heads",
+            field="model.examination", expected="'table', and a method without heads",
+        )  # fmt: skip
+    build = TOWERS.get(task.tower) if isinstance(task.tower, str) else task.tower
+    rngs = nnx.Rngs(task.seed)
+    return PageTowers(task.model, build, width, task.positions, rngs=rngs)
 
 
 def _fitted(result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitted:
     model = result.model(lane)
     state = jax.tree.map(lambda leaf: leaf[lane], result.state)
+    bias = model.position_bias
     return Fitted(
         scores=lambda inputs: np.asarray(scores(model.relevance, inputs)),
-        bias=np.asarray(model.position_bias, float),
+        bias=None if bias is None else np.asarray(bias, float),
         cell_losses=lambda split: cell_losses(model, split, log),
+        page_losses=lambda split: page_losses(model, split, log),
         values={
             "nll": _loss(result.graph, state, log, test),
             "epochs": result.epochs[lane],
         },
+        history=result.history[:, lane],
     )
+
+
+def _fitted_pages(result: Fit, lane: int, log: int) -> Fitted:
+    model = result.model(lane)
+    return Fitted(
+        scores=(lambda inputs: np.asarray(model.scores(jnp.asarray(inputs))))
+        if len(model.towers)
+        else None,
+        page_losses=lambda split: page_losses(model, split, log),
+        values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
+    )
+
+
+def _labels(task: Task, model: TwoTowers, stop_on: str) -> dict[str, jax.Array]:
+    """The labels of documents that the model's heads read: [lanes, queries, documents] by name."""
+    wanted = {name for head in model.heads for name in head.labels}
+    train, labels = task.splits["train"], {}
+    if "relevance" in wanted:
+        if train.relevance is None:
+            raise InputError(
+                "nobody knows the relevance of a real log", field="heads", expected="another label"
+            )
+        labels["relevance"] = np.repeat(train.relevance[None] / HIGHEST, len(task.lanes), axis=0)
+    if "prediction" in wanted:
+        labels["prediction"] = _predictions(task, model, stop_on)
+    return {name: jnp.asarray(each, jnp.float32) for name, each in labels.items()}
+
+
+def _predictions(task: Task, model: TwoTowers, stop_on: str) -> np.ndarray:
+    """Predictions of relevance towers that are trained without heads, one for each log.
+
+    Scores have no scale of their own. Their 5th percentile becomes 0, and their 95th 1.
+    """
+    theirs = nnx.state(model.heads, Constant)
+    columns = {leaf.column for leaf in jax.tree.leaves(theirs, is_leaf=_is_constant)}
+    lanes = {}
+    for log, values in task.lanes:
+        own = {name: value for name, value in values.items() if name not in columns}
+        lanes.setdefault(log, own)
+    train = task.splits["train"]
+    found = fit(replace(task, lanes=list(lanes.items())), stop_on=stop_on)
+    predicted = {}
+    for log, before in zip(lanes, found, strict=True):
+        predicted[log] = np.zeros(train.where.shape)
+        predicted[log][train.where] = rescale(before.scores(train.inputs)[train.where]) / HIGHEST
+    return np.stack([predicted[log] for log, _ in task.lanes])
+
+
+def _is_constant(leaf) -> bool:
+    return isinstance(leaf, Constant)
 
 
 _loss = jax.jit(
@@ -155,6 +247,9 @@ def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
 def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss | RowLoss:
     """The objective of some lanes: mean over a session's documents, then over sessions.
 
+    Where a lane weighs queries alike, it is the sum over a query's documents, then the mean over
+    the queries that were asked.
+
     Args:
         split: its inputs and counts.
         lanes: for each lane its log and its weighting; all logs, unweighted, if None.
@@ -168,7 +263,14 @@ def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss | RowLoss:
     counts = split.counts
     if lanes is not None:
         counts = weighted(counts, lanes)
-        weight = weight[[log for log, _ in lanes]]
+        asked = (visits > 0).sum(-1, keepdims=True)
+        # Sums over documents: mean over queries, or over sessions.
+        own = {"queries": asked, "impressions": visits.sum(-1, keepdims=True)}
+        sums = {
+            name: np.broadcast_to(len(split.where) / number, weight.shape)
+            for name, number in own.items()
+        }
+        weight = np.stack([sums.get(values.get("weighting"), weight)[log] for log, values in lanes])
     columns = [jnp.asarray(getattr(counts, column.name)) for column in fields(counts)]
     kind = CountLoss if isinstance(counts, Counts) else RowLoss
     return kind(jnp.asarray(split.inputs), *columns, jnp.asarray(weight, jnp.float32))
@@ -181,7 +283,8 @@ def weighted(counts: Counts | Rows, lanes: Lanes) -> Counts | Rows:
         alike = logs == list(range(len(counts.impressions)))
         return counts if alike else _taken(counts, logs)
     # Weighted counts are fractions, and all lanes are of one type.
-    parts = {name: weigh(counts) for name, weigh in WEIGHTINGS.items()}
+    used = {values["weighting"] for _, values in lanes}
+    parts = {name: weigh(counts) for name, weigh in WEIGHTINGS.items() if name in used}
     chosen = [parts[values["weighting"]] for _, values in lanes]
     stacked = {
         column.name: np.stack(
@@ -191,6 +294,14 @@ def weighted(counts: Counts | Rows, lanes: Lanes) -> Counts | Rows:
         for column in fields(counts)
     }
     return replace(counts, **stacked)
+
+
+def click_rates(counts: Counts | Rows) -> Counts | Rows:
+    """Every cell that was shown as one impression, with its mean click rate as clicks."""
+    shown = counts.impressions
+    rates = counts.clicks / np.maximum(shown, 1, dtype=np.float32)
+    ones = (shown > 0).astype(np.float32)
+    return replace(counts, impressions=ones, clicks=rates.astype(np.float32))
 
 
 def _taken(counts: Counts | Rows, logs: list[int]) -> Counts | Rows:
@@ -209,6 +320,34 @@ def cell_losses(model, split: Split, log: int) -> np.ndarray:
         for start in range(0, len(split.where), CHUNK)
     ]
     return np.concatenate(parts)
+
+
+def page_losses(
+    model: TwoTowers | PageTowers, split: Split, log: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """-ln P of what was observed at each position of a log's pages: [sessions, K], twice.
+
+    Of each click alone, and of each given those above it; of a model of cells they are the same.
+    """
+    pages, parts = split.sessions[log], []
+    inputs = jnp.asarray(split.inputs)
+    for start in range(0, len(pages.query), PAGES):
+        rows = slice(start, start + PAGES)
+        documents = pages.documents[rows].astype(np.int32)
+        where, clicks = pages.where[rows], pages.clicks[rows] & pages.where[rows]
+        columns = inputs[pages.query[rows]], documents
+        if isinstance(model, PageTowers):
+            parts.append(_both_losses(model, *columns, where, clicks))
+        else:
+            position = np.broadcast_to(np.arange(documents.shape[1]), documents.shape)
+            losses = _row_losses(model, *columns, position, where, clicks)
+            parts.append((losses, losses))
+    return tuple(np.concatenate(part).astype(float) for part in zip(*parts, strict=True))
+
+
+@nnx.jit
+def _both_losses(model, *columns):
+    return model.page_losses(*columns)
 
 
 @nnx.jit

@@ -11,11 +11,8 @@ from flax import nnx
 from jax.flatten_util import ravel_pytree
 
 from twotowers.errors import InputError, nearest
-from twotowers.methods.task import Task
+from twotowers.methods.task import CERTAIN, Task
 from twotowers.models.towers import TwoTowers
-
-CERTAIN = 15.0
-"""What a logit of the truth starts at, at most: a probability within 1e-6 of 0 or 1."""
 
 
 def starts_of(task: Task, model: TwoTowers) -> jax.Array | None:
@@ -37,6 +34,10 @@ def starts_of(task: Task, model: TwoTowers) -> jax.Array | None:
             raise InputError(f"{name!r} is unknown", field="start", expected=nearest(name, STARTS))
     if set(names) == {"random"}:
         return None
+    if not isinstance(model, TwoTowers):
+        raise InputError(
+            f"{type(task.model).__name__} starts at random", field="start", expected="'random'"
+        )
     graph, state, rest = nnx.split(model, nnx.Param, ...)
     vectors = []
     for name, (log, _) in zip(names, task.lanes, strict=True):

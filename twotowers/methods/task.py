@@ -15,10 +15,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from twotowers.errors import InputError
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts, Rows
 from twotowers.logs.simulation import Sessions
+from twotowers.models.page import PageModel
 from twotowers.models.protocol import CellModel
+from twotowers.towers.lane import KNOWN
+
+CERTAIN = 15.0
+"""What a logit of a simulation's truth is at most: a probability within 1e-6 of 0 or 1."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +57,17 @@ class Task:
     Attributes:
         model: what a click is.
         tower: the relevance tower, see `twotowers.models.towers.two_towers`.
-        examination: what gives the examination part, its `examination` and `dropout`.
+        examination: what gives the examination part, its `examination` and `dropout`, as
+            `twotowers.models.towers.two_towers` takes them.
         splits: train, validation and test.
         lanes: for each lane the index of its log, and its values of the method's own columns.
         training: how gradient fits are trained; empty for methods that do not train.
         positions: positions on the page.
         seed: initialises and orders batches.
-        users: who clicked, of each log; None where nobody knows.
+        users: the user of each log; None for real logs.
     """
 
-    model: CellModel
+    model: CellModel | PageModel
     tower: str | Callable
     splits: Mapping[str, Split]
     lanes: list[tuple[int, Mapping[str, object]]]
@@ -70,14 +77,34 @@ class Task:
     users: Sequence[CellModel] | None = None
     examination: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def pairs(self) -> int:
+        """How many query-document pairs there are, where the tower reads their numbers."""
+        return 1 + max(int(split.inputs.max(initial=-1)) for split in self.splits.values())
+
     def varied(self, own: Iterable[str]) -> dict[str, list]:
-        """The lanes' values of numbers of towers, heads and training, by column: [lanes].
+        """The lanes' values of what is not trained, by column: [lanes] numbers of towers, heads and
+        training, and [lanes, positions] logits of an examination that is known.
 
         Args:
             own: the method's own columns, which are not among them.
         """
         columns = [column for column in self.lanes[0][1] if column not in set(own)]
-        return {column: [values[column] for _, values in self.lanes] for column in columns}
+        varied = {column: [values[column] for _, values in self.lanes] for column in columns}
+        if self.examination.get("examination") == KNOWN:
+            varied["examination"] = [self._known(log) for log, _ in self.lanes]
+        return varied
+
+    def _known(self, log: int) -> np.ndarray:
+        """[positions] examination logits of a log's simulated user."""
+        user = self.users[log] if self.users else None
+        if type(user) is not type(self.model):
+            raise InputError(
+                "nobody knows examination as this model has it", field="model.examination",
+                expected="a simulated user of the model's kind, or 'table'",
+            )  # fmt: skip
+        logits = user.truth(np.zeros(1), self.positions)["examination"]
+        return np.clip(logits, -CERTAIN, CERTAIN)
 
 
 @dataclass(frozen=True)
@@ -86,14 +113,38 @@ class Fitted:
 
     Attributes:
         scores: from inputs [queries, documents, ...] to scores [queries, documents]; the higher,
-            the more relevant.
+            the more relevant; None of a model that does not tell documents apart.
         bias: [positions] identified up to a constant, as the model has it; None without.
         cell_losses: from a split to the negative log-likelihood of each cell of the lane's log
             there, laid out as its counts; None where the method does not predict clicks.
         values: further metrics.
+        history: [epochs] the loss that early stopping watched, NaN after the last epoch; None of
+            methods that do not train.
+        page_losses: from a split with sessions to -ln P of what was observed at each position of
+            the lane's pages, twice: of each click alone, and of each click given those above it;
+            [sessions, K] each. None where the method does not say.
     """
 
-    scores: Callable[[np.ndarray], np.ndarray]
+    scores: Callable[[np.ndarray], np.ndarray] | None
     bias: np.ndarray | None = None
     cell_losses: Callable[[Split], np.ndarray] | None = None
     values: Mapping[str, float] = field(default_factory=dict)
+    history: np.ndarray | None = None
+    page_losses: Callable[[Split], tuple[np.ndarray, np.ndarray]] | None = None
+
+
+def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarray, ...]:
+    """Pair, position, impressions and clicks of the cells that were shown (or of all)."""
+    counts = split.counts.of_log(log)
+    queries, documents = split.where.shape
+    if isinstance(counts, Counts):
+        query, document, position = np.indices(counts.impressions.shape)
+    else:
+        query = np.broadcast_to(np.arange(queries)[:, None], counts.impressions.shape)
+        document, position = counts.document.astype(int), counts.position.astype(int)
+    # Where towers read numbers of pairs, a pair may be on several lists.
+    pair = split.inputs[query, document] if split.inputs.ndim == 2 else query * documents + document
+    columns = pair, position, counts.impressions, counts.clicks
+    columns = [np.asarray(column, np.int64).ravel() for column in columns]
+    keep = slice(None) if all_cells else columns[2] > 0
+    return tuple(column[keep] for column in columns)

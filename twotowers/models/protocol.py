@@ -21,13 +21,16 @@ Array = Any
 """A NumPy or a JAX array."""
 
 PER_DOCUMENT, PER_POSITION = "document", "position"
+ONCE, PER_JUMP = "once", "jump"
+"""A part may also have one probability in all, or one per position and position of the last click
+above it (0 where there is none)."""
 
 
 @dataclass(frozen=True)
 class CellModel:
     """A click model in which clicks of a page are independent, given its documents and positions.
 
-    Such a model is told all there is to know by counts of cells (query, document, position).
+    Counts of cells (query, document, position) are its sufficient statistics.
     A subclass gives `click_logit`; `truth` if it can be a user; and `expectations` if it can be
     fitted by EM (see `twotowers.fitting.em`). It lies in a file of its own,
     whose name is the name of the model in a configuration.
@@ -41,7 +44,7 @@ class CellModel:
         ... class Additive(CellModel):
         ...     def click_logit(self, attraction, examination):
         ...         return attraction + examination
-        >>> float(Additive().click_probability(np.array(0.0), np.array(0.0)))
+        >>> float(Additive().click_probability(attraction=np.array(0.0), examination=np.array(0.0)))
         0.5
     """
 

@@ -6,6 +6,8 @@ of the features plus noise, brought to the annotations' range [0, 4].
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from twotowers.errors import InputError, nearest
@@ -17,7 +19,13 @@ HIDDEN = 16
 
 
 def relevance(
-    name: str, labels: np.ndarray, features: np.ndarray, *, seed: int, split: str
+    name: str,
+    labels: np.ndarray,
+    features: np.ndarray,
+    *,
+    seed: int,
+    split: str,
+    padding: int = 0,
 ) -> np.ndarray:
     """Relevance of each document in [0, 4].
 
@@ -30,6 +38,8 @@ def relevance(
         features: [rows, width].
         seed: draws weights and noise.
         split: name of the split, which draws its own noise.
+        padding: how many documents of zero features the percentiles count too. The published
+            code pads short lists with them before it scales.
 
     Returns:
         [rows] float32.
@@ -45,9 +55,28 @@ def relevance(
             field="relevance",
             expected=nearest(name, ["annotated", *SYNTHETIC]),
         )
-    scores = SYNTHETIC[name](features, np.random.default_rng(seed))
-    noise = stream("relevance noise", seed, split).normal(0, NOISE, len(scores))
-    return rescale(scores + noise)
+    scores = noisy_scores(name, features, "relevance noise", seed, split)
+    return rescale(scores, empty_scores(name, features.shape[1], padding, seed, split))
+
+
+def noisy_scores(
+    name: str, features: np.ndarray, purpose: str, seed: int, split: str
+) -> np.ndarray:
+    """[rows] a synthetic function of features, with noise drawn for a purpose, before scaling."""
+    noise = stream(purpose, seed, split).normal(0, NOISE, len(features))
+    return SYNTHETIC[name](features, np.random.default_rng(seed)) + noise
+
+
+def empty_scores(name: str, width: int, padding: int, seed: int, split: str) -> np.ndarray:
+    """[padding] scores of documents of zero features. Their noise is a stream of its own, so
+    that documents have the same however many there are."""
+    empty = np.broadcast_to(np.zeros(width), (padding, width))
+    return noisy_scores(name, empty, "relevance noise of padding", seed, split)
+
+
+def padding_of(lengths: np.ndarray, places: int | None) -> int:
+    """How many of so many places per query are empty; none if lists are not padded."""
+    return 0 if places is None else int(np.maximum(places - lengths, 0).sum())
 
 
 def linear(features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -66,7 +95,15 @@ def deep(features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 SYNTHETIC = {"linear": linear, "deep": deep}
 
 
-def rescale(scores: np.ndarray) -> np.ndarray:
-    """Clip to the 5th and 95th percentile, then map those to 0 and 4: [rows] -> float32 [rows]."""
-    low, high = np.percentile(scores, [5, 95])
+def rescale(scores: np.ndarray, empty: Sequence[float] | np.ndarray = ()) -> np.ndarray:
+    """Clip to the 5th and 95th percentile, then map those to 0 and 4.
+
+    Args:
+        scores: [rows] of documents.
+        empty: [padding] scores that count in the percentiles only.
+
+    Returns:
+        [rows] float32.
+    """
+    low, high = np.percentile(np.concatenate([scores, empty]), [5, 95])
     return (HIGHEST * (np.clip(scores, low, high) - low) / (high - low)).astype(np.float32)

@@ -6,7 +6,7 @@ published code: Flax's defaults everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +19,9 @@ from twotowers.models.losses import cell_logits, cell_losses, click_losses
 from twotowers.models.protocol import CellModel
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.embedding import EmbeddingTower
-from twotowers.towers.lane import Lane
+from twotowers.towers.lane import KNOWN, Lane
 from twotowers.towers.linear import LinearTower
-from twotowers.towers.parts import HIGHEST_RATE, drop, number
+from twotowers.towers.parts import HIGHEST_RATE, Constant, drop, number
 
 TOWERS = {"linear": LinearTower, "deep": DeepTower, "embedding": EmbeddingTower}
 """Relevance towers that need no options."""
@@ -51,6 +51,17 @@ class PositionTower(nnx.Module):
         return self.tower(jnp.eye(self.positions), key)
 
 
+class KnownExamination(nnx.Module):
+    """Examination logits that are given and not trained, each lane's own."""
+
+    def __init__(self, positions: int):
+        self.logits = Constant(jnp.zeros(positions), column="examination")
+
+    def __call__(self, key: jax.Array | None = None) -> jax.Array:
+        """[positions] logits."""
+        return self.logits[...]
+
+
 class TwoTowers(nnx.Module):
     """A click model with a relevance tower for attraction and a table for examination.
 
@@ -59,7 +70,8 @@ class TwoTowers(nnx.Module):
     Attributes:
         model: the click model, for example `twotowers.models.additive.Additive()`.
         relevance: a tower that maps inputs [..., documents, *] to logits [..., documents].
-        bias: [positions, 1] embedding, the examination logits; or a `PositionTower`.
+        bias: [positions, 1] embedding, the examination logits; or a `PositionTower` or
+            `KnownExamination`, which give them.
         dropout: rate at which examination logits are dropped while training, drawn for each
             position of each unit (query or session) of a batch.
         heads: losses of their own, added to those of cells while training.
@@ -71,7 +83,7 @@ class TwoTowers(nnx.Module):
         relevance: nnx.Module,
         positions: int,
         *,
-        examination: BUILD | None = None,
+        examination: BUILD | str | None = None,
         dropout: float | Lane = 0.0,
         heads: Sequence[Head] = (),
         rngs: nnx.Rngs,
@@ -80,6 +92,8 @@ class TwoTowers(nnx.Module):
         self.relevance = relevance
         if examination is None:
             self.bias = nnx.Embed(positions, 1, rngs=rngs)
+        elif examination == KNOWN:
+            self.bias = KnownExamination(positions)
         else:
             self.bias = PositionTower(examination, positions, rngs=rngs)
         self.dropout = number(dropout, field="examination.dropout", low=0, high=HIGHEST_RATE)
@@ -88,10 +102,11 @@ class TwoTowers(nnx.Module):
     @property
     def examination(self) -> jax.Array:
         """[positions] examination logits."""
-        return self._examination(None)
+        return self.examination_for(None)
 
-    def _examination(self, key: jax.Array | None) -> jax.Array:
-        if isinstance(self.bias, PositionTower):
+    def examination_for(self, key: jax.Array | None) -> jax.Array:
+        """[positions] examination logits, as in a training step if there is a `key`."""
+        if isinstance(self.bias, PositionTower | KnownExamination):
             return self.bias(None if key is None else jax.random.fold_in(key, 1))
         return self.bias.embedding[...][:, 0]
 
@@ -110,17 +125,23 @@ class TwoTowers(nnx.Module):
         shown: jax.Array,
         clicked: jax.Array,
         key: jax.Array,
+        labels: Mapping[str, jax.Array],
     ) -> jax.Array:
         """Losses of cells, and those of all heads."""
         parts = {"attraction": attraction, "examination": examination}
         for place, head in enumerate(self.heads):
             its = jax.random.fold_in(key, 3 + place)
-            losses = losses + head.losses(parts, shown, clicked, its)
+            losses = losses + head.losses(parts, shown, clicked, its, labels)
         return losses
 
     @property
-    def position_bias(self) -> jax.Array:
-        """[positions] what of examination is identified up to a constant (Section 4.2)."""
+    def position_bias(self) -> jax.Array | None:
+        """[positions] what of examination is identified up to a constant (Section 4.2).
+
+        None of a click model without that part, whose table nothing has moved.
+        """
+        if "examination" not in self.model.parts:
+            return None
         return self.model.position_bias(self.examination)
 
     def __call__(self, inputs: jax.Array, key: jax.Array | None = None) -> jax.Array:
@@ -135,6 +156,7 @@ class TwoTowers(nnx.Module):
         shown: jax.Array,
         clicked: jax.Array,
         key: jax.Array | None = None,
+        labels: Mapping[str, jax.Array] | None = None,
     ) -> jax.Array:
         """Negative log-likelihood of every cell of some pages: [..., documents, positions].
 
@@ -143,16 +165,19 @@ class TwoTowers(nnx.Module):
             shown: [..., documents, positions] impressions.
             clicked: the same shape, clicks.
             key: draws what is dropped; there is one while training, and only then.
+            labels: [..., documents] what heads are told of documents, by name.
         """
         attraction = self.relevance(inputs, key)
         if key is None:
             return cell_losses(self.model, attraction, self.examination, shown, clicked)
-        examination = self._examination(key)
+        examination = self.examination_for(key)
         used = self._dropped(examination, attraction.shape[:-1], key)
         # Where each unit has its own, they are the same for all of its documents.
         used = used[..., None, :] if used.ndim > 1 else used
         losses = cell_losses(self.model, attraction, used, shown, clicked)
-        return self._with_heads(losses, attraction[..., None], examination, shown, clicked, key)
+        labels = {name: each[..., None] for name, each in (labels or {}).items()}
+        attraction = attraction[..., None]
+        return self._with_heads(losses, attraction, examination, shown, clicked, key, labels)
 
     def row_losses(
         self,
@@ -162,6 +187,7 @@ class TwoTowers(nnx.Module):
         shown: jax.Array,
         clicked: jax.Array,
         key: jax.Array | None = None,
+        labels: Mapping[str, jax.Array] | None = None,
     ) -> jax.Array:
         """Negative log-likelihood of listed cells only: [..., rows].
 
@@ -170,17 +196,23 @@ class TwoTowers(nnx.Module):
             document, position: [..., rows] indices from 0 of each cell.
             shown, clicked: [..., rows] impressions and clicks; 0 impressions cost nothing.
             key: draws what is dropped; there is one while training, and only then.
+            labels: [..., documents] what heads are told of documents, by name.
         """
         attraction = jnp.take_along_axis(self.relevance(inputs, key), document, axis=-1)
         if key is None:
             logits = cell_logits(self.model, attraction, self.examination[position])
             return click_losses(logits, shown, clicked)
-        examination = self._examination(key)
+        examination = self.examination_for(key)
         used = self._dropped(examination, position.shape[:-1], key)
         own = used.ndim > 1
         used = jnp.take_along_axis(used, position, axis=-1) if own else used[position]
         losses = click_losses(cell_logits(self.model, attraction, used), shown, clicked)
-        return self._with_heads(losses, attraction, examination[position], shown, clicked, key)
+        labels = {
+            name: jnp.take_along_axis(each, document, axis=-1)
+            for name, each in (labels or {}).items()
+        }
+        examination = examination[position]
+        return self._with_heads(losses, attraction, examination, shown, clicked, key, labels)
 
 
 def two_towers(
@@ -191,7 +223,7 @@ def two_towers(
     positions: int,
     seed: int,
     model: CellModel | None = None,
-    examination: BUILD | None = None,
+    examination: BUILD | str | None = None,
     dropout: float | Lane = 0.0,
     heads: Sequence[BUILD] = (),
 ) -> TwoTowers:
@@ -204,7 +236,8 @@ def two_towers(
         positions: positions on the page.
         seed: initialises all parameters.
         model: what a click is; the additive model if None.
-        examination: what makes the tower of positions; a table of them if None.
+        examination: what makes the tower of positions; a table of them if None; 'known' where
+            `twotowers.fitting.gradient.fit` fills them in.
         dropout: of examination logits.
         heads: what makes each head.
 

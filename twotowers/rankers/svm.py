@@ -41,24 +41,24 @@ def sample_queries(rankings: Rankings, share: float, *, seed: int) -> Rankings:
 def train_rank_svm(rankings: Rankings, *, cost: float = COST) -> np.ndarray:
     """Weights of a linear ranking SVM.
 
-    Minimises |w|^2 / 2 + (cost / queries) * sum over pairs of max(0, 1 - w (x_i - x_j))^2,
-    where a pair is two documents of one query of which i has the higher label. `cost` is the
-    published option -c: the program, too, shares it out among the queries and sums over their
-    pairs. But it does not square: scikit-learn has no solver that converges on a hinge with
-    labels this noisy, while the squared one has its optimum after a few Newton steps.
+    It minimises |w|^2 / 2 + (cost / queries) * sum over pairs of max(0, 1 - w (x_i - x_j))^2. A
+    pair is two documents of a query, and i has the higher label. `cost` is the published option
+    -c, which that program also divides by the queries and multiplies by the sum over pairs. That
+    program does not square the hinge. scikit-learn has no solver that converges on a plain hinge
+    with labels this noisy. The squared hinge has its optimum after a few Newton steps.
 
     Args:
-        rankings: the training queries; memory grows with their pairs.
-        cost: the price of a wrong pair in all queries together.
+        rankings: the training queries. Memory grows with their pairs.
+        cost: the cost of a wrong pair, for all queries together.
 
     Returns:
-        [width] float64 weights; a document's score is features @ weights, higher ranks first.
+        [width] float64 weights. A document's score is features @ weights; higher ranks first.
 
     Raises:
         InputError: no query has two documents of different labels, or the cost is not
             positive.
     """
-    # Here and not above: its import takes longer than another ranker's training at scale smoke.
+    # The import is slow, and the other rankers do not need it.
     from sklearn.svm import LinearSVC
 
     check_range(cost, field="cost", low=np.finfo(float).tiny, high=np.finfo(float).max)
@@ -70,7 +70,7 @@ def train_rank_svm(rankings: Rankings, *, cost: float = COST) -> np.ndarray:
             expected="labels that say which document is better",
         )
     # The solver separates two classes. A pair and its mirror image have the same loss, so each
-    # is entered both ways, at half the price.
+    # pair is entered both ways at half the cost.
     difference = (rankings.features[better] - rankings.features[worse]).astype(float)
     side = np.repeat([1, -1], len(difference))
     svm = LinearSVC(C=cost / len(rankings.queries) / 2, fit_intercept=False, dual=False)
@@ -82,12 +82,12 @@ def rank(rankings: Rankings, scores: np.ndarray, *, top: int | None = None) -> R
 
     Args:
         rankings: the documents.
-        scores: [rows]; higher ranks first, ties stay in order, so that documents with the same
+        scores: [rows]; higher ranks first. Ties stay in order, so that documents with the same
             features are neighbours.
-        top: how many to keep of each query, at least 1; all if None.
+        top: documents to keep per query, at least 1; None for all.
 
     Returns:
-        Rankings in which a document's place in its list is its rank.
+        Rankings in which the place of a document in its list is its rank.
 
     Raises:
         InputError: `top` is out of range.
@@ -102,7 +102,7 @@ def rank(rankings: Rankings, scores: np.ndarray, *, top: int | None = None) -> R
 
 
 def _pairs(rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:
-    """[pairs] rows of the better and of the worse document, of all pairs of a query."""
+    """[pairs] rows of the better and [pairs] of the worse document, for all pairs of a query."""
     offsets = rankings.offsets
     better, worse = [], []
     for start, stop in pairwise(offsets):

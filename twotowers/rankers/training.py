@@ -1,7 +1,7 @@
 """The rankers behind logging policies, trained on relevance labels.
 
-They are meant to be the strongest that features allow, not to generalise. What a policy makes of
-a ranker's scores is in `twotowers.logs.policies`, which needs none of the libraries that train.
+They are meant to be the strongest that features allow, not to generalise. `twotowers.logs.policies`
+turns a ranker's scores into a policy, and needs none of the libraries that train.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.models.towers import scores
 from twotowers.objectives.labels import LabelLoss
 from twotowers.rankers.svm import sample_queries, train_rank_svm
+from twotowers.rankers.trees import fit_lambdamart, some_queries
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.linear import LinearTower
 
-RANKERS = ("expert", "linear", "deep", "svm")
+RANKERS = ("expert", "linear", "deep", "svm", "lambdamart")
 DROPOUT = 0.1
 
 
 class LinearRanker(nnx.Module):
-    """A linear score with an intercept, unlike the linear relevance tower, as published."""
+    """A linear score with an intercept, as published. The linear relevance tower has none."""
 
     def __init__(self, width: int, *, rngs: nnx.Rngs):
         self.tower = LinearTower(width, rngs=rngs)
         self.intercept = nnx.Param(jnp.zeros(()))
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[..., width] features -> [...] scores; `key` is accepted for symmetry, not used."""
+        """[..., width] features -> [...] scores. `key` is not used."""
         return self.tower(features) + self.intercept[...]
 
 
@@ -43,16 +44,18 @@ def train_ranker(
 ):
     """Train the logging policy's ranker on all relevance labels of the training queries.
 
-    Early stopping watches the training loss, as published: the policy is meant to be the
-    strongest that features allow, not to generalise.
+    Early stopping watches the training loss, as published.
 
     Args:
-        name: 'linear', 'deep', 'svm' (a ranking SVM), or 'expert', which needs no training.
+        name: 'linear', 'deep', 'svm' (a ranking SVM), 'lambdamart' (boosted trees), or 'expert',
+            which needs no training. Or any other name, if the settings give its `kind`.
         rankings: the training queries.
         relevance: [rows] the labels to regress on, in [0, 4].
         settings: how to train: the values of `FitSettings`, or `share` of the queries and
-            `cost` of a wrong pair for the SVM.
-        seed: initialises the ranker, orders its batches, draws its dropout.
+            `cost` of a wrong pair for the SVM, or the number of `queries` and what
+            `fit_lambdamart` takes for LambdaMART; and `kind`, 'linear' or 'deep', if the name is
+            another.
+        seed: initialises the ranker, orders its batches, draws its dropout or its queries.
 
     Returns:
         score(rankings, relevance) -> [rows] float32 scores; higher ranks first.
@@ -66,6 +69,13 @@ def train_ranker(
         labelled = sample_queries(rankings, settings["share"], seed=seed)
         weights = train_rank_svm(labelled, cost=settings["cost"])
         return lambda rankings, relevance: rankings.features @ weights
+    if name == "lambdamart":
+        options = dict(settings)
+        chosen = some_queries(rankings, options.pop("queries"), seed=seed)
+        predict = fit_lambdamart(rankings.take(chosen), relevance[chosen], **options)
+        return lambda rankings, relevance: predict(rankings.features)
+    settings = dict(settings or {})
+    name = settings.pop("kind", name)
     rngs = nnx.Rngs(seed)
     width = rankings.features.shape[1]
     build = {

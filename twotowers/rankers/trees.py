@@ -1,9 +1,14 @@
-"""Boosted regression trees, which carry relevance learnt per vector over to new documents."""
+"""Boosted trees: regression of learnt relevance, to predict that of new documents, and a ranker for
+few labelled queries, LambdaMART."""
 
 from __future__ import annotations
 
 import lightgbm
 import numpy as np
+
+from twotowers.errors import InputError, check_range
+from twotowers.files.rankings import Rankings
+from twotowers.randomness import stream
 
 
 def fit_trees(
@@ -16,16 +21,15 @@ def fit_trees(
 ):
     """Fit LightGBM's least-squares trees, with the settings of Chen et al. (2024), Appendix C.3.
 
-    Learning rate 0.1; a leaf has 100 rows or more, because each row weighs 1 in the published
-    minimum of 100 on a leaf's sum of Hessians (the minimum on its number of rows is lifted).
+    The learning rate is 0.1. The published minimum of a leaf's sum of Hessians is 100. Each row has
+    a Hessian of 1, so a leaf has 100 rows or more. There is no other minimum of rows.
 
     Args:
-        features: [rows, width] of the displayed documents; recurring vectors count as often as
-            they were displayed.
-        target: [rows] the relevance learnt of each.
-        trees: number of trees; each takes the same time.
-        leaves: leaves of a tree at most, 2 or more.
-        threads: the result does not depend on it.
+        features: [rows, width] of the displayed documents. A vector has a row per display.
+        target: [rows] the learnt relevance.
+        trees: number of trees.
+        leaves: the most leaves of a tree, 2 or more.
+        threads: number of threads. The result does not depend on it.
 
     Returns:
         predict([rows, width] features) -> [rows] float64 relevance.
@@ -44,3 +48,65 @@ def fit_trees(
     data = lightgbm.Dataset(features, target, params=parameters)
     model = lightgbm.train(parameters, data, num_boost_round=trees)
     return lambda features: model.predict(features, num_threads=threads)
+
+
+def fit_lambdamart(
+    rankings: Rankings,
+    labels: np.ndarray,
+    *,
+    trees: int = 100,
+    leaves: int = 31,
+    learning_rate: float = 0.1,
+    threads: int = 1,
+):
+    """Fit LightGBM's LambdaMART, with its other defaults (Hager 2026, Section 2.5.2).
+
+    Gains are 2^label - 1. Pairs are weighted by the difference in nDCG@30.
+
+    Args:
+        rankings: the labelled queries.
+        labels: [rows] whole numbers, 0 to 30.
+        trees: number of trees.
+        leaves: the most leaves of a tree, 2 or more.
+        learning_rate: of each tree.
+        threads: number of threads. The result does not depend on it.
+
+    Returns:
+        predict([rows, width] features) -> [rows] float64 scores; higher ranks first.
+
+    Raises:
+        InputError: a label is not a whole number.
+    """
+    if wrong := set(labels[labels != np.round(labels)].tolist()):
+        raise InputError(
+            f"{min(wrong)} is no grade", field="labels",
+            expected="whole numbers, such as annotated relevance",
+        )  # fmt: skip
+    parameters = {
+        "objective": "lambdarank",
+        "learning_rate": learning_rate,
+        "num_leaves": leaves,
+        "num_threads": threads,
+        "deterministic": True,
+        "force_row_wise": True,
+        "verbose": -1,
+    }
+    data = lightgbm.Dataset(rankings.features, labels, group=rankings.lengths, params=parameters)
+    model = lightgbm.train(parameters, data, num_boost_round=trees)
+    return lambda features: model.predict(features, num_threads=threads)
+
+
+def some_queries(rankings: Rankings, number: int, *, seed: int) -> np.ndarray:
+    """[rows] bool: whether the row's query is among some queries, drawn without replacement.
+
+    Args:
+        rankings: the queries to draw from. If there are at most `number`, all are chosen.
+        number: queries to draw, 1 or more.
+        seed: of the draw.
+    """
+    check_range(number, field="queries", low=1, high=10**9, whole=True)
+    queries = rankings.queries
+    chosen = stream("queries with labels", seed).choice(
+        queries, min(number, len(queries)), replace=False
+    )
+    return np.isin(rankings.query, chosen)

@@ -11,11 +11,21 @@ from collections.abc import Sequence
 import pandas as pd
 
 
-def booktabs(headings: Sequence[str], body: Sequence[str], *, columns: str) -> str:
-    """A whole tabular; `body` holds its lines, with their own line ends and rules."""
+def booktabs(
+    headings: Sequence[str],
+    body: Sequence[str],
+    *,
+    columns: str,
+    packages: Sequence[str] = ("booktabs", "xcolor"),
+) -> str:
+    """A whole tabular; `body` holds its lines, with their own line ends and rules.
+
+    Args:
+        packages: What a document that includes it must load, one or two.
+    """
     return "\n".join(
         [
-            "% Needs the packages booktabs and xcolor.",
+            f"% Needs the package{'s' * (len(packages) > 1)} {' and '.join(packages)}.",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             " & ".join(headings) + r" \\",
@@ -39,24 +49,34 @@ def grey(text: str) -> str:
 
 
 def moment(
-    mean: float | None, spread: float | None = None, *, digits: int = 0, bound: bool = False
+    mean: float | None,
+    spread: float | None = None,
+    *,
+    digits: int = 0,
+    decimals: int = 3,
+    bound: bool = False,
+    bold: bool = False,
+    star: bool = False,
 ) -> str:
     """A mean and its standard deviation; a dash where there is none.
 
     Args:
-        mean: To three decimals, or as a power of ten.
+        mean: To some decimals, or as a power of ten.
         spread: The deviation; None if it is not told.
         digits: Significant digits of a power of ten; 0 for decimals.
+        decimals: Decimals of a mean that is no power of ten.
         bound: Whether the mean is known to be below that number only.
+        bold: Whether the mean stands out.
+        star: Whether a star follows.
     """
     if mean is None:
         return "--"
     if bound:
         return f"$< {scientific(mean, 1)}$"
-    if digits:
-        return f"${scientific(mean, digits)}$"
-    tail = "" if spread is None else rf" \pm {spread:.3f}".replace(" 0.", " .")
-    return f"${mean:.3f}{tail}$"
+    text = scientific(mean, digits) if digits else f"{mean:.{decimals}f}"
+    text = rf"\mathbf{{{text}}}" if bold else text
+    tail = "" if digits or spread is None else rf" \pm {spread:.{decimals}f}".replace(" 0.", " .")
+    return f"${text}{'^{*}' if star else ''}{tail}$"
 
 
 def scientific(number: float, digits: int) -> str:

@@ -35,6 +35,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.results.conditions import Condition, short
+from twotowers.results.standing import REAL, weakest
 from twotowers.results.statistics import over_seeds, select
 
 REPRODUCED = "reproduced"
@@ -43,6 +44,7 @@ NOT_TESTABLE = "not testable"
 
 COLUMNS = [
     "claim", "item", "statement", "where", "measured", "authors", "expected", "verdict", "reason",
+    "stands_on",
 ]  # fmt: skip
 
 # What a judge returns: the measured numbers in words, and one value per condition.
@@ -74,12 +76,13 @@ class Claim:
 
     Attributes:
         id: Its name on the page: a number, with a letter where it has parts.
-        item: The figure or table that it belongs to.
+        item: The figure or table that it belongs to. The judge sees what this is drawn from.
         where: Where the paper says it.
         statement: What the paper says, in a sentence.
         conditions: What must hold of a result, all of it.
         judge: From a long-form result to the measured numbers in words, and one value per
             condition; it raises NotTestable where the result lacks what the claim speaks of.
+        also: Other items whose results the judge compares with.
     """
 
     id: str
@@ -88,6 +91,7 @@ class Claim:
     statement: str
     conditions: Sequence[Condition]
     judge: Callable[[pd.DataFrame], Measured]
+    also: Sequence[str] = ()
 
     @property
     def expected(self) -> str:
@@ -107,12 +111,13 @@ class Claims(list[Claim]):
         *conditions: Condition,
         parts: Mapping[str, Mapping[str, object]] | None = None,
         letters: str = ascii_lowercase,
+        also: Sequence[str] = (),
         **lane,
     ) -> Callable:
         """A decorator of a judge.
 
         Args:
-            id, item, where, statement, conditions: As in `Claim`.
+            id, item, where, statement, conditions, also: As in `Claim`.
             parts: Lanes about which the same is claimed, by the label that ends their statement:
                 4 becomes 4a, 4b, 4c.
             letters: What the names of parts end in.
@@ -121,11 +126,12 @@ class Claims(list[Claim]):
 
         def of(judge: Callable) -> Callable:
             if parts is None:
-                self.append(Claim(id, item, where, statement, conditions, partial(judge, **lane)))
+                one = partial(judge, **lane)
+                self.append(Claim(id, item, where, statement, conditions, one, also))
                 return judge
             for letter, (label, part) in zip(letters[: len(parts)], parts.items(), strict=True):
                 text, one = f"{statement} ({label})", partial(judge, **lane, **part)
-                self.append(Claim(id + letter, item, where, text, conditions, one))
+                self.append(Claim(id + letter, item, where, text, conditions, one, also))
             return judge
 
         return of
@@ -158,27 +164,45 @@ def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
 
 
 def judge_all(
-    claims: Iterable[Claim], results: pd.DataFrame, authors: pd.DataFrame | None
+    claims: Iterable[Claim],
+    results: pd.DataFrame,
+    authors: pd.DataFrame | None,
+    *,
+    items: Mapping[str, Sequence[str]],
+    data: Mapping[str, str],
 ) -> pd.DataFrame:
-    """Judge every claim.
+    """Judge every claim, each on the results that its items are drawn from.
+
+    So `stands_on` cannot leave out what a verdict rests on: a judge does not see other results. Its
+    column of the same name tells the judge what each row stands on.
 
     Args:
         claims: The claims of one paper.
         results: Our results, long form.
         authors: The authors' published results in the same form, a mean as a single seed; None
             if nothing is published.
+        items: The settings and studies that each item is drawn from. A claim of none of these
+            items is judged on all results.
+        data: What each setting and study reads, one of `twotowers.results.standing.KINDS`.
 
     Returns:
-        One row per claim with the columns COLUMNS; `authors` is what the same judge measures on
-        the published results, and is empty where they do not hold what it needs.
+        One row per claim with the columns COLUMNS. `authors` is what the same judge measures on
+        the published results, and is empty where they do not hold what it needs. `stands_on` is
+        the weakest kind of data behind the results that the judge saw.
     """
+    results = results.assign(stands_on=results["setting"].map(data))
+    if authors is not None:
+        authors = authors.assign(stands_on=REAL)
     rows = []
     for claim in claims:
-        ours = judge(claim, results)
+        known = [items[name] for name in (claim.item, *claim.also) if name in items]
+        needs = list(chain(*known)) or list(data)
+        seen = results[results["setting"].isin(needs)]
+        ours = judge(claim, seen)
         theirs = "" if authors is None else judge(claim, authors).measured
         rows.append(
             (claim.id, claim.item, claim.statement, claim.where, ours.measured, theirs,
-             claim.expected, ours.verdict, ours.reason)
+             claim.expected, ours.verdict, ours.reason, weakest(data[need] for need in needs))
         )  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)
 

@@ -1,4 +1,4 @@
-"""What must hold of measured values: words and comparison from one threshold.
+"""Conditions on measured values. One threshold gives both the words and the comparison.
 
 >>> condition = at_most("MCC at K = 1", 0.9)
 >>> condition.words
@@ -29,14 +29,14 @@ RELATIONS = {
 
 @dataclass(frozen=True)
 class Condition:
-    """What a claim asks of one measured value, or of each of several.
+    """What a claim asks of a measured value, or of each of several values.
 
     Attributes:
-        quantity: What is measured, in words; without a relation, all that is to hold.
-        relation: How it is to compare with the threshold, of RELATIONS.
+        quantity: What is measured, in words. Without a relation it is the whole condition.
+        relation: How the value must compare with the threshold: a key of RELATIONS.
         threshold: A number.
-        of: What the threshold is a multiple of, in words; its value comes from the judge.
-        otherwise: Why the claim cannot be tested where nothing but this condition fails.
+        of: What the threshold is a multiple of, in words. The judge gives its value.
+        otherwise: Why the claim cannot be tested if only this condition fails.
 
     Example:
         >>> half = below("the error at tau 1", 0.5, "times that at tau 0")
@@ -54,20 +54,21 @@ class Condition:
 
     @property
     def words(self) -> str:
-        """The condition as it is told."""
+        """The condition as a sentence."""
         if not self.relation:
             return self.quantity
         return f"{self.quantity} is {self.relation} {short(self.threshold)} {self.of}".rstrip()
 
     def met_by(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> bool:
-        """Whether every value satisfies it; no value, or NaN, does not.
+        """Whether every value satisfies the condition. An empty array and NaN do not.
 
         Args:
-            measured: A number, or an array of any shape; with `of`, a tuple of it and what the
-                threshold is a multiple of. Without a relation, whether the condition holds.
+            measured: A number, or an array of any shape. With `of`, a tuple: this value, and the
+                value that the threshold is a multiple of. Without a relation, whether the
+                condition holds.
         """
         if isinstance(measured, tuple) != bool(self.of):
-            raise TypeError(f"{self.words}: only what is measured against another is a pair")
+            raise TypeError(f"{self.words}: a pair is needed if and only if the condition has `of`")
         value, unit = measured if self.of else (measured, 1)
         value = np.asarray(value)
         if self.relation:
@@ -101,12 +102,12 @@ def exactly(quantity: str, threshold: float) -> Condition:
 
 
 def holds(words: str) -> Condition:
-    """What has no threshold, such as an order: the judge says whether it holds."""
+    """A condition without a threshold, such as an order. The judge says whether it holds."""
     return Condition(words)
 
 
 def evidence_if(words: str, otherwise: str) -> Condition:
-    """What must hold for the other conditions to say anything: else the claim is not testable."""
+    """A condition without which the others are no evidence: then the claim is not testable."""
     return Condition(f"evidence only if {words}", otherwise=otherwise)
 
 
@@ -116,5 +117,5 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def short(value: float) -> str:
-    """A number with as few digits as it has: 0, .333, -1, 1e-6."""
+    """A number without trailing zeros: 0, .333, -1, 1e-6."""
     return _leading_zero.sub(r"\1.", f"{value:g}").replace("e-0", "e-")

@@ -1,8 +1,8 @@
 """Ranking metrics: the one nDCG of the whole project.
 
-Rax computes them; what is fixed here is what libraries disagree on. The gain is
-2^y - 1, the discount log2(1 + rank), and a list without any relevant document counts
-0 (LightGBM and allRank >= 1.4.1 count it 1, which shifts absolute values).
+Rax computes it. This module fixes what libraries disagree on: the gain is 2^y - 1, the
+discount is log2(1 + rank), and a list without a relevant document counts 0. (LightGBM and
+allRank >= 1.4.1 count it 1, which shifts absolute values.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         scores: [queries, documents] model scores; higher ranks first.
         labels: [queries, documents] graded relevance >= 0, not necessarily whole.
         where: [queries, documents] bool, False on padding.
-        topn: rank after which gain is not counted.
+        topn: the last rank whose gain counts.
 
     Returns:
         [queries] float32 in [0, 1]; 0 where no document has a positive label.
@@ -34,9 +34,48 @@ def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
 def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
     """Reciprocal rank of the first document with label >= 1, per list.
 
-    Args and returns as in `ndcg`; 0 where no such document is in the first `topn`.
+    Args and returns are those of `ndcg`. The value is 0 if the first `topn` have no such document.
     """
     return np.asarray(_mrr(scores, labels >= 1, where=where, topn=topn))
+
+
+def arp(scores, labels, *, where) -> np.ndarray:
+    """Average relevant position of each list, sum of rank x label / sum of labels.
+
+    Joachims et al. (2017), here with graded labels; the lower, the better.
+
+    Args:
+        scores, labels, where: as in `ndcg`; documents of equal score are ranked in their order.
+
+    Returns:
+        [queries] float64, 1 or more; 0 where no document has a positive label, as published.
+
+    Example:
+        >>> arp(np.array([[0.3, 0.2, 0.1]]), np.array([[3, 0, 1]]), where=np.ones((1, 3), bool))
+        array([1.5])
+    """
+    where = np.asarray(where)
+    order = np.argsort(np.where(where, -np.asarray(scores, float), np.inf), kind="stable", axis=-1)
+    gain = np.take_along_axis(np.where(where, labels, 0).astype(float), order, axis=-1)
+    total = gain.sum(-1)
+    ranks = gain @ np.arange(1, gain.shape[-1] + 1)
+    return np.divide(ranks, total, out=np.zeros(len(gain)), where=total > 0)
+
+
+def shown_arp(counts: Counts | Rows, relevance: np.ndarray, *, where: np.ndarray) -> np.ndarray:
+    """`arp` of the rankings that a log showed, averaged over the sessions of each query.
+
+    Args and returns as in `shown_ndcg`.
+    """
+    label = np.where(where, relevance, 0).astype(float)
+    if isinstance(counts, Counts):
+        ranks = np.arange(1, counts.impressions.shape[-1] + 1)
+        shown = np.einsum("qdk,qd,k->q", counts.impressions.astype(float), label, ranks)
+    else:
+        labels = np.take_along_axis(label, counts.document.astype(int), axis=-1)
+        shown = (counts.impressions * labels * (counts.position + 1.0)).sum(-1)
+    total = label.sum(-1) * counts.sessions
+    return np.divide(shown, total, out=np.zeros(len(label)), where=total > 0)
 
 
 def shown_ndcg(
@@ -53,7 +92,7 @@ def shown_ndcg(
         topn: last position whose gain counts.
 
     Returns:
-        [queries]; 0 for queries that no session was about.
+        [queries]; 0 for queries without sessions.
     """
     gain = np.where(where, 2.0**relevance - 1, 0)
     discount = 1 / np.log2(2 + np.arange(topn))
@@ -72,12 +111,12 @@ def shown_ndcg(
 def perplexity(losses: np.ndarray, impressions: np.ndarray, position: np.ndarray) -> np.ndarray:
     """Click perplexity at each position, 2^(-mean log2 P(what was observed)).
 
-    1 is a perfect prediction, 2 that of a coin (Chuklin et al. 2015, Section 5.1.2, Eq. 5.3).
+    A perfect prediction has 1, a coin has 2 (Chuklin et al. 2015, Section 5.1.2, Eq. 5.3).
 
     Args:
         losses: negative log-likelihoods (natural logarithm) of cells, any shape.
-        impressions: how often each was shown, the same shape.
-        position: 0-based position of each, the same shape.
+        impressions: impressions of the cells, the same shape.
+        position: 0-based positions of the cells, the same shape.
 
     Returns:
         [positions]; NaN where a position was never shown.
@@ -96,7 +135,7 @@ def perplexity(losses: np.ndarray, impressions: np.ndarray, position: np.ndarray
 def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
     """Pearson's correlation with the true relevance: [lanes] float64.
 
-    Each document counts once, however often it is shown. Chen et al. (2024) call it MCC.
+    Each document has the same weight, however often it is shown. Chen et al. (2024) call it MCC.
 
     Args:
         truth: [documents] true relevance, or [lanes, documents].
@@ -113,6 +152,6 @@ def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
     return (truth * relevance).sum(-1) / np.where(scale > 0, scale, np.nan)
 
 
-# Compiled whole: op by op they take seconds to start.
+# Each is compiled as a whole: op by op it takes seconds to start.
 _ndcg = jax.jit(partial(rax.ndcg_metric, reduce_fn=None), static_argnames="topn")
 _mrr = jax.jit(partial(rax.mrr_metric, reduce_fn=None), static_argnames="topn")

@@ -1,7 +1,7 @@
-"""Means and standard deviations over runs, beside the printed ones; and what they are taken of.
+"""Means and standard deviations over runs, beside the printed ones.
 
-`twotowers.results.statistics.compare` gives means with their intervals. Papers that print a mean
-and a standard deviation over runs are compared by `moments`, in which each is a row of its own.
+`twotowers.results.statistics.compare` gives means with their intervals. `moments` is for papers
+that print a mean and a standard deviation over runs. It gives each of them a row.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from twotowers.errors import InputError
 from twotowers.results.statistics import from_moments, over_seeds, select
 
 STATISTICS = {"": "mean", "<": "upper bound", ">": "lower bound"}
-"""From what a printed number is a bound of to the name of its statistic."""
+"""The statistic of a printed number, by its column `bound`."""
 
 
 def measured(results: pd.DataFrame, settings: str | Sequence[str], **where) -> pd.DataFrame:
-    """The rows of some settings or studies with the wanted value, or values, in every column.
+    """The rows of some settings or studies that have the wanted value, or values, in each column.
 
     Raises:
-        InputError: a setting lacks a column, or all of them any of the values.
+        InputError: a setting lacks a column, or no setting has one of the values.
     """
     settings = [settings] if isinstance(settings, str) else list(settings)
     for name in settings:
@@ -46,7 +46,7 @@ def measured(results: pd.DataFrame, settings: str | Sequence[str], **where) -> p
 
 
 def with_most(results: pd.DataFrame, lane: str | None) -> pd.DataFrame:
-    """The rows with the largest value of a lane; all of them if none is named."""
+    """The rows with the largest value of a lane, or all rows if no lane is named."""
     return results if lane is None else results[results[lane] == results[lane].max()]
 
 
@@ -56,17 +56,17 @@ def moments(
     keys: Sequence[str],
     order: Mapping[str, Sequence] | None = None,
 ) -> pd.DataFrame:
-    """Mean and standard deviation over runs, each in a row of its own, and the printed ones.
+    """Mean and standard deviation over runs, a row each, and the printed ones.
 
     Args:
         results: Long form, one row per run (seed) and combination of `keys`.
-        published: Long form with value, sd, n and bound; it may be empty.
+        published: Long form with value, sd, n and bound, or an empty table.
         keys: The key columns.
-        order: From key columns to their values in the order of rows; others come last.
+        order: For key columns, their values in the order of rows. Other values come last.
 
     Returns:
         Columns `keys`, statistic, value, low, high, n, source. The statistic is 'mean' (with its
-        95 % interval), 'sd', or 'upper bound' or 'lower bound' where only that is printed.
+        95 % interval), 'sd', or 'upper bound' or 'lower bound' if only a bound is printed.
     """
     keys = list(keys)
     mean = over_seeds(results, keys)
@@ -93,7 +93,7 @@ def moments(
 
 
 def runs(results: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Each run's own value, in the columns of `moments`; the statistic is 'run' and its seed."""
+    """The value of each run, in the columns of `moments`. The statistic is 'run' and the seed."""
     table = results[[*keys, "value"]].assign(
         statistic="run " + results["seed"].astype(str),
         low=np.nan,
@@ -107,7 +107,7 @@ def runs(results: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 def whole(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """The table with integers in each key column that holds whole numbers only.
 
-    Among studies that lack a lane, its integers have become floats.
+    pandas turns the integers of a lane into floats if one of the studies lacks the lane.
     """
     numbers = [name for name in keys if pd.api.types.is_float_dtype(table[name])]
     integers = [name for name in numbers if (table[name].dropna() % 1 == 0).all()]

@@ -1,13 +1,21 @@
 """The authors' printed numbers, in the long form of our own.
 
-They lie in `papers/<paper>/published/*.csv`, a row per number, digit by digit. Columns: setting,
-the setting or study of ours that makes the number; what tells rows apart, as in ours; metric;
-position, where there is one; value (the mean); sd; n (runs; 1 if empty); and bound: '<' where the
-paper prints a number that the value is below, '<' and '>' on the two ends of a range. A row without
-a setting prints once more what another row has, and is left out; the column `item` says where a
-number is printed, for a reader.
+They lie in `papers/<paper>/published/*.csv`, a row per number, copied digit by digit. Columns:
 
-A paper whose files have another form brings a `published.py` with `bands()`, which gives this one.
+    setting     our setting or study that makes the number
+    ...         the columns that tell rows apart, as in our results
+    metric
+    position    empty if the metric has none
+    value       the mean
+    sd          the standard deviation over runs
+    n           runs; 1 if empty
+    bound       '<' if the paper prints an upper bound; '<' and '>' at the two ends of a range
+    item        where the number is printed (for readers only)
+
+Rows without a setting repeat a number of another row and are not read.
+
+A paper whose files have another form brings a `published.py` with `bands()`, which returns this
+form.
 """
 
 from __future__ import annotations
@@ -27,27 +35,32 @@ def bands(paper: str) -> pd.DataFrame:
 
     Returns:
         Columns paper, setting, those that tell rows apart (NA where they do not apply), metric,
-        position, value, sd (NaN where not published), n, and bound if there are any. Of a paper
-        without printed numbers, no row.
+        position, value, sd (NaN if not published), n, and bound if there are any. A paper without
+        printed numbers has no rows.
     """
     folder = ROOT / "papers" / paper
     if (folder / "published.py").is_file():
         return import_module(f"papers.{paper}.published").bands()
-    tables = [pd.read_csv(path) for path in sorted((folder / "published").glob("*.csv"))]
+    tables = [
+        pd.read_csv(path, dtype={"bound": str})
+        for path in sorted((folder / "published").glob("*.csv"))
+    ]
     if not tables:
         return pd.DataFrame(columns=["paper", "setting", "metric", "position", "value", "sd", "n"])
     table = pd.concat(tables, ignore_index=True).dropna(subset="setting")
     table = table.drop(columns="item", errors="ignore").assign(
-        paper=paper, n=table["n"].fillna(1).astype(int), bound=table["bound"].fillna("")
+        paper=paper,
+        n=table["n"].fillna(1).astype(int),
+        bound=table["bound"].astype(object).fillna(""),
     )
     keys = [name for name in table if name not in MEASURES]
     return whole(table.astype({"position": "Int64"}), keys).reset_index(drop=True)
 
 
 def results(paper: str) -> pd.DataFrame:
-    """The published means as if they were results of a single seed, numbered 0, for the judges.
+    """The published means in the form of our results, for the judges. The seed is 0.
 
-    What is printed as a bound counts as the value itself; of a range, its upper end does.
+    A printed bound counts as the value. For a range the upper end counts.
     """
     table = bands(paper)
     if "bound" in table:

@@ -2,7 +2,7 @@
 
 A result is one pandas DataFrame with a row per measured number: descriptive columns
 (setting, strength, temperature, metric, position, ...), a column `seed` and a column `value`.
-Published results have no seeds to show; they come as rows of mean (`value`), `sd` and `n`.
+Published results have no seeds. Their rows have the mean (`value`), `sd` and `n`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import
+from scipy.special import ndtri, stdtr, stdtrit  # importing scipy.stats is slow
 
 BAND = ["value", "low", "high", "n"]
-"""What a summary over seeds consists of: mean, both ends of the interval, number of seeds."""
+"""Columns of a summary over seeds: mean, both ends of the interval, number of seeds."""
 
 
 def interval(
@@ -30,7 +30,7 @@ def interval(
         level: The interval's coverage.
 
     Returns:
-        Low and high ends; NaN where there is no interval: for one observation, or no sd.
+        Low and high ends; NaN for a single observation or without an sd.
     """
     mean, sd, n = (np.asarray(array, dtype=float) for array in (mean, sd, n))
     several = n > 1
@@ -56,8 +56,45 @@ def frequency_interval(
     z = ndtri((1 + level) / 2)
     middle = (successes + z**2 / 2) / (n + z**2)
     half = z / (n + z**2) * np.sqrt(successes * (n - successes) / n + z**2 / 4)
-    # The ends of certain outcomes are exact; computed, they miss by a rounding error.
+    # The ends 0 and 1 are exact. The formula misses them by a rounding error.
     return np.where(successes > 0, middle - half, 0), np.where(successes < n, middle + half, 1)
+
+
+def paired_p(one: ArrayLike, other: ArrayLike) -> float:
+    """Two-sided p-value of Student's t test that paired values have one mean.
+
+    Args:
+        one, other: [pairs], at least two, such as a metric of the same queries under two methods.
+
+    Returns:
+        In [0, 1]; 1 where all pairs are equal.
+    """
+    difference = np.asarray(one, float) - np.asarray(other, float)
+    n, sd = len(difference), difference.std(ddof=1)
+    if not sd:
+        return 1.0 if not difference.any() else 0.0
+    return float(2 * stdtr(n - 1, -abs(difference.mean()) / (sd / np.sqrt(n))))
+
+
+def holm(p: ArrayLike) -> np.ndarray:
+    """p-values of several tests, corrected for their number (Holm 1979).
+
+    Args:
+        p: [tests] in [0, 1].
+
+    Returns:
+        [tests]: at most a share alpha of families has one that is below alpha by chance.
+
+    Example:
+        >>> print(holm([0.01, 0.04, 0.03]))
+        [0.03 0.06 0.06]
+    """
+    p = np.asarray(p, float)
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(stepped, 1)
+    return corrected
 
 
 def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -65,13 +102,13 @@ def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
     Args:
         results: Long form with columns `by`, seed and value.
-        by: The columns that tell one summarised number from another.
+        by: The columns that tell the summarised numbers apart.
 
     Returns:
         Columns `by`, value, low, high, n; in the order of `by`.
 
     Raises:
-        ValueError: a seed occurs twice in a group, so `by` leaves out a column that matters.
+        ValueError: a seed occurs twice in a group, so `by` lacks a column that matters.
     """
     by = list(by)
     if results.duplicated([*by, "seed"]).any():
@@ -84,12 +121,12 @@ def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def over_draws(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Median and 2.5 to 97.5 percentile over seeds, where each seed draws the data again.
+    """Median and 2.5 to 97.5 percentile over seeds, if each seed draws the data again.
 
-    Unlike the interval of `over_seeds`, which is that of a mean and narrows with more seeds, this
-    is the sampling error of one log: a bootstrap's percentile interval.
+    This is a bootstrap's percentile interval: the sampling error of one log. The interval of
+    `over_seeds` is that of a mean, and narrows with more seeds.
 
-    Args and returns as in `over_seeds`.
+    Args and returns are those of `over_seeds`.
     """
     by = list(by)
     grouped = results.groupby(by, dropna=False, sort=True)["value"]
@@ -106,16 +143,16 @@ def from_moments(moments: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def without_levels(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Take each seed's own level out of a group: the means stay, their intervals narrow.
+    """Subtract each seed's mean from the rows of its group, and add the group's mean.
 
-    Where a seed also draws the task (say, a synthetic relevance function), its level hides the
-    differences between conditions, although these were all measured on the same task. After
-    subtracting each seed's mean over a group's rows, and adding the group's mean, an interval
-    over seeds speaks of those differences (Cousineau's within-subject interval).
+    The means stay, their intervals narrow. If a seed also draws the task (say, a synthetic
+    relevance function), the level of the seed hides the differences between conditions, although
+    all conditions were measured on the same task. The intervals after this step are those of the
+    differences (Cousineau's within-subject interval).
 
     Args:
         results: Long form; every seed has the same rows in a group.
-        by: The columns that make a group; its other rows are the conditions compared.
+        by: The columns that make a group. The rows of a group are the conditions compared.
     """
     level = results.groupby([*by, "seed"])["value"].transform("mean")
     middle = results.groupby(list(by))["value"].transform("mean")
@@ -125,11 +162,11 @@ def without_levels(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def compare(
     results: pd.DataFrame, published: pd.DataFrame, by: Sequence[str], **where
 ) -> pd.DataFrame:
-    """Reproduced and published bands of the same selection, one above the other.
+    """Reproduced and published bands of the same selection in one table.
 
     Args:
         results: Long form with seed and value.
-        published: Long form with value, sd and n; it may be empty.
+        published: Long form with value, sd and n, or an empty table.
         by: The key columns.
         where: The selection, as in `select`.
 
@@ -147,9 +184,9 @@ def compare(
 def select(frame: pd.DataFrame, **where) -> pd.DataFrame:
     """The rows in which every named column equals its value, or one of its values.
 
-    Numbers are compared up to 1e-6, so that .333 read from a file is .333 typed in a grid.
+    Numbers are compared up to 1e-6, so that .333 from a file equals .333 from a setting.
     """
-    if frame.empty:  # it may lack the columns
+    if frame.empty:  # which may lack the columns
         return frame
     keep = np.ones(len(frame), dtype=bool)
     for column, wanted in where.items():

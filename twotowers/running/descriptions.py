@@ -1,62 +1,112 @@
-"""What items, the page and the crate are told of where their numbers came from, by the plan."""
+"""Where the numbers of items, claims, pages and the crate came from."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
+from twotowers.results.standing import REAL, STAND_IN, UNVERIFIED, weakest
 from twotowers.running.experiments import seed_range
 from twotowers.running.plan import Plan
 
 
+def kind_of_data(plan: Plan, dataset: str) -> str:
+    """What a data set is: a stand-in, or files, which are real where checksums say so.
+
+    The job that finds the files verifies every checksum that is known.
+    """
+    if plan.is_standin(dataset):
+        return STAND_IN
+    return REAL if all(plan.source(dataset).files_sha256.values()) else UNVERIFIED
+
+
+def needs_data(plan: Plan, paper: str) -> dict[str, str]:
+    """What each setting and study of a paper reads: a kind of data, or only a simulation."""
+    return {
+        need: weakest(kind_of_data(plan, name) for name in plan.used_datasets(paper, [need]))
+        for need in plan.experiments[paper].needs
+    }
+
+
+def items_needs(plan: Plan, paper: str) -> dict[str, list[str]]:
+    """The settings and studies that each item of a paper is drawn from."""
+    return {name: item["needs"] for name, item in plan.experiments[paper].items.items()}
+
+
+NOTES = {STAND_IN: "generated stand-in for", REAL: "real", UNVERIFIED: "unverified"}
+"""How each kind of data is called before its name."""
+
+
 def source_note(plan: Plan, paper: str, item: str) -> str:
-    """What a reader must know of where an item's numbers came from."""
+    """Data, scale and seeds of an item, in one line."""
     needs = plan.experiments[paper].items[item]["needs"]
     data = [
-        f"{'generated stand-in for' if plan.is_standin(name) else 'real'} {name}"
-        for name in plan.used_datasets(paper, needs)
+        f"{NOTES[kind_of_data(plan, name)]} {name}" for name in plan.used_datasets(paper, needs)
     ]
     scale, seeds = plan.config["scale"], seed_range(plan.used_seeds(paper, needs))
     return f"Data: {', '.join(data) or 'simulated'}. Scale: {scale}. Seeds: {seeds}."
 
 
-def page_papers(plan: Plan) -> list[dict]:
-    """All that the page says of each paper beyond its results."""
-    return [
-        {
-            "key": key,
-            "title": paper.title,
-            "citation": paper.citation,
-            "readme": os.path.relpath(f"papers/{key}/README.md", plan.figures),
-            "datasets": _origins(plan, paper.datasets),
-            "seeds": paper.seeds,
-            "claims": plan.file("claims", paper=key),
-            "logs": plan.logs_of(key),
-            "items": {name: _page_item(plan, key, name) for name in paper.items},
-        }
-        for key, paper in plan.experiments.items()
-    ]
+def titles(plan: Plan) -> dict[str, str]:
+    """The title of every paper of the run, by key."""
+    return {key: paper.title for key, paper in plan.experiments.items()}
+
+
+def page_paper(plan: Plan, key: str) -> dict:
+    """All that a paper's page says beyond its results. Paths are the project's."""
+    paper = plan.experiments[key]
+    return {
+        "key": key,
+        "title": paper.title,
+        "citation": paper.citation,
+        "readme": f"papers/{key}/README.md",
+        "claims": plan.file("claims", paper=key),
+        **_origin(plan, key, paper.needs),
+        "items": {name: _page_item(plan, key, name) for name in paper.items},
+        "needs": {name: _page_need(plan, key, name) for name in paper.needs},
+    }
 
 
 def _page_item(plan: Plan, paper: str, name: str) -> dict:
     item = plan.experiments[paper].items[name]
     return {
-        **{word: item[word] for word in ("title", "caption", "expected", "kind")},
+        **{word: item[word] for word in ("title", "caption", "expected", "kind", "needs")},
         "highlight": item.get("highlight"),
         "files": plan.item_files(paper, name),
-        "logs": plan.logs_of(paper, item["needs"]),
-        "datasets": _origins(plan, plan.used_datasets(paper, item["needs"])),
-        "seeds": plan.used_seeds(paper, item["needs"]),
+        **_origin(plan, paper, item["needs"]),
     }
 
 
-def _origins(plan: Plan, datasets: Iterable[str]) -> dict[str, bool]:
-    """Whether each data set is a stand-in."""
-    return {name: plan.is_standin(name) for name in datasets}
+def _page_need(plan: Plan, paper: str, name: str) -> dict:
+    """A setting with its whole log and training, or a study, as it is run."""
+    experiment = plan.experiments[paper]
+    origin = _origin(plan, paper, [name])
+    if name in experiment.studies:
+        return {"kind": "study", "parameters": experiment.studies[name], **origin}
+    log = experiment.logs[experiment.settings[name]["log"]]
+    # What its policy says already.
+    told = {key: value for key, value in log.items() if key not in ("lanes", "ranker")}
+    parameters = {**plan.fit_parameters(paper, name), "log": told}
+    return {"kind": "setting", "parameters": parameters, **origin}
+
+
+def _origin(plan: Plan, paper: str, needs: Iterable[str]) -> dict:
+    """Data sets and their kinds, seeds, and the logs of the jobs, behind settings and studies."""
+    needs = list(needs)
+    return {
+        "datasets": {name: kind_of_data(plan, name) for name in plan.used_datasets(paper, needs)},
+        "seeds": plan.used_seeds(paper, needs),
+        "logs": plan.logs_of(paper, needs),
+    }
+
+
+def page_sources(plan: Plan) -> list[str]:
+    """The templates of pages: sources of the jobs that write them, as code is."""
+    folder = plan.root / "twotowers" / "report" / "templates"
+    return sorted(str(path.relative_to(plan.root)) for path in folder.iterdir())
 
 
 def crate_data(plan: Plan) -> list[dict]:
-    """What the papers read: files by their manifest, stand-ins by how they are generated."""
+    """The data that papers read: manifests of files, and sizes and seeds of stand-ins."""
     names = dict.fromkeys(
         name
         for key, paper in plan.experiments.items()

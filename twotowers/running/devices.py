@@ -1,4 +1,4 @@
-"""One GPU for each job that asks for one, and none for the others."""
+"""Each job that asks for a GPU gets one of its own. The others get none."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from twotowers.errors import InputError
 
 
 def asks_for_gpu(resources) -> bool:
-    """Whether a job's resources name a GPU: `gpu`, or, as some Slurm sites do, a `gres`."""
+    """Whether a job's resources name a GPU, as `gpu` or, at some Slurm sites, as `gres`."""
     return bool(resources.get("gpu")) or resources.get("gres", "").startswith("gpu")
 
 
 def use_own_gpu() -> str:
     """Make JAX run on one visible GPU that no other job holds, and return its UUID.
 
-    Waits until there is one. It is held until this process ends, however it ends.
+    It waits for a free GPU and holds it until this process ends, in whatever way.
 
     Raises:
         InputError: no GPU is visible.
@@ -29,19 +29,19 @@ def use_own_gpu() -> str:
     device = claim(visible_gpus())
     os.environ["CUDA_VISIBLE_DEVICES"] = device
     os.environ["JAX_PLATFORMS"] = "cuda,cpu"
-    # A job imports what it needs before it gets here.
+    # A job has imported what it needs before this.
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_platforms", "cuda,cpu")
     return device
 
 
 def visible_gpus() -> list[str]:
-    """UUIDs of the GPUs that a scheduler, or the user, lets this process see.
+    """UUIDs of the GPUs that the scheduler or the user lets this process see.
 
-    Indices in CUDA_VISIBLE_DEVICES count the GPUs as nvidia-smi lists them.
+    Indices in CUDA_VISIBLE_DEVICES follow the order of nvidia-smi.
 
     Raises:
-        InputError: there is none.
+        InputError: no GPU is visible.
     """
     query = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
     try:
@@ -58,20 +58,20 @@ def visible_gpus() -> list[str]:
 
 
 def claim(devices: list[str], folder: str | Path | None = None, pause: float = 1.0) -> str:
-    """Hold the first of the devices that is free until this process ends; wait if none is.
+    """Hold the first free device until this process ends. If none is free, wait.
 
-    Snakemake counts GPUs, but does not say which of them a job got. The kernel lets go of a
-    file lock when its process dies, so that a killed job leaves nothing behind.
+    Snakemake counts GPUs, but does not say which one a job got. So jobs use file locks. The kernel
+    releases a lock when its process dies, so that a killed job leaves nothing behind.
 
     Args:
         devices: names that are the same for all processes of this machine.
-        folder: where the locks are; this machine's temporary folder if None.
+        folder: the folder of the locks; None for the temporary folder of this machine.
         pause: seconds between attempts.
     """
     folder = Path(folder or tempfile.gettempdir())
     while True:
         for device in devices:
-            # Never closed: closing it would let the device go.
+            # This file stays open: closing it would release the device.
             lock = os.open(
                 folder / f"two-towers-{os.getuid()}-{device}.lock",
                 os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC,

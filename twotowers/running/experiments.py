@@ -1,4 +1,4 @@
-"""Configuration and experiments as data: read, checked, and expanded for one scale.
+"""Configuration and experiments: read, checked, and expanded for one scale.
 
 Needs PyYAML and jsonschema only, so that a Snakefile can use it from a lean environment.
 """
@@ -15,23 +15,24 @@ from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.optimizers import check_training
 from twotowers.running.schemas import validate
-from twotowers.running.settling import settle_item, settle_log, settle_setting
+from twotowers.running.settling import check_study, settle_item, settle_log, settle_setting
 
 OPTIONAL = {
     "positions": 10,
     "rankers": {},
     "training": {},
+    "towers": {},
     "logs": {},
     "settings": {},
     "studies": {},
 }
-"""What an experiment may leave out."""
+"""Optional keys of an experiment, with their defaults."""
 
 COLUMNS = ("setting", "model", "method", "seed", "metric", "position")
-"""What a drawing may choose rows of fits by, besides their lanes."""
+"""Columns of fits, besides lanes, by which a drawing may choose rows."""
 
-OVERRIDDEN = ("rankers", "training", "logs", "studies")
-"""What a scale may override, by name."""
+OVERRIDDEN = ("rankers", "training", "towers", "logs", "studies")
+"""Sections with entries that a scale may override."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,12 @@ class Experiment:
     Attributes:
         key: the paper's folder name.
         title, citation, positions: as in its experiment.yaml.
-        datasets: how each data set is prepared, by the name of the one used (see `replace`).
+        datasets: how each data set is prepared. `replace` is applied to the names.
         seeds: one job per setting or study and seed.
         sessions: simulated sessions per split.
         rankers, training: named training settings, with the scale's overrides applied.
-        logs, settings, items: completed; see `twotowers.running.settling`.
-        studies: as in its experiment.yaml; the data set is filled in.
+        logs, settings, items: completed by `twotowers.running.settling`.
+        studies: as in its experiment.yaml, with `replace` applied to the data set.
     """
 
     key: str
@@ -65,16 +66,17 @@ class Experiment:
 
     @property
     def needs(self) -> list[str]:
-        """All that items can be drawn from: settings, then studies."""
+        """The names of all settings, then of all studies."""
         return [*self.settings, *self.studies]
 
     def seeds_of(self, need: str) -> list[int]:
         """The seeds of a setting or study."""
-        return self.studies.get(need, {}).get("seeds", self.seeds)
+        own = self.studies.get(need) or self.settings.get(need, {})
+        return own.get("seeds", self.seeds)
 
 
 def check_config(config: dict, path: str | Path = "config.yaml") -> dict:
-    """Return `config` if it follows config/schema.yaml, else say what is wrong and where.
+    """Return `config` if it follows config/schema.yaml.
 
     Raises:
         InputError: an unknown key (the nearest valid one is offered), a wrong type or value.
@@ -104,7 +106,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     raw = read_yaml(path)
     validate(raw, "experiment.schema.yaml", path)
     raw = OPTIONAL | raw
-    # YAML's aliases are one object, and what is filled in is one name's own.
+    # Entries that share a YAML alias are one object. Each name needs a copy of its own.
     for section in (*OVERRIDDEN, "settings"):
         raw[section] = {name: dict(entry) for name, entry in raw[section].items()}
     scale = raw["scales"][config["scale"]]
@@ -112,7 +114,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
         for name, changes in scale.get(section, {}).items():
             _reference(name, raw[section], path, f"scales.{config['scale']}.{section}")
             raw[section][name] |= changes
-    # Once more: what a scale overrides must be valid too.
+    # The overrides of the scale must be valid, too.
     validate(raw, "experiment.schema.yaml", path)
     del raw["scales"]
     for section in ("rankers", "training"):
@@ -126,7 +128,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
                 _reference(user["dataset"], replace, path, f"{section}.{name}.dataset")
                 user["dataset"] = replace[user["dataset"]]
             ranker = user.get("policy", user).get("ranker", "expert")
-            if ranker != "expert":  # which needs no training
+            if ranker != "expert":  # the expert needs no training
                 place = "policy.ranker" if "policy" in user else "ranker"
                 _reference(ranker, raw["rankers"], path, f"{section}.{name}.{place}")
     _check_sources(raw["logs"], config["datasets"], path)
@@ -140,7 +142,13 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
                 expected="sessions per split, since there are simulated logs",
             )
         raw["logs"][name] = settle_log(name, log, sessions, path=path, paper=paper)
+    for name, study in raw["studies"].items():
+        check_study(name, study, path=path, paper=paper, root=root)
+    towers = raw.pop("towers")
     for name, setting in raw["settings"].items():
+        tower = setting["model"]["tower"]
+        if isinstance(tower, str) and tower in towers:
+            setting["model"] = {**setting["model"], "tower": towers[tower]}
         _reference(setting["log"], raw["logs"], path, f"settings.{name}.log")
         settled = settle_setting(
             name, setting, raw["logs"], raw["training"], path=path, paper=paper
@@ -155,6 +163,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
             _reference(need, known, path, f"items.{name}.needs")
         raw["items"][name] = settle_item(name, item, path=path, paper=paper)
         _check_columns(name, raw["items"][name], raw["settings"], path)
+    keep_of_scale(raw, config["scale"])
     return Experiment(
         key=paper,
         **raw,
@@ -163,8 +172,22 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     )
 
 
+def keep_of_scale(raw: dict, scale: str) -> None:
+    """Take out the items of other scales, and the settings and studies that only these need."""
+    items = raw["items"]
+    raw["items"] = {
+        name: item for name, item in items.items() if scale in item.get("scales", [scale])
+    }
+    needed = {need for item in raw["items"].values() for need in item["needs"]}
+    elsewhere = {need for item in items.values() for need in item["needs"]} - needed
+    for section in ("settings", "studies"):
+        raw[section] = {
+            name: entry for name, entry in raw[section].items() if name not in elsewhere
+        }
+
+
 def seed_range(seeds: Sequence[int]) -> str:
-    """Seeds as a reader says them: 2021–2023 where they follow each other, else a list."""
+    """Seeds in words: 2021–2023 if they follow each other, else a list."""
     seeds = list(seeds)
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]}–{seeds[-1]}"
@@ -172,16 +195,16 @@ def seed_range(seeds: Sequence[int]) -> str:
 
 
 def _replaced(datasets: dict, replace: dict[str, str], known, path: Path) -> dict[str, dict]:
-    """How each data set is prepared, by the name of the one used."""
+    """How each data set is prepared, after `replace`."""
     used = {}
     for name, steps in datasets.items():
         _reference(replace[name], known, path, "datasets")
         if used.setdefault(replace[name], steps) != steps:
             raise InputError(
-                f"{replace[name]!r} stands for two data sets that are prepared differently",
+                f"{replace[name]!r} replaces two data sets that are prepared differently",
                 path=path,
                 field=f"datasets.{name}",
-                expected="another one in the configuration's 'replace'",
+                expected="another data set in the configuration's 'replace'",
             )
     return used
 
@@ -198,22 +221,22 @@ def _check_sources(logs: dict[str, dict], datasets: dict, path: Path) -> None:
                 f"data set {log['dataset']!r} is {kinds[not wanted]}",
                 path=path,
                 field=f"logs.{name}.dataset",
-                expected=f"{kinds[wanted]}; 'replace' of the configuration may name another",
+                expected=f"{kinds[wanted]}; 'replace' in the configuration may name one",
             )
 
 
 def _check_columns(name: str, item: dict, settings: dict[str, dict], path: Path) -> None:
-    """Raise InputError where a drawing chooses rows by a column that the results have not."""
+    """Raise InputError if a drawing chooses rows by a column that the results do not have."""
     where = item["draw"].get("where") or {}
     if not isinstance(where, Mapping):
         raise InputError(
-            f"{where!r} is no choice of rows",
+            f"{where!r} does not choose rows",
             path=path,
             field=f"items.{name}.draw.where",
             expected="columns and their values",
         )
     if not settings.keys() >= set(item["needs"]):
-        return  # A study's columns are its own.
+        return  # The columns of a study are not known here.
     lanes = [settings[need]["lanes"] for need in item["needs"]]
     known = {*COLUMNS, *(column for own in lanes for part in own.values() for column in part)}
     for column in where:

@@ -1,8 +1,8 @@
-"""A setting of an experiment: its lanes, fitted together, and what is measured of each."""
+"""Fit the lanes of a setting together, and measure each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 
@@ -16,14 +16,15 @@ from twotowers.logs.cells import read_logs
 from twotowers.logs.counts import Counts, Rows
 from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.observed import observed_splits
+from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.protocol import CellModel
 from twotowers.models.towers import TOWERS
-from twotowers.results.metrics import mrr, ndcg, perplexity, shown_ndcg
-from twotowers.running.parts import TABLE, examination_builder, part_builder
+from twotowers.results.metrics import arp, mrr, ndcg, perplexity, shown_arp, shown_ndcg
+from twotowers.running.parts import TABLE, examination_builder, part_builder, reads_pairs
 from twotowers.running.registry import build_model, find
-from twotowers.running.settling import MODEL, listed, queries_of
+from twotowers.running.settling import MODEL, USER_LANE, listed, queries_of
 
 
 def fit_setting(
@@ -37,20 +38,21 @@ def fit_setting(
     """Fit every lane of a setting and measure it.
 
     Args:
-        files: of a simulated log the rankings per split, `policy` and `clicks`; of a real one
-            `log`.
+        files: for a simulated log the rankings per split, `policy` and `clicks`; for a real
+            one `log`.
         setting: `model`, `method`, `lanes`, `training` (its values) and `log` (`from`, `record`,
-            `user`, `queries`, `split`), as `twotowers.running.settling` completes them. All lanes
-            but the log's are multiplied with each other and with the log's.
+            `user`, `queries`, `split`), as `twotowers.running.settling` completes them. Lanes
+            are all combinations of the log's, and for each of them the method's, parts' and
+            training's values.
         positions: positions on a page.
-        seed: initialises and orders batches; divides a real log.
-        paper: whose models and methods may be used, besides the library's.
+        seed: of the initial parameters, the order of batches and the division of a real log.
+        paper: the paper whose own models and methods may be used.
 
     Returns:
         long form: the lane columns, metric, position, value.
 
     Raises:
-        InputError: files that do not belong together, or a setting out of range.
+        InputError: the files do not belong together, or a setting is out of range.
     """
     model, method = setting["model"], setting["method"]
     columns = setting["lanes"]["log"]
@@ -68,13 +70,14 @@ def fit_setting(
     ]
     parts = setting["lanes"].get("parts", {})
     load = _observed if setting["log"].get("from") == "dataset" else _simulated
+    by_pair = reads_pairs(model["tower"], paper)
     task = Task(
         model=build_model(model["kind"], paper, **constants(model)),
         tower=_tower(model["tower"], parts, paper),
         examination=examination_builder(model.get("examination", TABLE), parts, paper),
-        splits=load(files, setting, logs, positions, seed),
+        splits=load(files, setting, logs, positions, seed, by_pair),
         lanes=lanes,
-        # Where values are lanes, the method reads the lanes'; the first stands for all.
+        # A list is lanes: the method reads its values from there. The first is a placeholder.
         training={key: listed(value)[0] for key, value in setting["training"].items()},
         positions=positions,
         seed=seed,
@@ -93,31 +96,41 @@ def fit_setting(
         for (log, values), fitted in zip(lanes, found, strict=True)
         for metric, position, value in measure(fitted, test, log)
     ]
+    rows += [
+        {**logs[log], **values, "position": None, **row}
+        for kind in setting.get("measure", [])
+        for (log, values), fitted in zip(lanes, found, strict=True)
+        for row in FURTHER[kind](fitted, task, log)
+    ]
     return pd.DataFrame(rows).astype({"position": "Int64", "value": float})
 
 
 def _tower(tower: str | Mapping, lanes: Mapping, paper: str | None):
-    """The relevance tower as a task has it: the name of a plain one, or what makes another."""
+    """The relevance tower of a task: the name of a plain one, or a function that builds it."""
     plain = isinstance(tower, str) and tower in TOWERS
     return tower if plain else part_builder("towers", tower, "tower", lanes, paper)
 
 
 def constants(model: Mapping) -> dict:
-    """The constants of the click model, without what is said of its towers."""
+    """The constants of the click model, without the keys of its towers."""
     return {key: value for key, value in model.items() if key not in MODEL}
 
 
 def _users(log: Mapping, lanes: list[Mapping], paper: str | None) -> list[CellModel] | None:
-    """Who clicked in each lane of a simulated log."""
+    """The user of each lane of a simulated log; None for a real one."""
     user = log.get("user")
     if user is None:
         return None
     given = {key: value for key, value in user.items() if key != "kind"}
     own = [{key: lane[key] for key in given if key in lane} for lane in lanes]
-    return [build_model(user["kind"], paper, **{**given, **values}) for values in own]
+    kinds = [lane.get(USER_LANE, user["kind"]) for lane in lanes]
+    return [
+        build_model(kind, paper, **{**given, **values})
+        for kind, values in zip(kinds, own, strict=True)
+    ]
 
 
-def _simulated(files, setting, logs, positions: int, seed: int) -> dict[str, Split]:
+def _simulated(files, setting, logs, positions: int, seed: int, by_pair: bool) -> dict[str, Split]:
     log, model = setting["log"], setting["model"]
     about = {split: queries_of(log, split) for split in SPLITS}
     policies = {split: read_scores(files["policy"], *about[split]) for split in SPLITS}
@@ -133,7 +146,7 @@ def _simulated(files, setting, logs, positions: int, seed: int) -> dict[str, Spl
         where = mask(pairs.lengths, positions)
         # Early stopping watches the weighted loss, as published; the test loss is plain.
         splits[split] = Split(
-            inputs=tower_inputs(lists, where, model["tower"] == "embedding", model["features"]),
+            inputs=tower_inputs(lists, where, by_pair, model["features"]),
             where=where,
             relevance=pad(policy.relevance, pairs.offsets, positions),
             counts=read_logs(files["clicks"], logs, split=split, pairs=pairs, length=positions)
@@ -154,8 +167,22 @@ def _rankings(path: str | Path, policy: ScoredPairs, first: int | None) -> Ranki
     return lists
 
 
-def _observed(files, setting, logs, positions: int, seed: int) -> dict[str, Split]:
+def _observed(files, setting, logs, positions: int, seed: int, by_pair: bool) -> dict[str, Split]:
     log = setting["log"]
+    if log.get("record") == "sessions":
+        found = observed_pages(
+            files["log"],
+            log["split"],
+            positions=positions,
+            seed=seed,
+            bootstrap=log.get("bootstrap", False),
+        )
+        return {
+            split: Split(
+                found.pair, found.where, None, found.counts(split), sessions=[found.sessions[split]]
+            )
+            for split in SPLITS
+        }
     where, counts = observed_splits(
         files["log"],
         log["split"],
@@ -168,7 +195,7 @@ def _observed(files, setting, logs, positions: int, seed: int) -> dict[str, Spli
 
 
 def tower_inputs(lists: Rankings, where: np.ndarray, embedded: bool, features: float):
-    """What the relevance tower reads: pair numbers, or the first so many features."""
+    """The input of the relevance tower: pair numbers, or a first share of the features."""
     if embedded:
         return np.arange(where.size, dtype=np.int32).reshape(where.shape)
     width = round(features * lists.features.shape[1])
@@ -176,25 +203,60 @@ def tower_inputs(lists: Rankings, where: np.ndarray, embedded: bool, features: f
 
 
 def measure(fitted: Fitted, test: Split, log: int) -> list[tuple[str, int | None, float]]:
-    """Metrics of one lane on its (unweighted) test log: metric, position if of one, value."""
+    """Metric, position (or None) and value of one lane on its unweighted test log."""
     rows = []
     if fitted.bias is not None:
         bias = fitted.bias - fitted.bias[0]
         rows += [("position_bias", rank, value) for rank, value in enumerate(bias, start=1)]
     if test.relevance is not None:
-        scores = fitted.scores(test.inputs)
-        rows += [
-            ("ndcg@10", None, ndcg(scores, test.relevance, where=test.where).mean()),
-            ("mrr@10", None, mrr(scores, test.relevance, where=test.where).mean()),
-            ("policy_ndcg@10", None, _policy_ndcg(test, log)),
-        ]
-    elif fitted.cell_losses is not None:
+        if fitted.scores is not None:
+            scores = fitted.scores(test.inputs)
+            rows += [
+                ("ndcg@5", None, ndcg(scores, test.relevance, where=test.where, topn=5).mean()),
+                ("ndcg@10", None, ndcg(scores, test.relevance, where=test.where).mean()),
+                ("arp", None, arp(scores, test.relevance, where=test.where).mean()),
+                ("mrr@10", None, mrr(scores, test.relevance, where=test.where).mean()),
+            ]
+        rows += _policy(test, log)
+    if test.sessions is not None and fitted.page_losses is not None:
+        rows += page_perplexities(*fitted.page_losses(test), test.sessions[log].where)
+    elif test.relevance is None and fitted.cell_losses is not None:
         rows += perplexities(fitted.cell_losses(test), test.counts, log)
     return [*rows, *((metric, None, value) for metric, value in fitted.values.items())]
 
 
+def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """Loss per impression and nDCG@5 on the validation split, by which lanes may be chosen."""
+    split = task.splits["validation"]
+    if fitted.cell_losses is not None:
+        shown = split.counts.of_log(log).impressions.sum()
+        yield {"metric": "validation_nll", "value": fitted.cell_losses(split).sum() / shown}
+    yield {"metric": "validation_ndcg@5", "value": _ndcg_at_5(fitted, split).mean()}
+
+
+def of_queries(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """nDCG@5 of every test query, by its place in the split, for paired tests."""
+    for query, value in enumerate(_ndcg_at_5(fitted, task.splits["test"])):
+        yield {"metric": "query_ndcg@5", "query": query, "value": value}
+
+
+def of_epochs(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """The loss that early stopping watched, after each epoch."""
+    for epoch, value in enumerate(fitted.history, start=1):
+        if not np.isnan(value):
+            yield {"metric": "watched_loss", "epoch": epoch, "value": value}
+
+
+def _ndcg_at_5(fitted: Fitted, split: Split) -> np.ndarray:
+    return ndcg(fitted.scores(split.inputs), split.relevance, where=split.where, topn=5)
+
+
+FURTHER = {"validation": of_validation, "queries": of_queries, "epochs": of_epochs}
+"""Further measurements, by their name in a setting's `measure`."""
+
+
 def perplexities(losses: np.ndarray, counts: Counts | Rows, log: int) -> list[tuple]:
-    """Perplexity at each position that was shown, and their mean."""
+    """Perplexity at each shown position, and the mean over positions."""
     counts = counts.of_log(log)
     shown = counts.impressions
     position = counts.position if isinstance(counts, Rows) else np.arange(shown.shape[-1])
@@ -203,7 +265,36 @@ def perplexities(losses: np.ndarray, counts: Counts | Rows, log: int) -> list[tu
     return [*rows, ("mean_perplexity", None, np.nanmean(by_rank))]
 
 
-def _policy_ndcg(test: Split, log: int) -> float:
-    sessions = test.counts.sessions[log]
-    shown = shown_ndcg(test.counts.of_log(log), test.relevance, where=test.where)
-    return shown[sessions > 0].mean()
+def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -> list[tuple]:
+    """Perplexities and log-likelihoods of pages.
+
+    Args:
+        alone, given: [sessions, K] losses of each click, alone and given those above it.
+        where: [sessions, K] bool, False behind the end of a page.
+
+    Returns:
+        metric, position and value: (conditional) perplexity at each position and its mean over
+        positions; and the mean log-likelihood as CLAX has it, over all documents shown, and as
+        PyClick has it, over the documents of a session, then over sessions. The two differ where
+        pages differ in length.
+    """
+    position, rows = np.broadcast_to(np.arange(where.shape[1]), where.shape), []
+    for prefix, losses in (("", alone), ("conditional_", given)):
+        by_rank = perplexity(losses, where, position)
+        rows += [(f"{prefix}perplexity", k, value) for k, value in enumerate(by_rank, start=1)]
+        rows.append((f"mean_{prefix}perplexity", None, np.nanmean(by_rank)))
+    return [
+        *rows,
+        ("log_likelihood_clax", None, -given.sum() / where.sum()),
+        ("log_likelihood_pyclick", None, -(given.sum(1) / where.sum(1)).mean()),
+    ]
+
+
+def _policy(test: Split, log: int) -> Iterator[tuple[str, None, float]]:
+    """What the rankings were worth that a log showed: mean over the queries that were asked."""
+    counts, asked = test.counts.of_log(log), test.counts.sessions[log] > 0
+    for topn in (5, 10):
+        shown = shown_ndcg(counts, test.relevance, where=test.where, topn=topn)
+        yield f"policy_ndcg@{topn}", None, shown[asked].mean()
+    shown = shown_arp(counts, test.relevance, where=test.where)
+    yield "policy_arp", None, shown[asked].mean()

@@ -1,4 +1,4 @@
-"""One log per job: what ran, where, when, what it said, and how it ended.
+"""One log per job: what ran, where and when, its messages, and how it ended.
 
     rule: fit
     script: scripts/fit_setting.py
@@ -32,7 +32,7 @@ from pathlib import Path
 
 DONE = "done"
 PACKAGES = ("snakemake", "jax", "numpy", "scipy", "pandas", "lightgbm", "matplotlib")
-"""Whose versions a log states: those that results may depend on."""
+"""A log states the versions of these packages: results may depend on them."""
 
 _FACT = re.compile(r"([a-z]+): (.*)")
 
@@ -42,15 +42,15 @@ def job_log(path: str | Path, facts: Mapping[str, object]) -> Iterator[None]:
     """Send stdout, stderr and the library's `logging` messages of a block to a job's log.
 
     Args:
-        path: the log; written anew.
-        facts: what is known before the job starts, a line each; keys are lower-case words.
+        path: the log. An older one is replaced.
+        facts: what is known before the job starts, a line each. Keys are lower-case words.
 
     Raises:
-        Exception: what the block raised, after its traceback and outcome are in the log.
+        Exception: the block's own exception. Its traceback and outcome are in the log.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Line by line, so that a job that is killed, or still runs, has said what it did.
+    # Lines are written at once, so that the log of a killed or running job is readable.
     with (
         path.open("w", encoding="utf-8", buffering=1) as log,
         contextlib.redirect_stdout(log),
@@ -74,38 +74,38 @@ def job_log(path: str | Path, facts: Mapping[str, object]) -> Iterator[None]:
 
 
 def read(path: str | Path) -> dict[str, str]:
-    """The facts in a job's log, the last one of each name; without 'outcome' if it was killed."""
+    """The facts in a job's log, the last of each name. A killed job has no 'outcome'."""
     lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     return dict(match.groups() for line in lines if (match := _FACT.fullmatch(line)))
 
 
 def seconds(paths: Iterable[str | Path]) -> float | None:
-    """What the jobs with these logs took, one after the other; None if a log does not say."""
+    """The total seconds of the jobs with these logs; None if a log does not say."""
     jobs = [read(path) if Path(path).exists() else {} for path in paths]
     known = all("seconds" in job for job in jobs)
     return sum(float(job["seconds"]) for job in jobs) if known else None
 
 
 def failures(folder: str | Path, since: float) -> Iterator[tuple[Path, str]]:
-    """Logs below `folder` written after `since` (seconds since 1970) of jobs that are not done.
+    """Logs below `folder` of unfinished jobs, if written after `since` (seconds since 1970).
 
     Returns:
-        Pairs of log and cause, in the order of time.
+        Pairs of log and cause, oldest first.
     """
     logs = [path for path in Path(folder).rglob("*.log") if path.stat().st_mtime >= since]
     for path in sorted(logs, key=lambda path: path.stat().st_mtime):
-        outcome = read(path).get("outcome", "ended without a word: killed, or out of memory")
+        outcome = read(path).get("outcome", "ended without a message: killed, or out of memory")
         if outcome != DONE:
             yield path, outcome.removeprefix("failed: ")
 
 
 def cause(error: Exception) -> str:
-    """What went wrong, in one line."""
+    """The error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def versions() -> dict[str, str]:
-    """Python's and the PACKAGES' versions, as far as they are installed."""
+    """The versions of Python and of the installed PACKAGES."""
     found = {"Python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -114,7 +114,7 @@ def versions() -> dict[str, str]:
 
 
 def device() -> str:
-    """What JAX computes on; a job that has not imported it computes on the CPU."""
+    """The device that JAX computes on. A job that has not imported JAX computes on the CPU."""
     if "jax" not in sys.modules:
         return "cpu"
     try:
@@ -124,14 +124,14 @@ def device() -> str:
 
 
 def memory() -> str:
-    """The most memory that this process has held so far."""
+    """The peak memory of this process so far."""
     unit = 1 if sys.platform == "darwin" else 1024
     return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6:.0f} MB"
 
 
 @contextlib.contextmanager
 def _messages(log) -> Iterator[None]:
-    """Let the library's messages through to the log, with the time of each."""
+    """Write the library's messages to the log, each with its time."""
     handler = logging.StreamHandler(log)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     logger = logging.getLogger("twotowers")

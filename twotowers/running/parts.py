@@ -1,7 +1,8 @@
-"""Towers and heads as a configuration has them: settled before a job starts, made within it.
+"""Towers and heads in a configuration: checked before a job starts, built within the job.
 
-A part is a kind, found by its file, and options. Options that its file names in `LANES` may be
-lists, which are lanes; their column is the part's name and the option's, as in `tower_dropout`.
+A part has a kind, which is the name of its file, and options. Options that its file names in
+`LANES` may be lists, which are lanes. Their column is named after the part and the option:
+`tower_dropout`.
 """
 
 from __future__ import annotations
@@ -11,26 +12,26 @@ from functools import partial
 
 from twotowers.errors import InputError, nearest
 from twotowers.running.registry import Kind, check_parameters, find, kinds
-from twotowers.towers.lane import Lane
+from twotowers.towers.lane import KNOWN, Lane
 
 TABLE = "table"
-"""Examination by a parameter per position, the part that is no tower."""
+"""The kind of an examination part with a parameter per position. It is not a tower."""
 
 
 def settle_part(
     family: str, given: str | Mapping, name: str, paper: str | None, **where
 ) -> tuple[str | dict, dict[str, list]]:
-    """A tower or head, checked.
+    """Check a tower or head, and split off its lanes.
 
     Args:
         family: "towers" or "heads".
         given: its kind, alone or with options.
-        name: of the part, with which its columns begin.
-        paper: whose own are included.
+        name: of the part. Its columns begin with it.
+        paper: the paper whose own parts are included.
         where: path and field, for messages.
 
     Returns:
-        what does not differ between lanes (the kind alone if it is all there is), and the lanes.
+        what all lanes share (the kind alone if it has no options), and the lanes.
 
     Raises:
         InputError: an unknown kind or option, or a list where one value is needed.
@@ -51,27 +52,29 @@ def settle_part(
 def settle_examination(
     given: str | Mapping, paper: str | None, **where
 ) -> tuple[str | dict, dict[str, list]]:
-    """The examination part, checked: a table or a tower of positions, and dropout of its logits.
+    """Check the examination part: a table, a tower of positions, or what the simulated user has.
 
-    Its `dropout` is of the part's output; hidden layers may have their own, in `layers`.
+    The last is `KNOWN`. Each may have dropout of its logits.
+
+    `dropout` applies to the part's output. Hidden layers may have their own, in `layers`.
     """
     options = with_kind(given)
     dropout = options.pop("dropout", 0.0)
     lanes = {"examination_dropout": dropout} if isinstance(dropout, list) else {}
-    if options["kind"] == TABLE:
+    if options["kind"] in (TABLE, KNOWN):
         if unknown := [key for key in options if key != "kind"]:
             raise InputError(
-                f"{TABLE!r} has no parameter {unknown[0]!r}",
+                f"{options['kind']!r} has no parameter {unknown[0]!r}",
                 expected=nearest(unknown[0], ["dropout"]),
                 **where,
             )
-        part = TABLE
+        part = options["kind"]
     else:
-        known = [name for name in kinds("towers", paper) if name != "embedding"]
+        known = [name for name, kind in kinds("towers", paper).items() if not kind.reads]
         if options["kind"] not in known:
             raise InputError(
                 f"{options['kind']!r} is unknown",
-                expected=nearest(str(options["kind"]), [TABLE, *known]),
+                expected=nearest(str(options["kind"]), [TABLE, KNOWN, *known]),
                 **where,
             )
         part, own = settle_part("towers", options, "examination", paper, **where)
@@ -82,17 +85,17 @@ def settle_examination(
 
 
 def one_value(what: str, value: list, kind: Kind, **where) -> InputError:
-    """The error of a list where lanes cannot differ."""
+    """The error for a list in a place that lanes share."""
     may = ", ".join(kind.lanes) or "none of its own"
     return InputError(
         f"{what} is {value!r}, and cannot differ between lanes of one program",
-        expected=f"one value of it per setting; of {kind.name!r} lists are for {may}",
+        expected=f"one value per setting; {kind.name!r} takes lists for {may}",
         **where,
     )
 
 
 def with_kind(value: str | Mapping) -> dict:
-    """A name alone stands for that kind with its defaults."""
+    """The part as a mapping. A name alone is that kind with its defaults."""
     return {"kind": value} if isinstance(value, str) else dict(value)
 
 
@@ -101,7 +104,12 @@ def name_of(part: str | Mapping) -> str:
     return with_kind(part)["kind"]
 
 
-# Within a job; these import what they make.
+def reads_pairs(tower: str | Mapping, paper: str | None) -> bool:
+    """Whether a settled tower has parameters of its own for each query-document pair."""
+    return find("towers", name_of(tower), paper).reads == "pairs"
+
+
+# Within a job. These functions import what they build.
 
 
 def part_builder(
@@ -111,12 +119,12 @@ def part_builder(
     lanes: Mapping[str, list],
     paper: str | None,
 ) -> Callable:
-    """What makes a settled tower or head, of what it is made of besides its options.
+    """A function that builds a settled tower or head from its remaining arguments.
 
     Args:
-        family, name, paper: as in `settle_part`.
-        part: as settled.
-        lanes: from the columns of the setting's parts to their values.
+        family, name, paper: see `settle_part`.
+        part: as `settle_part` returns it.
+        lanes: values by column, for all parts of the setting.
     """
     options = with_kind(part)
     kind = find(family, options.pop("kind"), paper)
@@ -126,12 +134,12 @@ def part_builder(
 def examination_builder(
     part: str | Mapping, lanes: Mapping[str, list], paper: str | None
 ) -> dict[str, object]:
-    """What `twotowers.models.towers.two_towers` is told of examination: the tower and dropout."""
+    """The examination arguments of `twotowers.models.towers.two_towers`: tower and dropout."""
     options = with_kind(part)
     fixed = {"dropout": options.pop("dropout", 0.0)}
     fixed |= _lanes_of(["dropout"], "examination", lanes)
-    if options["kind"] == TABLE:
-        return {"examination": None, **fixed}
+    if options["kind"] in (TABLE, KNOWN):
+        return {"examination": None if options["kind"] == TABLE else KNOWN, **fixed}
     own = {column: values for column, values in lanes.items() if column != "examination_dropout"}
     return {"examination": part_builder("towers", options, "examination", own, paper), **fixed}
 

@@ -1,25 +1,25 @@
-"""What is built from what: files, inputs, parameters and order of all jobs.
+"""What is built from what: files, inputs and parameters of all jobs.
 
-The rules of the Snakefile only declare; what they declare is computed here from the
-configuration, without Snakemake. No file is read; only a paper's own rules, studies and published
-numbers are looked for. Light imports only, since every start of Snakemake pays for them.
+The rules of the Snakefile only declare. This module computes what they declare, from the
+configuration and without Snakemake. It reads no file; it only looks whether a paper has rules,
+studies and published numbers of its own. It imports little, since every start of Snakemake pays
+for imports.
 """
 
 from __future__ import annotations
 
-import math
-import os
 import re
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from pathlib import Path
 
-from twotowers import LOG, ROOT, SPLITS
+from twotowers import LOG, PAGES, ROOT, SPLITS
 from twotowers.datasets.sources import Source, resolve
 from twotowers.errors import InputError, nearest
 from twotowers.running.experiments import Experiment
 from twotowers.running.parts import TABLE, name_of
 from twotowers.running.registry import find
+from twotowers.running.settling import STUDY
+from twotowers.towers.lane import KNOWN
 
 FILES = {
     "raw": "{results}/raw/{dataset}/{split}.parquet",
@@ -31,12 +31,14 @@ FILES = {
     "study": "{results}/fits/{paper}/{study}/{seed}.parquet",
     "claims": "{results}/claims/{paper}.csv",
     "item": "{figures}/{paper}/{item}.{ending}",
-    "page": "{figures}/index.html",
+    "page": "{figures}/{paper}/index.html",
+    "summary": "{figures}/{paper}/summary.json",
+    "overview": "{figures}/index.html",
     "verdicts": "{figures}/claims.csv",
     "crate": "{figures}/ro-crate-metadata.json",
     "workflow": "{figures}/Snakefile",
 }
-"""Where every artefact lies."""
+"""The path of every artefact."""
 
 LOGS = {
     "raw": "{results}/logs/raw/{dataset}/{split}.log",
@@ -48,10 +50,11 @@ LOGS = {
     "study": "{results}/logs/fits/{paper}/{study}/{seed}.log",
     "claims": "{results}/logs/claims/{paper}.log",
     "item": "{results}/logs/items/{paper}/{item}.log",
-    "page": "{results}/logs/page.log",
+    "page": "{results}/logs/pages/{paper}.log",
+    "overview": "{results}/logs/overview.log",
     "crate": "{results}/logs/crate.log",
 }
-"""Where the job that makes it says how that went."""
+"""The log of the job that makes it."""
 
 ENVIRONMENTS = {
     "generate_standin": "data",
@@ -59,41 +62,32 @@ ENVIRONMENTS = {
     "parse": "data",
     "preprocess": "data",
     "policy": "jax-{device}",
-    "clicks": "data",
+    "clicks": "jax-cpu",
     "fit": "jax-{device}",
-    "study": "trees",
+    "study": "jax-cpu",
     "figure": "plots",
     "table": "plots",
     "claims": "plots",
     "page": "plots",
+    "overview": "plots",
     "crate": "plots",
 }
-"""The environment of each rule's jobs under `--sdm conda`, a file of envs/."""
+"""The environment of each rule's jobs under `--sdm conda`: a file of envs/."""
 
 ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
-"""The files that an item of each kind comes in."""
+"""The file endings of an item, by kind."""
 
 LOG_KEYS = ("from", "record", "user", "queries", "split", "bootstrap")
-"""What a fit must know of its log."""
-
-FIRST = 3
-"""Priority of what fits and studies wait for, above theirs: data, policies, clicks."""
-
-COSTS = {"deep": 6, "dense": 60}
-"""What a visit of a query costs a tower, if not as much as one visit of a linear one."""
-
-START, VISITS_PER_SECOND = 5, 25_000
-"""Seconds to start and compile a fit, and visits of queries by linear lanes a second after."""
+"""The keys of a log that a fit needs."""
 
 
 class Plan:
     """All jobs of a run.
 
     Args:
-        config: config.yaml's content, checked.
+        config: the checked content of config.yaml.
         experiments: the papers, by key, at the configured scale.
         root: the project's folder.
-        seconds: mean seconds of earlier jobs, by the folder of what they made.
     """
 
     def __init__(
@@ -101,23 +95,21 @@ class Plan:
         config: dict,
         experiments: Mapping[str, Experiment],
         root: Path = ROOT,
-        seconds: Mapping[str, float] | None = None,
     ):
         self.config = config
         self.experiments = experiments
         self.root = Path(root)
-        self.seconds = seconds or {}
         self.results = f"{config['results']}/{config['scale']}"
         self.figures = config["figures"]
 
     # Files
 
     def file(self, kind: str, **names) -> str:
-        """The path of an artefact; what `names` leaves out stays a wildcard."""
+        """The path of an artefact. Names that are left out stay wildcards."""
         return self._filled(FILES[kind], names)
 
     def log(self, kind: str, **names) -> str:
-        """The path of the log of the job that makes an artefact, wildcards as in `file`."""
+        """The path of the log of the job that makes an artefact. Wildcards are as in `file`."""
         return self._filled(LOGS[kind], names)
 
     def _filled(self, template: str, names: dict) -> str:
@@ -133,14 +125,14 @@ class Plan:
         return {split: self.file("rankings", **files, split=split) for split in SPLITS}
 
     def results_of(self, paper: str, needs: Iterable[str] | None = None) -> list[str]:
-        """The results of the given settings and studies (of all of them if None), every seed."""
+        """The results of some settings and studies (all if None), for every seed."""
         return [
             self.file("fit", paper=paper, setting=need, seed=seed)
             for need, seed in self._runs(paper, needs)
         ]
 
     def logs_of(self, paper: str, needs: Iterable[str] | None = None) -> list[str]:
-        """The logs of the same jobs, which say how long they took."""
+        """The logs of the same jobs. They say how long the jobs took."""
         return [
             self.log("fit", paper=paper, setting=need, seed=seed)
             for need, seed in self._runs(paper, needs)
@@ -161,30 +153,30 @@ class Plan:
         return self.results_of(paper, self.experiments[paper].items[item]["needs"])
 
     def shelf(self, ending: str) -> dict:
-        """Where Snakemake's own report shows the file of an item: under its paper."""
+        """The place of an item's file in Snakemake's own report: under its paper."""
         labels = {"item": "{item}", "format": ending}
         return {"category": "{paper}", "labels": labels, "caption": "caption.rst"}
 
-    def verdicts(self) -> list[str]:
-        """The verdicts on each paper's claims."""
-        return [self.file("claims", paper=key) for key in self.experiments]
+    def of_papers(self, *kinds: str) -> list[str]:
+        """Each paper's files of the given kinds, one kind after the other."""
+        return [self.file(kind, paper=key) for kind in kinds for key in self.experiments]
+
+    def items_of(self, paper: str) -> list[str]:
+        """Every file of every item of a paper."""
+        items = self.experiments[paper].items
+        return [path for item in items for path in self.item_files(paper, item)]
 
     def shown(self) -> list[str]:
         """Every file of every item."""
-        return [
-            path
-            for key, paper in self.experiments.items()
-            for item in paper.items
-            for path in self.item_files(key, item)
-        ]
+        return [path for key in self.experiments for path in self.items_of(key)]
 
     def targets(self) -> list[str]:
-        """What a run makes: some items, or the page, the claims and all items.
+        """What a run makes: the chosen items, or the pages, the claims and all items.
 
-        Of the page alone, no item would be made again that was deleted.
+        Items are listed beside the pages, so that a deleted item is made again.
 
         Raises:
-            InputError: an item that is asked for is unknown.
+            InputError: a chosen item is unknown.
         """
         known = {f"{key}/{item}" for key, paper in self.experiments.items() for item in paper.items}
         chosen = self.config.get("only", [])
@@ -195,21 +187,22 @@ class Plan:
                 )
         if chosen:
             return [path for name in chosen for path in self.item_files(*name.split("/"))]
-        return [*map(self.file, ("page", "verdicts", "crate")), *self.shown()]
+        ends = map(self.file, ("overview", "verdicts", "crate"))
+        return [*ends, *self.of_papers("page", "summary"), *self.shown()]
 
     def paper_rules(self) -> list[str]:
         """The rules that papers bring."""
         files = [self.root / "papers" / key / "rules.smk" for key in self.experiments]
         return [str(path) for path in files if path.is_file()]
 
-    # What rules apply to, and where their jobs run
+    # Names that a rule applies to, and environments of its jobs
 
     def constraint(self, kind: str) -> str:
         """Regular expression of all names of one kind, over all papers.
 
         Args:
-            kind: "standin" or "files" (data sets that are generated, or read), "setting",
-                "study", "figure" or "table".
+            kind: "standin" (generated data sets), "files" (data sets read from files),
+                "setting", "study", "figure" or "table".
         """
         papers = self.experiments.values()
         names = {
@@ -226,11 +219,11 @@ class Plan:
             ]
             for ending in ENDINGS
         }
-        # What no name matches: (?!) matches nothing.
+        # (?!) matches nothing.
         return "|".join(map(re.escape, dict.fromkeys(names[kind]))) or "(?!)"
 
     def environment(self, rule: str) -> str:
-        """The file of the environment of a rule's jobs."""
+        """The environment file of a rule's jobs."""
         name = ENVIRONMENTS[rule].format(device=self.config["device"])
         return str(self.root / "envs" / f"{name}.yaml")
 
@@ -241,10 +234,10 @@ class Plan:
         return self.config["datasets"][dataset].get("folder") is None
 
     def standin(self, dataset: str) -> dict:
-        """How a data set is generated: queries or sessions of each part, and the seed.
+        """Sizes (queries or sessions) of the parts of a stand-in, and its seed.
 
         Raises:
-            InputError: it has neither a folder nor a size at this scale.
+            InputError: the data set has neither a folder nor a size at this scale.
         """
         scale = self.config["scale"]
         sizes = self.config["datasets"][dataset].get("standin", {}).get(scale)
@@ -257,7 +250,7 @@ class Plan:
         return {"sizes": sizes, "seed": 0}
 
     def source(self, dataset: str) -> Source:
-        """The entry of the table of data sources behind a data set."""
+        """The data source of a data set."""
         return resolve(self.config["datasets"][dataset]["source"])
 
     def used_datasets(self, paper: str, needs: Iterable[str]) -> list[str]:
@@ -278,26 +271,37 @@ class Plan:
 
     # Inputs and parameters. These know the keys of experiment.yaml.
 
+    def padded_places(self, paper: str, dataset: str) -> int | None:
+        """Places per query that the percentiles of synthetic relevance count, if empty ones do."""
+        steps = self.experiments[paper].datasets[dataset]
+        return steps["top"] if steps.get("percentiles") == "places" else None
+
     def clicks_inputs(self, paper: str, log: str, seed: int | str) -> dict[str, str]:
-        """What a log is simulated from: the scores of the ranker that its policy is made of."""
+        """The input of a simulated log: the scores of its policy's ranker."""
         log = self.experiments[paper].logs[log]
         names = {name: log[name] for name in ("dataset", "relevance", "ranker")}
         return {"policy": self.file("policy", paper=paper, **names, seed=seed)}
 
+    def positions(self, paper: str, log: str) -> int:
+        """Positions on a page of a log: its own, or those of the paper."""
+        experiment = self.experiments[paper]
+        return experiment.logs[log].get("positions", experiment.positions)
+
     def clicks_parameters(self, paper: str, log: str) -> dict:
-        """How a log is simulated, but for its seed."""
+        """The parameters of a simulated log, without the seed."""
         log = self.experiments[paper].logs[log]
         names = ("lanes", "sessions", "record", "user", "queries")
         return {name: log[name] for name in names if name in log}
 
     def fit_inputs(self, paper: str, setting: str, seed: int | str) -> dict[str, str]:
-        """What a setting is fitted to: rankings, who ranked them, and clicks; or a real log."""
+        """The inputs of a fit: rankings, policy and clicks; or a real log."""
         experiment = self.experiments[paper]
         name = experiment.settings[setting]["log"]
         log = experiment.logs[name]
         dataset = log["dataset"]
         if log.get("from") == "dataset":
-            return {LOG: self.file("raw", dataset=dataset, split=LOG)}
+            part = PAGES if log.get("record") == "sessions" else LOG
+            return {LOG: self.file("raw", dataset=dataset, split=part)}
         return {
             **self.rankings(paper, dataset),
             **self.clicks_inputs(paper, name, seed),
@@ -305,25 +309,19 @@ class Plan:
         }
 
     def fit_parameters(self, paper: str, setting: str) -> dict:
-        """How a setting is fitted, but for its seed."""
+        """The parameters of a fit, without the seed."""
         experiment = self.experiments[paper]
-        setting = experiment.settings[setting]
+        setting = {
+            key: value for key, value in experiment.settings[setting].items() if key != "seeds"
+        }
         log = experiment.logs[setting["log"]]
         about_log = {name: log[name] for name in LOG_KEYS if name in log}
         # A method that does not train needs no training.
         training = experiment.training.get(setting["training"], {})
         return {**setting, "log": about_log, "training": training}
 
-    def fit_guess(self, paper: str, setting: str) -> float:
-        """About how many seconds a fit takes that was never measured."""
-        fit = self.fit_parameters(paper, setting)
-        lanes = math.prod(len(values) for part in fit["lanes"].values() for values in part.values())
-        visits = lanes * fit["training"].get("batch", 0) * fit["training"].get("steps", 0)
-        cost = COSTS.get(name_of(fit["model"]["tower"]), 1)
-        return START + visits * cost / VISITS_PER_SECOND
-
     def fit_sources(self, paper: str, setting: str) -> list[str]:
-        """A setting's model, method, towers, heads and user, which are found by name."""
+        """The files of a setting's model, method, towers, heads and user."""
         experiment = self.experiments[paper]
         setting = experiment.settings[setting]
         model, method = setting["model"], setting["method"]
@@ -332,7 +330,7 @@ class Plan:
             ("models", model["kind"]),
             ("methods", method["kind"]),
             ("towers", name_of(model["tower"])),
-            *([] if examination == TABLE else [("towers", examination)]),
+            *([] if examination in (TABLE, KNOWN) else [("towers", examination)]),
             *(("heads", name_of(head)) for head in method.get("heads", {}).values()),
         ]
         found = [str(find(family, name, paper, self.root).path) for family, name in named]
@@ -341,78 +339,45 @@ class Plan:
         return list(dict.fromkeys(found))
 
     def clicks_sources(self, paper: str, log: str) -> list[str]:
-        """The user of a log, who is found by name."""
-        user = self.experiments[paper].logs[log]["user"]
-        return [str(find("models", user["kind"], paper, self.root).path)]
+        """The users of a log, who are found by name."""
+        kinds = self.experiments[paper].logs[log]["user"]["kind"]
+        names = kinds if isinstance(kinds, list) else [kinds]
+        return [str(find("models", name, paper, self.root).path) for name in names]
 
     def study_module(self, paper: str, study: str) -> str:
-        """The module of a study, among its paper's."""
+        """The name of a study's module."""
         return self.experiments[paper].studies[study].get("module", study)
 
     def study_inputs(self, paper: str, study: str) -> dict[str, str]:
-        """What a study reads: nothing, a click log, or rankings and who ranked them."""
+        """The inputs of a study: none, a click log, or rankings and perhaps a policy."""
         experiment = self.experiments[paper]
         dataset = experiment.studies[study].get("dataset")
         if dataset is None:
             return {}
         if LOG in self.source(dataset).splits:
             return {LOG: self.file("raw", dataset=dataset, split=LOG)}
+        if experiment.studies[study].get("raw"):
+            return {split: self.file("raw", dataset=dataset, split=split) for split in SPLITS}
         files = self.rankings(paper, dataset)
         if ranker := experiment.studies[study].get("ranker"):
             names = {"dataset": dataset, "relevance": "annotated", "ranker": ranker}
-            # One for all seeds, the first's: a study's seeds differ in what it draws itself.
+            # All seeds of a study share the policy of the first: they differ in their own draws.
             seed = experiment.seeds[0]
             files["policy"] = self.file("policy", paper=paper, **names, seed=seed)
         return files
 
     def study_parameters(self, paper: str, study: str) -> dict:
-        """What a study's module is called with, but for its seed."""
-        used_here = ("module", "dataset", "ranker", "seeds")
+        """The parameters of a study, without the seed."""
         parameters = self.experiments[paper].studies[study]
-        return {name: value for name, value in parameters.items() if name not in used_here}
+        return {name: value for name, value in parameters.items() if name not in STUDY}
 
-    # The order of jobs
-
-    def expected_seconds(self, paper: str, need: str) -> float | None:
-        """How long a job of a setting or study takes: as measured, or guessed, or not known."""
-        made = self.file("fit", paper=paper, setting=need)
-        if (measured := self.seconds.get(os.path.dirname(made))) is not None:
-            return measured
-        is_fit = need in self.experiments[paper].settings
-        return self.fit_guess(paper, need) if is_fit else None
-
-    @cached_property
-    def _longest(self) -> float:
-        expected = [
-            self.expected_seconds(key, need)
-            for key, paper in self.experiments.items()
-            for need in paper.needs
-        ]
-        return max(filter(None, expected), default=1)
-
-    def priority(self, paper: str, need: str, seed: int | str) -> float:
-        """The priority of a job of a setting or study; order changes no result, only time.
-
-        Long jobs first, so that no core idles while the last one ends. But the first seed of all
-        settings and studies before the other seeds, which then find their program compiled. A
-        study of which no time is known fills the end.
-
-        Returns:
-            1 to 2 for a first seed, 0 to 1 for others: below `FIRST`.
-        """
-        seconds = self.expected_seconds(paper, need)
-        if seconds is None:
-            return 0
-        first = int(seed) == self.experiments[paper].seeds_of(need)[0]
-        return first + seconds / self._longest
-
-    # The code behind a job, beyond the script of its rule
+    # The code of a job, besides the script of its rule
 
     def study_sources(self, paper: str, study: str) -> list[str]:
-        """What a study's module is imported from.
+        """The file of a study's module.
 
         Raises:
-            InputError: there is no such module.
+            InputError: the paper has no such module.
         """
         folder, module = Path("papers", paper, "studies"), self.study_module(paper, study)
         known = [path.stem for path in (self.root / folder).glob("*.py")]
@@ -426,14 +391,13 @@ class Plan:
         return [str(folder / f"{module}.py")]
 
     def item_sources(self, paper: str, item: str) -> list[str]:
-        """What draws an item, and the published numbers, which it draws too."""
+        """The files of an item's drawing and of the published numbers."""
         drawing = self.experiments[paper].items[item]["draw"]["kind"]
         return [str(find("drawings", drawing, paper, self.root).path), *self._published(paper)]
 
     def claims_sources(self, paper: str) -> list[str]:
-        """What judges claims, and the published numbers that it judges by."""
+        """The files of a paper's claims and of the published numbers."""
         claims = f"papers/{paper}/claims.py"
-        # A folder without them makes no claims.
         found = [claims] if (self.root / claims).is_file() else []
         return [*found, *self._published(paper)]
 

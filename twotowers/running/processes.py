@@ -1,4 +1,4 @@
-"""Which processes may work in a folder of results: one run, and no job of a dead one.
+"""Only one run works in a folder of results, and no job outlives its run.
 
 Standard library only, so that a Snakefile can use it.
 """
@@ -18,16 +18,16 @@ from twotowers.files.artefacts import put_in_order
 
 LOCK = "run.lock"
 RUN = "TWO_TOWERS_RUN"
-POLL = 0.5  # seconds; planning a run takes longer, so that it meets no job of a dead one
+POLL = 0.5  # seconds. Planning takes longer, so a new run meets no job of a dead one.
 _held = []
 
 
 def only_run(results: str | Path, figures: str | Path) -> None:
-    """Make this process the only run in a folder of results, until it ends in whatever way.
+    """Make this process the only run in a folder of results until it ends.
 
-    The lock is the kernel's and dies with its holder, so that a kill or a power cut leaves
-    nothing to unlock; what else these leave is put in order. On a file system without locks
-    nothing is asked.
+    The kernel holds the lock and releases it when the process dies. So nothing needs unlocking
+    after a kill or a power cut. Half-written files of a dead run are removed. A file system
+    without locks is used without one.
 
     Raises:
         InputError: another run works there, or the folder cannot be written to.
@@ -54,7 +54,7 @@ def only_run(results: str | Path, figures: str | Path) -> None:
     except OSError:
         pass
     _held.append(lock)
-    # A courtesy to the next one; without room for it the run's own files will say so.
+    # This text helps the next run. If the disk is full, the run's own files will say so.
     with contextlib.suppress(OSError):
         lock.truncate(0)
         lock.write(f"process {os.getpid()} on {os.uname().nodename}, since {time.strftime('%c')},")
@@ -64,10 +64,10 @@ def only_run(results: str | Path, figures: str | Path) -> None:
 
 
 def end_with_run() -> None:
-    """End this process, a job, as soon as the run that started it is no more.
+    """End this process, a job, as soon as the run that started it has ended.
 
-    Else a job of a run that was killed would go on, unseen, beside those of the next. The run is
-    told by the environment variable RUN, which the Snakefile sets; without it nothing happens.
+    Otherwise a job of a killed run would go on beside those of the next run. The Snakefile sets
+    the environment variable RUN to the process id of the run. Without it nothing happens.
     """
     if (run := os.environ.get(RUN)) is None:
         return
@@ -87,4 +87,4 @@ def _end_without(run: int) -> None:
     except ProcessLookupError:
         os.kill(os.getpid(), signal.SIGKILL)
     except PermissionError:
-        """It is there, and another user's."""
+        """The process exists and belongs to another user."""

@@ -1,7 +1,7 @@
-"""How far a run of many jobs is, about how long it will take, and how long earlier jobs took.
+"""Progress of a run of many jobs, and an estimate of the time to go.
 
-A job is expected to take as long as those of its rule did in this run, before the first of
-them in an earlier run, and before that as long as any job. Standard library only.
+The expected time of a job is the mean of its rule in this run. Without one it is the mean of its
+rule in earlier runs, and without that the mean of all jobs. Standard library only.
 """
 
 from __future__ import annotations
@@ -21,34 +21,22 @@ SECONDS = Path(".cache/seconds.json")
 def read_seconds(path: Path = SECONDS) -> dict[str, dict[str, float]]:
     """Mean seconds per job in earlier runs, as far as known.
 
-    They tell how long a run takes and which jobs go first, nothing else: a file that is missing,
-    damaged or of an older version tells nothing, and is no error.
+    They change no result, only the order of jobs and the estimate of the time to go.
 
     Returns:
-        "rules": by rule; "folders": by the folder of what was made, so the mean over seeds of
-        one setting of one paper at one scale.
+        "rules": by rule; "folders": by output folder, which means by setting and scale, averaged
+        over seeds.
     """
-    try:
-        content = json.loads(path.read_text())
-        return {
-            kind: {
-                name: float(seconds)
-                for name, seconds in content[kind].items()
-                if 0 <= seconds < float("inf")
-            }
-            for kind in ("rules", "folders")
-        }
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return {"rules": {}, "folders": {}}
+    return json.loads(path.read_text()) if path.exists() else {"rules": {}, "folders": {}}
 
 
 class Progress:
     """Counts jobs and their seconds.
 
     Args:
-        counts: how many jobs each rule has in this run.
+        counts: jobs of each rule in this run.
         earlier: seconds per job of each rule in an earlier run, as far as known.
-        clock: seconds from any zero.
+        clock: a clock in seconds, with any zero.
     """
 
     def __init__(
@@ -68,7 +56,7 @@ class Progress:
         self._failed: set[Hashable] = set()
 
     def start(self, job: Hashable, rule: str, output: str | None = None) -> None:
-        """A job of a rule begins, or is tried again; `output` is the first file that it makes."""
+        """A job of a rule begins or is tried again. `output` is the first file that it makes."""
         if job in self._failed:
             self._failed.remove(job)
         else:
@@ -76,7 +64,7 @@ class Progress:
         self._running[job] = rule, output and os.path.dirname(output), self._clock()
 
     def finish(self, job: Hashable) -> None:
-        """A job has ended well."""
+        """A job is done."""
         rule, folder, begin = self._running.pop(job)
         seconds = self._clock() - begin
         self._seconds[rule].append(seconds)
@@ -84,25 +72,25 @@ class Progress:
             self._folders[folder].append(seconds)
 
     def fail(self, job: Hashable) -> None:
-        """A job has failed: it tells nothing about how long others take."""
+        """A job has failed. Its time does not count."""
         self._running.pop(job)
         self._failed.add(job)
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Mean seconds per job of each rule, of this run or an earlier one."""
+        """Mean seconds per job of each rule, in this run or else an earlier one."""
         return self._earlier | {rule: fmean(values) for rule, values in self._seconds.items()}
 
     @property
     def folders(self) -> dict[str, float]:
-        """Mean seconds per job of this run, by the folder of what the jobs made."""
+        """Mean seconds per job of this run, by output folder."""
         return {folder: fmean(values) for folder, values in self._folders.items()}
 
     def to_go(self) -> float | None:
-        """Seconds until the last job ends, at this run's pace; None before anything is known.
+        """Seconds until the last job ends, at the pace of this run; None if no time is known.
 
-        The pace is how many jobs ran side by side so far, on average. What failed jobs hold
-        up is counted as if it were still to come.
+        The pace is the mean number of jobs that ran side by side. Jobs that wait for a failed one
+        count as still to come.
         """
         known = self.seconds
         if not known:
@@ -134,7 +122,7 @@ class Progress:
 
 
 def spell(seconds: float) -> str:
-    """Whole seconds as a reader says them: 45 s, 3 min 20 s, 1 h 05 min."""
+    """Seconds in words: 45 s, 3 min 20 s, 1 h 05 min."""
     minutes, rest = divmod(round(seconds), 60)
     if minutes >= 60:
         return f"{minutes // 60} h {minutes % 60:02d} min"
@@ -142,7 +130,7 @@ def spell(seconds: float) -> str:
 
 
 def _roughly(seconds: float) -> str:
-    """No more digits than an estimate has."""
+    """An estimate in words, in whole minutes or hours."""
     if seconds < 60:
         return "less than a minute"
     minutes = round(seconds / 60)

@@ -1,4 +1,4 @@
-"""What a result came from: the code it used and the version of the project.
+"""Where a result came from: digests of its code, and the version of the project.
 
 Standard library only, so that a Snakefile can use it.
 """
@@ -18,7 +18,7 @@ PACKAGES = ("twotowers", "papers")
 
 
 def code_version(root: Path = ROOT) -> str:
-    """The commit checked out, with '-dirty' where files differ from it; 'unknown' without git."""
+    """The commit, with '-dirty' if files differ from it; 'unknown' without git."""
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -29,8 +29,8 @@ def code_version(root: Path = ROOT) -> str:
 def code_digest(*sources: str | Path, root: Path = ROOT) -> str:
     """A digest of the given files and of every module of PACKAGES that they import.
 
-    Python files count by their syntax tree without docstrings: a reworded comment or
-    docstring changes no result and so no digest.
+    The digest of a Python file is that of its syntax tree without docstrings, so that reworded
+    comments and docstrings change no digest.
 
     Args:
         sources: paths relative to `root`.
@@ -58,7 +58,7 @@ def _tree(path: Path) -> ast.Module:
 
 @cache
 def _imports(path: Path, root: Path) -> list[Path]:
-    """The project's files that one file imports, templates of a package counted as imported."""
+    """The project's files that one file imports."""
     if path.suffix != ".py":
         return []
     names = set()

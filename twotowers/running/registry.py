@@ -1,12 +1,15 @@
-"""What a configuration may name, found by its file: models, methods, towers, heads and drawings.
+"""Models, methods, towers, heads, drawings and studies, found by the names of their files.
 
-A click model is a file of `twotowers/models/`, or of a paper's `models/`, that holds a class
-derived from `CellModel`; a method is a file of `methods/` that holds a function
-`fit(task, *, ...)`. Towers and heads are files of `towers/` and `heads/`, each with a class derived
-from `Tower` or `Head`. A drawing is a file of `report/drawings/`, or of a paper's `items/`, with
-functions `table` and `draw` or `tex`. The file's name is the name to be used. What a file holds is
-read from its syntax tree, so that a Snakefile can check a configuration before anything heavy is
-imported: its parameters, and which of them may differ between lanes.
+    family    folder of twotowers/, of a paper   what a file holds
+    models    models/, models/                   a class derived from `CellModel` or `PageModel`
+    methods   methods/, methods/                 a function `fit(task, *, ...)`
+    towers    towers/, towers/                   a class derived from `Tower`
+    heads     heads/, heads/                     a class derived from `Head`
+    drawings  report/drawings/, items/           functions `table`, and `draw` or `tex`
+    studies   none, studies/                     a function `run(inputs, *, seed, ...)`
+
+The parameters of a kind, and which of them may differ between lanes, are read from the file's
+syntax tree. So a Snakefile can check a configuration without importing anything heavy.
 """
 
 from __future__ import annotations
@@ -28,34 +31,47 @@ FOLDERS = {
     "towers": ("towers", "towers"),
     "heads": ("heads", "heads"),
     "drawings": ("report/drawings", "items"),
+    "studies": ("studies", "studies"),
 }
-"""Where each family lies: below twotowers/, and below a paper's folder."""
-BASES = {"models": "CellModel", "towers": "Tower", "heads": "Head"}
-"""What the class of each family derives from."""
+"""The folder of each family: below twotowers/ (which has no studies), and below a paper."""
+BASES = {
+    "models": ("CellModel", "PageModel", "ChainModel", "SimplifiedModel", "MixtureModel"),
+    "towers": ("Tower",),
+    "heads": ("Head",),
+}
+"""The base classes of each family. They are not kinds themselves."""
+OF_CELLS = "CellModel"
+"""The base class of click models whose sufficient statistics are the counts of cells."""
 MADE_BY = {"figure": "draw", "table": "tex"}
-"""A drawing's function that makes an item of each kind from what its `table` gives."""
+"""The function of a drawing that makes an item of each kind from its table."""
 LANES = "LANES"
-"""Where a module names the parameters that may differ between lanes; a method's, with defaults."""
+"""A module's constant: the parameters that may differ between lanes. A method gives defaults."""
 CHOICES = "CHOICES"
-"""Where it names the only values of a parameter."""
+"""A module's constant: the allowed values of a parameter."""
 TRAINS = "TRAINS"
-"""Where a method says, with True, that it trains towers by gradient descent: it needs training
-settings, and numbers of these and of its towers may differ between lanes."""
+"""A method's constant: True if it trains towers by gradient descent. It then needs training
+settings, whose numbers may differ between lanes, as those of its towers may."""
+
+
+READS = "READS"
+"""Where a tower says, with "pairs", that it reads numbers of query-document pairs, not features."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A click model, method, tower, head or drawing, as its file declares it.
+    """A click model, method, tower, head, drawing or study, as its file declares it.
 
     Attributes:
         name: the file's name, without its ending.
         path: the file, relative to the project.
-        holds: the class or function; of a drawing, the one that makes the item.
-        parameters: from each parameter to its default, as text; None where it has none.
+        holds: the name of the class or function. For a drawing, `draw` or `tex`.
+        parameters: the default of each parameter, as text; None if it has none.
         lanes: the parameters that may differ between lanes.
-        choices: from a parameter to its only values, where those are few.
-        lists: the parameters whose one value is a list.
-        trains: of a method, whether it trains towers by gradient descent.
+        choices: the allowed values of some parameters.
+        lists: the parameters whose single value is a list.
+        trains: whether a method trains towers by gradient descent.
+        pages: whether a click model needs whole pages. The others need cells only.
+        reads: "pairs" if a tower reads numbers of query-document pairs; else None.
     """
 
     name: str
@@ -66,6 +82,8 @@ class Kind:
     choices: Mapping[str, tuple]
     lists: tuple[str, ...] = ()
     trains: bool = False
+    pages: bool = False
+    reads: str | None = None
 
     @property
     def module(self) -> str:
@@ -79,7 +97,7 @@ class Kind:
 class Drawing:
     """A drawing with its parameters: `table(results, published)`; `draw(table)` or `tex(table)`.
 
-    Each of these functions is given those of the parameters that it names.
+    Each function gets the parameters that it names.
     """
 
     def __init__(self, kind: Kind, parameters: Mapping):
@@ -94,8 +112,8 @@ def kinds(family: str, paper: str | None = None, root: Path = ROOT) -> dict[str,
     """The models, methods, towers, heads or drawings to choose from, by name.
 
     Args:
-        family: of FOLDERS.
-        paper: whose own are included; the library's only if None.
+        family: a key of FOLDERS.
+        paper: the paper whose own are included; None for the library's only.
         root: the project's folder.
     """
     ours, theirs = FOLDERS[family]
@@ -115,8 +133,8 @@ def find(family: str, name: str, paper: str | None = None, root: Path = ROOT, **
     """The model, method, tower, head or drawing of that name.
 
     Raises:
-        InputError: there is none; the nearest name is offered. `where` (path, field) says whose
-            setting it is.
+        InputError: the name is unknown; the nearest one is offered. `where` (path, field) says
+            where the name stands.
     """
     known = kinds(family, paper, root)
     if not isinstance(name, str) or name not in known:
@@ -140,7 +158,7 @@ def build_drawing(name: str, paper: str, **parameters) -> Drawing:
     """A drawing with the given parameters.
 
     Raises:
-        InputError: the name or a parameter is unknown, or one that it needs is missing.
+        InputError: the name or a parameter is unknown, or a required one is missing.
     """
     kind = find("drawings", name, paper)
     check_parameters(kind, parameters)
@@ -148,7 +166,7 @@ def build_drawing(name: str, paper: str, **parameters) -> Drawing:
 
 
 def check_parameters(kind: Kind, given: Mapping, **where) -> None:
-    """Raise InputError for a parameter that the kind lacks, or that it needs and is not given."""
+    """Raise InputError for an unknown, missing or wrong parameter."""
     field = where.pop("field", kind.name)
     for name in given:
         if name not in kind.parameters:
@@ -182,7 +200,9 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
                 if isinstance(item, ast.AnnAssign)
                 and "ClassVar" not in ast.unparse(item.annotation)
             }
-            return Kind(path.stem, path, node.name, parameters, tuple(parameters), {})
+            pages = not any(isinstance(b, ast.Name) and b.id == OF_CELLS for b in node.bases)
+            lanes = tuple(parameters)
+            return Kind(path.stem, path, node.name, parameters, lanes, {}, pages=pages)
         if (
             family in ("towers", "heads")
             and isinstance(node, ast.ClassDef)
@@ -201,6 +221,10 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
             _constant(tree, CHOICES),
             trains=bool(_constant(tree, TRAINS)),
         )
+    if family == "studies" and "run" in functions:
+        parameters = _keywords(functions["run"])
+        parameters.pop("seed", None)
+        return Kind(path.stem, path, "run", parameters, (), {})
     if family == "drawings" and "table" in functions:
         for name in MADE_BY.values():
             if name in functions:
@@ -210,7 +234,7 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
 
 
 def _module(tree: ast.Module, node: ast.ClassDef, path: Path) -> Kind:
-    """A tower or head: its parameters are the keywords of its `__init__`, but for `rngs`."""
+    """A tower or head. Its parameters are the keywords of its `__init__`, without `rngs`."""
     starts = (
         each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"
     )
@@ -223,7 +247,8 @@ def _module(tree: ast.Module, node: ast.ClassDef, path: Path) -> Kind:
         if argument.annotation and ast.unparse(argument.annotation).startswith("Sequence")
     )
     lanes, choices = tuple(_constant(tree, LANES)), _constant(tree, CHOICES)
-    return Kind(path.stem, path, node.name, parameters, lanes, choices, lists)
+    reads = _constant(tree, READS) or None
+    return Kind(path.stem, path, node.name, parameters, lanes, choices, lists, reads=reads)
 
 
 def _keywords(node: ast.FunctionDef) -> dict[str, str | None]:
@@ -235,11 +260,12 @@ def _keywords(node: ast.FunctionDef) -> dict[str, str | None]:
 
 
 def _derives(node: ast.ClassDef, family: str) -> bool:
-    return any(isinstance(base, ast.Name) and base.id == BASES[family] for base in node.bases)
+    bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+    return node.name not in BASES[family] and any(base in BASES[family] for base in bases)
 
 
 def _constant(tree: ast.Module, name: str):
-    """What a module's constant of that name holds, of plain values; {} without."""
+    """The plain value of a module's constant, or {} if the module has none of that name."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == name for target in node.targets

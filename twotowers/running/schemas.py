@@ -1,4 +1,4 @@
-"""Whether what a configuration file holds follows its schema, and what to write where it does not.
+"""Check configuration files against their schemas, with a helpful message for each error.
 
 Needs PyYAML and jsonschema only.
 """
@@ -27,10 +27,10 @@ RENAMED: dict[str, dict[str, str]] = {
         "settings.*.strengths": "settings.*.lanes.strength",
     },
 }
-"""What keys were called before, and are now, by schema: {"settings.*.old": "settings.*.new"}.
+"""Old and new names of keys, by schema: {"settings.*.old": "settings.*.new"}.
 
-`*` is any name. Only the last key of an entry is renamed or moved; its new place has the same
-names for its `*`, in their order.
+`*` is any name. Only the last key of an entry is renamed or moved. The `*` of the new key stand
+for the same names in the same order.
 """
 
 
@@ -38,13 +38,13 @@ def validate(content: dict, schema: str, path: str | Path) -> None:
     """Check what a file holds against a schema of config/.
 
     Args:
-        content: what the file holds.
+        content: the content of the file.
         schema: the schema's file name.
         path: the file, for messages.
 
     Raises:
-        InputError: a key that has another name now (which is told), an unknown key (the nearest
-            valid one is offered), a wrong type or value.
+        InputError: a renamed key (with the new name), an unknown key (with the nearest valid
+            one), or a wrong type or value.
     """
     _check_renamed(content, RENAMED.get(schema, {}), path)
     error = jsonschema.exceptions.best_match(_validator(schema).iter_errors(content))
@@ -79,7 +79,7 @@ def _check_renamed(content: dict, renamed: dict[str, str], path: str | Path) -> 
 
 
 def _matches(content: object, keys: list[str]) -> Iterator[list[str]]:
-    """What stands for the `*` of a key, for each place in `content` that has it."""
+    """The names at the `*` of a key, for each place in `content` that has the key."""
     if not keys:
         yield []
     elif isinstance(content, dict):

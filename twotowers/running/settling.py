@@ -1,9 +1,8 @@
 """Logs, settings and items of an experiment, completed: defaults filled in, lanes listed.
 
-A lane is a value that differs inside one compiled program. Which parameters may be given as
-lists, the parts say: a policy its strength and temperature, a log its sessions, a user all its
-constants, a method those that its file names; towers, heads and training their numbers. Everything
-is checked here, before a job starts.
+A list of values makes lanes. These may be lists: a policy's strength and temperature, a log's
+sessions, a user's constants, the parameters of a method, tower or head that its file names, and the
+numbers of a training. All of it is checked here, before a job starts.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from twotowers.running.parts import (
     TABLE,
     name_of,
     one_value,
+    reads_pairs,
     settle_examination,
     settle_part,
     with_kind,
@@ -25,13 +25,16 @@ from twotowers.running.parts import (
 from twotowers.running.registry import MADE_BY, Kind, check_parameters, find
 
 MODEL = {"kind": "additive", "tower": None, "features": 1.0, "examination": TABLE}
-"""What a model says besides its constants, with defaults."""
+"""The keys of a model besides its constants, with their defaults."""
 METHOD = "likelihood"
 USER = "additive"
-
-SIMULATED = ("relevance", "policy", "user", "sessions", "record", "queries")
+USER_LANE = "user_kind"
+"""The column that tells users of several kinds apart."""
+STUDY = ("module", "dataset", "raw", "ranker", "seeds")
+"""What a study says besides the parameters of its module."""
+SIMULATED = ("relevance", "policy", "user", "sessions", "queries")
 REAL = ("split", "bootstrap")
-"""What only a simulated log says of itself, and what only a real one."""
+"""Keys that only a simulated log has, and keys that only a real one has."""
 
 
 def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) -> dict:
@@ -41,11 +44,11 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
         name: of the log.
         log: as in experiment.yaml.
         sessions: of the scale, per split.
-        path, paper: whose experiment it is.
+        path, paper: the experiment that the log belongs to.
 
     Returns:
-        The log with `lanes`, from each lane column to its values; of a simulated one also
-        `sessions` (a list per split) and `user` (kind and constants, which may be lists).
+        The log with `lanes`: the values of each lane column. A simulated log also has `sessions`
+        (a list per split) and `user` (kind and constants, which may be lists).
     """
     field, real = f"logs.{name}", log.get("from") == "dataset"
     if strange := [key for key in (SIMULATED if real else REAL) if key in log]:
@@ -56,8 +59,8 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
     if real:
         if not abs(sum(log["split"].values()) - 1) <= 1e-9:
             raise InputError(
-                f"the shares {log['split']} are no division of a log", path=path,
-                field=f"{field}.split", expected="shares that add up to 1",
+                f"the shares {log['split']} do not add up to 1", path=path,
+                field=f"{field}.split", expected="a sum of 1",
             )  # fmt: skip
         return {**log, "lanes": {}}
     policy = dict(log["policy"])
@@ -65,7 +68,8 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
     mixing = "mixing_weight" if "mixing_weight" in policy else "strength"
     if "mixing_weight" in policy and "strength" in policy:
         raise InputError(
-            "a policy has a strength or a mixing weight", path=path, field=f"{field}.policy",
+            "a policy cannot have both a strength and a mixing weight", path=path,
+            field=f"{field}.policy",
             expected="one of 'strength' (-1 to 1) and 'mixing_weight' (0 to 1)",
         )  # fmt: skip
     lanes = {
@@ -77,9 +81,14 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
     }
     lanes |= _budgets(sessions, path, field)
     user = with_kind(log.get("user", USER))
-    kind = find("models", user["kind"], paper, path=path, field=f"{field}.user")
     constants = {key: value for key, value in user.items() if key != "kind"}
-    check_parameters(kind, constants, path=path, field=f"{field}.user")
+    for name in listed(user["kind"]):
+        kind = find("models", name, paper, path=path, field=f"{field}.user")
+        if kind.pages:
+            _need_pages(log, f"user {kind.name!r}", path, f"{field}.user")
+        check_parameters(kind, constants, path=path, field=f"{field}.user")
+    if isinstance(user["kind"], list):
+        lanes[USER_LANE] = user["kind"]
     _check_numbers(constants, path, f"{field}.user")
     lanes |= {
         key: [float(each) for each in value]
@@ -100,16 +109,18 @@ def settle_setting(
         setting: as in experiment.yaml.
         logs: the settled logs.
         training: the experiment's, by name.
-        path, paper: whose experiment it is.
+        path, paper: the experiment that the setting belongs to.
 
     Returns:
         The setting with `model` (kind, tower, features, examination, constants), `method` (kind
-        and what does not differ between lanes), `lanes` ("log" and "method", and where there are
-        any "parts" and "training", each from column to values) and the name of its `training`.
+        and what all lanes share), `lanes` ("log" and "method", perhaps "parts" and "training",
+        each with the values of its columns) and the name of its `training`.
     """
     where = {"path": path, "field": f"settings.{name}.model"}
     model = {**MODEL, **setting["model"]}
     kind = find("models", model["kind"], paper, **where)
+    if kind.pages:
+        _need_pages(logs[setting["log"]], f"model {kind.name!r}", path, where["field"])
     constants = {key: value for key, value in model.items() if key not in MODEL}
     check_parameters(kind, constants, **where)
     _check_numbers(constants, path, where["field"])
@@ -117,7 +128,7 @@ def settle_setting(
         if isinstance(value, list):
             raise InputError(
                 f"{key!r} of a fitted model cannot differ between lanes",
-                expected="one value; other values are settings of their own", **where,
+                expected="one value; a setting of its own for each other value", **where,
             )  # fmt: skip
     field = where.pop("field")
     model["tower"], parts = settle_part(
@@ -127,7 +138,7 @@ def settle_setting(
         model["examination"], paper, field=f"{field}.examination", **where
     )
     parts |= lanes
-    _check_tower(name_of(model["tower"]), logs[setting["log"]], path, name)
+    _check_tower(model["tower"], logs[setting["log"]], path, name, paper)
     where = {"path": path, "field": f"settings.{name}.method"}
     method = with_kind(setting.get("method", METHOD))
     kind = find("methods", method["kind"], paper, **where)
@@ -159,7 +170,8 @@ def settle_setting(
     columns = [column for own in lanes.values() for column in own]
     if twice := {column for column in columns if columns.count(column) > 1}:
         raise InputError(
-            f"lanes {sorted(twice)} are lanes twice", path=path, field=f"settings.{name}",
+            f"columns {sorted(twice)} are lanes more than once", path=path,
+            field=f"settings.{name}",
             expected="each column in one of log, model, method and training",
         )  # fmt: skip
     for own in lanes.values():
@@ -168,22 +180,31 @@ def settle_setting(
     return {**setting, "model": model, "method": fixed, "lanes": lanes, "training": trained}
 
 
+def _need_pages(log: Mapping, what: str, path: Path, field: str) -> None:
+    """Raise InputError unless a log keeps what shared a page."""
+    if log.get("record") != "sessions":
+        raise InputError(
+            f"{what} needs the clicks of whole pages", path=path, field=field,
+            expected="a log with 'record: sessions'",
+        )  # fmt: skip
+
+
 def _check_lanes(lanes: Mapping[str, list], path: Path, field: str) -> None:
-    """Raise InputError for a column without values, or with one twice: lanes differ."""
+    """Raise InputError for a column without values, or with the same value twice."""
     for column, values in lanes.items():
         if not values or any(value in values[:place] for place, value in enumerate(values)):
             raise InputError(
                 f"{column!r} is {values!r}", path=path, field=field,
-                expected="one value, or a list of values that differ",
+                expected="one value, or a list of different values",
             )  # fmt: skip
 
 
 def _refuse_parts(kind: Kind, model: Mapping, varied: list, path: Path, name: str) -> None:
-    """Raise InputError for what only a method that trains towers can do."""
+    """Raise InputError for settings that need a method that trains towers."""
     if varied:
         raise InputError(
             f"{varied[0]!r} cannot differ between lanes of method {kind.name!r}", path=path,
-            field=f"settings.{name}", expected="one value of it per setting",
+            field=f"settings.{name}", expected="one value per setting",
         )  # fmt: skip
     if model["examination"] != TABLE:
         raise InputError(
@@ -193,24 +214,24 @@ def _refuse_parts(kind: Kind, model: Mapping, varied: list, path: Path, name: st
 
 
 def _check_numbers(constants: Mapping, path: Path, field: str) -> None:
-    """Constants of click models are numbers; the model itself knows which."""
+    """Constants of click models are numbers. The model itself checks their range."""
     for key, value in constants.items():
         for number in listed(value):
             check_range(number, field=f"{field}.{key}", low=-1e9, high=1e9, path=path)
 
 
-def _check_tower(tower: str, log: dict, path: Path, name: str) -> None:
-    """Whether the log has what the tower reads, and the test split what it learns."""
-    field = f"settings.{name}.model.tower"
-    if log.get("from") == "dataset" and tower != "embedding":
+def _check_tower(tower: str | Mapping, log: dict, path: Path, name: str, paper: str) -> None:
+    """Raise InputError if the log lacks what the tower needs."""
+    field, by_pair = f"settings.{name}.model.tower", reads_pairs(tower, paper)
+    if log.get("from") == "dataset" and not by_pair:
         raise InputError(
-            f"tower {tower!r} reads features, which a real log has not",
+            f"tower {name_of(tower)!r} reads features, and a real log has none",
             path=path,
             field=field,
             expected="'embedding': a parameter per query-document pair",
         )
     apart = len({queries_of(log, split) for split in SPLITS}) > 1
-    if log.get("from") != "dataset" and tower == "embedding" and apart:
+    if log.get("from") != "dataset" and by_pair and apart:
         raise InputError(
             "an embedding per pair can be measured only on the pairs that it was trained on",
             path=path,
@@ -219,12 +240,20 @@ def _check_tower(tower: str, log: dict, path: Path, name: str) -> None:
         )
 
 
+def check_study(name: str, study: Mapping, *, path: Path, paper: str, root: Path) -> None:
+    """Raise InputError for a study without a module, or with parameters that the module has not."""
+    where = {"path": path, "field": f"studies.{name}"}
+    kind = find("studies", study.get("module", name), paper, root, **where)
+    given = {key: value for key, value in study.items() if key not in STUDY}
+    check_parameters(kind, given, **where)
+
+
 def settle_item(name: str, item: dict, *, path: Path, paper: str) -> dict:
-    """An item with its drawing: a general one, or the paper's own, of the item's name if absent.
+    """An item with its drawing, general or the paper's own. The default has the item's name.
 
     Returns:
-        The item with `draw`: the drawing's kind and its parameters. A parameter `needs` is what the
-        item needs.
+        The item with `draw`: the drawing's kind and its parameters. A parameter `needs` gets what
+        the item needs.
     """
     drawing = with_kind(item.get("draw", name))
     where = {"path": path, "field": f"items.{name}.draw"}
@@ -234,43 +263,43 @@ def settle_item(name: str, item: dict, *, path: Path, paper: str) -> dict:
     settings = drawing.get("settings", [])
     if not isinstance(settings, list | Mapping):
         raise InputError(
-            f"'settings' is {settings!r}", expected="the names of settings, with titles or without",
+            f"'settings' is {settings!r}", expected="names of settings, with or without titles",
             **where,
         )  # fmt: skip
     for setting in settings:
         if setting not in item["needs"]:
             raise InputError(
-                f"{setting!r} is drawn and not needed", expected=nearest(setting, item["needs"]),
-                **where,
+                f"the item draws {setting!r} and does not need it",
+                expected=nearest(setting, item["needs"]), **where,
             )  # fmt: skip
     check_parameters(kind, {key: drawing[key] for key in drawing if key != "kind"}, **where)
     if kind.holds != MADE_BY[item["kind"]]:
         raise InputError(
-            f"{kind.name!r} draws no {item['kind']}", expected="a drawing with"
+            f"{kind.name!r} cannot draw a {item['kind']}", expected="a drawing with"
             f" {MADE_BY[item['kind']]!r}, or another kind of item", **where,
         )  # fmt: skip
     return {**item, "draw": drawing}
 
 
 def listed(value) -> list:
-    """A value as a list of one; a list as it is."""
+    """A list as it is; any other value as a list of one."""
     return list(value) if isinstance(value, list) else [value]
 
 
 def _budgets(sessions: Mapping[str, list], path: Path, field: str) -> dict[str, list]:
-    """The lanes of several numbers of sessions, named by those of the training split."""
+    """The lanes of several numbers of sessions. Their values are those of the training split."""
     lengths = {split: len(values) for split, values in sessions.items()}
     if set(lengths.values()) <= {1}:
         return {}
     several = [values for values in sessions.values() if len(values) > 1]
     if len({len(values) for values in several}) > 1 or len(sessions.get("train", [0])) == 1:
         raise InputError(
-            f"the splits have lists of {lengths} numbers of sessions", path=path,
+            f"the splits have {lengths} numbers of sessions", path=path,
             field=f"{field}.sessions", expected="lists of one length, or single numbers",
         )  # fmt: skip
     if any(list(values) != sorted(set(values)) for values in several):
         raise InputError(
-            "numbers of sessions do not rise", path=path, field=f"{field}.sessions",
+            "the numbers of sessions do not rise", path=path, field=f"{field}.sessions",
             expected="from few to many: each log contains the smaller ones",
         )  # fmt: skip
     return {"sessions": [float(number) for number in sessions["train"]]}
@@ -287,7 +316,7 @@ def _method_lanes(kind: Kind, given: Mapping, where: dict) -> dict[str, list]:
 
 
 def _selected(chosen: Mapping, log: str, lanes: Mapping, path: Path, name: str) -> dict:
-    """The log's lanes that a setting takes: all, but for the columns that it restricts."""
+    """The lanes of the log that a setting takes: all, unless it selects values of a column."""
     for column, values in chosen.items():
         field = f"settings.{name}.lanes"
         if column not in lanes:
@@ -308,7 +337,7 @@ def _selected(chosen: Mapping, log: str, lanes: Mapping, path: Path, name: str) 
 
 
 def queries_of(log: Mapping, split: str) -> tuple[str, int | None]:
-    """The queries that a split's sessions are about: the split whose they are, and how many."""
+    """The queries of a split's sessions: the split that they are from, and how many (None: all)."""
     queries = log.get("queries") or {}
     if isinstance(queries, str):
         queries = {"split": queries}

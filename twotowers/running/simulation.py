@@ -1,7 +1,7 @@
 """The clicks of a simulated log: every lane of its policy, its user and its sessions.
 
-Clicks are drawn as counts of cells (`simulate`) or page by page (`simulate_pages`): one
-distribution, two records of it.
+Clicks are drawn as counts of cells (`simulate`) or page by page (`simulate_pages`). Both have the
+same distribution.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts, added
 from twotowers.logs.policies import ScoredPairs, policy_scores, ranking_order
 from twotowers.logs.simulated_sessions import Sampler, stream_sessions
 from twotowers.logs.simulation import Traffic, simulate_clicks
-from twotowers.models.protocol import PER_DOCUMENT, CellModel
+from twotowers.models.chances import Chance
+from twotowers.models.page import PageModel
+from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel
 from twotowers.randomness import stream
 from twotowers.running.registry import build_model
-from twotowers.running.settling import listed, queries_of
+from twotowers.running.settling import USER_LANE, listed, queries_of
 
 
 def simulate(
@@ -34,15 +36,15 @@ def simulate(
     seed: int,
     paper: str | None = None,
 ) -> Iterator[LaneLog]:
-    """Yield the log of each lane; lanes share their sessions, each has clicks of its own.
+    """Yield the log of each lane. Lanes share their sessions; clicks are drawn for each.
 
     Args:
-        split: whose sessions.
-        policy: the pairs, their relevance, and the ranker's scores.
+        split: the split.
+        policy: the pairs, their relevance and the scores of the ranker.
         log: `lanes`, `sessions` and `user`, as `twotowers.running.settling` completes them.
         positions: positions on a page.
-        seed: of all that is drawn.
-        paper: whose users may be used, besides the library's.
+        seed: of all draws.
+        paper: the paper whose own users may be used.
     """
     lanes = log["lanes"]
     temperatures = lanes["temperature"]
@@ -73,14 +75,14 @@ def simulate(
                 more = _clicked(shown, chances, stream("clicks", seed, split, *key))
                 grown.append(added(grown[-1], more) if grown else more)
             for number, lane in _by_size(lanes, strength, temperature, own):
-                # A split that has only one size has the same log in the lanes of all sizes.
+                # If a split has one size only, the lanes of all sizes have the same log.
                 yield LaneLog(split, lane, grown[min(number, len(grown) - 1)])
 
 
 def _by_size(
     lanes: Mapping, strength: float, temperature: float, own: Mapping
 ) -> Iterator[tuple[int, dict]]:
-    """Number and columns of each lane that differs from the others in its sessions only."""
+    """Number and columns of the lanes that differ in their sessions only."""
     values = {next(iter(lanes)): strength, "temperature": temperature}
     for number, size in enumerate(lanes.get("sessions", [None])):
         yield number, values | ({} if size is None else {"sessions": size}) | dict(own)
@@ -95,13 +97,13 @@ def simulate_pages(
     seed: int,
     paper: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the pages of each lane, some thousands at a time; each has sessions of its own.
+    """Yield the pages of each lane, some thousands at a time. Each lane has its own sessions.
 
     Memory does not grow with the number of sessions. A larger log of the same lane begins with
     the pages of the smaller one.
 
     Args:
-        split, policy, log, positions, seed, paper: as of `simulate`.
+        split, policy, log, positions, seed, paper: see `simulate`.
     """
     lanes, pairs = log["lanes"], policy.pairs
     budgets = log["sessions"][split]
@@ -119,7 +121,7 @@ def simulate_pages(
     for strength, order in _orders(split, policy, log, where, seed):
         for temperature, (own, clicker) in product(lanes["temperature"], users):
             for number, lane in _by_size(lanes, strength, temperature, own):
-                # A split that has only one size has the same pages in the lanes of all sizes.
+                # If a split has one size only, the lanes of all sizes have the same pages.
                 for piece, sessions in enumerate(pieces[: number + 1]):
                     key = (strength, temperature, *own.values(), *_growth(piece))
                     yield from stream_sessions(
@@ -138,13 +140,13 @@ def simulate_pages(
 def _orders(
     split: str, policy: ScoredPairs, log: Mapping, where: np.ndarray, seed: int
 ) -> Iterator[tuple[float, np.ndarray]]:
-    """Each strength, and [queries, positions] the ranking of a policy of that strength."""
+    """Each strength, and the ranking of the policy of that strength, [queries, positions]."""
     lanes = log["lanes"]
     queries = log.get("queries")
     once = isinstance(queries, Mapping) and queries.get("ranked") == "once"
     about = queries_of(log, split)[0] if once else split
     for strength in lanes[next(iter(lanes))]:
-        # Every strength draws the same noise and ties, so that strengths differ in nothing else.
+        # All strengths draw the same noise and ties, so that they differ in nothing else.
         rng = stream("policy noise", seed, about)
         scores = policy_scores(policy.score, strength, rng=rng)
         scores = pad(scores, policy.pairs.offsets, where.shape[1])
@@ -152,29 +154,31 @@ def _orders(
 
 
 def _growth(number: int) -> tuple:
-    """What names the draws that a log grows by; the first log's are those of a log of its own."""
+    """The name of the draws by which a log grows. A first log has none, like a single log."""
     return ("growth", number) if number else ()
 
 
 def users_of(
     user: Mapping, lanes: Mapping, paper: str | None = None
 ) -> Iterator[tuple[dict, CellModel]]:
-    """Each user of a log's lanes, with the values that tell it from the others.
+    """Each user of a log's lanes, with the constants that differ between users.
 
     Args:
-        user: `kind` and constants.
-        lanes: the log's, from column to values.
-        paper: whose users may be used, besides the library's.
+        user: `kind`, which may be a list, and constants.
+        lanes: the values of the log's lane columns.
+        paper: the paper whose own users may be used.
     """
     constants = {key: value for key, value in user.items() if key != "kind"}
     swept = {key: listed(value) for key, value in constants.items() if key in lanes}
-    for values in product(*swept.values()):
+    kinds = lanes.get(USER_LANE)
+    for kind, *values in product(kinds or [user["kind"]], *swept.values()):
         own = {key: float(value) for key, value in zip(swept, values, strict=True)}
-        yield own, build_model(user["kind"], paper, **{**constants, **own})
+        named = {USER_LANE: kind} if kinds else {}
+        yield named | own, build_model(kind, paper, **{**constants, **own})
 
 
 def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable:
-    """From impressions to the click probability of each of their cells."""
+    """A function from impressions to the click probability of each cell."""
     if positions <= LONGEST_DENSE:
         chance = user.chance(relevance, positions)
         return lambda shown: chance
@@ -185,6 +189,8 @@ def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable
             name: values[shown.query, shown.document]
             if user.parts[name] == PER_DOCUMENT
             else values[shown.position]
+            if user.parts[name] == PER_POSITION
+            else values
             for name, values in truth.items()
         }
         return user.click_probability(**parts)
@@ -193,16 +199,17 @@ def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable
 
 
 def _clicker(user: CellModel, relevance: np.ndarray, positions: int) -> Sampler:
-    """Who clicks on pages, for `stream_sessions`."""
+    """The sampler of clicks on pages, for `stream_sessions`."""
     truth = user.truth(relevance, positions)
 
     def sample(query, documents, where, *, rng):
         parts = {
-            name: values[query[:, None], documents]
-            if user.parts[name] == PER_DOCUMENT
-            else values[: documents.shape[1]]
+            name: values[query[:, None], documents] if user.parts[name] == PER_DOCUMENT else values
             for name, values in truth.items()
         }
+        if isinstance(user, PageModel):
+            chances = {name: Chance.from_logits(logits) for name, logits in parts.items()}
+            return user.sample(chances, where, rng=rng)["clicks"]
         chance = np.broadcast_to(user.click_probability(**parts), documents.shape)
         return user.sample(chance, rng=rng)
 

@@ -7,6 +7,8 @@ from flax import nnx
 
 from twotowers.towers.parts import Tower
 
+READS = "pairs"
+
 
 class EmbeddingTower(Tower):
     """One logit per query-document pair, looked up by its number."""

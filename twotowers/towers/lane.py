@@ -1,4 +1,4 @@
-"""A number of a tower or head that is a lane. Needs no JAX, so configurations are read without."""
+"""Numbers of towers and heads that differ between lanes. It needs no JAX, so plans may read it."""
 
 from __future__ import annotations
 
@@ -16,3 +16,7 @@ class Lane:
 
     column: str
     values: tuple[float, ...]
+
+
+KNOWN = "known"
+"""Examination as the simulated user has it, which is not trained."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
@@ -24,6 +26,26 @@ class Tower(nnx.Module):
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] -> [...] logits; there is a `key` in training steps, and only there."""
         raise NotImplementedError
+
+
+def rows_of(pairs: int, ratio: float) -> int:
+    """The rows of a table that is `ratio` times smaller than the number of pairs; 1 at least.
+
+    Raises:
+        InputError: the ratio is below 1.
+    """
+    check_range(ratio, field="ratio", low=1, high=1e9)
+    return max(math.ceil(pairs / ratio), 1)
+
+
+def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> nnx.Param:
+    """[rows] numbers with mean 0 and that variance.
+
+    Raises:
+        InputError: the variance is negative.
+    """
+    check_range(variance, field="variance", low=0, high=1e6)
+    return nnx.Param(jnp.sqrt(variance) * jax.random.normal(rngs.params(), (rows,)))
 
 
 # Numbers that are not trained.

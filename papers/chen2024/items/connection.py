@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
-from papers.chen2024.looks import INTERVENTION, MERGING
-from twotowers.report.figures import BAND_ALPHA, COLUMN_WIDTH, GREY, PUBLISHED, REPRODUCED, style
+from twotowers.report.charts import BAND_ALPHA, PUBLISHED, Curves
+from twotowers.report.figures import COLUMN_WIDTH, GREY
 from twotowers.results.moments import measured
 from twotowers.results.statistics import frequency_interval, select
 
-DATASETS = {"yahoo": ("Yahoo!", INTERVENTION), "istella_s": ("Istella-S", MERGING)}
+DATASETS = {"yahoo": "Yahoo!", "istella_s": "Istella-S"}
 PARTS = {"": "", ">": "_low", "<": "_high"}
 """What is added to the metric of a printed number, by what it bounds."""
 
@@ -80,34 +83,33 @@ def draw(table: pd.DataFrame, *, dataset: str, sweep: str, xlabel: str) -> Figur
 
     The axis is logarithmic; an amount of 0, positions without contexts, stands at its left end.
     """
-    curve = select(table, metric="connected").sort_values("amount")
-    title, look = DATASETS[dataset]
-    with style():
-        figure = Figure(figsize=(COLUMN_WIDTH, 2.4), layout="constrained")
-        axes = figure.subplots()
-        axes.plot(
-            curve["amount"], curve["value"], color=look.colour, marker=look.marker,
-            markeredgecolor="white", markeredgewidth=0.4, label="reproduced", **REPRODUCED,
-        )  # fmt: skip
-        axes.fill_between(
-            curve["amount"], curve["low"], curve["high"], color=look.colour, alpha=BAND_ALPHA,
-            linewidth=0, label="95 % interval",
-        )  # fmt: skip
-        _printed_turn(axes, select(table, source="published"))
-        _amount_axis(axes, curve["amount"].to_numpy(float), percent=sweep == "sampling")
-        axes.set(ylim=(-0.03, 1.03), xlabel=xlabel, ylabel="Frequency of connection")
-        axes.set_title(title)
-        figure.legend(loc="outside upper center", ncols=3)
+    curve = select(table, metric="connected")
+    printed = select(table, source="published")["value"]
+    chart = Curves(curve, by={"dataset": DATASETS})
+    plot = chart.plot("amount").limit(y=(-0.03, 1.03))
+    plot = plot.label(x=xlabel, y="Frequency of connection")
+    also = _turn_entries(printed)
+    figure = chart.figure(plot, width=COLUMN_WIDTH, height=1.85, also=also)
+    axes = figure.axes[0]
+    _printed_turn(axes, printed)
+    _amount_axis(axes, np.sort(curve["amount"].to_numpy(float)), percent=sweep == "sampling")
     return figure
 
 
-def _printed_turn(axes: Axes, printed: pd.DataFrame) -> None:
+LINE = {"color": GREY, "label": "published", **PUBLISHED}
+ZONE = {"color": GREY, "label": "published", "alpha": BAND_ALPHA, "linewidth": 0}
+
+
+def _turn_entries(printed: pd.Series) -> list[Artist]:
+    return {1: [Line2D([], [], **LINE)], 2: [Patch(**ZONE)]}.get(len(printed), [])
+
+
+def _printed_turn(axes: Axes, printed: pd.Series) -> None:
     """A line, or for a range a zone, where the text says that the graph changes."""
     if len(printed) == 1:
-        axes.axvline(printed["value"].item(), color=GREY, label="published", **PUBLISHED)
+        axes.axvline(printed.item(), **LINE)
     elif len(printed) == 2:
-        ends = printed["value"].min(), printed["value"].max()
-        axes.axvspan(*ends, color=GREY, alpha=BAND_ALPHA, linewidth=0, label="published")
+        axes.axvspan(printed.min(), printed.max(), **ZONE)
 
 
 def _amount_axis(axes: Axes, amounts: np.ndarray, *, percent: bool) -> None:

@@ -7,27 +7,24 @@ graph are not.
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from twotowers.report.figures import PAGE_WIDTH, Look, style
+from twotowers.report.charts import Curves
 from twotowers.results.moments import measured, whole
 from twotowers.results.statistics import over_seeds, select
 
 SIZE = ["feature_vectors", "bias_factors", "rows"]
-DOTS = {
-    "simulated": Look("#0072B2", "o", "simulated"),
-    "simulated_seen": Look("#009E73", "^", "simulated, drawn factors only"),
-}
-LINES = {
-    "estimate": (Look("#D55E00", "", "Example 2"), "-"),
-    "estimate_finite": (Look("#000000", "", "Example 2 before its limits"), (0, (2, 1.5))),
+METRICS = {
+    "simulated": "simulated",
+    "estimate": "Example 2",
+    "simulated_seen": "simulated, drawn factors only",
+    "estimate_finite": "Example 2 before its limits",
 }
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per |X|, |T|, |D| and metric; the simulated frequency has a 95 % interval."""
-    metrics = [*DOTS, *LINES, "standard_error"]
+    metrics = [*METRICS, "standard_error"]
     found = measured(results, "example2", metric=metrics)
     summary = over_seeds(found, [*SIZE, "metric"])
     error = select(summary, metric="standard_error").set_index(SIZE)["value"]
@@ -40,33 +37,10 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A panel per |X| and |T|: frequency and estimates against |D|."""
-    sizes = table[SIZE[:2]].drop_duplicates().sort_values(SIZE[:2]).to_numpy(int)
-    with style():
-        figure = Figure(figsize=(PAGE_WIDTH, 2.9), layout="constrained")
-        axes = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
-        for panel, (vectors, factors) in zip(axes, sizes, strict=True):
-            panel.set_title(f"|X| = {vectors:,}, |T| = {factors:,}")
-            _size_panel(panel, select(table, feature_vectors=vectors, bias_factors=factors))
-        axes[0].set_ylabel("Probability of identifiability")
-        # An estimate of a probability that leaves [0, 1] leaves the panel.
-        axes[0].set_ylim(-0.05, 1.05)
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-    return figure
-
-
-def _size_panel(axes: Axes, cells: pd.DataFrame) -> None:
-    for metric, (look, dashes) in LINES.items():
-        line = select(cells, metric=metric).sort_values("rows")
-        axes.plot(
-            line["rows"], line["value"], color=look.colour, linestyle=dashes, linewidth=1.1,
-            label=look.label,
-        )  # fmt: skip
-    for metric, look in DOTS.items():
-        dots = select(cells, metric=metric).sort_values("rows")
-        face = look.colour if metric == "simulated" else "none"
-        axes.plot(
-            dots["rows"], dots["value"], look.marker, color=look.colour, markerfacecolor=face,
-            markersize=4, label=look.label, zorder=3,
-        )  # fmt: skip
-        axes.vlines(dots["rows"], dots["low"], dots["high"], color=look.colour, linewidth=0.9)
-    axes.set_xlabel("Rows |D|")
+    sizes = table[SIZE[:2]].drop_duplicates().sort_values(SIZE[:2])
+    titles = {(x, t): f"|X| = {x:,}, |T| = {t:,}" for x, t in sizes.itertuples(index=False)}
+    places = pd.Series(list(table[SIZE[:2]].itertuples(index=False, name=None)), table.index)
+    chart = Curves(table.assign(size=places), by={"metric": METRICS}, col={"size": titles})
+    plot = chart.plot("rows").label(x="Rows |D|", y="Probability of identifiability")
+    # An estimate of a probability that leaves [0, 1] leaves the panel.
+    return chart.figure(plot.share(x=False).limit(y=(-0.05, 1.05)), height=2.35)

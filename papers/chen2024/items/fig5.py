@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Arc
 
-from twotowers.report.figures import CATEGORICAL, GREY, panels, style
+from twotowers.report.charts import CATEGORICAL
+from twotowers.report.figures import GREY, page, style
 from twotowers.results.moments import measured, whole
 from twotowers.results.statistics import over_seeds, select
 
@@ -29,7 +30,8 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def draw(table: pd.DataFrame) -> Figure:
     """Four panels: positions on a line, an arc per pair that shares documents."""
     with style():
-        figure, axes = panels(2, rows=2, panel_height=1.45)
+        figure = page(3.45)
+        axes = figure.subplots(2, 2, sharex=True, sharey=True)
         for panel, (number, title) in zip(axes.flat, COMPONENTS.items(), strict=True):
             _graph_panel(panel, select(table, components=number))
             panel.set_title(title)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+import seaborn.objects as so
 from matplotlib.figure import Figure
 
-from twotowers.report.figures import GREY, Look, panels, shared_legend, style
+from papers.chen2024.draws import as_runs
+from twotowers.report.charts import Dots
+from twotowers.report.drawings.sweep import spread
+from twotowers.report.figures import GREY
 from twotowers.results.moments import measured, moments, runs, with_most
 from twotowers.results.statistics import select
 
@@ -20,10 +22,7 @@ METHODS = {
     ("dla", "merging"): "merging",
     ("dla", "intervention"): "intervention",
 }
-LOOKS = {
-    "synthetic": Look("#0072B2", "o", "one data set for all runs"),
-    "redrawn": Look("#D55E00", "^", "another data set per run"),
-}
+STUDIES = {"synthetic": "one data set for all runs", "redrawn": "another data set per run"}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
@@ -34,41 +33,28 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
         "method": ["naive", "dla"],
         "variant": ["plain", "merging", "intervention"],
     }
-    ours = with_most(measured(results, list(LOOKS), **where), "clicks")
+    ours = with_most(as_runs(measured(results, list(STUDIES), **where)), "clicks")
     theirs = select(published, setting="synthetic", **where)
     return pd.concat([moments(ours, theirs, KEYS, ORDER), runs(ours, KEYS)], ignore_index=True)
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """A panel per metric: a dot per run and method, and the published mean and deviation."""
-    with style():
-        figure, axes = panels(len(METRICS), panel_height=2.5)
-        for panel, (metric, title) in zip(axes.flat, METRICS.items(), strict=True):
-            panel.set_title(title)
-            for place, (method, variant) in enumerate(METHODS):
-                cells = select(table, metric=metric, method=method, variant=variant)
-                _column(panel, place, cells)
-            panel.set_xticks(range(len(METHODS)), METHODS.values(), rotation=90)
-            panel.grid(visible=False, axis="x")
-        axes[0, 0].set_ylabel("Each run")
-        shared_legend(figure)
+    lanes = pd.MultiIndex.from_frame(table[["method", "variant"]])
+    names = pd.Series(lanes.map(METHODS), table.index)
+    table = table.assign(name=pd.Categorical(names, list(METHODS.values())))
+    each = table[table["statistic"].str.startswith("run ")]
+    printed = spread(select(table, source="published"), ["setting", "name", "metric"])
+    printed = printed.rename(columns={"value": "printed"}).assign(source="reproduced")
+    rows = pd.concat([each.drop(columns=["low", "high"]), printed], ignore_index=True)
+    chart = Dots(rows, {"setting": STUDIES}, {"metric": METRICS}, interval="published, ± 1 sd")
+    dots = so.Dot(pointsize=2.6, alpha=0.75, edgewidth=0)
+    plot = chart.bare(x="name", y="value")
+    plot = plot.add(dots, so.Dodge(), so.Jitter(0.5, seed=0), legend=False)
+    grey = {"y": "printed", "color": None, "marker": None, "legend": False}
+    plot = plot.add(so.Range(color=GREY), ymin="low", ymax="high", **grey)
+    plot = plot.add(so.Dash(color=GREY, width=0.3), **grey).label(x="", y="Each run")
+    figure = chart.figure(plot, height=2.5)
+    for panel in figure.axes:
+        panel.tick_params(axis="x", labelrotation=90)
     return figure
-
-
-def _column(axes: Axes, place: int, cells: pd.DataFrame) -> None:
-    for offset, (setting, look) in zip((-0.25, 0.15), LOOKS.items(), strict=True):
-        each = select(cells, setting=setting, source="reproduced")
-        each = each[each["statistic"].str.startswith("run ")]
-        # Side by side, so that equal runs are seen to be several.
-        at = place + offset + np.linspace(-0.07, 0.07, len(each))
-        axes.plot(
-            at, each["value"], look.marker, color=look.colour, markersize=2.6, alpha=0.75,
-            markeredgewidth=0, label=look.label,
-        )  # fmt: skip
-    printed = select(cells, source="published").set_index("statistic")["value"]
-    if len(printed):
-        axes.errorbar(
-            place - 0.05, printed["mean"], yerr=printed["sd"], color=GREY, marker="_",
-            markersize=7, markeredgewidth=1.2, capsize=2, linestyle="none", elinewidth=0.9,
-            label="published", zorder=1,
-        )  # fmt: skip

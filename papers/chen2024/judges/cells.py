@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from twotowers.results.claims import NotTestable, seed_means
+from twotowers.results.standing import REAL
 from twotowers.results.statistics import select
 
 DATASETS = {"Yahoo!": {"dataset": "yahoo"}, "Istella-S": {"dataset": "istella_s"}}
@@ -51,6 +52,11 @@ def dla_means(
     chosen = {"method": "dla", "variant": "plain", "setting": setting, **where}
     fixed = {name: value for name, value in chosen.items() if name not in over}
     return seed_means(results, over, metric=metric, **fixed)
+
+
+def on_real_data(results: pd.DataFrame, setting: str) -> bool:
+    """Whether a study read files that are known by their checksums."""
+    return bool((select(results, setting=setting)["stands_on"] == REAL).all())
 
 
 def check_clicks(by_clicks: pd.DataFrame) -> None:

@@ -1,15 +1,17 @@
-"""Claims 12 and 13: node merging under contextual bias (Section 5.2, Tables 2 and 6)."""
+"""Claims 12, 13, 25 and 26: node merging under contextual bias (Section 5.2, Tables 2 and 6)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from papers.chen2024.judges.cells import DATASETS, dla_means
 from papers.chen2024.judges.words import listed, metric_name
-from twotowers.results.claims import Claims, Measured
+from twotowers.results.claims import Claims, Measured, NotTestable
 from twotowers.results.conditions import above, at_least, at_most, number
+from twotowers.results.statistics import select
 
 CLAIMS = Claims()
 
@@ -21,6 +23,31 @@ AS_WELL = 1.5
 LEAD = 0.001
 # Claim 13: the measures of Table 2.
 TRAINING, TEST = ("mcc", "ndcg@5", "ndcg@10"), ("test_ndcg@5", "test_ndcg@10")
+# Claim 25: how far from print a stand-in may be; within this, rows of Table 6 keep their order.
+LEVEL = {"mcc": 0.05, "ndcg@5": 0.02, "ndcg@10": 0.02, "test_ndcg@5": 0.03, "test_ndcg@10": 0.03}
+ROWS = {
+    ("naive", "plain", "none"): "no debias",
+    ("dla", "plain", "ones"): "DLA from 1",
+    ("dla", "plain", "random"): "DLA at random",
+    ("dla", "merging", "ones"): "merging from 1",
+    ("dla", "merging", "random"): "merging at random",
+}
+PRINTED = {
+    "yahoo": {
+        "mcc": (0.765, 0.750, 0.619, 0.771, 0.744),
+        "ndcg@5": (0.841, 0.844, 0.819, 0.853, 0.863),
+        "ndcg@10": (0.915, 0.914, 0.892, 0.920, 0.921),
+        "test_ndcg@5": (0.693, 0.693, 0.688, 0.697, 0.699),
+        "test_ndcg@10": (0.741, 0.741, 0.737, 0.745, 0.746),
+    },
+    "istella_s": {
+        "mcc": (0.764, 0.764, 0.748, 0.772, 0.782),
+        "ndcg@5": (0.885, 0.886, 0.874, 0.892, 0.900),
+        "ndcg@10": (0.941, 0.941, 0.931, 0.944, 0.947),
+        "test_ndcg@5": (0.634, 0.633, 0.638, 0.636, 0.638),
+        "test_ndcg@10": (0.682, 0.682, 0.686, 0.684, 0.686),
+    },
+}
 
 
 @CLAIMS.add(
@@ -87,3 +114,38 @@ for letters, split, metrics in (("ac", "training", TRAINING), ("bd", "test", TES
                for label, lane in DATASETS.items()},
         letters=letters,
     )(merging_wins)  # fmt: skip
+
+
+@CLAIMS.add(
+    "25", "table6", "App. D.4, Table 6", "MCC and nDCG are at the levels of Table 6",
+    *[at_most(f"the distance of {metric_name(metric)} in any row from the printed", most)
+      for metric, most in LEVEL.items()],
+    parts=DATASETS,
+)  # fmt: skip
+def levels_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
+    rows = pd.MultiIndex.from_tuples(ROWS, names=["method", "variant", "start"])
+    off, told = [], []
+    for metric in LEVEL:
+        found = select(results, setting=f"contexts-{dataset}", metric=metric)
+        if found.empty:
+            raise NotTestable(f"no results for setting contexts-{dataset}")
+        found = found.groupby(rows.names)["value"].mean().reindex(rows)
+        distance = (found - np.array(PRINTED[dataset][metric])).abs()
+        worst = distance.idxmax()
+        off.append(distance)
+        told.append(f"{metric_name(metric)} {number(distance[worst])} ({ROWS[worst]})")
+    return f"farthest: {', '.join(told)}", off
+
+
+@CLAIMS.add(
+    "26", "table6", "App. D.4, Table 6", "With node merging a random start ranks better than 1",
+    *[above(f"the lead of the random start in {metric_name(metric)}", 0)
+      for metric in (*TRAINING[1:], *TEST)],
+    parts=DATASETS,
+)  # fmt: skip
+def random_start_leads(results: pd.DataFrame, dataset: str) -> Measured:
+    over, leads = {"start": ("ones", "random")}, {}
+    for metric in (*TRAINING[1:], *TEST):
+        found = dla_means(results, f"contexts-{dataset}", metric, over, variant="merging")
+        leads[metric_name(metric)] = found["random"] - found["ones"]
+    return f"lead {listed(pd.Series(leads), digits=4)}", list(leads.values())

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from papers.chen2024.draws import as_runs
 from papers.chen2024.judges.cells import CLICKS, by_seed
 from papers.chen2024.judges.words import metric_name
 from twotowers.results.claims import Claims, Measured
@@ -47,15 +48,12 @@ def as_another_draw(
     """The authors' data set could be one more draw from our generator.
 
     Their numbers stand for one data set of this construction, ours for another, and both are
-    sampled. In the study `redrawn` every seed draws its own; a printed number agrees if it lies
-    in the interval that holds one more draw with probability .95 (over all metrics judged:
-    Bonferroni), widened by half its last digit. The interval must be narrow enough to tell No
-    debias from the others.
+    sampled. The study `redrawn` draws many. A printed number agrees if it lies in the interval
+    that holds one more draw with probability .95 (over all metrics judged: Bonferroni), widened by
+    half its last digit. The interval must be narrow enough to tell No debias from the others.
     """
-    runs = by_seed(
-        results, {"metric": tuple(printed)},
-        setting="redrawn", method=method, variant=variant, components=2, clicks=CLICKS,
-    )  # fmt: skip
+    lane = {"method": method, "variant": variant, "components": 2, "clicks": CLICKS}
+    runs = by_seed(as_runs(results), {"metric": tuple(printed)}, setting="redrawn", **lane)
     count = runs.shape[1]
     quantile = stdtrit(count - 1, 1 - OUTSIDE / len(printed) / 2)
     half = quantile * runs.std(axis="columns") * np.sqrt(1 + 1 / count) + 0.0005

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from papers.chen2024.judges.words import listed, power
 from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
-from twotowers.results.conditions import above, at_most, below, exactly, number, short
+from twotowers.results.conditions import above, at_most, below, exactly, holds, number, short
 from twotowers.results.statistics import select
 
 CLAIMS = Claims()
@@ -19,6 +20,8 @@ DEVIATIONS, PRECISE, REACHED = 4, 0.1, 0.001
 # Claim 17: the lanes |X|, |T| and |D| of example2, and differences between probabilities.
 SIZES = ["feature_vectors", "bias_factors", "rows"]
 FALLS, AGREES = 0.1, 0.1
+# Claim 17: the probability that two factors share no vector; what is left of a limit.
+PAIRS, LIMIT = 0.01, 0.001
 # Claim 17: standard errors that chance may move a probability by.
 CHANCE = 2
 
@@ -55,8 +58,8 @@ def variance_holds(results: pd.DataFrame) -> Measured:
 
 
 @CLAIMS.add(
-    "14b", "propositions", "Sec. 4.2, Proposition 2",
-    "Merging two components errs by no more than Proposition 2 says",
+    "14b", "propositions", "Sec. 4.2, Proposition 2; App. A.4 proves equality",
+    "Merging two components errs by no more than Proposition 2 says, which is an identity",
     exactly("the number of errors above their bound", 0),
     above("the largest error", 1 - REACHED, "times its bound"),
     proposition="proposition 2",
@@ -140,10 +143,70 @@ def estimate_agrees(results: pd.DataFrame) -> Measured:
     )
 
 
+@CLAIMS.add(
+    "17c", "example2", "App. A.2, Lemma A.1",
+    "Two bias factors share no feature vector with the probability of Lemma A.1",
+    at_most("the distance of the stated from the simulated probability, at every size", PAIRS),
+)  # fmt: skip
+def pairs_share_nothing(results: pd.DataFrame) -> Measured:
+    table = _sizes(results, ["pair_apart", "pair_estimate"])
+    off = (table["pair_apart"] - table["pair_estimate"]).abs()
+    worst, largest = table.loc[off.idxmax()], table["bias_factors"] == table["bias_factors"].max()
+    size = ", ".join(
+        f"{name} = {short(worst[column])}"
+        for name, column in zip(("|X|", "|T|", "|D|"), SIZES, strict=True)
+    )
+    return (
+        f"off by up to {number(off.max(), 4)} ({size}), at the largest |T| by "
+        f"{number(off[largest].max(), 4)}",
+        [off],
+    )
+
+
+@CLAIMS.add(
+    "17d", "example2", "App. A.2, Lemma A.2",
+    "Where edges are independent, the probability of a connected graph is that of Lemma A.2",
+    at_most("at the largest |T|: the distance of the estimate, cut to [0, 1], from the simulated "
+            "frequency of graphs with independent edges", AGREES),
+)  # fmt: skip
+def independent_edges(results: pd.DataFrame) -> Measured:
+    """Edges as likely as by Lemma A.1, but drawn independently."""
+    table = _sizes(results, ["independent", "estimate_finite", "simulated"])
+    table = table[table["bias_factors"] == table["bias_factors"].max()]
+    off = (table["independent"] - table["estimate_finite"].clip(0, 1)).abs()
+    dependent = (table["independent"] - table["simulated"]).max()
+    return (
+        f"off by up to {number(off.max())}; with the dependent edges of a data set the frequency "
+        f"is lower by up to {number(dependent)}",
+        [off],
+    )
+
+
+@CLAIMS.add(
+    "17e", "example2", "Sec. 3, Remark 2",
+    "As |T| grows f tends to |D|, and so the estimate falls below 0",
+    at_most("at the largest |T| of the limit: the distance of f / |D| from 1", LIMIT),
+    holds("f / |D| grows with |T|"),
+    below("the estimate at the largest |T| of the limit", 0),
+)  # fmt: skip
+def exponent_tends_to_rows(results: pd.DataFrame) -> Measured:
+    share, estimate = (
+        seed_means(results, {"bias_factors": None}, setting="example2", metric=metric)
+        for metric in ("exponent_share", "limit_estimate")
+    )
+    told = f"f / |D| {listed(share, '|T| = {}', 4)}; estimate {power(estimate.iloc[-1])}"
+    return told, [1 - share.iloc[-1], share.diff().iloc[1:] > 0, estimate.iloc[-1]]
+
+
 def _example2(results: pd.DataFrame) -> pd.DataFrame:
     """One row per size, which is named by the columns `SIZES`, and a column per metric."""
     metrics = ["simulated", "simulated_seen", "standard_error", "estimate", "estimate_finite"]
-    rows = select(results, setting="example2", metric=metrics)
+    return _sizes(results, metrics)
+
+
+def _sizes(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """One row per size with a column per metric."""
+    rows = select(results, setting="example2", metric=list(metrics))
     if set(rows["metric"]) != set(metrics):
         raise NotTestable("no results for setting example2")
     return rows.pivot_table(index=SIZES, columns="metric", values="value").reset_index()

@@ -1,7 +1,7 @@
 """When is the identifiability graph of a semi-synthetic data set connected? (Section 5.2,
 Appendix D.3, Tables 3 and 4, Figures 4c, 4d and 7)
 
-Each seed draws contexts, samples and removed features anew, `repeats` times. Takes seconds.
+Each seed draws contexts, samples and removed features anew, `repeats` times.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def run(
     seed: int,
     name: str,
     repeats: int,
+    feature_repeats: int,
     contexts: list[int],
     ratios: list[float],
     features: list[int],
@@ -37,6 +38,7 @@ def run(
         seed: draws everything.
         name: of the data set; becomes a column.
         repeats: draws per point.
+        feature_repeats: the same where features are removed, which takes far longer.
         contexts: numbers of context types; 0 means positions only.
         ratios: shares of the queries that are kept, positions only.
         features: numbers of features that are kept, with `feature_contexts` context types.
@@ -57,7 +59,7 @@ def run(
             for part in [sample(feature, lengths, ratio, draw)]
         ]
         order = stream("features", seed, repeat).permutation(lists.features.shape[1])
-        for number in features:
+        for number in features if repeat < feature_repeats else ():
             fewer = vector_ids(lists.features[:, order[:number]])
             value = connected(fewer, lengths, feature_contexts, draw)
             rows.append(("features", number, repeat, "connected", value))
@@ -72,7 +74,20 @@ def run(
 def connected(feature: np.ndarray, lengths: np.ndarray, contexts: int, seed: int) -> bool:
     """Is the graph between the (context, position) that occur connected?"""
     factor = assign_contexts(lengths, max(contexts, 1), seed=seed).shown
-    return components(feature, factor) == 1
+    return is_connected(feature, factor)
+
+
+def is_connected(feature: np.ndarray, factor: np.ndarray) -> bool:
+    """Is the graph of the factors that occur connected?
+
+    Vectors displayed once join nothing. Most are, so that the rest is looked at alone, and only
+    where it has every factor.
+    """
+    joining = np.bincount(feature)[feature] > 1
+    present, joined = (np.count_nonzero(np.bincount(each)) for each in (factor, factor[joining]))
+    if joined < present:
+        return present == 1
+    return components(feature[joining], factor[joining]) == 1
 
 
 def components(feature: np.ndarray, factor: np.ndarray) -> int:

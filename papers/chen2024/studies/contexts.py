@@ -3,7 +3,7 @@
 The training queries' first ten documents, as the initial ranker sorts them, get a context type
 each; clicks follow from label, context and position. Relevance is learnt per feature vector and
 carried over to the test queries by boosted trees. One seed is one of the published runs: it
-draws the clicks and random starts; contexts are drawn once. Takes a minute.
+draws the clicks and random starts; contexts are drawn once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pandas as pd
 
 from papers.chen2024.contexts import (
     POSITIONS,
+    Places,
     assign_contexts,
     bias_features,
     context_vectors,
@@ -36,6 +37,8 @@ from twotowers.rankers.trees import fit_trees
 from twotowers.results.metrics import correlation, ndcg
 
 TOPS = (5, 10)
+EMPTY = "merging, empty places"
+"""The variant in which empty places count when factors are merged."""
 STARTS = ("ones", "random")
 FLOOR = 1e-5
 """What the published code adds to the examination by which it divides a click rate."""
@@ -53,7 +56,7 @@ def run(
     leaves: int,
     data_seed: int,
 ) -> pd.DataFrame:
-    """Measure no debiasing, and DLA plain and merged from both starts.
+    """Measure no debiasing, and DLA plain and merged (in two ways) from both starts.
 
     Args:
         inputs: rankings of all splits, and the initial ranker's policy.
@@ -74,20 +77,25 @@ def run(
     truth = relevance(lists.label)
     chance = truth * examination(vectors)[places.shown]
     rate = simulate_rates(chance, clicks, stream("clicks", seed))
-    merged = node_merging(feature, factor, bias_features(vectors)[seen]).merged
+    described = bias_features(vectors)
+    merges = {
+        "plain": np.arange(len(seen)),
+        "merging": node_merging(feature, factor, described[seen]).merged,
+        EMPTY: _merged_with_empty(places, feature, described)[seen],
+    }
 
     frames = []
-    for variant, numbers in {"plain": np.arange(len(seen)), "merging": merged}.items():
+    for variant, numbers in merges.items():
         rates = ClickRates(
             feature=feature,
             factor=np.tile(numbers[factor], (len(STARTS), 1)),
             rate=np.tile(rate, (len(STARTS), 1)),
             weight=np.ones((len(STARTS), len(rate)), np.float32),
             features=feature.max() + 1,
-            factors=len(seen),
+            factors=max(numbers) + 1,
         )
-        random = stream("start", seed, variant).random(len(seen))
-        starts = np.stack([np.ones(len(seen)), random])
+        random = stream("start", seed, variant).random(rates.factors)
+        starts = np.stack([np.ones(rates.factors), random])
         fits = {"dla": (alternate(rates, starts, LeastSquares(), steps=steps), STARTS)}
         if variant == "plain":
             fits["naive"] = (fit_naive(rates), ("none",))
@@ -95,24 +103,49 @@ def run(
             error = click_mse(rates, estimate)
             for lane, start in enumerate(names):
                 observed = estimate.examination[lane][numbers[factor]]
-                predict = fit_trees(
-                    lists.features, rate / (observed + FLOOR), trees=trees, leaves=leaves
-                )
                 learnt = estimate.relevance[lane][feature]
                 values = {"mcc": correlation(truth, learnt[None])[0], **gains(learnt, lists)}
+                # Table 6 has the other variants only.
+                if variant != EMPTY:
+                    predict = fit_trees(
+                        lists.features, rate / (observed + FLOOR), trees=trees, leaves=leaves
+                    )
+                    found = gains(predict(test.features), test)
+                    values |= {f"test_{metric}": value for metric, value in found.items()}
                 values |= {
-                    f"test_{metric}": value
-                    for metric, value in gains(predict(test.features), test).items()
+                    "click_mse": error[lane],
+                    "merged_factors": len(np.unique(numbers)),
+                    **{
+                        f"{metric}_later_first": value
+                        for metric, value in gains(learnt, lists, later_first=True).items()
+                    },
                 }
-                values["click_mse"] = error[lane]
                 frame = pd.DataFrame(values.items(), columns=["metric", "value"])
                 frames.append(frame.assign(method=method, variant=variant, start=start))
     return pd.concat(frames, ignore_index=True).assign(position=None, dataset=name)
 
 
-def gains(scores: np.ndarray, lists: Rankings) -> dict[str, float]:
-    """Mean nDCG of the documents sorted by the scores."""
+def _merged_with_empty(places: Places, feature: np.ndarray, described: np.ndarray) -> np.ndarray:
+    """[factors] numbers after merging as the published code does, which takes empty places of
+    short lists for displays of one vector: this joins their factors, and spares them a merge."""
+    feature, shown = places.padded(feature)
+    seen, factor = np.unique(shown, return_inverse=True)
+    numbers = np.full(len(described), -1)
+    numbers[seen] = node_merging(feature, factor, described[seen]).merged
+    return numbers
+
+
+def gains(scores: np.ndarray, lists: Rankings, *, later_first: bool = False) -> dict[str, float]:
+    """Mean nDCG of the documents sorted by the scores.
+
+    Args:
+        scores: [rows].
+        lists: the documents.
+        later_first: of equal scores the later document ranks first, as in the published code.
+    """
     length = lists.lengths.max()
     scores = pad(scores.astype(np.float32), lists.offsets, length)
     labels, where = pad(lists.label, lists.offsets, length), mask(lists.lengths, length)
+    if later_first:
+        scores, labels, where = (each[:, ::-1] for each in (scores, labels, where))
     return {f"ndcg@{top}": ndcg(scores, labels, where=where, topn=top).mean() for top in TOPS}

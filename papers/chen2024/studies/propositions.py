@@ -1,4 +1,4 @@
-"""Propositions 1, 2 and 4 checked by simulation (Section 4, Appendix A). Takes seconds."""
+"""Propositions 1, 2 and 4 checked by simulation (Section 4, Appendix A)."""
 
 from __future__ import annotations
 

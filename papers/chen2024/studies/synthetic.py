@@ -1,18 +1,23 @@
 """Fully synthetic lists of K components, with and without repair (Section 5.1).
 
 One seed is one of the published runs: it draws the clicks and the starts of the fits. The data
-set of each K is drawn once for all seeds, as the authors' is. Takes a minute.
+set of each K is drawn once for all seeds, as the authors' is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
-from papers.chen2024.estimators import fit_dla, fit_regression_em, fit_two_tower
+from papers.chen2024.estimators import (
+    converge_dla,
+    fit_dla,
+    fit_regression_em,
+    fit_two_tower,
+)
 from papers.chen2024.lists import RELEVANCE, Lists, generate
 from twotowers.fitting.alternating import (
     ClickRates,
@@ -21,6 +26,7 @@ from twotowers.fitting.alternating import (
     fit_naive,
     simulate_rates,
 )
+from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import node_intervention, random_intervention
 from twotowers.identifiability.merging import merge_pairs, node_merging
 from twotowers.randomness import stream
@@ -128,6 +134,12 @@ def with_swap(documents: np.ndarray, swap) -> np.ndarray:
     return np.array(added)
 
 
+def is_connected(feature: np.ndarray, factor: np.ndarray, shown: np.ndarray) -> bool:
+    """Is the graph of the rows that were shown connected?"""
+    seen, factor = np.unique(factor[shown], return_inverse=True)
+    return factor_components(feature[shown], factor, factors=len(seen)).max() == 0
+
+
 @dataclass(frozen=True)
 class Fitted:
     """What was measured, and per variant the estimates (relevance, examination) of each lane."""
@@ -177,7 +189,33 @@ class Log:
             frames.append(
                 self.measure(estimate.relevance[lane], examination, error[lane], name, number)
             )
+        if method is fit_dla:
+            frames.append(self.converged(rates, estimate, lanes))
         return Fitted(pd.concat(frames, ignore_index=True), estimates)
+
+    def converged(self, rates: ClickRates, estimate: RateEstimate, lanes) -> pd.DataFrame:
+        """MCC where DLA's steps end, of the lanes whose graph is connected."""
+        whole = [
+            lane for lane in range(len(lanes))
+            if is_connected(rates.feature, rates.factor[lane], rates.weight[lane] > 0)
+        ]  # fmt: skip
+        part = replace(
+            rates, factor=rates.factor[whole], rate=rates.rate[whole], weight=rates.weight[whole]
+        )
+        end = converge_dla(part, np.maximum(estimate.examination[whole], SMALLEST))
+        truth = RELEVANCE[self.lists.labels]
+        return (
+            pd.DataFrame(
+                {
+                    "metric": "converged_mcc",
+                    "value": correlation(truth, end.relevance),
+                    "variant": [lanes[lane][0] for lane in whole],
+                    "clicks": [lanes[lane][1] for lane in whole],
+                }
+            )
+            if whole
+            else pd.DataFrame()
+        )
 
     def intervened(self, method, name: str, swaps: list, steps: int) -> pd.DataFrame:
         """Fit with the lists that the swaps add; `swaps` has one set per number of clicks."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from twotowers.report.figures import TRUTH, categorical_looks, panels, shared_legend, style
+from twotowers.report.charts import TRUTH, Dots
 from twotowers.results.statistics import BAND, over_seeds, select
 
 REGIMES = {
@@ -40,38 +41,35 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A panel per regime: estimated against true bias, a colour and marker per component."""
-    with style():
-        figure, axes = panels(len(REGIMES), panel_height=2.1)
-        for panel, (regime, title) in zip(axes.flat, REGIMES.items(), strict=True):
-            panel.set_title(title)
-            _regime_panel(panel, select(table, regime=regime))
-        limits = [*axes[0, 0].get_xlim(), *axes[0, 0].get_ylim()]
-        ends = [min(limits), max(limits)]
-        for panel in axes.flat:
-            panel.plot(ends, ends, label="estimate = truth", **{**TRUTH, "zorder": 1})
-            panel.set(xlim=ends, ylim=ends, xlabel="True bias", ylabel="Estimated bias")
-            panel.set_aspect("equal")
-        shared_legend(figure)
+    points = select(table, metric=POINTS).pivot(
+        index=["regime", "configuration", "source"], columns="metric", values="value"
+    )
+    points = points.rename(columns={"estimate": "value", "truth": "true bias"}).reset_index()
+    points = points.assign(component=points["component"].map("component {:g}".format))
+    names = sorted(points["component"].unique())
+    chart = Dots(
+        points.assign(low=np.nan, high=np.nan),
+        by={"component": dict(zip(names, names, strict=True))},
+        col={"regime": REGIMES},
+    )
+    biases = points[["true bias", "value"]]
+    ends = biases.min(axis=None) - 0.2, biases.max(axis=None) + 0.2
+    plot = chart.plot("true bias").label(x="True bias", y="Estimated bias")
+    plot = plot.limit(x=ends, y=ends)
+    figure = chart.figure(plot, height=2.1)
+    for panel, regime in zip(figure.axes, REGIMES, strict=True):
+        panel.axline((0, 0), (1, 1), **TRUTH, zorder=1)
+        panel.set_aspect("equal")
+        _summary(panel, select(table, regime=regime).set_index("metric")["value"])
     return figure
 
 
-def _regime_panel(axes: Axes, rows: pd.DataFrame) -> None:
-    points = select(rows, metric=POINTS).pivot(
-        index="configuration", columns="metric", values="value"
-    )
-    looks = categorical_looks(range(1, 7))
-    for component, part in points.groupby(points.get("component")):
-        look = looks[int(component)]
-        axes.plot(
-            part["truth"], part["estimate"], look.marker, color=look.colour, markersize=4.2,
-            markeredgecolor="white", markeredgewidth=0.4,
-        )  # fmt: skip
-    summary = rows.set_index("metric")["value"]
-    count = summary.get("components")
+def _summary(axes: Axes, values: pd.Series) -> None:
+    count = values.get("components")
     if count is not None:
         text = (
             f"{count:g} component{'s' if count > 1 else ''}\n"
-            f"largest error {summary['largest_error']:.2f},\n"
-            f"within one {summary['largest_error_within_component']:.2f}"
+            f"largest error {values['largest_error']:.2f},\n"
+            f"within one {values['largest_error_within_component']:.2f}"
         )
         axes.text(0.97, 0.03, text, transform=axes.transAxes, ha="right", va="bottom", fontsize=6.5)

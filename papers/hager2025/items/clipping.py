@@ -8,17 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from twotowers.report.figures import (
-    TRUTH,
-    draw_curves,
-    panels,
-    shared_legend,
-    style,
-    temperature_look,
-)
+from twotowers.report.charts import Curves, ranks, symbols, with_truth
 from twotowers.results.statistics import over_seeds, select
 
 VARIANTS = {
@@ -41,20 +33,18 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A column per variant, a row per strength: error by rank, one curve per temperature."""
-    strengths = sorted(table["strength"].unique(), reverse=True)
-    with style():
-        figure, axes = panels(len(VARIANTS), rows=len(strengths), panel_height=1.6)
-        for column, (variant, title) in zip(axes.T, VARIANTS.items(), strict=True):
-            rows = select(table, variant=variant)
-            column[0].set_title(title)
-            column[0].text(
-                0.04, 0.96, spread(rows), transform=column[0].transAxes, va="top", fontsize=6.5
-            )
-            for panel, strength in zip(column, strengths, strict=True):
-                _error_panel(panel, select(rows, strength=strength))
-        for row, strength in zip(axes, strengths, strict=True):
-            row[0].set_ylabel(f"α = {strength:g}\nestimate − truth".replace("-", "−"))
-        shared_legend(figure)
+    strengths = symbols("α", table["strength"])
+    chart = Curves(
+        with_truth(table, ["variant", "strength", "position"], lambda at: 0.0),
+        by={"temperature": symbols("τ", table["temperature"])},
+        col={"variant": VARIANTS},
+        row={"strength": dict(reversed(strengths.items()))},
+    )
+    plot = ranks(chart.plot("position"), table["position"].max()).label(y="estimate − truth")
+    figure = chart.figure(plot, height=1.6)
+    for panel, variant in zip(figure.axes, VARIANTS, strict=False):
+        text = spread(select(table, variant=variant))
+        panel.text(0.04, 0.96, text, transform=panel.transAxes, va="top", fontsize=6.5)
     return figure
 
 
@@ -62,10 +52,3 @@ def spread(rows: pd.DataFrame) -> str:
     """How far the policies' estimates lie apart, in words."""
     at = {k: np.ptp(select(rows, position=k)["value"]) for k in POSITIONS}
     return "spread over policies\n" + "\n".join(f"{s:.3f} at rank {k}" for k, s in at.items())
-
-
-def _error_panel(axes: Axes, rows: pd.DataFrame) -> None:
-    draw_curves(axes, rows, x="position", group="temperature", look=temperature_look)
-    axes.axhline(0, label="truth", **TRUTH)
-    axes.set_xticks([1, 5, 10, 15, 20, 25])
-    axes.set_xlabel("Rank")

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
-from twotowers.report.figures import (
-    PAGE_WIDTH,
-    categorical_looks,
-    draw_curves,
-    position_bias_panel,
-    style,
-)
+from twotowers.report.charts import Curves, ticks
+from twotowers.report.drawings import position_bias
+from twotowers.report.figures import page
 from twotowers.results.statistics import over_seeds, select
 
 MODELS = {"well-specified": "Well-specified", "misspecified": "Misspecified"}
@@ -36,43 +31,24 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Two rows of two panels: residuals above position bias, one column per model."""
-    with style():
-        figure = Figure(figsize=(PAGE_WIDTH, 4.2), layout="constrained")
-        axes = figure.subplots(2, 2, sharex="row", sharey="row")
-        for (above, below), (model, title) in zip(axes.T, MODELS.items(), strict=True):
-            above.set_title(title)
-            rows = select(table, model=model)
-            _residual_panel(above, select(rows, metric=list(RESIDUALS)))
-            bias = select(rows, metric="position_bias")
-            if not bias.empty:
-                truth = -np.log(np.arange(1, bias["position"].max() + 1))
-                position_bias_panel(below, bias, truth=truth)
-        for panel in axes[:, 1]:
-            panel.tick_params(labelleft=False)
-            panel.set_ylabel("")
-        for row in axes:
-            row[0].legend(loc="upper right")
+    figure = page(4.8)
+    above, below = figure.subfigures(2, 1)
+    _residuals(above, table)
+    bias = select(table, metric="position_bias").rename(columns={"model": "setting"})
+    position_bias.onto(below, bias, settings=MODELS)
     return figure
 
 
-def _residual_panel(axes: Axes, rows: pd.DataFrame) -> None:
+def _residuals(figure: SubFigure, table: pd.DataFrame) -> None:
     """Sizes of residuals on a logarithmic scale; what vanishes lies in the grey zone."""
-    order = pd.CategoricalDtype(list(RESIDUALS.values()), ordered=True)
     # Intervals over seeds mean nothing on this scale.
-    rows = rows.assign(
-        metric=rows["metric"].map(RESIDUALS).astype(order),
-        value=rows["value"].clip(lower=FLOOR),
-        low=np.nan,
-        high=np.nan,
-    )
-    looks = categorical_looks(RESIDUALS.values())
-    draw_curves(axes, rows, x="temperature", group="metric", look=looks.__getitem__)
-    axes.set_yscale("log")
-    axes.set_ylim(FLOOR / 4, 4)
-    axes.axhspan(FLOOR / 4, VANISHED, color="#EEF0F2", zorder=0)
-    axes.text(0.98, VANISHED / 1.6, "vanished", ha="right", va="top", fontsize=7,
-              transform=axes.get_yaxis_transform())  # fmt: skip
-    swept = sorted(rows["temperature"].unique())
-    axes.set_xticks(swept, [f"{temperature:g}" for temperature in swept])
-    axes.set_xlabel("Temperature τ")
-    axes.set_ylabel("Residual (probability)")
+    rows = table.assign(value=table["value"].clip(lower=FLOOR), low=np.nan, high=np.nan)
+    chart = Curves(rows, by={"metric": RESIDUALS}, col={"model": MODELS})
+    plot = chart.plot("temperature")
+    plot = plot.scale(x=ticks(chart.rows["temperature"]), y="log")
+    plot = plot.limit(y=(FLOOR / 4, 4)).label(x="Temperature τ", y="Residual (probability)")
+    chart.onto(figure, plot)
+    for panel in figure.axes:
+        panel.axhspan(FLOOR / 4, VANISHED, color="#EEF0F2", zorder=0)
+        panel.text(0.98, VANISHED / 1.6, "vanished", ha="right", va="top", fontsize=7,
+                   transform=panel.get_yaxis_transform())  # fmt: skip

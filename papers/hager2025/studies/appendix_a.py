@@ -3,9 +3,12 @@
 Documents with a relevance parameter each are shown under 30 bias configurations z. Where every
 document may appear under every configuration, the 30 are connected; where a document keeps its
 content type, or content type and device, they fall apart into 3 or 6 components; a few documents
-that are shown under any configuration join those again. Clicks are sampled and fitted exactly,
-from two random starts of the bias. It is a study because its bias factors are no positions of a
-page, and what it tells is theory (which differences are identified at all). Takes seconds.
+that are shown under any configuration join those again. In two further regimes relevance is
+linear in features, and so is the model: then configurations without a document in common may still
+have features in common (Eq. 27), unless these tell their content and device. Clicks are sampled
+and fitted exactly, from two random starts of the bias. It is a study because its bias factors are
+no positions of a page, and what it tells is theory (which differences are identified at all). Takes
+seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from twotowers.fitting.newton import fit_embedding
+from twotowers.fitting.newton import fit_embedding, fit_linear
 from twotowers.identifiability.graph import factor_components
 from twotowers.models.additive import Additive, inverse_rank
 
@@ -30,12 +33,18 @@ BRIDGE = 20
 
 ISOLATED = "content and device isolated"
 BRIDGED = "isolated, with bridges"
+OVERLAPPING = "isolated, features overlap"
+TELLING = "isolated, features tell"
+WIDTH = 5
+"""Features of a document, where relevance is linear in them."""
 REGIMES = {
     "connected": lambda document, content, device: np.ones_like(document, bool),
     "content isolated": lambda document, content, device: document % 3 == content,
     ISOLATED: lambda document, content, device: (
         (document % 3 == content) & (document // 3 % 2 == device)
     ),
+    OVERLAPPING: lambda *where: REGIMES[ISOLATED](*where),
+    TELLING: lambda *where: REGIMES[ISOLATED](*where),
     BRIDGED: lambda document, content, device: (
         REGIMES[ISOLATED](document, content, device) | (document % BRIDGE == 0)
     ),
@@ -84,7 +93,11 @@ def regime(name: str, *, seed: int, documents: int, views: int, impressions: int
     for document, allowed in enumerate(shown_under(name, np.arange(documents))):
         chosen = rng.choice(np.flatnonzero(allowed), size=min(views, allowed.sum()), replace=False)
         exposure[document, chosen] = impressions
-    relevance = rng.uniform(0, 4, documents)
+    features = features_of(name, documents, rng)
+    if features is None:
+        relevance = rng.uniform(0, 4, documents)
+    else:
+        relevance = USER.centre + features[:, :WIDTH].sum(1) / np.sqrt(WIDTH)
     chance = USER.click_probability(attraction=relevance[:, None] - USER.centre, examination=truth)
     clicks = rng.binomial(exposure.astype(int), chance)
     component = factor_components(*np.nonzero(exposure), factors=len(truth))
@@ -92,7 +105,7 @@ def regime(name: str, *, seed: int, documents: int, views: int, impressions: int
     estimate, other = (
         bias - bias[0] + truth[0]
         for bias in (
-            fit_embedding(exposure, clicks, start=start).bias
+            fit(features, exposure, clicks, start=start).bias
             for start in rng.normal(size=(2, len(truth)))
         )
     )
@@ -109,6 +122,28 @@ def regime(name: str, *, seed: int, documents: int, views: int, impressions: int
     return pd.concat(
         [frame.melt(id_vars="position", var_name="metric"), summary], ignore_index=True
     ).assign(regime=name)
+
+
+def features_of(name: str, documents: int, rng: np.random.Generator) -> np.ndarray | None:
+    """[documents, width] features; None where each document has a parameter of its own.
+
+    A constant is among them, so that `TELLING` differs by what its features tell alone: an
+    indicator of each pair of content and device.
+    """
+    if name not in (OVERLAPPING, TELLING):
+        return None
+    features = np.column_stack([rng.normal(size=(documents, WIDTH)), np.ones(documents)])
+    if name == OVERLAPPING:
+        return features
+    kinds = len(CONTENT) * len(DEVICE)
+    return np.column_stack([features, np.eye(kinds)[np.arange(documents) % kinds]])
+
+
+def fit(features: np.ndarray | None, exposure: np.ndarray, clicks: np.ndarray, *, start):
+    """The optimum with a parameter per document, or linear in features."""
+    if features is None:
+        return fit_embedding(exposure, clicks, start=start)
+    return fit_linear(features, exposure, clicks, start=start)
 
 
 def shown_under(name: str, document: np.ndarray) -> np.ndarray:

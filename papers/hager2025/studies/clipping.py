@@ -3,9 +3,10 @@
 The paper's linear relevance (Eq. 23) carries noise, and is clipped to its 5th and 95th percentile
 (Section 7). A linear tower expresses neither, least of all the plateaus: the model called
 well-specified is slightly misspecified, and Lemma 5.2 says that the policy amplifies that.
-Expected clicks are fitted exactly, with and without clipping, with and without noise. It is a
-study because no log is drawn, and its relevance exists nowhere else: exact fits of expected clicks
-are theory checked by numbers. Takes about 15 seconds.
+Expected clicks are fitted exactly, with and without clipping, with and without noise, and with
+percentiles that count more or fewer empty places of short lists. It is a study because no log is
+drawn, and its relevance exists nowhere else: exact fits of expected clicks are theory checked by
+numbers. Takes about 25 seconds.
 """
 
 from __future__ import annotations
@@ -19,15 +20,28 @@ from papers.hager2025.population import click_chance, exposure, first_queries
 from twotowers.files.rankings import Rankings
 from twotowers.fitting.newton import fit_linear
 from twotowers.logs.policies import policy_scores
-from twotowers.models.relevance import HIGHEST, NOISE, linear, rescale
+from twotowers.models.relevance import (
+    HIGHEST,
+    empty_scores,
+    linear,
+    noisy_scores,
+    padding_of,
+    rescale,
+)
 from twotowers.randomness import stream
 
 VARIANTS = {
-    "as published": {"clipped": True, "noisy": True},
-    "without noise": {"clipped": True, "noisy": False},
-    "without clipping": {"clipped": False, "noisy": True},
+    "as published": {},
+    "without noise": {"noisy": False},
+    "without clipping": {"clipped": False},
     "without either": {"clipped": False, "noisy": False},
+    "padding masked": {"padding": 0.0},
+    "2 % padding": {"padding": 0.02},
+    "4 % padding": {"padding": 0.04},
 }
+"""How relevance is made, where not as published; `padding` is the share of all places that are
+empty and count in the percentiles, where it is not the data set's own."""
+SPREAD_AT = (5, 10)
 
 
 def run(
@@ -39,7 +53,10 @@ def run(
     strengths: list[float],
     temperatures: list[float],
 ) -> pd.DataFrame:
-    """Position bias per variant of linear relevance, strength and temperature.
+    """Position bias per variant of linear relevance, strength and temperature; and the spread.
+
+    A variant's spread at a position is its largest less its smallest bias over all policies. Its
+    `padding` is the percentage of empty places.
 
     Args:
         inputs: files of rankings; those of `train` are used.
@@ -51,7 +68,11 @@ def run(
     """
     lists = first_queries(inputs.train, queries)
     score = simulated(lists.features, seed=seed, clipped=False, noisy=False)
-    truths = {name: simulated(lists.features, seed=seed, **how) for name, how in VARIANTS.items()}
+    padding = {name: paddings(lists.lengths, positions, **how) for name, how in VARIANTS.items()}
+    truths = {
+        name: simulated(lists.features, seed=seed, **how | {"padding": padding[name]})
+        for name, how in VARIANTS.items()
+    }
     frames = []
     for strength, temperature in product(strengths, temperatures):
         shown = policy(lists, score, strength, temperature, positions, seed)
@@ -61,18 +82,39 @@ def run(
                 pd.DataFrame({"position": np.arange(1, positions + 1), "value": bias - bias[0]})
                 .assign(variant=name, strength=float(strength), temperature=float(temperature))
             )  # fmt: skip
-    results = pd.concat(frames, ignore_index=True)
-    return results.assign(metric="position_bias", weighting="none")
+    results = pd.concat(frames, ignore_index=True).assign(metric="position_bias")
+    by_variant = results[results["position"].isin(SPREAD_AT)].groupby(["variant", "position"])
+    spread = by_variant["value"].agg(np.ptp).reset_index().assign(metric="spread")
+    results = pd.concat([results, spread], ignore_index=True).assign(weighting="none")
+    percent = {
+        name: round(100 * empty / (empty + len(score)), 1) for name, empty in padding.items()
+    }
+    return results.assign(padding=results["variant"].map(percent))
 
 
-def simulated(features: np.ndarray, *, seed: int, clipped: bool, noisy: bool) -> np.ndarray:
+def paddings(lengths: np.ndarray, positions: int, *, padding: float | None = None, **how) -> int:
+    """How many empty places count: the lists' own, or so many that they are a share of all."""
+    if padding is None:
+        return padding_of(lengths, positions)
+    return round(padding / (1 - padding) * lengths.sum())
+
+
+def simulated(
+    features: np.ndarray,
+    *,
+    seed: int,
+    clipped: bool = True,
+    noisy: bool = True,
+    padding: int = 0,
+) -> np.ndarray:
     """[documents] linear relevance; clipped and noisy, it is the published one of `train`."""
+    empty = empty_scores("linear", features.shape[1], padding, seed, "train")
     scores = linear(features, np.random.default_rng(seed))
     if noisy:
-        scores = scores + stream("relevance noise", seed, "train").normal(0, NOISE, len(scores))
+        scores = noisy_scores("linear", features, "relevance noise", seed, "train")
     if clipped:
-        return rescale(scores)
-    low, high = np.percentile(scores, [5, 95])
+        return rescale(scores, empty)
+    low, high = np.percentile(np.concatenate([scores, empty]), [5, 95])
     return HIGHEST * (scores - low) / (high - low)
 
 

@@ -1,8 +1,11 @@
 """Lemmas 5.1 and 5.2 at the population optimum: what of the residuals vanishes.
 
-Expected clicks (no sampling noise) of policies at strength 1 are fitted exactly, once by a
-well-specified model (one parameter per query-document pair on annotated relevance) and once by a
-misspecified one (linear on non-linear relevance). A residual is the true click probability minus
+Expected clicks (no sampling noise) of policies at strength 1 are fitted exactly: by a
+well-specified model (one parameter per query-document pair on annotated relevance), by a
+misspecified one (linear on non-linear relevance), and by a parameter per pair where examination and
+attraction are multiplied (Lemma 5.2 is proved with such parameters). What the policy does to
+estimates is set beside how its placement goes with the residuals that random rankings leave. A
+residual is the true click probability minus
 the fitted one. It is a study because no log is drawn: exact fits of expected clicks, cell by cell,
 are theory checked by numbers. Takes seconds.
 """
@@ -15,16 +18,26 @@ import pandas as pd
 from papers.hager2025.population import click_chance, exposure, first_queries
 from twotowers.files.rankings import Rankings
 from twotowers.fitting.newton import AdditiveOptimum, fit_embedding, fit_linear
+from twotowers.logs.policies import policy_scores
 from twotowers.models.relevance import relevance
 
 DIGITS = 8
-MODELS = {"well-specified": "annotated", "misspecified": "deep"}
+MODELS = {"well-specified": "annotated", "misspecified": "deep", "not additive": "annotated"}
+MOVED_AT = 10
+"""The position whose estimate is compared between policies."""
 
 
 def run(
-    inputs, *, seed: int, queries: int, positions: int, temperatures: list[float]
+    inputs,
+    *,
+    seed: int,
+    queries: int,
+    positions: int,
+    temperatures: list[float],
+    strengths: list[float],
+    mixed: float,
 ) -> pd.DataFrame:
-    """Residuals and position bias per model and temperature.
+    """Residuals and position bias per model and temperature; placement per model and strength.
 
     Args:
         inputs: files of rankings; those of `train` are used.
@@ -32,26 +45,81 @@ def run(
         queries: how many queries of the training split.
         positions: positions on the page.
         temperatures: above 0, where the model with a parameter per pair is identified.
+        strengths: of the policies whose placement is set beside residuals.
+        mixed: their temperature.
     """
     lists = first_queries(inputs.train, queries)
     frames = []
-    for model, truth in MODELS.items():
+    for model in MODELS:
         for temperature in temperatures:
-            shown, chance = population(lists, truth, temperature, positions, seed)
+            shown, chance = population(lists, model, temperature, positions, seed)
             fitted = fit(model, lists.features, shown, chance)
             frames.append(
-                residuals(shown, chance, fitted).assign(model=model, temperature=temperature)
+                residuals(shown, chance, fitted).assign(
+                    model=model, temperature=temperature, strength=1.0
+                )
             )
-    return pd.concat(frames, ignore_index=True).assign(strength=1.0, weighting="none")
+        frames.append(placement(lists, model, strengths, mixed, positions, seed))
+    return pd.concat(frames, ignore_index=True).assign(weighting="none")
 
 
 def population(
-    lists: Rankings, truth: str, temperature: float, positions: int, seed: int
+    lists: Rankings,
+    model: str,
+    temperature: float,
+    positions: int,
+    seed: int,
+    strength: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The policy at full strength and the true click probability, both [documents, positions]."""
-    gamma = relevance(truth, lists.label, lists.features, seed=seed, split="train")
-    shown = exposure(lists, gamma, temperature, positions, rng=np.random.default_rng(seed))
+    """The policy and the true click probability, both [documents, positions]."""
+    gamma = relevance(MODELS[model], lists.label, lists.features, seed=seed, split="train")
+    rng = np.random.default_rng(seed)
+    scores = gamma if strength == 1 else policy_scores(gamma, strength, rng=rng)
+    shown = exposure(lists, scores, temperature, positions, rng=rng)
+    if model == "not additive":
+        return shown, multiplied_chance(gamma, positions)
     return shown, click_chance(gamma, positions)
+
+
+def multiplied_chance(gamma: np.ndarray, positions: int) -> np.ndarray:
+    """[documents, positions] 1/k times the additive model's probability at the first position."""
+    return click_chance(gamma, 1) / np.arange(1, positions + 1)
+
+
+def placement(
+    lists: Rankings, model: str, strengths: list[float], mixed: float, positions: int, seed: int
+) -> pd.DataFrame:
+    """What a policy moves, beside how its placement goes with residuals, per strength.
+
+    `residual_placement` is the correlation, over documents, of the mean residual that uniformly
+    random rankings leave with the policy's mean rank, sign turned: positive where documents that
+    are clicked more than fitted are placed above. `placed_residual` is the mean of the residuals
+    that random rankings leave, over what the policy places at a position, less that at the first:
+    what the gradient of Eq. 18 sees first when the policy is exchanged. `moved` is the estimate at
+    the position less that from random rankings.
+    """
+    shown, chance = population(lists, model, 1.0, positions, seed)
+    random = fit(model, lists.features, shown, chance)
+    residual = np.where(shown > 0, chance - random.probability, 0.0)
+    left = (shown * residual).sum(1) / shown.sum(1)
+    at = min(MOVED_AT, positions) - 1
+    rows = []
+    for strength in strengths:
+        shown, chance = population(lists, model, mixed, positions, seed, strength)
+        fitted = fit(model, lists.features, shown, chance)
+        rank = shown @ np.arange(1, positions + 1) / shown.sum(1)
+        # A model that leaves no residual has none that could correlate.
+        vanished = np.abs(left).max() < 10.0**-DIGITS
+        correlation = 0.0 if vanished else -np.corrcoef(left, rank)[0, 1]
+        placed = (shown * residual).sum(0) / shown.sum(0)
+        moved = (fitted.bias - fitted.bias[0])[at] - (random.bias - random.bias[0])[at]
+        rows += [
+            (strength, "residual_placement", correlation),
+            (strength, "placed_residual", round(placed[at] - placed[0], DIGITS)),
+            (strength, "moved", round(moved, DIGITS)),
+        ]
+    frame = pd.DataFrame(rows, columns=["strength", "metric", "value"])
+    return frame.assign(model=model, temperature=mixed)
 
 
 def fit(
@@ -59,16 +127,17 @@ def fit(
 ) -> AdditiveOptimum:
     """The optimum of the expected negative log-likelihood (Eq. 16)."""
     clicks = exposure * chance
-    if model == "well-specified":
-        return fit_embedding(exposure, clicks)
-    return fit_linear(features, exposure, clicks)
+    if model == "misspecified":
+        return fit_linear(features, exposure, clicks)
+    return fit_embedding(exposure, clicks)
 
 
 def residuals(exposure: np.ndarray, chance: np.ndarray, fitted: AdditiveOptimum) -> pd.DataFrame:
     """Sizes of residuals, as click probabilities, and the fitted position bias.
 
     Over the cells that the policy shows: the largest residual (Eq. 19), the mean size under the
-    policy, and the largest of the policy's means over the documents of a position (Eq. 21).
+    policy, and (Eq. 21) the largest of the policy's means over the documents of a position, and the
+    mean size and the largest of its means over the positions of a document.
     """
     residual = np.where(exposure > 0, chance - fitted.probability, 0.0)
     weighted = exposure * residual
@@ -77,6 +146,8 @@ def residuals(exposure: np.ndarray, chance: np.ndarray, fitted: AdditiveOptimum)
         "largest_cell": np.abs(residual).max(),
         "mean_cell": np.abs(weighted).sum() / exposure.sum(),
         "largest_position_mean": np.abs(weighted.sum(0) / shown).max(),
+        "mean_document_mean": np.abs(weighted.sum(1) / exposure.sum(1)).mean(),
+        "largest_document_mean": np.abs(weighted.sum(1) / exposure.sum(1)).max(),
     }
     # Newton's method stops somewhere below this precision; further digits mean nothing.
     rows = [(metric, None, round(value, DIGITS)) for metric, value in values.items()]

@@ -12,14 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from twotowers.report.figures import (
-    drawable,
-    equal_spans,
-    line_panel,
-    panels,
-    shared_legend,
-    style,
-)
+from twotowers.report.charts import Curves, equal_spans, symbols, ticks
 from twotowers.results.statistics import compare, select, without_levels
 
 SOURCES = {"reproduced": "Reproduced", "published": "Published"}
@@ -61,7 +54,8 @@ def draw(
     label: str,
     xlabel: str,
     curves: str = "temperature",
-    symbol: str = "",
+    symbol: str = "τ",
+    powers: bool = False,
     span: float = 0.0,
 ) -> Figure:
     """Of one setting, ours left of the published; of several, ours above the published.
@@ -70,32 +64,20 @@ def draw(
         along: The lane on the x axis.
         label, xlabel: Of the axes.
         curves: The lane whose values are curves.
-        symbol: What the legend calls that lane, where it is no temperature.
+        symbol: What the legend calls that lane.
+        powers: Whether the x axis is logarithmic.
         span: The least range of the y axis.
     """
-    one = len(settings) == 1
-    rows = 1 if one else len(SOURCES)
-    places = [(source, setting) for source in SOURCES for setting in settings]
-    with style():
-        figure, axes = panels(
-            len(places) // rows, rows=rows, share_y=False, panel_height=2.2 if one else 1.9
-        )
-        for panel, (source, setting) in zip(axes.flat, places, strict=True):
-            cells = select(table, setting=setting, source=source)
-            if curves != "temperature":
-                cells = cells.assign(**{curves: _named(cells[curves], symbol)})
-            if drawable(panel, cells):
-                line_panel(panel, cells, x=along, group=curves, xlabel=xlabel, ylabel=label)
-            if one or panel in axes[0]:
-                panel.set_title(SOURCES[source] if one else settings[setting])
-            if not one and panel in axes[:, 0]:
-                panel.set_ylabel(f"{SOURCES[source]}\n{label}")
-        equal_spans(axes.flat, at_least=span)
-        shared_legend(figure)
+    one, sources = len(settings) == 1, {"panel": SOURCES}
+    chart = Curves(
+        table.assign(panel=table["source"]),
+        by={curves: symbols(symbol, table[curves])},
+        col=sources if one else {"setting": settings},
+        row={} if one else sources,
+    )
+    plot = chart.plot(along)
+    plot = plot.scale(x="log") if powers else plot.scale(x=ticks(table[along]))
+    plot = plot.label(x=xlabel, y=label).share(y=False)
+    figure = chart.figure(plot, height=2.2 if one else 1.9)
+    equal_spans(figure.axes, at_least=span)
     return figure
-
-
-def _named(values: pd.Series, symbol: str) -> pd.Categorical:
-    """Values as the legend shows them, in their own order and not the alphabet's."""
-    names = {value: f"{symbol} = {value:g}".replace("-", "−") for value in sorted(values.unique())}
-    return pd.Categorical(values.map(names), categories=list(names.values()), ordered=True)

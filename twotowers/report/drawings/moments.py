@@ -12,6 +12,7 @@ from twotowers.results.moments import moments as over_runs
 from twotowers.results.statistics import select
 
 Blocks = Sequence[Mapping[str, Sequence]]
+Columns = Mapping[str, Sequence[Sequence]]
 
 
 def table(
@@ -23,6 +24,7 @@ def table(
     blocks: Blocks,
     metrics: Mapping[str, str],
     keys: Sequence[str],
+    across: Columns | None = None,
     where: Mapping | None = None,
     most: str | None = None,
     order: Mapping[str, Sequence] | None = None,
@@ -31,10 +33,11 @@ def table(
 
     Args:
         needs: What the item needs.
-        rows: The lanes that make a line.
+        rows: The lanes that make a line; `setting` where each line is a setting.
         blocks: Of lines, from heading to the values of `rows`, with a rule between blocks.
         metrics: From metrics to the headings of their columns.
         keys: The key columns of the csv.
+        across: A lane of which each value has a column, and these values with their headings.
         where: Values of further lanes, by column.
         most: A lane of which only the largest value is taken.
         order: From key columns to their values in the order of the csv.
@@ -44,9 +47,12 @@ def table(
         lane: list(dict.fromkeys(values))
         for lane, values in zip(rows, zip(*lines, strict=True), strict=True)
     }
+    lanes |= {lane: [value for value, _ in values] for lane, values in (across or {}).items()}
     where = {**lanes, **(where or {}), "metric": list(metrics)}
     ours = with_most(measured(results, needs, **where), most)
-    return over_runs(ours, select(published, setting=list(needs), **where), keys, order)
+    # Where nothing is printed, the printed numbers may lack the lanes.
+    theirs = select(select(published, setting=list(needs)), **where)
+    return over_runs(ours, theirs, keys, order)
 
 
 def tex(
@@ -55,29 +61,70 @@ def tex(
     rows: Sequence[str],
     blocks: Blocks,
     metrics: Mapping[str, str],
+    across: Columns | None = None,
     digits: Mapping[str, int] | None = None,
+    decimals: int = 3,
+    best: Mapping[str, str] | None = None,
     heading: str = "Method",
 ) -> str:
     """A booktabs table: two lines per row, the printed one in grey.
 
+    A mean gets a star where a column `marked` of the table, if there is one, is true.
+
     Args:
         digits: From metrics that are told as powers of ten, without deviation, to their digits.
+        decimals: Of all other numbers.
+        best: From metrics to which mean of a block is bold: highest or lowest.
         heading: Of the lines' headings.
     """
-    cells = table.set_index([*rows, "source", "metric", "statistic"])["value"].to_dict()
+    keys = [*rows, "source", "metric", *(across or {}), "statistic"]
+    cells = table.set_index(keys)["value"].to_dict()
+    marked = set(table[table["marked"]].set_index(keys).index) if "marked" in table else ()
+    columns = _columns(metrics, across)
     body = []
     for number, block in enumerate(blocks):
         body += [r"\midrule"] if number else []
+        bold = _best(cells, block, columns, best or {})
         for name, line in block.items():
             for source, whose in (("reproduced", "ours"), ("published", "paper")):
                 texts = [whose]
-                for metric in metrics:
-                    key, power = (*line, source, metric), (digits or {}).get(metric, 0)
+                for column in columns:
+                    key, power = (*line, source, *column), (digits or {}).get(column[0], 0)
                     bound = cells.get((*key, "upper bound"))
                     mean, sd = (cells.get((*key, what)) for what in ("mean", "sd"))
                     told = mean if bound is None else bound
-                    texts.append(moment(told, sd, digits=power, bound=bound is not None))
+                    texts.append(
+                        moment(
+                            told, sd, digits=power, decimals=decimals, bound=bound is not None,
+                            bold=key in bold, star=(*key, "mean") in marked,
+                        )
+                    )  # fmt: skip
                 ours = source == "reproduced"
                 texts = [name, *texts] if ours else ["", *map(grey, texts)]
                 body.append(" & ".join(texts) + r" \\")
-    return booktabs([heading, "", *metrics.values()], body, columns="ll" + "r" * len(metrics))
+    return booktabs([heading, "", *columns.values()], body, columns="ll" + "r" * len(columns))
+
+
+def _columns(metrics: Mapping[str, str], across: Columns | None) -> dict[tuple, str]:
+    """Each column's metric, and value of the lane across, with its heading."""
+    if not across:
+        return {(metric,): name for metric, name in metrics.items()}
+    (values,) = across.values()
+    return {
+        (metric, value): name if len(metrics) == 1 else f"{of}, {name}"
+        for metric, of in metrics.items()
+        for value, name in values
+    }
+
+
+def _best(cells: Mapping, block: Mapping, columns: Mapping, best: Mapping[str, str]) -> set[tuple]:
+    """The cells of a block whose mean is the best of their column and source."""
+    found = set()
+    for column in columns:
+        for source in ("reproduced", "published"):
+            keys = [(*line, source, *column) for line in block.values()]
+            means = {key: cells[*key, "mean"] for key in keys if (*key, "mean") in cells}
+            if means and column[0] in best:
+                pick = {"highest": max, "lowest": min}[best[column[0]]]
+                found.add(pick(means, key=means.get))
+    return found

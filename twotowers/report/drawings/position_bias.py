@@ -1,4 +1,4 @@
-"""Position bias by rank: a panel per setting, a curve per temperature, and the truth -ln k."""
+"""Position bias by rank: a panel per setting, a curve per value of a lane, and the truth."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
-from twotowers.report.figures import drawable, panels, position_bias_panel, shared_legend, style
-from twotowers.results.statistics import compare, select
+from twotowers.report.charts import Curves, ranks, symbols, with_truth
+from twotowers.report.figures import page
+from twotowers.results.statistics import compare
 
 LANES = ("strength", "temperature", "weighting")
 
@@ -19,30 +20,54 @@ def table(
     published: pd.DataFrame,
     *,
     settings: Mapping[str, str],
-    where: Mapping,
+    where: Mapping | None = None,
     lanes: Sequence[str] = LANES,
 ) -> pd.DataFrame:
     """One row per setting, lane, position and source: mean and 95 % interval over seeds.
 
     Args:
         settings: From the settings to the titles of their panels, left to right.
-        where: The lanes that are drawn, by column.
+        where: The lanes that are drawn, by column; all if absent.
         lanes: The lane columns.
     """
     keys = ["setting", *lanes, "metric", "position"]
-    where = {"metric": "position_bias", "setting": list(settings), **where}
+    where = {"metric": "position_bias", "setting": list(settings), **(where or {})}
     return compare(results, published, keys, **where)
 
 
-def draw(table: pd.DataFrame, *, settings: Mapping[str, str]) -> Figure:
-    """A panel per setting."""
-    with style():
-        figure, axes = panels(len(settings))
-        for panel, (setting, title) in zip(axes.flat, settings.items(), strict=True):
-            panel.set_title(title)
-            rows = select(table, setting=setting)
-            if drawable(panel, rows):
-                truth = -np.log(np.arange(1, rows["position"].max() + 1))
-                position_bias_panel(panel, rows, truth=truth)
-        shared_legend(figure)
+def draw(
+    table: pd.DataFrame,
+    *,
+    settings: Mapping[str, str],
+    curves: str = "temperature",
+    symbol: str = "τ",
+    eta: float = 1.0,
+) -> Figure:
+    """A panel per setting.
+
+    Args:
+        curves: The lane whose values are curves.
+        symbol: What the legend calls that lane.
+        eta: How steeply the users' attention falls: the truth is -eta ln k.
+    """
+    figure = page(2.75)
+    onto(figure, table, settings=settings, curves=curves, symbol=symbol, eta=eta)
     return figure
+
+
+def onto(
+    figure: Figure | SubFigure,
+    table: pd.DataFrame,
+    *,
+    settings: Mapping[str, str],
+    curves: str = "temperature",
+    symbol: str = "τ",
+    eta: float = 1.0,
+) -> None:
+    """What `draw` draws, on a part of a figure."""
+    table = with_truth(
+        table, ["setting", "position"], lambda at: -eta * np.log(at["position"].astype(float))
+    )
+    chart = Curves(table, by={curves: symbols(symbol, table[curves])}, col={"setting": settings})
+    plot = ranks(chart.plot("position"), table["position"].max())
+    chart.onto(figure, plot.label(y="Position bias logit"))

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from twotowers.report.figures import GREY, REPRODUCED, Look, panels, shared_legend, style
+from twotowers.report.charts import Dots, symbols, ticks
 from twotowers.results.moments import measured, moments, with_most
 from twotowers.results.statistics import select
-
-WHISKER = {"capsize": 2, "elinewidth": 0.9, "capthick": 0.9}
-DODGE = 0.09
-"""How far apart the curves' points of one place are drawn."""
 
 
 def table(
@@ -25,7 +19,7 @@ def table(
     needs: Sequence[str],
     metrics: Mapping[str, str],
     curves: str,
-    looks: Sequence[Sequence],
+    names: Mapping[str, str] | None = None,
     keys: Sequence[str],
     where: Mapping | None = None,
     most: str | None = None,
@@ -38,7 +32,7 @@ def table(
         needs: What the item needs.
         metrics: From metrics to the titles of their panels.
         curves: The lane whose values are curves.
-        looks: Of each curve its value, colour, marker and name.
+        names: The values that are drawn, where they are words, and what they are called.
         keys: The key columns of the csv.
         where: Values of further lanes, by column.
         most: A lane of which only the largest value is taken.
@@ -47,13 +41,14 @@ def table(
             same.
     """
     where = {**(where or {}), "metric": list(metrics)}
-    values = [value for value, *_ in looks]
-    ours = with_most(measured(results, needs, **where, **{curves: values}), most)
-    names = {value: (printed_as or {}).get(value, value) for value in values}
-    theirs = select(published, setting=list(needs), **where, **{curves: list(names.values())})
-    back = {printed: value for value, printed in names.items()}
+    if names:
+        where[curves] = list(names)
+    ours = with_most(measured(results, needs, **where), most)
+    # Where nothing is printed, the printed numbers may lack the lanes.
+    theirs = select(published, setting=list(needs))
     if len(theirs):
-        theirs = theirs.assign(**{curves: theirs[curves].replace(back)})
+        back = {printed: value for value, printed in (printed_as or {}).items()}
+        theirs = select(theirs.assign(**{curves: theirs[curves].replace(back)}), **where)
     return moments(ours, theirs, keys, order)
 
 
@@ -62,64 +57,32 @@ def draw(
     *,
     along: str,
     curves: str,
-    looks: Sequence[Sequence],
     metrics: Mapping[str, str],
     xlabel: str,
+    names: Mapping[str, str] | None = None,
+    symbol: str = "",
     powers: bool = False,
 ) -> Figure:
-    """Curves are drawn side by side, in the order of `looks`.
+    """Dots of one place stand side by side, in the order of their names.
 
     Args:
         along: The lane on the x axis.
         xlabel: Its label.
+        symbol: What the legend calls the curves' lane, where its values are numbers.
         powers: Whether it is drawn on a logarithmic scale.
     """
-    columns = [curves, along, "metric", "source"]
-    points = table.pivot(index=columns, columns="statistic", values="value")
-    points = points.reindex(columns=["mean", "sd"]).reset_index()
-    place = points[along].astype(float)
-    points["at"] = np.log10(place) if powers else place
-    ticks = points[[along, "at"]].drop_duplicates()
-    names = [_power(value) if powers else f"{value}" for value in ticks[along]]
-    drawn = {value: Look(*look) for value, *look in looks}
-    with style():
-        figure, axes = panels(len(metrics), panel_height=2.35)
-        for panel, (metric, name) in zip(axes.flat, metrics.items(), strict=True):
-            _panel(panel, select(points, metric=metric), curves, drawn)
-            panel.set_title(name)
-            panel.set_xlabel(xlabel)
-            panel.set_xticks(ticks["at"], names)
-        axes[0, 0].set_ylabel("Mean over runs")
-        shared_legend(figure)
-    return figure
-
-
-def _panel(axes: Axes, points: pd.DataFrame, curves: str, looks: Mapping[object, Look]) -> None:
-    looks = {value: look for value, look in looks.items() if (points[curves] == value).any()}
-    dodge = DODGE * (np.arange(len(looks)) - (len(looks) - 1) / 2)
-    beside = dodge.max(initial=0)
-    for offset, (value, look) in zip(dodge, looks.items(), strict=True):
-        curve = points[points[curves] == value].sort_values("at")
-        ours, theirs = (select(curve, source=source) for source in ("reproduced", "published"))
-        axes.errorbar(
-            ours["at"] + offset, ours["mean"], yerr=ours["sd"].fillna(0), color=look.colour,
-            marker=look.marker, markeredgecolor="white", markeredgewidth=0.4, label=look.label,
-            **REPRODUCED, **WHISKER,
-        )  # fmt: skip
-        beside += DODGE * (len(theirs) > 0)
-        axes.errorbar(
-            theirs["at"] + beside, theirs["mean"], yerr=theirs["sd"].fillna(0),
-            color=look.muted, marker=look.marker, markerfacecolor="white", markersize=3.6,
-            linestyle="none", zorder=2, **WHISKER,
-        )  # fmt: skip
-    axes.errorbar(
-        [], [], yerr=[], color=GREY, linestyle="none", label="± 1 sd over runs", **WHISKER
+    points = spread(table, [curves, along, "metric", "source"])
+    by = {curves: names or symbols(symbol, points[curves])}
+    chart = Dots(points, by=by, col={"metric": metrics}, interval="± 1 sd over runs")
+    plot = chart.plot(along, lines=True).label(x=xlabel, y="Mean over runs")
+    return chart.figure(
+        plot.scale(x="log") if powers else plot.scale(x=ticks(points[along])), height=2.35
     )
-    if (points["source"] == "published").any():
-        axes.plot([], [], "o", color=GREY, markerfacecolor="white", markersize=3.6,
-                  label="published")  # fmt: skip
 
 
-def _power(number: int) -> str:
-    exponent = round(np.log10(number))
-    return rf"$10^{{{exponent}}}$" if exponent > 1 and number == 10**exponent else f"{number:g}"
+def spread(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """From rows of mean and sd to a row per point: value, and one sd to both sides."""
+    points = table.pivot(index=list(keys), columns="statistic", values="value")
+    points = points.reindex(columns=["mean", "sd"]).reset_index().rename(columns={"mean": "value"})
+    ends = {"low": points["value"] - points["sd"], "high": points["value"] + points["sd"]}
+    return points.assign(**ends)

@@ -10,7 +10,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 
 class LogHandler(LogHandlerBase):
-    """What Snakemake itself prints of rules that have no message."""
+    """Snakemake's own text for rules without a message."""
 
     writes_to_stream = True
     writes_to_file = False

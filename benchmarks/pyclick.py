@@ -1,0 +1,97 @@
+"""Parameters of PyClick on its own example, against ours.
+
+    .venv/bin/python -m benchmarks.pyclick PYCLICK_FOLDER trainSample [SESSIONS [ROUNDS]]
+
+The folder is a checkout of markovi/PyClick on GitHub (the package `pyclick` of PyPI is another
+project). Both fit the first so many sessions. PyClick's EM makes 50 rounds, or as many as are asked
+for; ours ends by itself.
+Printed are the largest difference of each part's parameters, and the seconds of both.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+from twotowers.fitting.pages import Statistics, distinct_pages, fit_counts, fit_pages
+from twotowers.logs.formats import open_log
+from twotowers.models.independent import as_pages
+from twotowers.models.names import MODELS as SHORT
+from twotowers.models.page import last_clicks
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
+from twotowers.running.registry import build_model
+
+# PyClick's class, our model, and from our parts to PyClick's names.
+MODELS = {
+    "DCTR": ("dctr", {"attraction": "ctr"}),
+    "CM": ("cm", {"attraction": "attr"}),
+    "DCM": ("dependent_click_simplified", {"attraction": "attr", "continuation": "cont"}),
+    "SDBN": ("simplified_bayesian_counted", {"attraction": "attr", "satisfaction": "sat"}),
+    "PBM": ("pbm", {"attraction": "attr", "examination": "exam"}),
+    "UBM": ("ubm", {"attraction": "attr", "examination": "exam"}),
+    "DBN": ("dbn", {"attraction": "attr", "satisfaction": "sat", "continuation": "cont"}),
+}
+HOMES = {"DCTR": "CTR"}
+PRIOR = (1.0, 1.0)
+
+
+def main(folder: str, path: str, most: int = 2_000, rounds: int = 50) -> None:
+    """Fit, compare and print."""
+    sys.path.insert(0, folder)
+    from pyclick.search_session.SearchResult import SearchResult
+    from pyclick.search_session.SearchSession import SearchSession
+
+    # PyClick's own parser reads the contest's file, which the sample is not.
+    sessions = []
+    for batch in open_log(path, "yandex").batches:
+        for page in batch.slice(0, most - len(sessions)).to_pylist():
+            session = SearchSession(page["query"])
+            columns = page["documents"], page["clicks"]
+            session.web_results = [SearchResult(*each) for each in zip(*columns, strict=True)]
+            sessions.append(session)
+    pairs, rows = {}, []
+    for session in sessions:
+        own = [pairs.setdefault((session.query, r.id), len(pairs)) for r in session.web_results]
+        rows.append((own, [bool(result.click) for result in session.web_results]))
+    length = max(len(own) for own, _ in rows)
+    pair, clicks = np.zeros((len(rows), length), int), np.zeros((len(rows), length), bool)
+    where = np.zeros(clicks.shape, bool)
+    for row, (own, clicked) in enumerate(rows):
+        pair[row, : len(own)], clicks[row, : len(own)] = own, clicked
+        where[row, : len(own)] = True
+    pages, last = distinct_pages(pair, clicks, where), last_clicks(clicks)
+    for name, (ours, parts) in MODELS.items():
+        home = HOMES.get(name, name)
+        kind = getattr(__import__(f"pyclick.click_models.{home}", fromlist=[name]), name)
+        theirs, start = kind(), time.perf_counter()
+        theirs._inference.iter_num = rounds
+        theirs.train(sessions)
+        seconds = time.perf_counter() - start
+        start = time.perf_counter()
+        model = as_pages(build_model(SHORT.get(ours, ours)))
+        statistics = Statistics.of_pages(model, pages)
+        fit = fit_counts if hasattr(model, "counts") else fit_pages
+        found = fit(statistics, prior=PRIOR).parameters
+        own_seconds = time.perf_counter() - start
+        gaps = dict.fromkeys(parts, 0.0)
+        for row, session in enumerate(sessions):
+            given = theirs.get_session_params(session)
+            for rank in range(len(session.web_results)):
+                values = {key.name: value for key, value in given[rank].items()}
+                at = {
+                    PER_DOCUMENT: pair[row, rank],
+                    PER_POSITION: rank,
+                    PER_JUMP: rank * length + last[row, rank],
+                    ONCE: 0,
+                }
+                for part, other in parts.items():
+                    gap = abs(values[other].value() - found[part][at[model.parts[part]]])
+                    gaps[part] = max(gaps[part], gap)
+        words = ", ".join(f"{part} {gap:.1e}" for part, gap in gaps.items())
+        print(f"{name:5} {words}; {seconds:.1f} s and {own_seconds:.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))

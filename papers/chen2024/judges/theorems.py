@@ -1,0 +1,136 @@
+"""Claims 21 to 24 and 28: Theorem 1, Example 1, Proposition 3, the number of swaps, Figure 5."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from papers.chen2024.judges.synthetic import FITTED, POOR
+from papers.chen2024.judges.words import listed, power
+from papers.chen2024.lists import EDGES
+from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
+from twotowers.results.conditions import above, at_most, below, exactly, holds, number
+from twotowers.results.statistics import select
+
+CLAIMS = Claims()
+
+# Claims 21 to 23: what floating point leaves of an exact equality.
+EXACT = 1e-9
+# Claim 28: the components of Figure 5, by the last position of each (from 0).
+LAST = {1: (9,), 2: (3, 9), 3: (3, 6, 9), 4: (2, 5, 7, 9)}
+
+
+def measured(results: pd.DataFrame, theorem: str, *metrics: str) -> list[float]:
+    """The numbers of one part of the study `theorems`."""
+    found = seed_means(results, {"metric": metrics}, setting="theorems", theorem=theorem)
+    return [found[metric] for metric in metrics]
+
+
+@CLAIMS.add(
+    "21a",
+    "theorems",
+    "Sec. 3, Theorem 1, if",
+    "If the identifiability graph is connected, clicks fix relevance up to one constant",
+    exactly("the number of connected random logs with more than one free constant", 0),
+    above("the number of connected logs checked", 0),
+    kind="connected",
+)
+@CLAIMS.add(
+    "21b", "theorems", "Sec. 3, Theorem 1, only if; one constant for each component is ours",
+    "If it is disconnected, they do not: each component has a constant of its own",
+    exactly("the number of disconnected random logs with fewer or more constants than components",
+            0),
+    above("the number of disconnected logs checked", 0),
+    kind="disconnected",
+)  # fmt: skip
+def constants_are_components(results: pd.DataFrame, kind: str) -> Measured:
+    """Logarithms make clicks linear: the constants are the dimensions of the kernel."""
+    wrong, checked = measured(results, f"theorem 1, {kind}", "wrong", "checked")
+    return f"{wrong:.0f} of {checked:.0f} logs", [wrong, checked]
+
+
+@CLAIMS.add(
+    "21c", "theorems", "App. A.1, step 2",
+    "On disconnected lists a second solution fits all clicks and ranks poorly",
+    at_most("at K = 2, 3 and 4: the largest difference of its click probabilities", EXACT),
+    *[below(f"its {name.replace('mcc', 'MCC').replace('ndcg', 'nDCG')} at each K", poor)
+      for name, poor in POOR.items()],
+)  # fmt: skip
+def second_solution(results: pd.DataFrame) -> Measured:
+    """That of the proof: relevance of the first position's component stays, the rest is scaled."""
+    off, mcc, gain = (
+        seed_means(
+            results, {"components": (2, 3, 4)},
+            setting="theorems", theorem="second solution", metric=metric,
+        )
+        for metric in ("difference", *POOR)
+    )  # fmt: skip
+    told = f"clicks differ by {power(off.max())} at most; MCC {listed(mcc, 'K = {}')}; nDCG@10 "
+    return told + listed(gain, "K = {}"), [off, mcc, gain]
+
+
+@CLAIMS.add(
+    "22", "theorems", "Sec. 1, Example 1",
+    "Where every display has its own bias factor, a ranker that says 1 fits all clicks, and so "
+    "does DLA, whose relevance is wrong",
+    at_most("click MSE of the constant ranker", EXACT),
+    below("click MSE of DLA from random starts", FITTED),
+    below("MCC of DLA from random starts", POOR["mcc"]),
+)  # fmt: skip
+def own_factor_each(results: pd.DataFrame) -> Measured:
+    constant, error, mcc = measured(results, "example 1", "constant", "click_mse", "mcc")
+    return (
+        f"click MSE {power(constant)} of the constant, {power(error)} of DLA, whose MCC is "
+        f"{number(mcc)}",
+        [constant, error, mcc],
+    )
+
+
+@CLAIMS.add(
+    "23", "theorems", "App. A.5.1, Proposition 3 and the note after it",
+    "Merging along a tree agrees with all clicks; one pair more does not",
+    at_most("along trees: the largest error of a click or of a merged pair", EXACT),
+    above("with one pair more: the least contradiction", EXACT),
+)  # fmt: skip
+def trees_are_consistent(results: pd.DataFrame) -> Measured:
+    tree, cycle, checked = measured(results, "proposition 3", "tree", "cycle", "checked")
+    told = f"largest error {power(tree)}; least contradiction {power(cycle)}; {checked:.0f} logs"
+    return told, [tree, cycle]
+
+
+@CLAIMS.add(
+    "24", "theorems", "Sec. 4.1", "Node intervention needs only K - 1 swaps",
+    exactly("the number of logs where there are more or fewer", 0),
+    exactly("the number of logs that these swaps leave disconnected", 0),
+    above("the number of logs checked", 0),
+)  # fmt: skip
+def swaps_are_few(results: pd.DataFrame) -> Measured:
+    """Fewer cannot do: a swap joins two components at most."""
+    other, apart, checked = measured(results, "swaps", "other", "apart", "checked")
+    return f"{other:.0f} and {apart:.0f} of {checked:.0f} logs", [other, apart, checked]
+
+
+@CLAIMS.add(
+    "28", "fig5", "App. C.1, Fig. 5; by construction of our lists",
+    "The identifiability graphs of the lists are those of Figure 5",
+    holds("at each K positions fall into the printed components"),
+    holds("at each K documents are shared where an edge is printed, and nowhere else"),
+)  # fmt: skip
+def graphs_as_printed(results: pd.DataFrame) -> Measured:
+    rows = select(results, setting="graphs")
+    if rows.empty:
+        raise NotTestable("no results for setting graphs")
+    together, edges, told = [], [], []
+    for number_of, last in LAST.items():
+        at = select(rows, components=number_of)
+        component = select(at, metric="component").sort_values("position")["value"].to_numpy()
+        printed = [sum(position > end for end in last) for position in range(10)]
+        pairs = set(zip(component, printed, strict=True))
+        together.append(len(pairs) == len(set(component)) == number_of)
+        shared = select(at, metric="shared_documents").query("value > 0")
+        shared = shared.set_index([shared["position"] - 1, shared["other"] - 1])["value"]
+        edges.append(set(shared.index) == set(EDGES[number_of]))
+        more = shared.drop(list(set(EDGES[number_of])))
+        told.append(
+            f"K = {number_of} {len(more)} of {more.max() if len(more) else 0:.0f} documents at most"
+        )
+    return f"edges that are not printed: {', '.join(told)}", [together, edges]

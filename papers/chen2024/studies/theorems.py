@@ -1,0 +1,186 @@
+"""Theorem 1, Example 1, Proposition 3 and the number of swaps, on lists and random logs.
+
+A study, since nothing is fitted but DLA in Example 1: logarithms make clicks r(x) o(t) linear, so
+that solutions of a log are those of linear equations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from papers.chen2024.contexts import EXAMINATION, POSITIONS
+from papers.chen2024.lists import RELEVANCE, Lists, generate
+from papers.chen2024.studies.propositions import random_log
+from papers.chen2024.studies.synthetic import rows_of
+from twotowers.fitting.alternating import (
+    ClickRates,
+    LeastSquares,
+    RateEstimate,
+    alternate,
+    click_mse,
+    simulate_rates,
+)
+from twotowers.identifiability.graph import factor_components
+from twotowers.identifiability.intervention import node_intervention
+from twotowers.randomness import stream
+from twotowers.results.metrics import correlation, ndcg
+
+MOST_COMPONENTS = 6
+
+
+def run(
+    inputs, *, seed: int, logs: int, scale: float, clicks: int, steps: int, data_seed: int
+) -> pd.DataFrame:
+    """Check each statement.
+
+    Args:
+        inputs: none.
+        seed: draws random logs, clicks and starts.
+        logs: random logs, each of one to six components.
+        scale: of relevance in the second solution, but in the first position's component.
+        clicks: N per display of Example 1.
+        steps: of DLA in Example 1.
+        data_seed: draws the lists.
+    """
+    drawn = []
+    for number in range(logs):
+        rng = stream("random logs", seed, number)
+        components = int(rng.integers(1, MOST_COMPONENTS + 1))
+        drawn.append((components, *random_log(components, rng), rng))
+    rows = theorem1(drawn) + proposition3(drawn) + swaps(drawn)
+    for components in (2, 3, 4):
+        values = second_solution(generate(components, seed=data_seed), scale)
+        rows += [("second solution", components, *value) for value in values.items()]
+    values = example1(generate(1, seed=data_seed), clicks, steps, stream("example 1", seed))
+    rows += [("example 1", None, *value) for value in values.items()]
+    frame = pd.DataFrame(rows, columns=["theorem", "components", "metric", "value"])
+    return frame.astype({"components": "Int64", "value": float}).assign(position=None)
+
+
+def theorem1(drawn) -> list[tuple]:
+    """Logs whose free constants are not as many as components, connected or not.
+
+    log c = log r(x) + log o(t) has as many solutions as its matrix has a kernel.
+    """
+    rows = []
+    for kind, ours in (
+        ("connected", [log for log in drawn if log[0] == 1]),
+        ("disconnected", [log for log in drawn if log[0] > 1]),
+    ):
+        wrong = sum(free_constants(*log[1:3]) != log[0] for log in ours)
+        name = f"theorem 1, {kind}"
+        rows += [(name, None, "wrong", wrong), (name, None, "checked", len(ours))]
+    return rows
+
+
+def free_constants(feature: np.ndarray, factor: np.ndarray) -> int:
+    """The dimension of the solutions r(x), o(t) > 0 of given clicks."""
+    feature = np.unique(feature, return_inverse=True)[1]
+    features = feature.max() + 1
+    matrix = np.zeros((len(feature), features + factor.max() + 1))
+    row = np.arange(len(feature))
+    matrix[row, feature] = matrix[row, features + factor] = 1
+    return matrix.shape[1] - np.linalg.matrix_rank(matrix)
+
+
+def proposition3(drawn) -> list[tuple]:
+    """Merging along a random tree of the components, and with one pair more.
+
+    Each component has a constant s, o'(t) = o(t) s; pairs ask for equal log o'.
+    """
+    tree, cycle = [], []
+    for components, feature, factor, rng in drawn:
+        if components == 1:
+            continue
+        of = factor_components(feature, factor, factors=factor.max() + 1)
+        examination = np.log(rng.uniform(0.05, 1, len(of)))
+        pairs = []
+        for new in range(1, components):
+            known, joined = np.flatnonzero(of < new), np.flatnonzero(of == new)
+            pairs.append((rng.choice(known), rng.choice(joined)))
+        tree.append(contradiction(pairs, of, examination))
+        # Another pair of factors of the same two components closes a cycle.
+        known, joined = pairs[-1]
+        others = [
+            (a, b) for a in np.flatnonzero(of == of[known])
+            for b in np.flatnonzero(of == of[joined]) if (a, b) != (known, joined)
+        ]  # fmt: skip
+        if others:
+            more = others[rng.integers(len(others))]
+            cycle.append(contradiction([*pairs, more], of, examination))
+    values = {"tree": max(tree), "cycle": min(cycle), "checked": len(tree)}
+    return [("proposition 3", None, *value) for value in values.items()]
+
+
+def contradiction(pairs, component: np.ndarray, examination: np.ndarray) -> float:
+    """The largest difference of log o' in a pair, where the constants are the best possible."""
+    a, b = np.transpose(pairs)
+    matrix = np.zeros((len(a), component.max() + 1))
+    row = np.arange(len(a))
+    matrix[row, component[a]] += 1
+    matrix[row, component[b]] -= 1
+    wanted = examination[b] - examination[a]
+    constants = np.linalg.lstsq(matrix, wanted)[0]
+    return np.abs(matrix @ constants - wanted).max()
+
+
+def swaps(drawn) -> list[tuple]:
+    """Logs where node intervention swaps other than K - 1 times, or does not connect them."""
+    other = apart = 0
+    for components, feature, factor, rng in drawn:
+        factors = factor.max() + 1
+        estimates = rng.uniform(0.1, 1, feature.max() + 1), rng.uniform(0.05, 1, factors)
+        swap = node_intervention(feature, factor, *estimates)
+        other += len(swap.feature) != components - 1
+        joined = np.append(feature, swap.feature), np.append(factor, swap.target)
+        apart += factor_components(*joined, factors=factors).max() > 0
+    values = {"other": other, "apart": apart, "checked": len(drawn)}
+    return [("swaps", None, *value) for value in values.items()]
+
+
+def second_solution(lists: Lists, scale: float) -> dict[str, float]:
+    """Relevance and examination of the proof's second solution, and how it ranks."""
+    feature, factor = rows_of(lists.documents)
+    component = factor_components(feature, factor, factors=POSITIONS)
+    constant = np.where(component == component[0], 1, scale)
+    of_document = np.zeros(len(lists.labels))
+    of_document[feature] = constant[factor]
+    truth = RELEVANCE[lists.labels]
+    relevance, examination = truth * of_document, EXAMINATION / constant
+    clicks = truth[feature] * EXAMINATION[factor]
+    return {
+        "difference": np.abs(relevance[feature] * examination[factor] - clicks).max(),
+        "mcc": correlation(truth, relevance[None])[0],
+        "ndcg@10": ndcg(
+            relevance[lists.documents].astype(np.float32),
+            lists.labels[lists.documents].astype(float),
+            where=np.ones(lists.documents.shape, bool),
+        ).mean(),
+    }
+
+
+def example1(lists: Lists, clicks: int, steps: int, rng: np.random.Generator) -> dict[str, float]:
+    """Every display has a bias factor of its own."""
+    feature, factor = rows_of(lists.documents)
+    truth = RELEVANCE[lists.labels]
+    rate = simulate_rates(truth[feature] * EXAMINATION[factor], clicks, rng)[None]
+    rows = len(feature)
+    rates = ClickRates(
+        feature=feature,
+        factor=np.arange(rows)[None],
+        rate=rate,
+        weight=np.ones((1, rows), np.float32),
+        features=len(truth),
+        factors=rows,
+    )
+    found = alternate(rates, rng.random((1, rows)), LeastSquares(), steps=steps)
+    constant = RateEstimate(
+        relevance=np.ones((1, len(truth))),
+        examination=(np.bincount(rates.factor[0], rate[0]) / np.bincount(rates.factor[0]))[None],
+    )
+    return {
+        "constant": click_mse(rates, constant)[0],
+        "click_mse": click_mse(rates, found)[0],
+        "mcc": correlation(truth, found.relevance)[0],
+    }

@@ -1,0 +1,31 @@
+"""EM against gradient ascent, a row per model."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from twotowers.report.latex import booktabs, scientific
+from twotowers.results.statistics import over_seeds, select
+
+COLUMNS = {
+    "gradient_difference": "gradients differ by",
+    "step_difference": "steps differ by",
+    "smallest_factor": "smallest factor",
+    "end_difference": "ends differ by",
+}
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per model and measure: mean over seeds."""
+    rows = select(results, metric=list(COLUMNS))
+    return over_seeds(rows, ["model", "metric"]).assign(source="reproduced")
+
+
+def tex(table: pd.DataFrame) -> str:
+    """A row per model."""
+    wide = table.pivot(index="model", columns="metric", values="value")
+    body = [
+        " & ".join([name.upper(), *(f"${scientific(row[each], 2)}$" for each in COLUMNS)]) + r" \\"
+        for name, row in wide.iterrows()
+    ]
+    return booktabs(["model", *COLUMNS.values()], body, columns="lrrrr")

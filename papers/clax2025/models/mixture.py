@@ -1,0 +1,18 @@
+"""The mixture of Figure 5.4: users of GCTR, of DCTR and of PBM, of one attraction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.global_rate import GlobalRate
+from twotowers.models.mixing import MixtureModel
+from twotowers.models.position_based import PositionBased
+
+
+@dataclass(frozen=True)
+class Mixture(MixtureModel):
+    """P(GCTR) sigmoid(rho) + P(DCTR) g + P(PBM) theta_k g, by session (thesis, Section 5.7.3)."""
+
+    components: ClassVar[tuple] = (GlobalRate(), DocumentRate(), PositionBased())

@@ -1,0 +1,113 @@
+"""EM and gradient ascent on one log: Eq. 5.10, EM as scaled gradient ascent, and where both end.
+
+A study and no fit of the road's, since it asks for gradients at given parameters and for exact
+optima. Pages of six documents of thirty, in random order, are clicked by a dynamic Bayesian user;
+so for all other models the truth is out of reach. Takes seconds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from papers.clax2025.names import HIDDEN
+from twotowers.fitting.pages import PagesProblem, Statistics, distinct_pages, fit_pages
+from twotowers.models.chances import Chance
+from twotowers.models.dynamic_bayesian import DynamicBayesian
+from twotowers.models.independent import as_pages
+from twotowers.models.names import MODELS
+from twotowers.models.page import lay_out
+from twotowers.randomness import stream
+from twotowers.running.registry import build_model
+
+PAIRS, LENGTH = 30, 6
+STEP = 2e-4
+"""Of the central differences, which are of the fourth order."""
+
+
+def run(inputs, *, seed: int, pages: int) -> pd.DataFrame:
+    """Per model: differences of gradients and steps, and of the likelihoods at both ends.
+
+    Args:
+        inputs: not used; the study simulates its own log.
+        seed: draws the log and the parameters at which gradients are compared.
+        pages: number of pages.
+    """
+    rng = stream("em_gradient", seed)
+    log = _log(rng, pages)
+    rows = []
+    for name in HIDDEN:
+        model = as_pages(build_model(MODELS[name]))
+        statistics = Statistics.of_pages(model, distinct_pages(*log, pairs=PAIRS))
+        found = {**_at_random(statistics, rng), **_ends(statistics, int(log[2].sum()))}
+        rows += [(name, metric, None, value) for metric, value in found.items()]
+    return pd.DataFrame(rows, columns=["model", "metric", "position", "value"])
+
+
+def _log(rng: np.random.Generator, pages: int) -> tuple[np.ndarray, ...]:
+    """Pairs, clicks and ends of pages."""
+    user = DynamicBayesian()
+    order = np.broadcast_to(np.arange(PAIRS), (pages, PAIRS))
+    pair = rng.permuted(order, axis=1)[:, :LENGTH]
+    truth = user.truth(rng.uniform(0, 4, PAIRS), LENGTH)
+    chances = lay_out(truth, user.parts, pair)
+    where = np.ones(pair.shape, bool)
+    chances = {part: Chance.from_logits(values) for part, values in chances.items()}
+    return pair, user.sample(chances, where, rng=rng)["clicks"], where
+
+
+def _at_random(statistics: Statistics, rng: np.random.Generator) -> dict[str, float]:
+    """Eq. 5.10, and an EM step, at random parameters."""
+    problem = PagesProblem(statistics, (0.0, 0.0), "expectations")
+    point = rng.uniform(0.2, 0.8, problem.size)
+    step, trials = problem.maximum(problem.expected(point), point)
+    tried = trials > 0
+    # dQ/dp = (successes - trials p) / (p (1 - p)), of binomial trials.
+    of_q = np.where(tried, trials * (step - point) / (point * (1 - point)), 0)
+    slopes = np.empty(problem.size)
+    for place in range(problem.size):
+        moved = np.zeros(problem.size)
+        moved[place] = STEP
+        near, far = (
+            problem.objective(point + times * moved) - problem.objective(point - times * moved)
+            for times in (1, 2)
+        )
+        slopes[place] = (8 * near - far) / (12 * STEP)
+    factor = np.divide(point * (1 - point), trials, out=np.zeros_like(point), where=tried)
+    return {
+        "gradient_difference": np.abs(of_q - slopes).max() / np.abs(slopes).max(),
+        "smallest_factor": factor[tried].min(),
+        "step_difference": np.abs(step - point - factor * slopes)[tried].max()
+        / np.abs(step - point).max(),
+    }
+
+
+def _ends(statistics: Statistics, documents: int) -> dict[str, float]:
+    """Log-likelihood per document where EM ends, and where ascent by the gradient does."""
+    fitted = fit_pages(statistics, tolerance=1e-14)
+    problem = PagesProblem(statistics, (0.0, 0.0), "expectations")
+    start = problem.start({})
+    free = start < 1
+
+    def negative(logits: np.ndarray) -> tuple[float, np.ndarray]:
+        vector = start.copy()
+        vector[free] = expit(logits)
+        shares, trials = problem.maximum(problem.expected(vector), vector)
+        gradient = trials * (shares - vector)
+        return -problem.objective(vector) / documents, -gradient[free] / documents
+
+    options = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 1e-15, "gtol": 1e-10}
+    ascent = minimize(
+        negative, logit(start[free]), jac=True, method="L-BFGS-B", bounds=[(-30, 30)] * free.sum(),
+        options=options,
+    )  # fmt: skip
+    em = fitted.history[-1] / documents
+    return {
+        "em_end": em,
+        "gradient_end": -ascent.fun,
+        "end_difference": em + ascent.fun,
+        "em_iterations": len(fitted.history) - 1,
+        "gradient_iterations": ascent.nit,
+    }

@@ -1,0 +1,12 @@
+"""What the chapter claims, each claim with its conditions and its judge.
+
+Thresholds were set before our results were seen, from the printed Table 2.2 where it decides.
+Where the thesis tests over ten runs, sign and interval over seeds are judged; its own test is run
+where there are ten.
+"""
+
+from papers.hager2023.judges import analyses, grid, theory
+from twotowers.results.claims import in_order
+
+CLAIMS = in_order(theory.CLAIMS, grid.CLAIMS, analyses.CLAIMS)
+"""All claims, by number."""

@@ -1,0 +1,84 @@
+"""The grid of Table 2.2: data sets, methods, and how far two methods are apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from twotowers.results.claims import NotTestable
+from twotowers.results.statistics import interval, select
+
+DATASETS = {"mslr": "MSLR-WEB30K", "istella": "Istella-S", "yahoo": "Yahoo! Webscope"}
+METHODS = {
+    "naive": "Naive",
+    "estimated": "PBM - Estimated bias",
+    "pbm": "PBM - True bias",
+    "ips": "IPS - True bias",
+}
+PRODUCTION = "Production"
+MEASURES = {"ndcg@5": "nDCG@5", "ndcg@10": "nDCG@10", "arp": "ARP"}
+FULL = 1e8
+"""Simulated queries behind Table 2.2."""
+RUNS = 10
+"""Runs that the thesis tests over."""
+ALPHA = 0.0001
+
+
+def of_method(dataset: str, method: str, metric: str) -> dict[str, str]:
+    """Setting and metric of a method on a data set; of the production ranker, those of its log."""
+    if method == PRODUCTION:
+        return {"setting": f"{dataset}-pbm", "metric": f"policy_{metric}"}
+    return {"setting": f"{dataset}-{method}", "metric": metric}
+
+
+def by_seed(results: pd.DataFrame, **where) -> pd.Series:
+    """The one value of each seed.
+
+    Raises:
+        NotTestable: there is none, or a seed has several.
+    """
+    known = set(where) <= set(results)
+    rows = select(results, **where) if known else results.iloc[:0]
+    about = ", ".join(f"{column} {value}" for column, value in where.items())
+    if rows.empty or rows["seed"].duplicated().any():
+        raise NotTestable(f"no single value per seed of {about}")
+    return rows.set_index("seed")["value"].sort_index()
+
+
+def gap(one: pd.Series, other: pd.Series) -> tuple[float, float, float]:
+    """Mean of one less the other over common seeds, and the ends of its 95 % interval.
+
+    Of a single seed, as of printed means, both ends are the difference itself.
+    """
+    difference = (one - other).dropna()
+    mean = difference.mean()
+    if len(difference) < 2:
+        return mean, mean, mean
+    low, high = interval(mean, difference.std(), len(difference))
+    return mean, float(low), float(high)
+
+
+def between(
+    results: pd.DataFrame, dataset: str, one: str, other: str, *, metric: str = "ndcg@10",
+    sessions: float = FULL,
+) -> tuple[float, float, float]:  # fmt: skip
+    """`gap` of two methods on a data set."""
+    return gap(
+        *(
+            by_seed(results, **of_method(dataset, method, metric), sessions=sessions)
+            for method in (one, other)
+        )
+    )
+
+
+def t_test(
+    mean: float, sd: float, other_mean: float, other_sd: float, runs: int
+) -> tuple[float, float]:
+    """Student's two-tailed t test of two means of so many independent runs: t and p.
+
+    t = (m1 - m2) / sqrt((s1^2 + s2^2) / n), with 2 n - 2 degrees of freedom.
+    """
+    from scipy.special import stdtr  # scipy.stats takes a second to import
+
+    t = (mean - other_mean) / np.sqrt((sd**2 + other_sd**2) / runs)
+    return float(t), float(2 * stdtr(2 * runs - 2, -abs(t)))

@@ -1,0 +1,51 @@
+"""Table 2.1: the data sets, ours above the printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from papers.hager2023.grid import DATASETS
+from twotowers.results.statistics import compare, select
+
+COLUMNS = {
+    "features": ("Features", ",.0f"),
+    "queries": ("Queries", ",.0f"),
+    "percent_train": ("Train", ".1f"),
+    "percent_validation": ("Val", ".1f"),
+    "percent_test": ("Test", ".1f"),
+    "fewest": ("Min", ".0f"),
+    "mean": ("Mean", ".0f"),
+    "median": ("Median", ".0f"),
+    "p90": ("p90", ".0f"),
+    "most": ("Max", ",.0f"),
+    "share_kept": ("Kept", ".3f"),
+    "share_moved": ("Moved", ".4f"),
+}
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
+    """One row per data set, quantity and source."""
+    return compare(results, published, ["setting", "metric"], setting=list(needs))
+
+
+def tex(table: pd.DataFrame) -> str:
+    """A booktabs table; Kept and Moved are what cutting lists does."""
+    lines = [
+        rf"\begin{{tabular}}{{ll{'r' * len(COLUMNS)}}}",
+        r"\toprule",
+        "Data set & & " + " & ".join(name for name, _ in COLUMNS.values()) + r" \\",
+        r"\midrule",
+    ]
+    for name, title in DATASETS.items():
+        for source, label in (("reproduced", "ours"), ("published", "thesis")):
+            values = select(table, setting=f"lists-{name}", source=source)
+            values = values.set_index("metric")["value"]
+            cells = [
+                f"{values[metric]:{form}}" if metric in values else "--"
+                for metric, (_, form) in COLUMNS.items()
+            ]
+            lines.append(" & ".join([title, label, *cells]) + r" \\")
+            title = ""
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])

@@ -1,0 +1,26 @@
+"""The largest difference between both sides of each identity."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from twotowers.results.statistics import over_seeds, select
+
+NAMES = {
+    "proposition_1": "Proposition 1",
+    "proposition_2": "Proposition 2",
+    "theorem_1": "Theorem 1",
+}
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per identity."""
+    rows = select(results, setting="theory", metric=list(NAMES))
+    return over_seeds(rows, ["setting", "metric"]).assign(source="reproduced")
+
+
+def tex(table: pd.DataFrame) -> str:
+    """A booktabs table."""
+    rows = [f"{NAMES[row.metric]} & {row.value:.1e}" + r" \\" for row in table.itertuples()]
+    head = [r"\begin{tabular}{lr}", r"\toprule", r"Identity & largest difference \\", r"\midrule"]
+    return "\n".join([*head, *rows, r"\bottomrule", r"\end{tabular}", ""])

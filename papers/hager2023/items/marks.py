@@ -1,0 +1,40 @@
+"""The printed marks of Table 2.2 beside what the described test gives on the printed numbers."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from papers.hager2023.grid import DATASETS, MEASURES, METHODS, PRODUCTION
+from twotowers.results.statistics import over_seeds, select
+
+TITLES = {PRODUCTION: PRODUCTION, **METHODS}
+SIGNS = {1: "higher", -1: "lower", 0: "--"}
+STRICTEST = 36
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per cell of the table: p, the printed mark and the tested ones."""
+    rows = select(results, setting="theory", metric=["mark_printed", "mark_tested", "mark_p"])
+    keys = ["dataset", "method", "measure", "metric", "comparisons"]
+    return over_seeds(rows, keys).assign(source="reproduced")
+
+
+def tex(table: pd.DataFrame) -> str:
+    """A booktabs table; p is not corrected."""
+    lines = [
+        r"\begin{tabular}{lllrll}",
+        r"\toprule",
+        r"Data set & Model & Metric & $p$ & printed & tested, 36 comparisons \\",
+        r"\midrule",
+    ]
+    for (dataset, method, measure), rows in table.groupby(
+        ["dataset", "method", "measure"], sort=False
+    ):
+        values = rows.set_index("metric")["value"]
+        tested = select(rows, metric="mark_tested", comparisons=STRICTEST)["value"].iloc[0]
+        lines.append(
+            f"{DATASETS[dataset]} & {TITLES[method]} & {MEASURES[measure]} & "
+            f"{values['mark_p']:.1e} & {SIGNS[int(values['mark_printed'])]} & {SIGNS[int(tested)]}"
+            + r" \\"
+        )
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])

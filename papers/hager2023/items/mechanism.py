@@ -1,0 +1,29 @@
+"""How far IPS is ahead of the click model on expected clicks: a panel per data set."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from papers.hager2023.grid import DATASETS
+from twotowers.report.charts import Dots
+from twotowers.results.statistics import over_seeds, select
+
+STUDIES = {f"mechanism-{name}": title for name, title in DATASETS.items()}
+TOWERS = {"document": "per document", "linear": "linear", "deep": "deep"}
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per data set, tower and metric: IPS less PBM, by seed."""
+    rows = select(results, setting=list(STUDIES), metric=["ndcg@10", "ndcg@10_train"])
+    keys = ["setting", "tower", "metric", "seed"]
+    wide = rows.set_index([*keys, "kind"])["value"].unstack("kind")
+    gaps = (wide["ips"] - wide["pbm"]).rename("value").reset_index()
+    return over_seeds(gaps, keys[:3]).assign(source="reproduced")
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A dot per tower; on test queries, per document on the training queries."""
+    chart = Dots(select(table, metric="ndcg@10"), by={"tower": TOWERS}, col={"setting": STUDIES})
+    plot = chart.plot("tower").label(x="", y="nDCG@10, IPS − PBM")
+    return chart.figure(plot, height=2.2)

@@ -1,0 +1,31 @@
+"""Figure 2.4: documents without features, along budgets or along collisions."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from papers.hager2023.grid import METHODS
+from twotowers.report.charts import Curves
+from twotowers.results.statistics import over_seeds, select
+
+LABELS = {
+    "sessions": "Simulated queries",
+    "collisions": "Share of documents with another's features",
+}
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame, *, along: str) -> pd.DataFrame:
+    """One row per method and place: mean and 95 % interval over seeds."""
+    rows = select(results, setting="onehot", metric="ndcg@10")
+    other = {"sessions": {"collisions": 0}, "collisions": {"sessions": rows["sessions"].max()}}
+    rows = select(rows, **other[along])
+    keys = ["method", "sessions", "collisions", "metric"]
+    return over_seeds(rows, keys).assign(source="reproduced")
+
+
+def draw(table: pd.DataFrame, *, along: str) -> Figure:
+    """One panel."""
+    chart = Curves(table, by={"method": METHODS})
+    plot = chart.plot(along).label(x=LABELS[along], y="nDCG@10")
+    return chart.figure(plot.scale(x="log") if along == "sessions" else plot, height=2.4)

@@ -1,0 +1,104 @@
+"""Table 2.2: a row per data set and model, ours above the printed, with the thesis' marks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from papers.hager2023.grid import (
+    ALPHA,
+    DATASETS,
+    FULL,
+    MEASURES,
+    METHODS,
+    PRODUCTION,
+    RUNS,
+    of_method,
+    t_test,
+)
+from twotowers.results.statistics import from_moments, select
+
+TITLES = {PRODUCTION: PRODUCTION, **METHODS}
+COMPARISONS = len(DATASETS) * len(MEASURES) * (len(TITLES) - 1)
+SYMBOLS = {1: r"$\blacktriangle$", -1: r"$\blacktriangledown$", 0: ""}
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
+    """One row per data set, model, metric and source: mean, interval, deviation, mark.
+
+    Our marks take ten runs; there are none of fewer.
+    """
+    parts = []
+    for dataset in DATASETS:
+        for metric in MEASURES:
+            own = {method: _moments(results, dataset, method, metric) for method in TITLES}
+            for method, found in own.items():
+                if found is None:
+                    continue
+                place = {"dataset": dataset, "method": method, "metric": metric}
+                mark = _mark(found, own["pbm"]) if method != "pbm" else 0
+                parts.append({**place, **found, "mark": mark, "source": "reproduced"})
+                printed = select(published, **of_method(dataset, method, metric))
+                if len(printed):
+                    row = printed.iloc[0]
+                    moments = {name: row[name] for name in ("value", "sd", "n")}
+                    parts.append(
+                        {
+                            **place,
+                            **moments,
+                            "mark": _printed_mark(published, dataset, method, metric),
+                            "source": "published",
+                        }
+                    )
+    rows = pd.DataFrame(parts)
+    keys = ["dataset", "method", "metric", "source", "sd", "mark"]
+    return from_moments(rows, keys)
+
+
+def _moments(results, dataset, method, metric) -> dict | None:
+    rows = select(results, **of_method(dataset, method, metric), sessions=FULL)
+    if rows.empty:
+        return None
+    values = rows["value"]
+    return {"value": values.mean(), "sd": values.std(), "n": len(values)}
+
+
+def _mark(found: dict, pbm: dict | None) -> int:
+    if pbm is None or found["n"] < RUNS:
+        return 0
+    t, p = t_test(found["value"], found["sd"], pbm["value"], pbm["sd"], found["n"])
+    return int(np.sign(t)) if p * COMPARISONS < ALPHA else 0
+
+
+def _printed_mark(published, dataset, method, metric) -> int:
+    place = of_method(dataset, method, metric)
+    rows = select(published, setting=place["setting"], metric=f"mark_{place['metric']}")
+    return int(rows["value"].iloc[0]) if len(rows) else 0
+
+
+def tex(table: pd.DataFrame) -> str:
+    """A booktabs table."""
+    lines = [
+        "% Needs the packages booktabs and amssymb.",
+        r"\begin{tabular}{lllrrr}",
+        r"\toprule",
+        rf"Data set & Model & & {' & '.join(MEASURES.values())} \\",
+    ]
+    for dataset, title in DATASETS.items():
+        lines.append(r"\midrule")
+        for method, name in TITLES.items():
+            rows = select(table, dataset=dataset, method=method)
+            for source, label in (("reproduced", "ours"), ("published", "thesis")):
+                one = select(rows, source=source).set_index("metric")
+                if len(one):
+                    cells = [_cell(one.loc[metric]) for metric in MEASURES]
+                    lines.append(" & ".join([title, name, label, *cells]) + r" \\")
+                    title = name = ""
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _cell(row: pd.Series) -> str:
+    spread = "" if pd.isna(row["sd"]) else f" ({row['sd']:.3f})"
+    return f"{row['value']:.3f}{spread} {SYMBOLS[int(row['mark'])]}".rstrip()

@@ -1,0 +1,35 @@
+"""Figure 2.3: two documents that share an estimate."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from twotowers.report.charts import Curves
+from twotowers.results.statistics import over_seeds, select
+
+KINDS = {"pbm": "Click model", "ips": "Pointwise IPS"}
+CURVES = {
+    "relevant": "relevant, rarely examined",
+    "irrelevant": "irrelevant, always examined",
+    "both": "both, one estimate",
+}
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per loss, curve and estimate; the minimum of each curve."""
+    rows = select(results, setting="theory", metric=["toy_loss", "toy_minimum"])
+    keys = ["kind", "curve", "metric", "estimate"]
+    return over_seeds(rows, keys).assign(source="reproduced")
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A panel per loss; a line at each minimum."""
+    curves = select(table, metric="toy_loss")
+    chart = Curves(curves, by={"curve": CURVES}, col={"kind": KINDS})
+    plot = chart.plot("estimate").label(x="Estimated relevance", y="Expected loss")
+    figure = chart.figure(plot)
+    for panel, kind in zip(figure.axes, KINDS, strict=True):
+        for row in select(table, metric="toy_minimum", kind=kind).itertuples():
+            panel.axvline(row.value, color=chart.colours[CURVES[row.curve]], linewidth=0.7, ls=":")
+    return figure

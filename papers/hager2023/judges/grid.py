@@ -1,0 +1,177 @@
+"""Claims on Figure 2.2 and Table 2.2."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from papers.hager2023.grid import (
+    ALPHA,
+    DATASETS,
+    FULL,
+    METHODS,
+    PRODUCTION,
+    RUNS,
+    between,
+    by_seed,
+    of_method,
+    t_test,
+)
+from twotowers.results.claims import Claims, NotTestable, seed_means
+from twotowers.results.conditions import above, at_least, at_most, below, number
+from twotowers.results.published import bands
+from twotowers.results.statistics import select
+
+CLAIMS = Claims()
+
+ALL = {title: {"dataset": name} for name, title in DATASETS.items()}
+EARLY = [1e2, 1e3, 1e4, 1e5]
+
+
+def said(gap) -> str:
+    """A difference with its interval."""
+    mean, low, high = gap
+    return f"{number(mean)} ({number(low)} to {number(high)})"
+
+
+def ten_runs(results, dataset, methods, metric):
+    """The runs of some methods.
+
+    Raises:
+        NotTestable: there are fewer than the thesis has.
+    """
+    runs = [by_seed(results, **of_method(dataset, m, metric), sessions=FULL) for m in methods]
+    if len(runs[0]) < RUNS:
+        raise NotTestable(f"{len(runs[0])} runs, of the {RUNS} that the thesis tests over")
+    return runs
+
+
+@CLAIMS.add(
+    "7", "table2.2", "Section 2.6.1", "All approaches improve over the production ranker",
+    above("each difference in nDCG@10 to Production, at its interval's lower end,", 0), parts=ALL,
+)  # fmt: skip
+def beats_production(results, *, dataset):
+    gaps = {m: between(results, dataset, m, PRODUCTION) for m in METHODS}
+    words = ", ".join(f"{METHODS[method]} {said(found)}" for method, found in gaps.items())
+    return words, [np.array([low for _, low, _ in gaps.values()])]
+
+
+@CLAIMS.add(
+    "8", "fig2.2", "Section 2.6.1", "The naive model converges by one million queries",
+    at_most("the change in nDCG@10 from 10^6 to 10^8 queries", 0.005), parts=ALL,
+)  # fmt: skip
+def naive_converges(results, *, dataset):
+    means = seed_means(
+        results, {"sessions": [1e6, FULL]}, setting=f"{dataset}-naive", metric="ndcg@10"
+    )
+    change = abs(means[FULL] - means[1e6])
+    return f"{number(means[1e6])} at 10^6, {number(means[FULL])} at 10^8", [change]
+
+
+@CLAIMS.add(
+    "9", "table2.2", "Section 2.6.1", "PBM with estimated bias beats the naive model",
+    above("the difference in nDCG@10, at its interval's lower end,", 0),
+    parts={DATASETS[name]: {"dataset": name} for name in ("mslr", "yahoo")},
+)  # fmt: skip
+@CLAIMS.add(
+    "10", "table2.2", "Section 2.6.1", "PBM with true bias beats the naive model",
+    above("the difference in nDCG@10, at its interval's lower end,", 0),
+    parts=ALL, one="pbm",
+)  # fmt: skip
+def beats_naive(results, *, dataset, one="estimated"):
+    found = between(results, dataset, one, "naive")
+    return said(found), [found[1]]
+
+
+@CLAIMS.add(
+    "11", "table2.2", "Section 2.6.1",
+    "PBM with estimated bias does not beat the naive model significantly on Istella-S",
+    above("p of the thesis' test, corrected for 36 comparisons,", ALPHA),
+    dataset="istella", one="estimated", other="naive",
+)  # fmt: skip
+@CLAIMS.add(
+    "12", "table2.2", "Section 2.6.1",
+    "PBM with true bias and with estimated bias differ significantly nowhere",
+    above("p of the thesis' test, corrected for 36 comparisons,", ALPHA), parts=ALL,
+    one="estimated", other="pbm",
+)  # fmt: skip
+def no_significant_difference(results, *, dataset, one, other):
+    runs = ten_runs(results, dataset, (one, other), "ndcg@10")
+    mean, sd = zip(*((run.mean(), run.std()) for run in runs), strict=True)
+    p = min(36 * t_test(mean[0], sd[0], mean[1], sd[1], len(runs[0]))[1], 1)
+    return f"corrected p = {p:.2g} of {len(runs[0])} runs", [p]
+
+
+@CLAIMS.add(
+    "13", "table2.2", "Section 2.6.1",
+    "PBM with true bias varies less between runs than with estimated bias",
+    below("the standard deviation of nDCG@5", 1, "times that with estimated bias"),
+    parts=ALL,
+)  # fmt: skip
+def varies_less(results, *, dataset):
+    true, estimated = ten_runs(results, dataset, ("pbm", "estimated"), "ndcg@5")
+    return (
+        f"{number(true.std(), 4)} and {number(estimated.std(), 4)} of {len(true)} runs",
+        [(true.std(), estimated.std())],
+    )
+
+
+@CLAIMS.add(
+    "14", "fig2.2", "Section 2.6.1",
+    "Both click models are ahead of IPS for the first 100,000 queries",
+    above("the mean lead in nDCG@10 over 10^2 to 10^5 queries of each click model", 0), parts=ALL,
+)  # fmt: skip
+def ahead_at_first(results, *, dataset):
+    means = {
+        method: seed_means(
+            results, {"sessions": EARLY}, setting=f"{dataset}-{method}", metric="ndcg@10"
+        )
+        for method in ("pbm", "estimated", "ips")
+    }
+    leads = {m: means[m] - means["ips"] for m in ("pbm", "estimated")}
+    words = "; ".join(
+        f"{METHODS[m]} ahead by {', '.join(number(v) for v in lead)}" for m, lead in leads.items()
+    )
+    return words, [np.array([lead.mean() for lead in leads.values()])]
+
+
+@CLAIMS.add(
+    "15", "table2.2", "Section 2.6.1", "IPS ends above PBM with true bias",
+    above("the difference in nDCG@10, at its interval's lower end,", 0),
+    parts={DATASETS[name]: {"dataset": name} for name in ("istella", "yahoo")},
+)  # fmt: skip
+def ips_ends_above(results, *, dataset):
+    found = between(results, dataset, "ips", "pbm")
+    return said(found), [found[1]]
+
+
+@CLAIMS.add(
+    "16", "table2.2", "Section 2.6.1", "IPS and PBM with true bias end level on MSLR-WEB30K",
+    at_most("the size of the difference in nDCG@10", 0.01),
+)  # fmt: skip
+def level_on_mslr(results):
+    found = between(results, "mslr", "ips", "pbm")
+    return said(found), [abs(found[0])]
+
+
+@CLAIMS.add(
+    "17", "table2.2", "Table 2.2",
+    "The order of the five models by nDCG@10 is that of the table",
+    at_least("the share of pairs in the printed order, of those printed .005 apart or more", 1),
+    parts=ALL,
+)  # fmt: skip
+def in_printed_order(results, *, dataset):
+    table = bands("hager2023")
+    printed = {
+        method: float(select(table, **of_method(dataset, method, "ndcg@10"))["value"].iloc[0])
+        for method in (PRODUCTION, *METHODS)
+    }
+    ours = {
+        method: by_seed(results, **of_method(dataset, method, "ndcg@10"), sessions=FULL).mean()
+        for method in printed
+    }
+    pairs = [
+        (one, other) for one in printed for other in printed
+        if printed[one] - printed[other] >= 0.005
+    ]  # fmt: skip
+    agreeing = np.mean([ours[one] > ours[other] for one, other in pairs])
+    return ", ".join(f"{m} {number(v)}" for m, v in ours.items()), [agreeing]

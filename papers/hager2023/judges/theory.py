@@ -1,0 +1,133 @@
+"""Claims on losses and their minima, which no data enter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twotowers.results.claims import Claims, NotTestable
+from twotowers.results.conditions import at_least, at_most, below, exactly, number, short
+from twotowers.results.statistics import select
+
+CLAIMS = Claims()
+
+
+def rows(results, metric: str, **where):
+    """The rows of one metric of the theory study."""
+    found = select(results, metric=metric, **where) if set(where) <= set(results) else []
+    if not len(found):
+        raise NotTestable(f"no results for {metric}")
+    return found
+
+
+@CLAIMS.add(
+    "1",
+    "identities",
+    "Proposition 1",
+    "Without position bias, expected losses of click model and IPS are the same",
+    at_most("the largest difference", 1e-6),
+    identity="proposition_1",
+)
+@CLAIMS.add(
+    "2",
+    "identities",
+    "Proposition 2",
+    "Where bias is ignored, expected losses of click model and IPS are the same, and biased",
+    at_most("the largest difference", 1e-6),
+    identity="proposition_2",
+)
+@CLAIMS.add(
+    "3", "identities", "Theorem 1",
+    "Given the true bias, the minimum of the click model's expected loss is the true relevance",
+    at_most("the largest difference", 1e-6), identity="theorem_1",
+)  # fmt: skip
+def identity_holds(results, *, identity):
+    error = rows(results, identity)["value"].max()
+    return f"largest difference {short(float(f'{error:.1e}'))}", [error]
+
+
+@CLAIMS.add(
+    "4", "fig2.1", "Section 2.4.2",
+    "The minimum of the click model's loss stays at .5 under growing bias; its magnitude shrinks",
+    at_most("the distance of each minimum from .5", 1e-3),
+    below("the range of the loss at each examination", 1, "times that at the next higher one"),
+    at_most("the largest difference of IPS's loss between examinations", 1e-9),
+)  # fmt: skip
+def loss_shrinks(results):
+    minima = rows(results, "minimum", kind="pbm")["value"].to_numpy()
+    curves = rows(results, "loss", kind="pbm").pivot(
+        index="examined", columns="estimate", values="value"
+    )
+    ranges = (curves.max(1) - curves.min(1)).sort_index(ascending=False).to_numpy()
+    ips = rows(results, "loss", kind="ips").pivot(
+        index="examined", columns="estimate", values="value"
+    )
+    apart = np.ptp(ips.to_numpy(), axis=0).max()
+    error = np.abs(minima - 0.5).max()
+    return (
+        f"minima within {number(error, 4)} of .5; range of the loss "
+        f"{number(ranges[0])} fully examined, {number(ranges[-1])} least; IPS differs by "
+        f"{short(apart)}",
+        [error, (ranges[1:], ranges[:-1]), apart],
+    )
+
+
+@CLAIMS.add(
+    "18", "fig2.3", "Section 2.6.2",
+    "Two documents that share a parameter: IPS converges to the mean relevance, the click model to "
+    "the document that is examined more",
+    at_most("the distance of IPS's minimum from the mean", 1e-6),
+    at_most("the distance of the click model's minimum from its closed form", 1e-6),
+    below("its distance from the document examined more", 1, "times that from the other"),
+)  # fmt: skip
+def two_documents(results):
+    def one(metric, kind):
+        return float(rows(results, metric, kind=kind, curve="both")["value"].iloc[0])
+
+    relevances = rows(results, "toy_relevance").set_index("curve")["value"]
+    more, less = relevances["irrelevant"], relevances["relevant"]
+    ips, pbm = one("toy_minimum", "ips"), one("toy_minimum", "pbm")
+    return (
+        f"relevance {number(less)} and, examined more, {number(more)}; IPS {number(ips)}, click "
+        f"model {number(pbm)}",
+        [
+            abs(ips - relevances.mean()),
+            abs(pbm - one("toy_closed_form", "pbm")),
+            (abs(pbm - more), abs(pbm - less)),
+        ],
+    )
+
+
+@CLAIMS.add(
+    "19", "marks", "Table 2.2",
+    "The printed marks follow from the printed means and deviations by the test that is described",
+    exactly("the number of marks that the test does not give, of 3, 12 or 36 comparisons", 0),
+    exactly("the number of significant differences without a mark", 0),
+)  # fmt: skip
+def marks_follow(results):
+    printed = rows(results, "mark_printed").drop(columns="metric")
+    tested = rows(results, "mark_tested")
+    keys = ["dataset", "method", "measure"]
+    both = tested.merge(printed, on=keys, suffixes=("", "_printed"))
+    given = both[(both["value_printed"] != 0) & (both["value"] == 0)]
+    missing = both[(both["value_printed"] == 0) & (both["value"] != 0)]
+
+    def named(rows):
+        cells = rows[keys].drop_duplicates().itertuples(index=False)
+        return ", ".join(" ".join(cell) for cell in cells) or "none"
+
+    words = f"not given: {named(given)}; not marked: {named(missing)}"
+    return words, [len(given[keys].drop_duplicates()), len(missing[keys].drop_duplicates())]
+
+
+@CLAIMS.add(
+    "6", "table2.1", "Section 2.5.1",
+    "Cutting lists at their 90th percentile keeps the distribution of relevance almost identical",
+    at_most("the largest change of the share of a label", 0.01),
+    at_least("the share of documents that stay", 0.8),
+)  # fmt: skip
+def shares_stay(results):
+    moved = rows(results, "share_moved")["value"].to_numpy()
+    kept = rows(results, "share_kept")["value"].to_numpy()
+    return f"changes up to {number(moved.max(), 4)}; {number(kept.min())} of documents stay", [
+        moved, kept,
+    ]  # fmt: skip

@@ -1,0 +1,60 @@
+"""Table 2.1: what a data set holds, and what cutting its lists changes.
+
+It is a study because it reads data before they are prepared, and fits nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from twotowers import SPLITS
+from twotowers.datasets.preprocess import preprocess_stratified
+from twotowers.files.rankings import read_rankings
+
+
+def run(inputs, *, seed: int, most: int) -> pd.DataFrame:
+    """Features, queries, shares of the splits and lengths of lists, over all splits.
+
+    Args:
+        inputs: raw rankings per split.
+        seed: of the cut.
+        most: documents that a list keeps.
+
+    Returns:
+        metric, position, value. `share_moved` is the largest change of a label's share by the
+        cut, `share_kept` the share of documents that stay.
+    """
+    lengths, before, after = [], np.zeros(0), np.zeros(0)
+    queries, width = {}, 0
+    for split in SPLITS:
+        lists = read_rankings(getattr(inputs, split))
+        width = lists.features.shape[1]
+        bare = type(lists)(lists.query, lists.document, lists.label, lists.features[:, :1])
+        highest = max(float(bare.label.max()), 1.0)
+        cut = preprocess_stratified(bare, most=most, log1p=False, label_max=highest, seed=seed)
+        queries[split] = len(lists.queries)
+        lengths.append(lists.lengths)
+        before = added(before, bare.label * (4 / highest))
+        after = added(after, cut.label)
+    lengths = np.concatenate(lengths)
+    shares = [counts / counts.sum() for counts in (before, after)]
+    values = {
+        "features": width,
+        "queries": len(lengths),
+        **{f"percent_{split}": 100 * n / len(lengths) for split, n in queries.items()},
+        "fewest": lengths.min(),
+        "mean": lengths.mean(),
+        "median": np.median(lengths),
+        "p90": np.percentile(lengths, 90),
+        "most": lengths.max(),
+        "share_moved": np.abs(shares[0] - shares[1]).max(),
+        "share_kept": after.sum() / before.sum(),
+    }
+    return pd.DataFrame({"metric": list(values), "value": list(values.values()), "position": None})
+
+
+def added(counts: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """[5] how often each grade occurred before, and now."""
+    now = np.bincount(np.round(labels).astype(int), minlength=5)
+    return now if not counts.size else counts + now

@@ -1,0 +1,134 @@
+"""Documents without features: a parameter for each, or one for several (Sections 2.6.3 and 2.6.4).
+
+It is a study because there is no data set: documents are numbers, relevance is drawn, and every
+split shows the same documents in lists of its own. Fitted by the library's own methods, the linear
+layer on one-hot vectors as the table of parameters that it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from twotowers import SPLITS
+from twotowers.logs.cells import Pairs
+from twotowers.logs.counts import Counts
+from twotowers.logs.policies import ScoredPairs
+from twotowers.methods import ips, likelihood
+from twotowers.methods.task import Split, Task
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.position_based import PositionBased
+from twotowers.randomness import stream
+from twotowers.results.metrics import ndcg
+from twotowers.running.simulation import simulate
+from twotowers.towers.lane import KNOWN
+
+BUDGETS = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8)
+# Linear layer, Adam at .1 (the authors' code); otherwise as the paper trains.
+TRAINING = {
+    "optimizer": "adam", "learning_rate": 0.1, "batch": 50, "epochs": 200, "patience": 5,
+    "min_delta": 0.0,
+}  # fmt: skip
+TABLE = {"examination": None, "dropout": 0.0}
+METHODS = {
+    "naive": (likelihood, DocumentRate(), TABLE),
+    "estimated": (likelihood, PositionBased(), TABLE),
+    "pbm": (likelihood, PositionBased(), {**TABLE, "examination": KNOWN}),
+    "ips": (ips, DocumentRate(), TABLE),
+}
+
+
+def run(
+    inputs, *, seed: int, sessions: float, queries: int, documents: int, collisions: list[float]
+) -> pd.DataFrame:
+    """nDCG@10 by method: along budgets without collisions, and along collisions after all sessions.
+
+    Args:
+        inputs: none.
+        seed: draws relevance, lists, clicks and fits.
+        sessions: the largest budget; the smaller ones are powers of ten from 100 on.
+        queries, documents: lists per split, and documents on each.
+        collisions: shares p of documents that have another's parameter: the document's number
+            modulo queries x documents x (1 - p).
+
+    Returns:
+        method, sessions, collisions, metric, position, value.
+    """
+    budgets = [int(budget) for budget in BUDGETS if budget <= sessions]
+    splits = draw(seed, queries, documents, budgets)
+    rows = []
+    for share in collisions:
+        # Without collisions all budgets are fitted, with them the largest.
+        logs = range(len(budgets)) if share == 0 else [len(budgets) - 1]
+        parameters = max(round(queries * documents * (1 - share)), 1)
+        for method in METHODS:
+            values = fit(method, splits, parameters, list(logs), documents, seed)
+            rows += [
+                {"method": method, "collisions": share, "sessions": budgets[log], "value": value}
+                for log, value in zip(logs, values, strict=True)
+            ]
+    return pd.DataFrame(rows).assign(metric="ndcg@10", position=None)
+
+
+def draw(seed: int, queries: int, documents: int, budgets: list[int]) -> dict[str, Split]:
+    """Each split: its lists, in one order of all documents, and the logs of all budgets."""
+    rng = stream("one-hot documents", seed)
+    relevance = rng.integers(0, 5, queries * documents).astype(np.float32)
+    splits = {}
+    for split in SPLITS:
+        shown = rng.permutation(queries * documents)
+        pairs = Pairs(
+            np.repeat(np.arange(queries), documents),
+            np.tile(np.arange(documents), queries),
+            np.arange(queries + 1) * documents,
+        )
+        # Ranked at random: nobody has features to rank by.
+        policy = ScoredPairs(pairs, relevance[shown], rng.random(len(shown)))
+        log = {
+            "lanes": {"strength": [1.0], "temperature": [0.0], "sessions": budgets},
+            "sessions": {split: budgets},
+            "user": {"kind": "position_based"},
+        }
+        counts = [
+            found.counts for found in simulate(split, policy, log, positions=documents, seed=seed)
+        ]
+        splits[split] = Split(
+            inputs=shown.reshape(queries, documents).astype(np.int32),
+            where=np.ones((queries, documents), bool),
+            relevance=relevance[shown].reshape(queries, documents),
+            counts=Counts(
+                *(np.stack([getattr(each, name) for each in counts]) for name in COUNTED)
+            ),
+        )
+    return splits
+
+
+COUNTED = ("impressions", "clicks")
+
+
+def fit(method: str, splits, parameters: int, logs: list[int], positions: int, seed: int) -> list:
+    """Test nDCG@10 of each log."""
+    module, model, examination = METHODS[method]
+    shared = {
+        name: Split(part.inputs % parameters, part.where, part.relevance, part.counts)
+        for name, part in splits.items()
+    }
+    values = (
+        {"weighting": "queries"} if module is ips else {**likelihood.LANES, "weighting": "queries"}
+    )
+    task = Task(
+        model=model,
+        tower="embedding",
+        splits=shared,
+        lanes=[(log, values) for log in logs],
+        training=TRAINING,
+        positions=positions,
+        seed=seed,
+        users=[PositionBased()] * len(splits["train"].counts.impressions),
+        examination=examination,
+    )
+    test = shared["test"]
+    return [
+        float(ndcg(found.scores(test.inputs), test.relevance, where=test.where).mean())
+        for found in module.fit(task)
+    ]

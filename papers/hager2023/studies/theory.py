@@ -1,0 +1,166 @@
+"""Expected losses of the click model and of pointwise IPS, their minima, and the printed test.
+
+It is a study because nothing is fitted: both losses are functions of one number, Eqs. 2.3 and 2.5
+at expected clicks. The click model's probability is the library's own
+(`twotowers.models.position_based`). The marks of Table 2.2 are tested on its printed means and
+deviations alone. A second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize_scalar
+from scipy.special import logit
+
+from papers.hager2023.grid import ALPHA, DATASETS, MEASURES, METHODS, PRODUCTION, of_method, t_test
+from twotowers.models.position_based import PositionBased
+from twotowers.results.published import bands
+from twotowers.results.statistics import select
+
+EXAMINED = (1.0, 0.8, 0.6, 0.4, 0.2)
+"""Examination probabilities of Figure 2.1. The figure's own are not printed."""
+RELEVANCE = 0.5
+ESTIMATES = np.linspace(0.02, 0.98, 97)
+# Figure 2.3: relevance and examination of two documents; the figure's own are not printed.
+TOY = {"relevant": (0.9, 0.1), "irrelevant": (0.1, 1.0)}
+COMPARISONS = {3: "per model", 12: "per data set", 36: "all"}
+"""By how many the thesis may have corrected: it says Bonferroni, and not for what."""
+RANKS = 10
+GRID = np.linspace(0.05, 0.95, 19)
+
+
+def entropy(target, probability):
+    """Cross-entropy of a target, which IPS may carry out of [0, 1]."""
+    return -(target * np.log(probability) + (1 - target) * np.log1p(-probability))
+
+
+def pbm_loss(relevance, examined, estimate, assumed):
+    """Expected Eq. 2.3 of one document: clicks have chance examined x relevance."""
+    chance = PositionBased().click_probability(logit(estimate), logit(assumed))
+    return entropy(examined * relevance, chance)
+
+
+def ips_loss(relevance, examined, estimate, assumed):
+    """Expected Eq. 2.5 of one document."""
+    return entropy(examined * relevance / assumed, estimate)
+
+
+LOSSES = {"pbm": pbm_loss, "ips": ips_loss}
+
+
+def run(inputs, *, seed: int) -> pd.DataFrame:
+    """All numbers of Figures 2.1 and 2.3, of the identities, and of the printed marks.
+
+    Args:
+        inputs: none.
+        seed: not used; nothing is drawn.
+
+    Returns:
+        metric, position, value; kind (pbm or ips), examined, estimate, curve, dataset, method,
+        measure and comparisons, where they apply.
+    """
+    rows = [*identities(), *curves(), *toy(), *marks()]
+    return pd.DataFrame(rows).assign(position=None)
+
+
+def identities() -> Iterator[dict]:
+    """Largest differences between the sides of Propositions 1 and 2 and Theorem 1."""
+    relevance, estimate = np.meshgrid(GRID, GRID)
+    examined = PositionBased().examined(RANKS)
+    for number, seen in (("proposition_1", np.ones(RANKS)), ("proposition_2", examined)):
+        right = np.stack([entropy(o * relevance, estimate) for o in seen])
+        left = [
+            np.stack([loss(relevance, o, estimate, 1.0) for o in seen]) for loss in LOSSES.values()
+        ]
+        yield {"metric": number, "value": max(np.abs(side - right).max() for side in left)}
+    errors = [
+        abs(lowest(lambda at, y=y, o=o: pbm_loss(y, o, at, o)) - y) for y in GRID for o in examined
+    ]
+    yield {"metric": "theorem_1", "value": max(errors)}
+
+
+def curves() -> Iterator[dict]:
+    """Figure 2.1."""
+    for kind, loss in LOSSES.items():
+        for examined in EXAMINED:
+            of = {"kind": kind, "examined": examined}
+            for estimate in ESTIMATES:
+                value = loss(RELEVANCE, examined, estimate, examined)
+                yield {"metric": "loss", "estimate": estimate, "value": value, **of}
+            minimum = lowest(lambda at, o=examined, loss=loss: loss(RELEVANCE, o, at, o))
+            yield {"metric": "minimum", "value": minimum, **of}
+
+
+def toy() -> Iterator[dict]:
+    """Figure 2.3."""
+    for curve, (relevance, examined) in TOY.items():
+        yield {"metric": "toy_relevance", "curve": curve, "value": relevance}
+        yield {"metric": "toy_examined", "curve": curve, "value": examined}
+    for kind, loss in LOSSES.items():
+        alone = {
+            curve: lambda at, y=y, o=o, loss=loss: loss(y, o, at, o)
+            for curve, (y, o) in TOY.items()
+        }
+        both = {"both": lambda at, alone=alone: np.mean([each(at) for each in alone.values()], 0)}
+        for curve, each in (alone | both).items():
+            of = {"kind": kind, "curve": curve}
+            for estimate, value in zip(ESTIMATES, each(ESTIMATES), strict=True):
+                yield {"metric": "toy_loss", "estimate": estimate, "value": value, **of}
+            yield {"metric": "toy_minimum", "value": lowest(each), **of}
+    of = {"kind": "pbm", "curve": "both"}
+    yield {"metric": "toy_closed_form", "value": shared_by_two(*TOY.values()), **of}
+
+
+def shared_by_two(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """The click model's estimate of two documents that share it, in closed form.
+
+    With clicks a = o y, the derivative of Eq. 2.3 vanishes where
+    (a1 + a2) / p = (1 - a1) o1 / (1 - o1 p) + (1 - a2) o2 / (1 - o2 p), a quadratic in p:
+    2 o1 o2 p^2 - [(a1 + a2) (o1 + o2) + (1 - a1) o1 + (1 - a2) o2] p + a1 + a2 = 0.
+
+    Args:
+        one, other: relevance and examination of each.
+
+    Example:
+        >>> round(shared_by_two((0.4, 0.3), (0.4, 0.9)), 6)
+        0.4
+    """
+    (y1, o1), (y2, o2) = one, other
+    a1, a2 = o1 * y1, o2 * y2
+    linear = (a1 + a2) * (o1 + o2) + (1 - a1) * o1 + (1 - a2) * o2
+    return float(min(np.roots([2 * o1 * o2, -linear, a1 + a2]).real))
+
+
+def lowest(loss: Callable) -> float:
+    """Where a loss of one estimate in (0, 1) is lowest, without its derivative."""
+    found = minimize_scalar(
+        loss, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-12}
+    )
+    return float(found.x)
+
+
+def marks() -> Iterator[dict]:
+    """The thesis' test on the printed means and deviations, and the printed marks."""
+    table = bands("hager2023")
+
+    def printed(dataset, method, measure):
+        row = select(table, **of_method(dataset, method, measure)).iloc[0]
+        return row["value"], row["sd"], int(row["n"])
+
+    for dataset in DATASETS:
+        for method in (PRODUCTION, *(name for name in METHODS if name != "pbm")):
+            for measure in MEASURES:
+                of = {"dataset": dataset, "method": method, "measure": measure}
+                mean, sd, runs = printed(dataset, method, measure)
+                other = printed(dataset, "pbm", measure)
+                t, p = t_test(mean, sd, *other[:2], runs)
+                place = of_method(dataset, method, measure)
+                mark = select(table, setting=place["setting"], metric=f"mark_{place['metric']}")
+                yield {"metric": "mark_printed", "value": float(mark["value"].iloc[0]), **of}
+                yield {"metric": "mark_p", "value": p, **of}
+                for number in COMPARISONS:
+                    value = np.sign(t) * (p * number < ALPHA)
+                    yield {"metric": "mark_tested", "comparisons": number, "value": value, **of}

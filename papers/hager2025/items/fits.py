@@ -1,0 +1,57 @@
+"""Errors of position bias and epochs trained, a row per fit and strength."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from twotowers.results.statistics import over_seeds, select
+
+RANKS = (5, 10, 25)
+KEYS = ["setting", "temperature", "strength", "metric", "position"]
+
+
+def table(
+    results: pd.DataFrame, published: pd.DataFrame, *, rows: Sequence[Mapping]
+) -> pd.DataFrame:
+    """One row per fit, strength, metric and position: estimate minus truth, and epochs.
+
+    Args:
+        rows: of each fit its setting, the values of lanes that are shown, and a `title`.
+    """
+    parts = []
+    for fit in rows:
+        found = select(results, **lanes_of(fit))
+        bias = select(found, metric="position_bias", position=RANKS)
+        error = bias["value"] + np.log(bias["position"].astype(float))
+        parts += [bias.assign(value=error, metric="error"), select(found, metric="epochs")]
+    return over_seeds(pd.concat(parts), KEYS).assign(source="reproduced")
+
+
+def lanes_of(fit: Mapping) -> dict:
+    """What a row of the table selects."""
+    return {column: value for column, value in fit.items() if column != "title"}
+
+
+def tex(table: pd.DataFrame, *, rows: Sequence[Mapping]) -> str:
+    """A row per fit and strength."""
+    lines = [
+        r"\begin{tabular}{lrrrrrr}",
+        r"\toprule",
+        r"fit & $\tau$ & $\alpha$ & err@5 & err@10 & err@25 & epochs \\",
+        r"\midrule",
+    ]
+    for fit in rows:
+        where = {column: fit[column] for column in ("setting", "temperature")}
+        of_fit = select(table, **where)
+        for strength in sorted(of_fit["strength"].unique()):
+            cells = select(of_fit, strength=strength)
+            errors = select(cells, metric="error").set_index("position")["value"]
+            epochs = select(cells, metric="epochs")["value"]
+            numbers = [f"${value:g}$" for value in (fit["temperature"], strength)]
+            numbers += [f"${errors[rank]:.3f}$" for rank in RANKS]
+            numbers.append(f"{epochs.item():.0f}" if len(epochs) else "--")
+            lines.append(f"{fit['title']} & {' & '.join(numbers)} \\\\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])

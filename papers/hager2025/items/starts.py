@@ -1,0 +1,63 @@
+"""How much another start of the bias parameters changes their estimates, by sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from papers.hager2025.stopping import changes
+from twotowers.results.statistics import over_seeds, select
+
+CHANGED = 0.1
+METRICS = ("largest_change", "positions_changed", "error_random", "error_zero")
+
+
+def table(
+    results: pd.DataFrame, published: pd.DataFrame, *, sessions: Mapping[str, int]
+) -> pd.DataFrame:
+    """One row per number of sessions and metric.
+
+    `largest_change` is that of any position, `positions_changed` counts changes of more than .1,
+    and the errors are the largest of any position, by start.
+
+    Args:
+        sessions: from settings to their sessions.
+    """
+    rows = []
+    for setting, number in sessions.items():
+        change = changes(results, setting).groupby("seed")
+        bias = select(results, setting=setting, metric="position_bias", start=["random", "zero"])
+        error = (bias["value"] + np.log(bias["position"].astype(float))).abs()
+        errors = error.groupby([bias["start"], bias["seed"]]).max()
+        values = {
+            "largest_change": change.max(),
+            "positions_changed": change.agg(lambda each: (each > CHANGED).sum()),
+            "error_random": errors["random"],
+            "error_zero": errors["zero"],
+        }
+        rows += [
+            {"sessions": number, "metric": metric, "seed": seed, "value": value}
+            for metric in METRICS
+            for seed, value in values[metric].items()
+        ]
+    return over_seeds(pd.DataFrame(rows), ["sessions", "metric"]).assign(source="reproduced")
+
+
+def tex(table: pd.DataFrame, *, sessions: Mapping[str, int]) -> str:
+    """A row per number of sessions."""
+    cells = table.set_index(["sessions", "metric"])["value"]
+    lines = [
+        r"\begin{tabular}{rrrrr}",
+        r"\toprule",
+        r"sessions & largest change & positions changed by more than .1 & largest error, random "
+        r"start & zero start \\",
+        r"\midrule",
+    ]
+    for number in sessions.values():
+        largest, count, *errors = (cells[number, metric] for metric in METRICS)
+        shown = [f"${value:.3f}$" for value in (largest, *errors)]
+        shown.insert(1, f"{count:.1f} of 25")
+        lines.append(f"{number:,} & {' & '.join(shown)} \\\\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])

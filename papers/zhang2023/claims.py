@@ -1,0 +1,11 @@
+"""What Zhang et al. (2023) claim, each claim with its conditions and its judge.
+
+Thresholds were set before our results were seen, from the printed tables where these decide. A
+claim that fails on the paper's own table says so under "authors".
+"""
+
+from papers.zhang2023.judges import ours, stores, table1, theory, tuning
+from twotowers.results.claims import in_order
+
+CLAIMS = in_order(table1.CLAIMS, tuning.CLAIMS, stores.CLAIMS, theory.CLAIMS, ours.CLAIMS)
+"""All claims, by number."""

@@ -1,0 +1,71 @@
+"""A measure along a lane or over training: a curve per logging policy, a panel per setting.
+
+The paper's figures are not in the text that we have, so that nothing printed is drawn beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from papers.zhang2023.winners import POLICIES, won
+from twotowers.report.charts import Curves, equal_spans, with_truth
+from twotowers.results.statistics import over_seeds, select
+
+
+def table(
+    results: pd.DataFrame,
+    published: pd.DataFrame,
+    *,
+    settings: Mapping[str, str],
+    metric: str,
+    along: str,
+    chosen_by: str | None = None,
+) -> pd.DataFrame:
+    """One row per setting, policy and place: mean and 95 % interval over seeds.
+
+    Args:
+        settings: From the settings to the titles of their panels.
+        metric: What is measured.
+        along: The column on the x axis.
+        chosen_by: The winner of tuned lanes that is drawn, "ndcg" or "clicks"; all lanes if absent.
+    """
+    parts = [
+        won(results, name, chosen_by) if chosen_by else select(results, setting=name)
+        for name in settings
+    ]
+    rows = select(pd.concat(parts), metric=metric)
+    # Means are of the seeds that trained so long.
+    found = over_seeds(rows, ["setting", "mixing_weight", "metric", along])
+    return found.assign(source="reproduced")
+
+
+def draw(
+    table: pd.DataFrame,
+    *,
+    settings: Mapping[str, str],
+    along: str,
+    label: str,
+    xlabel: str,
+    log: bool = False,
+    span: float = 0.0,
+) -> Figure:
+    """Panels side by side; with position bias goes its truth.
+
+    Args:
+        label, xlabel: Of the axes.
+        log: Whether the x axis is logarithmic.
+        span: The least range of the y axis.
+    """
+    if "position" in table:
+        table = with_truth(
+            table, ["setting", "position"], lambda at: -np.log(at["position"].astype(float))
+        )
+    chart = Curves(table, by={"mixing_weight": POLICIES}, col={"setting": settings})
+    plot = chart.plot(along).label(x=xlabel, y=label).share(y=False)
+    figure = chart.figure(plot.scale(x="log") if log else plot)
+    equal_spans(figure.axes, at_least=span)
+    return figure

@@ -1,0 +1,57 @@
+"""Tables 2 and 3 as proxies: a row per method, a column per measure, ours beside the printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from papers.zhang2023.winners import METHODS
+from twotowers.results.statistics import compare
+
+PROXY = "A proxy: a simulated store, not the Chrome Web Store, whose logs are proprietary."
+
+
+def table(
+    results: pd.DataFrame, published: pd.DataFrame, *, measures: Mapping[str, str]
+) -> pd.DataFrame:
+    """One row per method, measure and source.
+
+    Args:
+        measures: From metrics to the headings of their columns.
+    """
+    found = compare(
+        results, published, ["method", "metric"], setting="webstore", metric=list(measures)
+    )
+    return found.assign(note=PROXY)
+
+
+def tex(table: pd.DataFrame, *, measures: Mapping[str, str], percent: bool = False) -> str:
+    """A booktabs table, labelled a proxy.
+
+    Args:
+        percent: Whether numbers are changes in percent.
+    """
+    wide = table.pivot(index="method", columns=["metric", "source"], values="value")
+    heads = " & ".join(rf"\multicolumn{{2}}{{c}}{{{name}}}" for name in measures.values())
+    lines = [
+        "% Needs the package booktabs.",
+        rf"\begin{{tabular}}{{l{'rr' * len(measures)}}}",
+        rf"\multicolumn{{{1 + 2 * len(measures)}}}{{l}}{{{PROXY}}} \\",
+        r"\toprule",
+        rf"method & {heads} \\",
+        " & ours & paper" * len(measures) + r" \\",
+        r"\midrule",
+    ]
+    columns = [(metric, source) for metric in measures for source in ("reproduced", "published")]
+    for method, name in METHODS.items():
+        if method in wide.index:
+            cells = [_number(wide.loc[method].get(column), percent) for column in columns]
+            lines.append(rf"{name} & {' & '.join(cells)} \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _number(value: float | None, percent: bool) -> str:
+    if value is None or pd.isna(value):
+        return "--"
+    return rf"{100 * value:+.2f}\,\%" if percent else f"{value:.4f}"

@@ -1,0 +1,94 @@
+"""Table 1: a row per data set and policy, a column per method, ours above the printed.
+
+Of tuned methods there is a row for each winner: by validation nDCG, and by validation clicks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from papers.zhang2023.winners import (
+    CHOSEN_BY,
+    DATASETS,
+    METHODS,
+    POLICIES,
+    better_than_pal,
+    won,
+)
+from twotowers.results.statistics import BAND, compare, select
+
+ROWS = ["dataset", "mixing_weight", "source", "chosen_by"]
+KEYS = [*ROWS, "method", "metric"]
+SOURCES = {
+    ("reproduced", "ndcg"): "ours, by nDCG",
+    ("reproduced", "clicks"): "ours, by clicks",
+    ("published", "ndcg"): "paper",
+}
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
+    """One row per data set, policy, method, winner and source; and one per mark."""
+    found = pd.concat([_chosen(results, published, needs, by) for by in CHOSEN_BY])
+    # The paper prints one table, and does not say by what it chose.
+    return found[(found["source"] == "reproduced") | (found["chosen_by"] == "ndcg")]
+
+
+def _chosen(results, published, needs: Sequence[str], by: str) -> pd.DataFrame:
+    rows = pd.concat([won(results, setting, by) for setting in needs])
+    keys = ["setting", "mixing_weight", "metric"]
+    bands = compare(rows, published, keys, setting=list(needs), metric="ndcg@5")
+    printed = select(published, setting=list(needs), metric="significant")[[*keys, "value"]]
+    datasets = dict.fromkeys(setting.split("-")[0] for setting in needs)
+    marks = pd.concat([_marks(results, dataset, by) for dataset in datasets])
+    parts = [bands, printed.assign(source="published"), marks.assign(source="reproduced")]
+    found = pd.concat(parts, ignore_index=True).assign(chosen_by=by)
+    found["dataset"], found["method"] = zip(*found["setting"].str.split("-"), strict=True)
+    return found[[*KEYS, *BAND]]
+
+
+def _marks(results: pd.DataFrame, dataset: str, by: str) -> pd.DataFrame:
+    """1 where a remedy is significantly better than PAL, else 0."""
+    marks = better_than_pal(results, dataset, by).astype(float)
+    marks = marks.rename(columns=f"{dataset}-{{}}".format).rename_axis("mixing_weight")
+    return (
+        marks.reset_index().melt("mixing_weight", var_name="setting").assign(metric="significant")
+    )
+
+
+def tex(table: pd.DataFrame) -> str:
+    """A booktabs table; the best method of each row in bold, a star where one is marked."""
+    lines = [
+        "% Needs the package booktabs.",
+        rf"\begin{{tabular}}{{lll{'r' * len(METHODS)}}}",
+        r"\toprule",
+        rf" & policy & & {' & '.join(METHODS.values())} \\",
+    ]
+    for dataset, name in DATASETS.items():
+        rows = select(table, dataset=dataset)
+        if rows.empty:
+            continue
+        lines.append(r"\midrule")
+        for weight, policy in POLICIES.items():
+            for (source, by), label in SOURCES.items():
+                one = select(rows, mixing_weight=weight, source=source, chosen_by=by)
+                lines.append(f"{name} & {policy} & {label} & {_numbers(one)}" + r" \\")
+                name = policy = ""
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _numbers(rows: pd.DataFrame) -> str:
+    values, marks = (
+        select(rows, metric=metric).set_index("method")["value"]
+        for metric in ("ndcg@5", "significant")
+    )
+    cells = []
+    for method in METHODS:
+        if method not in values:
+            cells.append("--")
+            continue
+        text = f"{values[method]:.4f}"
+        text = rf"\textbf{{{text}}}" if values[method] == values.max() else text
+        cells.append(text + ("$^{*}$" if marks.get(method, 0) else ""))
+    return " & ".join(cells)

@@ -1,0 +1,42 @@
+"""The relevance tower's nDCG against that of the policy which showed the documents.
+
+What a policy knows is told apart from how well it ranks: at one place on the x axis all policies
+rank equally well.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from papers.zhang2023.crossing import METHODS, QUALITY, RANKERS, RANKING, WORLDS, cross
+from twotowers.report.charts import Curves
+from twotowers.results.statistics import BAND, over_seeds, select
+
+KEYS = ["world", "ranker", "method", "mixing_weight", "temperature"]
+SHUFFLED = ", half shuffled"
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per world, ranker, method, weight and temperature, with the policy's nDCG@10."""
+    rows = cross(results)
+    found = over_seeds(select(rows, metric=RANKING), KEYS)
+    quality = over_seeds(select(rows, metric=QUALITY), KEYS)[[*KEYS, "value"]]
+    found = found.merge(quality.rename(columns={"value": "policy_ndcg"}), on=KEYS)
+    shuffled = found["temperature"].gt(0).map({True: SHUFFLED, False: ""})
+    policy = found["ranker"].map(RANKERS) + shuffled
+    found = found.assign(policy=policy, metric=RANKING, source="reproduced")
+    return found[[*KEYS, "policy", "metric", "source", "policy_ndcg", *BAND]]
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    policies = [name + end for end in ("", SHUFFLED) for name in RANKERS.values()]
+    drawn = [name for name in policies if name in set(table["policy"])]
+    chart = Curves(
+        table,
+        by={"policy": {name: name for name in drawn}},
+        col={"world": WORLDS},
+        row={"method": METHODS},
+    )
+    plot = chart.plot("policy_ndcg").label(x="nDCG@10 of the policy", y="nDCG@5").share(y="col")
+    return chart.figure(plot, height=1.8)

@@ -1,0 +1,43 @@
+"""Section 4 by numbers: a row per support."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from twotowers.report.latex import booktabs
+from twotowers.results.statistics import over_seeds, select
+
+COLUMNS = {
+    ("theorem2", "dimension"): "directions",
+    ("theorem2", "share_worse"): "rank worse",
+    ("lemma7", "excess_loss"): "dropout",
+    ("proposition9, click", "excess_loss"): "reversal, click",
+    ("proposition9, relevance", "excess_loss"): "reversal, relevance",
+}
+SUPPORTS = ("all cells", "connected", "two blocks", "oracle", "swapped units")
+MEASURED = ["dimension", "share_worse", "excess_loss", "examination_share", "order_kept",
+            "c_over_p", "c_over_p_printed"]  # fmt: skip
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per part, support, rate or scale, and metric."""
+    rows = select(results, setting="theory", metric=MEASURED)
+    found = over_seeds(rows, ["part", "support", "at", "metric"])
+    return found.assign(source="reproduced")
+
+
+def tex(table: pd.DataFrame) -> str:
+    """A booktabs table of the worst rate or scale of each support."""
+    worst = table.groupby(["part", "metric", "support"])["value"].max()
+    body = []
+    for support in SUPPORTS:
+        numbers = [_number(worst.get((*column, support))) for column in COLUMNS]
+        body.append(rf"{support} & {' & '.join(numbers)} \\")
+    heads = ["support", *COLUMNS.values()]
+    return booktabs(heads, body, columns="l" + "r" * len(COLUMNS), packages=["booktabs"])
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "--"
+    return f"{value:.3g}" if value == 0 or value > 1e-4 else f"{value:.0e}"

@@ -1,0 +1,26 @@
+"""Claims 15 and 16: what Section 5.4 says of the web store, whose logs nobody else has."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from twotowers.results.claims import Claims, Measured, NotTestable
+from twotowers.results.conditions import holds
+
+CLAIMS = Claims()
+
+WHY = "the store's logs are proprietary; our item is a proxy, on a simulated store"
+
+
+@CLAIMS.add(
+    "15", "table2", "Sec. 5.4, Table 2",
+    "On the Chrome Web Store's logs both remedies rank better than PAL",
+    holds("measured on these logs"),
+)  # fmt: skip
+@CLAIMS.add(
+    "16", "table3", "Sec. 5.4, Table 3",
+    "In four weeks online GradRev has a higher click rate than PAL, and more users who click",
+    holds("measured in this store"),
+)  # fmt: skip
+def proprietary(results: pd.DataFrame) -> Measured:
+    raise NotTestable(WHY)

@@ -1,0 +1,139 @@
+"""Claims 8 to 14: what Sections 5.5 and 7 say of tuning and training, on Yahoo."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from papers.zhang2023.winners import POLICIES, REMEDIES, cells, won
+from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
+from twotowers.results.conditions import above, at_least, at_most, holds, number, short
+from twotowers.results.statistics import select
+
+CLAIMS = Claims()
+
+LABELS = {"utility": "utility", "gradrev": "click", "prediction": "prediction"}
+"""From the method's name to its adversarial label."""
+
+# Claim 10, "less sensitive": the largest difference over eta.
+FLAT = 0.005
+
+
+@CLAIMS.add(
+    "8", "table4", "Sec. 5.5, Table 4", "The three adversarial labels do about equally well",
+    at_most("the spread over labels, under every policy,", 0.01),
+)  # fmt: skip
+def labels_alike(results: pd.DataFrame) -> Measured:
+    values = cells(results, "yahoo", LABELS)
+    spread = values.max(axis="columns") - values.min(axis="columns")
+    weight = spread.idxmax()
+    words = ", ".join(f"{LABELS[name]} {number(values[name][weight], 4)}" for name in LABELS)
+    return f"widest at {POLICIES[weight]}: {words}", [spread]
+
+
+def _curve(results: pd.DataFrame, setting: str, lane: str) -> pd.DataFrame:
+    """Mean nDCG@5: a row per policy, a column per value of the lane."""
+    over = {"mixing_weight": list(POLICIES), lane: None}
+    if lane not in results:
+        raise NotTestable(f"no results for {setting}")
+    return seed_means(results, over, setting=setting, metric="ndcg@5").unstack()
+
+
+def _best(curve: pd.DataFrame) -> str:
+    return ", ".join(
+        f"{POLICIES[weight]} {short(curve.loc[weight].idxmax())}" for weight in POLICIES
+    )
+
+
+@CLAIMS.add(
+    "9", "fig6", "Sec. 5.5, Fig. 6",
+    "Under strong policies the best gradient scale is .6 to .8",
+    at_least("the best eta under Oracle and L1", 0.6),
+    at_most("the best eta under Oracle and L1", 0.8),
+)  # fmt: skip
+def best_scale(results: pd.DataFrame) -> Measured:
+    curve = _curve(results, "yahoo-gradrev", "reversal_scale")
+    best = curve.loc[[1.0, 0.8]].idxmax(axis="columns")
+    return f"best eta: {_best(curve)}", [best, best]
+
+
+@CLAIMS.add(
+    "10", "fig6", "Sec. 5.5, Fig. 6", "Under L3 the gradient scale matters less",
+    at_most("the spread over eta under L3", FLAT),
+    above("the spread under Oracle and under L1 less that under L3", 0),
+)  # fmt: skip
+def flat_when_weak(results: pd.DataFrame) -> Measured:
+    curve = _curve(results, "yahoo-gradrev", "reversal_scale")
+    spread = curve.max(axis="columns") - curve.min(axis="columns")
+    words = ", ".join(f"{POLICIES[w]} {number(spread[w], 4)}" for w in POLICIES)
+    return f"spread {words}", [spread[0.2], spread[[1.0, 0.8]] - spread[0.2]]
+
+
+@CLAIMS.add(
+    "11", "fig7", "Sec. 5.5, Fig. 7", "The best dropout rate is between .2 and .5",
+    at_least("the best rate under every policy but Random", 0.2),
+    at_most("the best rate under every policy but Random", 0.5),
+)  # fmt: skip
+def best_rate(results: pd.DataFrame) -> Measured:
+    curve = _curve(results, "yahoo-drop", "examination_dropout")
+    best = curve.loc[[1.0, 0.8, 0.6, 0.2]].idxmax(axis="columns")
+    return f"best rate: {_best(curve)}", [best, best]
+
+
+@CLAIMS.add(
+    "12", "fig7", "Sec. 5.5, Fig. 7",
+    "The more the policy knows of relevance, the larger is the best dropout rate",
+    holds("from L3 to Oracle it never falls"),
+    above("the best rate under Oracle less that under L3", 0),
+)  # fmt: skip
+def rate_follows_policy(results: pd.DataFrame) -> Measured:
+    curve = _curve(results, "yahoo-drop", "examination_dropout")
+    best = curve.loc[[0.2, 0.6, 0.8, 1.0]].idxmax(axis="columns").to_numpy()
+    return f"best rate: {_best(curve)}", [(np.diff(best) >= 0).all(), best[-1] - best[0]]
+
+
+@CLAIMS.add(
+    "13", "combination", "Sec. 5.5",
+    "Under Oracle, Drop with GradRev is at or above the best single method",
+    at_least("its nDCG@5 less that of the better of both", 0),
+)  # fmt: skip
+def combined(results: pd.DataFrame) -> Measured:
+    single = cells(results, "yahoo", REMEDIES).loc[1.0].max()
+    rows = won(results, "yahoo-combination", "ndcg")
+    both = seed_means(rows, {"mixing_weight": [1.0]}, metric="ndcg@5")[1.0]
+    return f"{number(both, 4)} against {number(single, 4)}", [both - single]
+
+
+@CLAIMS.add(
+    "14", "curves", "Sec. 7", "GradRev converges more slowly than PAL, and less steadily",
+    above("epochs to within .1 % of the lowest watched loss, over PAL's, mean of policies,", 1),
+    above("mean change between later epochs, over PAL's, mean of policies,", 1),
+)  # fmt: skip
+def slower(results: pd.DataFrame) -> Measured:
+    if "epoch" not in results:
+        raise NotTestable("no losses of epochs")
+    found = {
+        method: _training(won(results, f"yahoo-{method}", "ndcg")) for method in ("pal", "gradrev")
+    }
+    ratio = (found["gradrev"] / found["pal"]).groupby("mixing_weight").mean().mean()
+    return (
+        f"{number(ratio['epochs'], 2)} times the epochs, {number(ratio['change'], 2)} the change",
+        [ratio["epochs"], ratio["change"]],
+    )
+
+
+def _training(rows: pd.DataFrame) -> pd.DataFrame:
+    """Per policy and seed: epochs to near the lowest watched loss, and mean change from there."""
+    rows = select(rows, metric="watched_loss")
+    if rows.empty:
+        raise NotTestable("no losses of epochs")
+    found = {}
+    for place, curve in rows.groupby(["mixing_weight", "seed"]):
+        loss = curve.sort_values("epoch")["value"].to_numpy()
+        if len(loss) < 4:
+            raise NotTestable("training was too short to have a later half")
+        near = int(np.argmax(loss <= 1.001 * loss.min()))
+        change = np.abs(np.diff(loss[len(loss) // 2 :])).mean()
+        found[place] = {"epochs": near + 1, "change": change}
+    table = pd.DataFrame(found).T
+    return table.rename_axis(["mixing_weight", "seed"])

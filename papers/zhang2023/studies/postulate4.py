@@ -1,0 +1,170 @@
+"""Postulate 4: which tower learns first?
+
+A study, since a fit tells nothing of its way. PAL is trained on expected clicks, so that no noise
+hides the order, and looked at along the way: how much of the loss does each tower explain alone,
+its scores shifted by the best constant?
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pandas as pd
+from flax import nnx
+from scipy.optimize import minimize_scalar
+
+from twotowers.files.rankings import mask, pad, read_rankings
+from twotowers.logs.policies import policy_scores, ranking_order
+from twotowers.models.position_based import PositionBased
+from twotowers.models.towers import two_towers
+from twotowers.randomness import stream
+from twotowers.towers.dense import DenseTower
+
+LOOKS = 40
+"""How often training is looked at, evenly by the logarithm of its steps."""
+
+
+def run(
+    inputs,
+    *,
+    seed: int,
+    queries: int,
+    positions: int,
+    weights: list[float],
+    layers: list[int],
+    observation: list[int],
+    learning_rate: float,
+    batch: int,
+    steps: int,
+) -> pd.DataFrame:
+    """Per policy, tower and step, the share of the loss explained; and the steps to one half.
+
+    Explained is the loss of the best constant, less that of a tower's scores and the best constant,
+    over the same of both towers at the end. "Steps to half" are those until a tower alone explains
+    half of what it alone explains at the end.
+
+    Args:
+        inputs: rankings; those of `train` are used.
+        seed: draws the policy's noise, the start and the batches.
+        queries: how many of the training queries.
+        positions: positions on the page.
+        weights: of the label in the policy's score.
+        layers, observation: widths of the hidden layers of both towers.
+        learning_rate, batch, steps: of Adam, in queries.
+    """
+    lists = read_rankings(inputs.train)
+    lists = lists.take(np.arange(lists.offsets[min(queries, len(lists.queries))]))
+    where = mask(lists.lengths, positions)
+    features = jnp.asarray(pad(lists.features, lists.offsets, positions))
+    chance = PositionBased().chance(pad(lists.label, lists.offsets, positions), positions)
+    looks = np.unique(np.geomspace(1, steps, LOOKS).astype(int))
+    dense = partial(DenseTower, activation="relu", normalise="batch")
+    rows = []
+    for weight in weights:
+        shown = _shown(lists, where, weight, positions, seed)
+        model = two_towers(
+            partial(dense, layers=layers),
+            width=features.shape[-1],
+            pairs=0,
+            positions=positions,
+            seed=seed,
+            examination=partial(dense, layers=observation),
+        )
+        curves = _trained(
+            model, features, shown, shown * chance, looks,
+            learning_rate=learning_rate, batch=batch, seed=seed,
+        )  # fmt: skip
+        for tower, curve in curves.items():
+            at = {"mixing_weight": float(weight), "tower": tower}
+            rows += [
+                {**at, "metric": "explained", "step": step, "value": value}
+                for step, value in zip(looks, curve, strict=True)
+            ]
+            half = looks[np.argmax(curve >= curve[-1] / 2)]
+            rows.append({**at, "metric": "steps_to_half", "value": float(half)})
+    return pd.DataFrame(rows).assign(position=None)
+
+
+def _shown(lists, where: np.ndarray, weight: float, positions: int, seed: int) -> np.ndarray:
+    """[queries, documents, positions] 1 where the policy shows a document."""
+    rng = stream("postulate4", seed)
+    scores = policy_scores(lists.label, weight, rng=rng)
+    scores = pad(scores, lists.offsets, positions)
+    order = ranking_order(scores, where, tiebreak=rng.random(scores.shape))
+    shown = np.zeros((*where.shape, positions), np.float32)
+    query, position = np.nonzero(where)
+    shown[query, order[query, position], position] = 1
+    return shown
+
+
+def _trained(
+    model,
+    features: jax.Array,
+    shown: np.ndarray,
+    clicked: np.ndarray,
+    looks: np.ndarray,
+    *,
+    learning_rate: float,
+    batch: int,
+    seed: int,
+) -> dict[str, np.ndarray]:
+    """Share of the loss that each tower alone, and both, explain at every look."""
+    graph, params, rest = nnx.split(model, nnx.Param, ...)
+    state = optax.adam(learning_rate).init(params)
+    data = features, jnp.asarray(shown), jnp.asarray(clicked, jnp.float32)
+    rng, found = stream("postulate4 batches", seed), []
+    query, document, position = np.nonzero(shown)
+    chance = clicked[query, document, position]
+    constant = _loss(np.zeros_like(chance), chance)
+    for number in range(1, looks[-1] + 1):
+        index = rng.choice(len(features), min(batch, len(features)), replace=False)
+        chosen = (each[index] for each in data)
+        params, rest, state = _step(graph, learning_rate, params, rest, state, *chosen)
+        if number in looks:
+            f, g = (np.asarray(each, float) for each in _parts(graph, params, rest, features))
+            f, g = f[query, document], g[position]
+            each = {"observation": g, "relevance": f, "both": f + g}
+            found.append({name: constant - _loss(own, chance) for name, own in each.items()})
+    table = pd.DataFrame(found)
+    return {name: table[name].to_numpy() / table["both"].iloc[-1] for name in table}
+
+
+KEY = 0
+"""Of random draws in a training step. Nothing is dropped here: a key asks for the statistics of the
+batch."""
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _step(graph, learning_rate: float, params, rest, state, features, shown, clicked):
+    """Parameters, the rest of the model, and Adam's state after one step."""
+
+    def loss(params):
+        towers = nnx.merge(graph, params, rest, copy=True)
+        cells = towers.cell_losses(features, shown, clicked, jax.random.key(KEY))
+        return cells.sum() / shown.sum(), nnx.split(towers, nnx.Param, ...)[2]
+
+    gradient, rest = jax.grad(loss, has_aux=True)(params)
+    updates, state = optax.adam(learning_rate).update(gradient, state, params)
+    return optax.apply_updates(params, updates), rest, state
+
+
+@partial(jax.jit, static_argnums=0)
+def _parts(graph, params, rest, features: jax.Array):
+    """Attraction logits of all documents, and examination logits."""
+    towers = nnx.merge(graph, params, rest, copy=True)
+    key = jax.random.key(KEY)
+    return towers.relevance(features, key), towers.examination_for(key)
+
+
+def _loss(logits: np.ndarray, chance: np.ndarray) -> float:
+    """Mean loss of the logits and the best constant."""
+
+    def shifted(constant: float) -> float:
+        moved = logits + constant
+        return float(np.mean(np.logaddexp(0, moved) - chance * moved))
+
+    return minimize_scalar(shifted, bounds=(-20, 20), method="bounded").fun

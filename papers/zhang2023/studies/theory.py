@@ -1,0 +1,254 @@
+"""Section 4 by numbers: what is the set of optima, and where do both remedies end?
+
+A study, since nothing is fitted to a log: expected losses of small tables, whose optima are found
+to machine precision. A log is a support, the cells (feature value, position) that it shows, each
+equally often. Theorem 2 and Proposition 3 are about the paper's model, c = f g. Lemma 7 and
+Proposition 9 are about the one that is trained, s(f + g), under a user of that very kind, so that
+what they say cannot fail for lack of fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from twotowers.randomness import stream
+
+RELEVANCE = 0.1 + 0.9 * (2.0 ** np.arange(5) - 1) / 15
+"""P(R) of the labels 0 to 4 (Eq. 16); a feature value is a label."""
+POSITIONS = 5
+EXAMINATION = 1 / np.arange(1, POSITIONS + 1)
+FLAT = 1e-9
+"""Eigenvalues below this share of the largest are 0."""
+STEP, FAR = 0.2, 50.0
+"""Size of a step of gradient reversal, and where parameters that run away are held."""
+
+FULL = np.ones((len(RELEVANCE), POSITIONS), bool)
+ORACLE = np.eye(POSITIONS, dtype=bool)[::-1]
+"""Label 4 is always first, label 0 last: no label is seen at two positions."""
+CHAIN = ORACLE | np.roll(ORACLE, 1, axis=1) & ~np.eye(POSITIONS, dtype=bool)[:, [0]]
+BLOCKS = np.zeros_like(FULL)
+BLOCKS[3:, :2] = BLOCKS[:3, 2:] = True
+"""The labels 3 and 4 share the positions 1 and 2, the others the rest."""
+
+SUPPORTS = {
+    "all cells": FULL,
+    "connected": CHAIN,
+    "two blocks": BLOCKS,
+    "oracle": ORACLE,
+}
+
+
+def run(
+    inputs, *, seed: int, draws: int, rates: list[float], scales: list[float], steps: int
+) -> pd.DataFrame:
+    """All parts, one below the other.
+
+    Args:
+        inputs: none.
+        seed: draws optima.
+        draws: optima that are drawn per support.
+        rates: dropout rates tau, below 1.
+        scales: gradient scales eta.
+        steps: of gradient reversal.
+    """
+    rows = [
+        *_optima(seed, draws),
+        *_dropout(rates),
+        *_mean_prediction(rates),
+        *_reversal(scales, steps),
+    ]
+    columns = ["part", "support", "at", "metric", "value"]
+    return pd.DataFrame(rows, columns=columns).assign(position=None)
+
+
+# Theorem 2 and Proposition 3.
+
+
+def _optima(seed: int, draws: int):
+    """Dimension of the set of optima, and how those rank that are not the truth.
+
+    With ln f and ln g as parameters all optima solve ln f + ln g = ln p on the support: an affine
+    space. An optimum ranks worse if a label stands above a higher one.
+    """
+    for name, support in SUPPORTS.items():
+        hessian = _hessian(support)
+        values, vectors = np.linalg.eigh(hessian)
+        flat = vectors[:, values < FLAT * values.max()]
+        yield "theorem2", name, None, "dimension", flat.shape[1]
+        rng = stream("optima", seed, name)
+        truth = np.log(RELEVANCE)
+        worse = []
+        for _ in range(draws):
+            moved = truth + (flat @ rng.normal(size=flat.shape[1]))[: len(truth)]
+            worse.append((np.diff(moved) <= 0).any())
+        yield "theorem2", name, None, "share_worse", np.mean(worse)
+    yield from _swapped_units()
+
+
+def _hessian(support: np.ndarray) -> np.ndarray:
+    """Of the expected loss of c = f g by (ln f, ln g) at the truth: p / (1 - p) a cell."""
+    feature, position = np.nonzero(support)
+    chance = RELEVANCE[feature] * EXAMINATION[position]
+    # A label that is clicked for sure at the top would count without end.
+    weight = chance / (1 - np.minimum(chance, 1 - 1e-6))
+    design = np.zeros((len(feature), len(RELEVANCE) + POSITIONS))
+    design[np.arange(len(feature)), feature] = 1
+    design[np.arange(len(feature)), len(RELEVANCE) + position] = 1
+    return design.T @ (weight[:, None] * design) / len(feature)
+
+
+def _swapped_units():
+    """A network with two hidden units: swapped, other parameters are optimal as well.
+
+    s(f(x) + g_k), f(x) = v tanh(w x + b) over both units, on a connected strict subset of the
+    cells. Whether the optimum lies in a continuum, the Hessian by differences says.
+    """
+    values = np.linspace(-2, 2, 9)
+    support = np.add.outer(np.arange(len(values)), np.arange(POSITIONS)) % 2 == 0
+
+    def logits(parameters):
+        (w, b, v), g = parameters[:6].reshape(3, 2), parameters[6:]
+        return np.tanh(np.multiply.outer(values, w) + b) @ v[:, None] + g
+
+    truth = np.concatenate([[1.0, -0.7, 0.4, 0.9, 1.2, -0.8], np.log(EXAMINATION)])
+    chance = expit(logits(truth))
+
+    def slopes(parameters, step=1e-6):
+        """Derivatives of the logits: [cells, parameters]."""
+        ends = [
+            (logits(parameters + e)[support] - logits(parameters - e)[support]) / (2 * step)
+            for e in step * np.eye(parameters.size)
+        ]
+        return np.stack(ends, axis=1)
+
+    # At an optimum that fits all cells, the Hessian is that of Gauss and Newton.
+    design, weight = slopes(truth), (chance * (1 - chance))[support]
+    found = np.linalg.eigvalsh(design.T @ (weight[:, None] * design))
+    swapped = truth.copy()
+    swapped[:6] = truth[:6].reshape(3, 2)[:, ::-1].ravel()
+    yield "theorem2", "swapped units", None, "dimension", (found < FLAT * found.max()).sum()
+    yield "theorem2", "swapped units", None, "share_worse", 0.0
+    excess = _excess(chance[support], logits(swapped)[support])
+    yield "theorem2", "swapped units", None, "excess_loss", excess
+
+
+# Lemma 7 and Propositions 6 and 9.
+
+
+def _excess(chance: np.ndarray, logits: np.ndarray) -> float:
+    """Mean loss of the logits above the least there is: a divergence, 0 at an exact fit."""
+    return float(np.mean(np.logaddexp(0, logits) - chance * logits) - _least(chance))
+
+
+def _least(chance: np.ndarray) -> float:
+    return float(np.mean(np.logaddexp(0, logit(chance)) - chance * logit(chance)))
+
+
+class _Additive:
+    """Labels and positions with logits f and g, g_1 = 0, and a user of the same kind."""
+
+    def __init__(self, support: np.ndarray):
+        self.feature, self.position = np.nonzero(support)
+        self.f, self.g = np.arange(5) - 2.0, np.log(EXAMINATION)
+        self.chance = expit(self.f[self.feature] + self.g[self.position])
+
+    def parts(self, parameters: np.ndarray):
+        """f and g of every cell, and of every position."""
+        f, g = parameters[:5], np.append(0, parameters[5:])
+        return f[self.feature], g[self.position], g
+
+    def loss(self, logits: np.ndarray) -> float:
+        return np.mean(np.logaddexp(0, logits) - self.chance * logits)
+
+    @property
+    def truth(self) -> np.ndarray:
+        return np.concatenate([self.f, self.g[1:]])
+
+    def told(self, part: str, name: str, at: float, parameters: np.ndarray):
+        """How far an optimum is from one without the remedy, and from the truth."""
+        f, g, bias = self.parts(parameters)
+        yield part, name, at, "excess_loss", _excess(self.chance, f + g)
+        yield part, name, at, "examination_share", bias[-1] / self.g[-1]
+        yield part, name, at, "order_kept", float((np.diff(parameters[:5]) > 0).all())
+
+
+def _dropout(rates: list[float]):
+    """The optimum of the mean loss over what is dropped; kept scores are scaled by 1 / (1 - tau).
+
+    (1 - tau) L(s(f + g / (1 - tau))) + tau L(s(f)) is convex in f and g.
+    """
+    for name, support in SUPPORTS.items():
+        world = _Additive(support)
+        for rate in rates:
+
+            def mean_loss(parameters, rate=rate, world=world):
+                f, g, _ = world.parts(parameters)
+                kept = (1 - rate) * world.loss(f + g / (1 - rate))
+                # Where an optimum is not unique, the one nearest to 0.
+                return kept + rate * world.loss(f) + 1e-9 * np.square(parameters).sum()
+
+            yield from world.told("lemma7", name, rate, _minimum(mean_loss, world.truth))
+
+
+def _minimum(loss: Callable, start: np.ndarray) -> np.ndarray:
+    return minimize(loss, start, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000}).x
+
+
+def _mean_prediction(rates: list[float]):
+    """c / p where the mean prediction (1 - tau) c is fitted to p: the lemma's own reading.
+
+    The lemma divides by tau, so that c = tau p.
+    """
+    chance = 0.2
+    for rate in rates:
+        # c is no probability here: beyond 1 where 1 - tau < p.
+        found = minimize(
+            lambda c, kept=1 - rate: (
+                -chance * np.log(kept * c[0]) - (1 - chance) * np.log(1 - kept * c[0])
+            ),
+            [chance],
+            bounds=[(1e-6, (1 - 1e-6) / (1 - rate))],
+        )
+        yield "lemma7", "mean prediction", rate, "c_over_p", float(found.x[0] / chance)
+        yield "lemma7", "mean prediction", rate, "c_over_p_printed", rate
+
+
+def _reversal(scales: list[float], steps: int):
+    """Where small steps of gradient descent end, the adversary's gradient by g reversed.
+
+    They start at the truth, with the adversary's best guess. The adversary guesses clicks, or
+    relevance scaled to [0, 1].
+    """
+    for name, support in SUPPORTS.items():
+        world = _Additive(support)
+        for label in ("click", "relevance"):
+            target = world.chance if label == "click" else world.feature / 4
+            _, g, _ = world.parts(world.truth)
+            start = np.concatenate([world.truth, np.polyfit(g, target, 1)])
+            at = np.tile(start, (len(scales), 1))
+            for _ in range(steps):
+                at -= STEP * _gradients(at, world, target, np.array(scales))
+                at = at.clip(-FAR, FAR)
+            left = np.abs(_gradients(at, world, target, np.array(scales))).max(axis=1)
+            part = f"proposition9, {label}"
+            for scale, end, slope in zip(scales, at, left, strict=True):
+                yield part, name, scale, "slope_left", slope
+                yield from world.told(part, name, scale, end[:-2])
+
+
+def _gradients(at: np.ndarray, world: _Additive, target: np.ndarray, scale: np.ndarray):
+    """[scales, parameters] of f, g from the second position on, w and b."""
+    f, g = at[:, :5], np.concatenate([np.zeros((len(at), 1)), at[:, 5:9]], axis=1)
+    f, g, w, b = f[:, world.feature], g[:, world.position], at[:, 9:10], at[:, 10:11]
+    residual = (expit(f + g) - world.chance) / len(target)
+    error = 2 * (w * g + b - target) / len(target)
+    by_f = residual @ np.eye(5)[world.feature]
+    # The click loss moves g down its slope, the adversary's loss up.
+    by_g = (residual - scale[:, None] * w * error) @ np.eye(POSITIONS)[world.position]
+    by_w, by_b = (error * g).sum(1, keepdims=True), error.sum(1, keepdims=True)
+    return np.concatenate([by_f, by_g[:, 1:], by_w, by_b], axis=1)

@@ -1,0 +1,154 @@
+"""Proxies of Tables 2 and 3: a simulated store instead of the Chrome Web Store.
+
+A study, since it is no fit of a log of queries: pages are users' visits, bias features are slot and
+device, and an online experiment follows. The store is in `papers.zhang2023.store`. What is trained,
+and how, is the library's: the pairs (slot, device) are its positions.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from papers.zhang2023.store import DEVICES, SLOTS, Store, Visits, logging_order
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.heads.reversal import Reversal
+from twotowers.models.additive import Additive
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.towers import scores, two_towers
+from twotowers.objectives.likelihood import RowLoss
+from twotowers.randomness import stream
+from twotowers.towers.dense import DenseTower
+from twotowers.towers.lane import Lane
+
+DAYS, TEST_DAYS, WEEKS = 30, 3, 4
+TOP = 5
+
+
+def run(
+    inputs,
+    *,
+    seed: int,
+    users: int,
+    sessions: int,
+    weekly: int,
+    scale: float,
+    rate: float,
+    layers: list[int],
+    observation: list[int],
+    training: dict,
+) -> pd.DataFrame:
+    """nDCG on held-out days, and what happens online, by method.
+
+    Args:
+        inputs: none.
+        seed: draws the store, its log, and the experiment.
+        users: how many.
+        sessions: visits in the log's 30 days, of which 27 train and 3 test.
+        weekly: visits of a week of the experiment, the same for each method.
+        scale, rate: of GradRev and of Drop.
+        layers, observation: widths of hidden layers of both towers.
+        training: as `twotowers.fitting.gradient.FitSettings` has it.
+    """
+    store = Store(users=users, rng=stream("store", seed))
+    rng = stream("store log", seed)
+    visits = store.visits(sessions, rng)
+    order = logging_order(visits, rng)
+    clicked, installed = store.happened(visits, order, rng)
+    # Visits are spread evenly over the days.
+    days = np.arange(sessions) * DAYS // sessions
+    test = days >= DAYS - TEST_DAYS
+    # The last three of the training days stop the training.
+    held = (days >= DAYS - 2 * TEST_DAYS) & ~test
+    parts = {name: _loss(visits, order, clicked, chosen)
+             for name, chosen in [("train", ~test & ~held), ("held", held)]}  # fmt: skip
+    towers = _towers(parts, FitSettings(**training), layers, observation, scale, rate, seed)
+    slot = np.argsort(order, axis=1)
+    weight = _inverse_propensity(slot[~test], clicked[~test])[slot]
+    rows = []
+    for method, tower in towers.items():
+        ranked = np.argsort(-_scores(tower, visits.features[test]), axis=1)
+        for name, happened in [("click", clicked[test]), ("install", installed[test])]:
+            rows.append((method, f"{name}_ndcg@5", _ndcg(ranked, happened)))
+            rows.append((method, f"{name}_ips_ndcg@5", _ndcg(ranked, happened * weight[test])))
+    online = {method: _online(store, tower, weekly, seed) for method, tower in towers.items()}
+    for method, (rate_, people) in online.items():
+        base_rate, base_people = online["pal"]
+        rows.append((method, "click_rate_gain", rate_ / base_rate - 1))
+        rows.append((method, "users_gain", people / base_people - 1))
+    return pd.DataFrame(rows, columns=["method", "metric", "value"]).assign(position=None)
+
+
+def _loss(visits: Visits, order: np.ndarray, clicked: np.ndarray, chosen: np.ndarray) -> RowLoss:
+    """The objective of some visits, in one lane per remedy or one of the biased model."""
+    number = int(chosen.sum())
+    document = np.broadcast_to(np.arange(SLOTS), (number, SLOTS))
+    position = np.argsort(order[chosen], axis=1) + SLOTS * visits.device[chosen][:, None]
+    cells = (document, position, np.ones((number, SLOTS)), clicked[chosen])
+    return RowLoss(
+        jnp.asarray(visits.features[chosen]),
+        *(jnp.asarray(np.broadcast_to(each, (3, *each.shape)).astype(kind))
+          for each, kind in zip(cells, (np.int32, np.int32, np.int8, np.int8), strict=True)),
+        jnp.full((3, number), 1 / SLOTS),
+    )  # fmt: skip
+
+
+def _towers(parts, settings, layers, observation, scale: float, rate: float, seed: int) -> dict:
+    """The relevance tower of each method."""
+    dense = partial(DenseTower, activation="relu", normalise="batch")
+    columns = {"scale": [0.0, scale, 0.0], "rate": [0.0, 0.0, rate]}
+    build = partial(
+        two_towers, partial(dense, layers=layers), width=parts["train"].inputs.shape[-1],
+        pairs=0, positions=SLOTS * DEVICES, seed=seed,
+    )  # fmt: skip
+    additive = build(
+        model=Additive(),
+        examination=partial(dense, layers=observation),
+        dropout=Lane("rate", tuple(columns["rate"])),
+        heads=[partial(Reversal, scale=Lane("scale", tuple(columns["scale"])))],
+    )
+    trained = partial(fit, train=parts["train"], validation=parts["held"], settings=settings)
+    found = trained(additive, lanes=3, seed=seed, varied=columns)
+    biased = trained(build(model=DocumentRate()), lanes=1, seed=seed)
+    names = ("pal", "gradrev", "drop")
+    towers = {name: found.model(lane).relevance for lane, name in enumerate(names)}
+    return {"biased": biased.model(0).relevance, **towers}
+
+
+def _scores(tower, features: np.ndarray) -> np.ndarray:
+    return np.asarray(scores(tower, jnp.asarray(features)))
+
+
+def _inverse_propensity(slot: np.ndarray, clicked: np.ndarray) -> np.ndarray:
+    """[slots] 1 / mean clicks of a slot, over that of the first."""
+    rate = np.array([clicked[slot == each].mean() for each in range(SLOTS)])
+    return rate[0] / np.maximum(rate, 1e-6)
+
+
+def _ndcg(ranked: np.ndarray, gain: np.ndarray) -> float:
+    """nDCG@5 with linear gains, mean over visits that have any."""
+    discount = 1 / np.log2(2 + np.arange(TOP))
+    any_gain = gain.sum(1) > 0
+    gain, ranked = gain[any_gain].astype(float), ranked[any_gain]
+    found = np.take_along_axis(gain, ranked, axis=1)[:, :TOP] @ discount
+    ideal = -np.sort(-gain, axis=1)[:, :TOP] @ discount
+    return float((found / ideal).mean())
+
+
+def _online(store: Store, tower, weekly: int, seed: int) -> tuple[float, float]:
+    """Click rate, and how many users click at least once in four weeks, if the tower ranks.
+
+    All methods meet the same visits.
+    """
+    rng = stream("store online", seed)
+    clicks, people = 0, set()
+    for _ in range(WEEKS):
+        visits = store.visits(weekly, rng)
+        order = np.argsort(-_scores(tower, visits.features), axis=1)
+        clicked, _ = store.happened(visits, order, rng)
+        clicks += clicked.sum()
+        people |= set(visits.user[clicked.any(1)].tolist())
+    return clicks / (WEEKS * weekly * SLOTS), float(len(people))

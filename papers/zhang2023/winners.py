@@ -1,0 +1,110 @@
+"""The cells of Table 1: of tuned methods, the lane that validation chose.
+
+Two winners are kept apart. "clicks" is the lane of the lowest loss on held-out clicks, which is
+what practice can choose by. "ndcg" is the lane of the highest nDCG@5 on the validation queries,
+which takes labels: the best case, and probably what the paper reports. Both are chosen once per
+policy, by means over seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from twotowers.results.claims import NotTestable, seed_means
+from twotowers.results.statistics import holm, paired_p, select
+
+POLICIES = {1.0: "Oracle", 0.8: "L1", 0.6: "L2", 0.2: "L3", 0.0: "Random"}
+"""From the weight w of the label to the policy's name, strongest first."""
+
+METHODS = {"biased": "Biased", "pal": "PAL", "dla": "DLA", "gradrev": "GradRev", "drop": "Drop"}
+BASELINES, REMEDIES = ("biased", "pal", "dla"), ("gradrev", "drop")
+DATASETS = {"yahoo": "Yahoo", "mslr": "MSLR-WEB30K"}
+
+TUNED = ("reversal_scale", "examination_dropout")
+"""The lanes that validation chooses among."""
+
+CHOSEN_BY = {"ndcg": ("validation_ndcg@5", 1), "clicks": ("validation_nll", -1)}
+"""From the winner to what is measured, and the sign that makes it the larger, the better."""
+
+ALPHA = 0.05
+
+
+def tuned(results: pd.DataFrame, setting: str) -> list[str]:
+    """The lanes of a setting that validation chooses among."""
+    rows = select(results, setting=setting)
+    return [lane for lane in TUNED if lane in rows and rows[lane].notna().any()]
+
+
+def winners(results: pd.DataFrame, setting: str, by: str) -> pd.DataFrame:
+    """The lane that won under each policy: mixing_weight, and a column per tuned lane."""
+    lanes = tuned(results, setting)
+    metric, sign = CHOSEN_BY[by]
+    over = dict.fromkeys(["mixing_weight", *lanes])
+    means = sign * seed_means(results, over, setting=setting, metric=metric)
+    return means.groupby("mixing_weight").idxmax().apply(pd.Series).set_axis([*over], axis=1)
+
+
+def won(results: pd.DataFrame, setting: str, by: str) -> pd.DataFrame:
+    """All rows of a setting in the lanes that won; all there are if nothing was tuned."""
+    rows = select(results, setting=setting)
+    if not tuned(results, setting):
+        return rows
+    chosen = winners(results, setting, by)
+    return pd.concat([select(rows, **lane) for lane in chosen.to_dict("records")])
+
+
+def cells(
+    results: pd.DataFrame,
+    dataset: str,
+    methods: Sequence[str],
+    by: str = "ndcg",
+    metric: str = "ndcg@5",
+) -> pd.DataFrame:
+    """Means over seeds: a row per policy, strongest first, and a column per method.
+
+    Raises:
+        NotTestable: a number is missing.
+    """
+    columns = {}
+    for method in methods:
+        setting = f"{dataset}-{method}"
+        if select(results, setting=setting).empty:
+            raise NotTestable(f"no results for {setting}")
+        rows = won(results, setting, by)
+        columns[method] = seed_means(
+            rows, {"mixing_weight": list(POLICIES)}, setting=setting, metric=metric
+        )
+    return pd.DataFrame(columns).loc[list(POLICIES)]
+
+
+def better_than_pal(results: pd.DataFrame, dataset: str, by: str = "ndcg") -> pd.DataFrame:
+    """Which remedies are significantly better than PAL: a row per policy, a column per remedy.
+
+    Of ours a two-sided paired t test over the test queries, each query's nDCG@5 being its mean
+    over seeds, Holm-corrected for all ten tests of the data set. Of the published table its marks.
+
+    Raises:
+        NotTestable: there are neither queries nor marks.
+    """
+    if "query" not in results or results["query"].isna().all():
+        return cells(results, dataset, REMEDIES, by, "significant") > 0
+    pal = _queries(select(results, setting=f"{dataset}-pal"))
+    p, better = [], []
+    for method in REMEDIES:
+        theirs = _queries(won(results, f"{dataset}-{method}", by))
+        for weight in POLICIES:
+            p.append(paired_p(theirs.loc[weight], pal.loc[weight]))
+            better.append(theirs.loc[weight].mean() > pal.loc[weight].mean())
+    significant = (holm(p) < ALPHA) & np.array(better)
+    places = pd.MultiIndex.from_product([REMEDIES, POLICIES])
+    return pd.Series(significant, places).unstack(0).loc[list(POLICIES), list(REMEDIES)]
+
+
+def _queries(rows: pd.DataFrame) -> pd.Series:
+    rows = select(rows, metric="query_ndcg@5")
+    if rows.empty:
+        raise NotTestable("no nDCG of single queries")
+    return rows.groupby(["mixing_weight", "query"])["value"].mean()

@@ -1,0 +1,116 @@
+"""Chen et al. (2024): theorems on small logs, where DLA's steps end, and connected graphs."""
+
+import numpy as np
+import pytest
+
+from papers.chen2024.estimators import converge_dla, fit_dla
+from papers.chen2024.judges.synthetic import POOR
+from papers.chen2024.lists import generate
+from papers.chen2024.studies.connectivity import components, is_connected
+from papers.chen2024.studies.contexts import gains
+from papers.chen2024.studies.example2 import estimate, exponent, gilbert, pair_apart, simulated
+from papers.chen2024.studies.theorems import contradiction, free_constants, second_solution, swaps
+from twotowers.files.rankings import Rankings
+from twotowers.fitting.alternating import ClickRates
+
+
+def test_a_log_has_a_free_constant_per_component():
+    feature, factor = np.array([0, 0, 7, 7, 9]), np.array([0, 1, 1, 2, 3])
+    assert free_constants(feature, factor) == 2
+    assert free_constants(feature[:4], factor[:4]) == 1
+    # A ring is one component, however many ways lead around it.
+    assert free_constants(np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 2, 2, 0])) == 1
+
+
+def test_pairs_contradict_each_other_only_in_a_cycle():
+    component = np.array([0, 0, 1, 1, 2])
+    examination = np.log([0.9, 0.5, 0.4, 0.3, 0.2])
+    tree = [(0, 2), (3, 4)]
+    assert contradiction(tree, component, examination) < 1e-12
+    assert contradiction([*tree, (1, 2)], component, examination) > 0.01
+    # Equal ratios in both components are no contradiction.
+    alike = np.log([0.9, 0.6, 0.6, 0.4, 0.2])
+    assert contradiction([(0, 2), (1, 3)], component, alike) < 1e-12
+
+
+def test_the_second_solution_fits_and_ranks_otherwise():
+    found = second_solution(generate(2, seed=0), 0.25)
+    assert found["difference"] < 1e-15
+    assert found["mcc"] < POOR["mcc"]
+    # Where the graph is connected there is only the first.
+    assert second_solution(generate(1, seed=0), 0.25)["mcc"] == pytest.approx(1)
+
+
+def test_swaps_of_a_connected_log_are_none():
+    rng = np.random.default_rng(0)
+    feature, factor = np.array([0, 0]), np.array([0, 1])
+    apart = np.array([0, 1]), np.array([0, 1])
+    counted = {metric: value for _, _, metric, value in swaps([(1, feature, factor, rng),
+                                                               (2, *apart, rng)])}  # fmt: skip
+    assert counted == {"other": 0, "apart": 0, "checked": 2}
+
+
+def rates() -> tuple[ClickRates, np.ndarray]:
+    """Three factors in a chain, with noise; and examination to start from."""
+    rng = np.random.default_rng(1)
+    feature = np.repeat(np.arange(12), 2)
+    factor = np.tile([0, 1, 1, 2], 6)
+    chance = rng.uniform(0.2, 0.9, 12)[feature] * np.array([0.8, 0.5, 0.3])[factor]
+    rate = chance * rng.uniform(0.9, 1.1, len(chance))
+    return ClickRates(feature, factor[None], rate[None], np.ones((1, 24)), 12, 3), np.ones((1, 3))
+
+
+def test_where_dla_ends_its_steps_stay():
+    log, start = rates()
+    end = converge_dla(log, start)
+    after = fit_dla(log, end.examination / 2, steps=50).examination
+    np.testing.assert_allclose(after / after[:, :1], end.examination, rtol=1e-4)
+    # Many steps come to the same place; few do not.
+    many, few = (fit_dla(log, start, steps=steps).examination for steps in (5000, 3))
+    np.testing.assert_allclose(many / many[:, :1], end.examination, rtol=1e-3)
+    assert np.abs(few / few[:, :1] - end.examination).max() > 0.01
+
+
+def test_a_lane_may_not_have_every_factor():
+    log, start = rates()
+    without = log.factor[0] < 2
+    lane = ClickRates(
+        log.feature[without], log.factor[:, without], log.rate[:, without],
+        log.weight[:, without], 12, 3,
+    )  # fmt: skip
+    found = converge_dla(lane, start).examination
+    assert np.isfinite(found[0, :2]).all()
+    assert np.isnan(found[0, 2])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_graph_is_connected_if_it_has_one_component(seed):
+    rng = np.random.default_rng(seed)
+    feature, factor = rng.integers(30, size=60), rng.integers(12, size=60)
+    assert is_connected(feature, factor) == (components(feature, factor) == 1)
+    assert is_connected(feature[:1], factor[:1])
+
+
+def test_lemmas_of_example_2_on_a_size_where_they_hold():
+    rng = np.random.default_rng(0)
+    sizes = 40, 60, 400
+    drawn = np.mean([simulated(*sizes, rng)[2] for _ in range(200)])
+    assert drawn == pytest.approx(pair_apart(*sizes), abs=0.005)
+    edge = 0.15
+    connected = np.mean([gilbert(60, edge, rng) for _ in range(300)])
+    assert connected == pytest.approx(1 - 60 * (1 - edge) ** 59, abs=0.03)
+    # In plain arithmetic the exponent has lost its digits by a million factors.
+    assert exponent(50, 10**6, 1000) == pytest.approx(1000, rel=1e-4)
+    assert exponent(50, 20, 80) == pytest.approx(1000 * np.log(2 - np.exp(-0.08)))
+    assert estimate(50, 10**6, 1000) < 0
+
+
+def test_of_equal_scores_the_published_code_takes_the_later_document():
+    lists = Rankings(
+        query=np.ones(3, int), document=np.arange(3), label=np.array([4.0, 0, 0]),
+        features=np.zeros((3, 1), np.float32),
+    )  # fmt: skip
+    assert gains(np.ones(3), lists)["ndcg@5"] == pytest.approx(1)
+    assert gains(np.ones(3), lists, later_first=True)["ndcg@5"] == pytest.approx(0.5)
+    distinct = np.array([3.0, 2, 1])
+    assert gains(distinct, lists, later_first=True) == pytest.approx(gains(distinct, lists))

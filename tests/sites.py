@@ -1,0 +1,190 @@
+"""Made-up pages: a paper with very long texts, and a site of any number of papers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from twotowers.report import figures
+from twotowers.report.comparison import SOURCES
+from twotowers.report.drawings import position_bias
+from twotowers.report.overview import write_overview
+from twotowers.report.paper_page import (
+    CLAIM_COLUMNS,
+    ItemPage,
+    PaperPage,
+    SettingPage,
+    write_paper,
+)
+from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+from twotowers.results.standing import REAL, SIMULATION, STAND_IN
+
+TEMPERATURES = (0, 0.333, 0.666, 1)
+SETTINGS = ("misfit-linear", "misfit-omitted", "misfit-expert")
+LONG = "a setting with a remarkably_long_name_without_any_place_to_break_it_across_lines"
+PROVENANCE = {
+    "datasets": {"mslr30k": STAND_IN},
+    "scale": "laptop",
+    "seeds": [2021, 2022, 2023],
+    "version": "0.1.0-12-g7e674a0",
+    "seconds": 83.2,
+}
+RUN = {"scale": "laptop", "version": "0.1.0-12-g7e674a0"}
+
+
+def bias_table(settings=SETTINGS) -> pd.DataFrame:
+    """Made-up position bias: the truth, displaced the more, the lower the temperature."""
+    grid = pd.MultiIndex.from_product(
+        [settings, TEMPERATURES, range(1, 26), SOURCES],
+        names=["setting", "temperature", "position", "source"],
+    ).to_frame(index=False)
+    logs = np.log(grid["position"])
+    shift = 1 + (0.35 - 0.4 * grid["temperature"]) + grid["setting"].map(len) / 60 - 0.25
+    value = -logs * shift - 0.05 * (grid["source"] == "published") * logs
+    band = 0.02 + 0.02 * logs
+    return grid.assign(value=value, low=value - band, high=value + band, n=3, metric="bias")
+
+
+def long_table() -> pd.DataFrame:
+    """Two hundred rows whose names hardly fit anywhere."""
+    rows = pd.DataFrame({"setting": LONG, "query-document pair": range(200), "strength": -0.333})
+    rows["relevance model"] = np.where(rows.index % 2, "embedding", LONG)
+    rows = rows.assign(value=np.linspace(-3.2, 0, 200), low=np.nan, high=np.nan)
+    parts = [rows.assign(source=source) for source in SOURCES]
+    return pd.concat(parts, ignore_index=True)
+
+
+def draw(folder: Path, name: str, settings=SETTINGS) -> dict[str, str]:
+    """Draw a row of panels of position bias; returns the item's files, relative to `folder`."""
+    titles = {setting: setting for setting in settings}
+    figure = position_bias.draw(bias_table(settings), settings=titles)
+    figures.source_note(figure, "Stand-in data (mslr30k), scale laptop, seeds 2021–2023")
+    links = {kind: f"{name}.{kind}" for kind in ("csv", "pdf", "svg")}
+    figures.save(figure, [folder / links["svg"], folder / links["pdf"]])
+    (folder / links["csv"]).write_text("value\n")
+    return links
+
+
+def claim(number: str, item: str, verdict=REPRODUCED, **other) -> dict:
+    """One judged claim."""
+    row = {
+        "paper": "sample2025",
+        "claim": number,
+        "item": item,
+        "statement": "The estimate is displaced further from the truth, the less the rankings "
+        "are randomised (linear tower on non-linear relevance)",
+        "where": "Sec. 8.2, Fig. 3",
+        "measured": "displacement .402 > .121 > .055 (tau 0, .333, .666); err -.613 to -.114",
+        "authors": "displacement .812 > .141 > .062 (tau 0, .333, .666); err -1.914 to -.211",
+        "expected": "grows strictly as tau falls; at tau 0 below the truth from position 5 on",
+        "verdict": verdict,
+        "reason": "",
+        "stands_on": STAND_IN,
+    }
+    return {**row, **other}
+
+
+def item(name: str, title: str, files: dict, table: pd.DataFrame, claims=(), **other) -> ItemPage:
+    """An item of the made-up paper."""
+    fields = {
+        "caption": "Position bias estimated from clicks on rankings of four temperatures, mean "
+        "over seeds with 95 % intervals; published means dashed, the truth −ln k dotted.",
+        "expected": "Only fully random rankings (τ = 1) come close to the truth; the lower the "
+        "temperature, the further below it the estimate lies.",
+        "kind": "figure" if "svg" in files else "table",
+        "highlight": None,
+        "needs": ["misfit-linear"],
+        "provenance": PROVENANCE,
+    }
+    return ItemPage(
+        name=name, title=title, files=files, table=table, claims=claims, **{**fields, **other}
+    )
+
+
+def paper(folder: Path) -> PaperPage:
+    """A paper of seven items; its drawings lie in `folder`."""
+    folder.mkdir(parents=True)
+    (folder / "README.md").write_text("What differs, and why.\n")
+    (folder / "table1.tex").write_text("% a table\n")
+    (folder / "table1.csv").write_text("value\n")
+    texts = {kind: f"table1.{kind}" for kind in ("csv", "tex")}
+    ends = {"position": [5, 10, 25]}
+    alone = bias_table(SETTINGS[:1])
+    items = [
+        item(
+            "fig2",
+            "Well-specified models recover the truth",
+            draw(folder, "fig2"),
+            bias_table(),
+            [claim("1a", "fig2"), claim("1b", "fig2", stands_on=SIMULATION)],
+            highlight=ends,
+        ),
+        item(
+            "fig3",
+            "Misspecified models are confounded by the logging policy",
+            draw(folder, "fig3"),
+            bias_table(),
+            [claim("5b", "fig3", NOT_REPRODUCED, reason="fails: less than half of the error")],
+            highlight=ends,
+        ),
+        item("fig3a", "One column wide", draw(folder, "fig3a", SETTINGS[:1]), alone),
+        item(
+            "fig7",
+            "Nothing is published",
+            draw(folder, "fig7"),
+            bias_table().query("source == 'reproduced'"),
+            [claim("10", "fig7", NOT_TESTABLE, measured="", reason="no results at strength .333")],
+            highlight={"position": [5], "setting": list(SETTINGS[:1])},
+        ),
+        item("table1", f"Two hundred rows of {LONG}", texts, long_table()),
+        item("appendixA", "Bias features beyond position", texts, long_table().head(20)),
+        item("identification", LONG, texts, long_table().tail(20), [claim("13", "")]),
+    ]
+    return PaperPage(
+        key="sample2025",
+        title="Unidentified and Confounded? A Made-up Paper with a Title of Ordinary Length",
+        citation=f"Ann Author, Bo Writer. NIL 2025, https://doi.example/{LONG}",
+        items=items,
+        settings=[
+            SettingPage("misfit-linear", "setting", f"log: {{name: {LONG}, {LONG}: 3}}", PROVENANCE)
+        ],
+        provenance={**PROVENANCE, "seconds": 812.4},
+        readme="README.md",
+        claims=[claim("11", "", stands_on=REAL, statement="Rankings of a real log are confounded")],
+    )
+
+
+def site(folder: Path, papers: int = 1, items: int = 7) -> Path:
+    """Write a site of papers that differ in their names; returns the overview.
+
+    Args:
+        folder: The folder of the site.
+        papers: Number of papers.
+        items: Number of items per paper. The items of the made-up paper are repeated.
+    """
+    made = {}
+    for number in range(papers):
+        key = f"sample{2025 + number}"
+        one = renamed(paper(folder / key), key, items)
+        write_paper(one, folder / key)
+        made[key] = one.title
+    # Written after the overview, which links them.
+    (folder / "ro-crate-metadata.json").write_text("{}\n")
+    (folder / "claims.csv").write_text(",".join(CLAIM_COLUMNS) + "\n")
+    write_overview(folder, made, **RUN)
+    return folder / "index.html"
+
+
+def renamed(one: PaperPage, key: str, items: int) -> PaperPage:
+    """A paper under another name, with some number of its items, and their claims."""
+    made = []
+    for number in range(items):
+        part, again = one.items[number % len(one.items)], number // len(one.items)
+        end = f".{again}" if again else ""
+        rows = [{**row, "paper": key, "claim": row["claim"] + end} for row in part.claims]
+        made.append(replace(part, name=part.name + end, claims=rows))
+    own = [{**row, "paper": key} for row in one.claims]
+    return replace(one, key=key, items=made, claims=own)

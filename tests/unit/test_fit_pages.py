@@ -1,0 +1,274 @@
+"""Counting and EM of click models of pages."""
+
+import numpy as np
+import pytest
+
+from twotowers.errors import InputError
+from twotowers.fitting.em import CellCounts, fit_em
+from twotowers.fitting.pages import (
+    PagesProblem,
+    Statistics,
+    bootstrap,
+    distinct_pages,
+    fit_counts,
+    fit_pages,
+)
+from twotowers.models.cascade import Cascade
+from twotowers.models.chances import Chance
+from twotowers.models.click_chain import ClickChain
+from twotowers.models.dependent_click import DependentClick
+from twotowers.models.dependent_click_simplified import DependentClickSimplified
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.dynamic_bayesian import DynamicBayesian
+from twotowers.models.global_rate import GlobalRate
+from twotowers.models.independent import as_pages
+from twotowers.models.page import lay_out
+from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
+from twotowers.models.rank_rate import RankRate
+from twotowers.models.simplified_bayesian import SimplifiedBayesian
+from twotowers.models.simplified_bayesian_counted import SimplifiedBayesianCounted
+from twotowers.models.user_browsing import UserBrowsing
+
+HIDDEN = {
+    "pbm": PositionBased(),
+    "ubm": UserBrowsing(),
+    "dcm": DependentClick(),
+    "ccm": ClickChain(),
+    "dbn": DynamicBayesian(),
+    "sdbn": SimplifiedBayesian(),
+}
+SEEN = {
+    "gctr": GlobalRate(),
+    "rctr": RankRate(),
+    "dctr": DocumentRate(),
+    "cm": Cascade(),
+    "dcm, simplified": DependentClickSimplified(),
+    "sdbn, counted": SimplifiedBayesianCounted(),
+}
+LENGTH, PAIRS = 4, 6
+
+
+def truth_of(model, rng):
+    sizes = {PER_DOCUMENT: PAIRS, PER_POSITION: LENGTH, PER_JUMP: (LENGTH, LENGTH), ONCE: ()}
+    values = {part: rng.uniform(0.2, 0.9, sizes[kind]) for part, kind in model.parts.items()}
+    if "examination" in values:
+        values["examination"][0] = 1
+    return {part: np.asarray(each) for part, each in values.items()}
+
+
+def log_of(model, pages, seed=0):
+    """Pages of 1 to LENGTH of PAIRS documents in random order, clicked by the model's own user."""
+    rng = np.random.default_rng(seed)
+    model = as_pages(model)
+    truth = truth_of(model, rng)
+    pair = rng.permuted(np.broadcast_to(np.arange(PAIRS), (pages, PAIRS)), axis=1)[:, :LENGTH]
+    where = np.arange(LENGTH) < rng.integers(1, LENGTH + 1, pages)[:, None]
+    chances = {name: Chance.of(v) for name, v in lay_out(truth, model.parts, pair).items()}
+    return model, truth, pair, model.sample(chances, where, rng=rng)["clicks"], where
+
+
+def statistics_of(model, pages, seed=0):
+    model, truth, *log = log_of(model, pages, seed)
+    return truth, Statistics.of_pages(model, distinct_pages(*log, pairs=PAIRS))
+
+
+def test_distinct_pages_are_the_log():
+    _, _, pair, clicks, where = log_of(DynamicBayesian(), 500)
+    pages = distinct_pages(pair, clicks, where)
+    assert pages.number.sum() == 500
+    assert len(pages.number) < 500
+    rows = {}
+    for row in zip(*(np.where(where, each, -1).tolist() for each in (pair, clicks)), strict=True):
+        rows[str(row)] = rows.get(str(row), 0) + 1
+    found = {
+        str((np.where(w, p, -1).tolist(), np.where(w, c, -1).tolist())): n
+        for p, c, w, n in zip(pages.pair, pages.clicks, pages.where, pages.number, strict=True)
+    }
+    assert found == rows
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_the_gradient_of_q_is_that_of_the_likelihood(name):
+    """Thesis, Eq. 5.10, for every model: an E-step of another model would have another gradient."""
+    _, statistics = statistics_of(HIDDEN[name], 300)
+    problem = PagesProblem(statistics, (0.0, 0.0), "expectations")
+    point = np.random.default_rng(1).uniform(0.2, 0.8, problem.size)
+    credits = problem.expected(point)
+    shares, trials = problem.maximum(credits, point)
+    # dQ/dp = (successes - trials p) / (p (1 - p)) of binomial trials.
+    gradient = trials * (shares - point) / (point * (1 - point))
+    for place in range(problem.size):
+        moved = np.zeros(problem.size)
+        moved[place] = 1e-6
+        slope = (problem.objective(point + moved) - problem.objective(point - moved)) / 2e-6
+        assert gradient[place] == pytest.approx(slope, rel=1e-5, abs=1e-4)
+
+
+@pytest.mark.parametrize("prior", [(0.0, 0.0), (1.0, 8.0)])
+@pytest.mark.parametrize("name", HIDDEN)
+def test_em_never_falls_and_ends_at_a_maximum(name, prior):
+    _, statistics = statistics_of(HIDDEN[name], 2000)
+    plain = fit_pages(statistics, prior=prior, accelerate=False, iterations=60, tolerance=0)
+    assert (np.diff(plain.history) >= 0).all()
+    fitted = fit_pages(statistics, prior=prior, tolerance=1e-13)
+    assert fitted.converged
+    assert fitted.history[-1] >= plain.history[-1] - 1e-6
+    assert len(fitted.history) < 2000
+    problem = PagesProblem(statistics, prior, "expectations")
+    best = np.concatenate(list(fitted.parameters.values()))
+    value = problem.objective(best)
+    inside = np.flatnonzero((best > 1e-3) & (best < 1 - 1e-3))
+    for place in inside:
+        for step in (-1e-3, 1e-3):
+            moved = best.copy()
+            moved[place] += step
+            assert problem.objective(moved) <= value + 1e-6
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_em_recovers_its_own_user(name):
+    truth, statistics = statistics_of(HIDDEN[name], 200_000)
+    fitted = fit_pages(statistics)
+    for part, values in truth.items():
+        found, trials = fitted.parameters[part], fitted.trials[part]
+        known = trials > 2000
+        np.testing.assert_allclose(found[known], values.ravel()[known], atol=0.04, err_msg=part)
+
+
+def test_a_wrong_expectation_is_noticed():
+    class Wrong(DynamicBayesian):
+        def credit(self, *args):
+            right = super().credit(*args)
+            return right | {"attraction": right["satisfaction"]}
+
+    _, statistics = statistics_of(DynamicBayesian(), 500)
+    wrong = Statistics(Wrong(), *list(vars(statistics).values())[1:])
+    with pytest.raises(InputError, match=r"Wrong.*fell"):
+        fit_pages(wrong, iterations=50, tolerance=0)
+
+
+def counted_by_hand(name, pair, clicks, where):
+    """Successes and trials of each part, page by page."""
+    tally = {}
+
+    def add(part, key, success):
+        entry = tally.setdefault(part, {}).setdefault(key, [0, 0])
+        entry[0] += bool(success)
+        entry[1] += 1
+
+    for documents, clicked, shown in zip(pair, clicks, where, strict=True):
+        places = [k for k in range(LENGTH) if shown[k]]
+        hits = [k for k in places if clicked[k]]
+        for k in places:
+            d, c = documents[k], clicked[k]
+            if name == "gctr":
+                add("rate", 0, c)
+            elif name == "rctr":
+                add("examination", k, c)
+            elif name == "dctr":
+                add("attraction", d, c)
+            elif name == "cm":
+                if not any(clicked[:k]):
+                    add("attraction", d, c)
+            else:
+                if not hits or k <= hits[-1]:
+                    add("attraction", d, c)
+                if c and name.startswith("dcm"):
+                    add("continuation", k, k != hits[-1])
+                if c and name.startswith("sdbn"):
+                    add("satisfaction", d, k == hits[-1])
+    return tally
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_counts_are_those_by_hand(name):
+    # Clicks that some of the models know nothing of.
+    _, _, pair, clicks, where = log_of(UserBrowsing(), 300)
+    model = as_pages(SEEN[name])
+    statistics = Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=PAIRS))
+    fitted, smooth = fit_counts(statistics), fit_counts(statistics, prior=(1, 1))
+    tally = counted_by_hand(name, pair, clicks, where)
+    assert set(tally) == set(model.parts)
+    for part, entries in tally.items():
+        for key, (successes, trials) in entries.items():
+            assert fitted.parameters[part][key] == pytest.approx(successes / trials)
+            assert fitted.trials[part][key] == trials
+            assert smooth.parameters[part][key] == pytest.approx((successes + 1) / (trials + 2))
+    rate, error = fitted.parameters, fitted.errors()
+    part = next(iter(tally))
+    expected = np.sqrt(rate[part][0] * (1 - rate[part][0]) / fitted.trials[part][0])
+    assert error[part][0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["gctr", "rctr", "dctr", "cm"])
+def test_counts_maximise_the_likelihood(name):
+    _, statistics = statistics_of(SEEN[name], 500)
+    fitted = fit_counts(statistics)
+    problem = PagesProblem(statistics, (0.0, 0.0), "counts")
+    best = np.concatenate(list(fitted.parameters.values()))
+    assert fitted.history[-1] == problem.objective(best)
+    for place in np.flatnonzero(~np.isnan(best)):
+        for step in (-1e-3, 1e-3):
+            moved = best.copy()
+            moved[place] = np.clip(moved[place] + step, 0, 1)
+            assert problem.objective(moved) <= fitted.history[-1] + 1e-9
+
+
+def test_cells_and_pages_give_the_same_position_based_model():
+    """And the same as the EM of cells that was there before."""
+    model, _, pair, clicks, where = log_of(PositionBased(), 3000)
+    by_page = Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=PAIRS))
+    position = np.broadcast_to(np.arange(LENGTH), pair.shape)
+    cell = (pair * LENGTH + position)[where]
+    shown = np.bincount(cell, minlength=PAIRS * LENGTH)
+    clicked = np.bincount(cell[clicks[where]], minlength=PAIRS * LENGTH)
+    number = np.arange(PAIRS * LENGTH)
+    columns = number // LENGTH, number % LENGTH, shown, clicked
+    by_cell = Statistics.of_cells(model, *columns, pairs=PAIRS, positions=LENGTH)
+    one, other = (fit_pages(each, tolerance=1e-14) for each in (by_page, by_cell))
+    third = fit_em(CellCounts(*columns), start={"examination": [1, 0.5, 0.5, 0.5]}, tolerance=1e-14)
+    assert len(by_page.clicks) == len(by_cell.clicks)
+    for part in model.parts:
+        np.testing.assert_allclose(one.parameters[part], other.parameters[part], atol=1e-9)
+        np.testing.assert_allclose(one.parameters[part], third.parameters[part], atol=1e-5)
+
+
+def test_what_was_never_tried_is_not_known():
+    pages = distinct_pages(
+        np.array([[0, 1]]), np.array([[True, False]]), np.ones((1, 2), bool), pairs=3
+    )
+    fitted = fit_counts(Statistics.of_pages(Cascade(), pages))
+    np.testing.assert_array_equal(fitted.parameters["attraction"], [1, np.nan, np.nan])
+    smooth = fit_counts(Statistics.of_pages(Cascade(), pages), prior=(1, 8))
+    np.testing.assert_allclose(smooth.parameters["attraction"], [0.2, 1 / 9, 1 / 9])
+
+
+def test_errors_of_the_bootstrap_are_those_of_new_logs():
+    fits, model = [], DynamicBayesian()
+    for seed in range(20):
+        rng = np.random.default_rng(100 + seed)
+        _, truth, *_ = log_of(model, 1, seed=0)
+        pair = rng.permuted(np.broadcast_to(np.arange(PAIRS), (3000, PAIRS)), axis=1)[:, :LENGTH]
+        where = np.ones(pair.shape, bool)
+        chances = {name: Chance.of(v) for name, v in lay_out(truth, model.parts, pair).items()}
+        clicks = model.sample(chances, where, rng=rng)["clicks"]
+        statistics = Statistics.of_pages(model, distinct_pages(pair, clicks, where))
+        fits.append(fit_pages(statistics, tolerance=1e-8))
+    spread = np.std([fit.parameters["attraction"] for fit in fits], axis=0, ddof=1)
+    errors = bootstrap(
+        statistics, fits[-1], repeats=20, rng=np.random.default_rng(5), tolerance=1e-8
+    )
+    ratio = errors["attraction"] / spread
+    assert 0.6 < np.median(ratio) < 1.6
+
+
+def test_what_cannot_be_fitted_is_refused():
+    _, statistics = statistics_of(DynamicBayesian(), 50)
+    with pytest.raises(InputError, match="DynamicBayesian has no counts"):
+        fit_counts(statistics)
+    _, statistics = statistics_of(GlobalRate(), 50)
+    with pytest.raises(InputError, match="no expectations"):
+        fit_pages(statistics)
+    with pytest.raises(InputError, match="shared a page"):
+        Statistics.of_cells(UserBrowsing(), *np.zeros((4, 1), int), pairs=1, positions=1)

@@ -1,0 +1,136 @@
+"""Real logs page by page: read, divided, and fitted by all methods for pages."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from twotowers.errors import InputError
+from twotowers.logs.observed_pages import observed_pages
+from twotowers.logs.sessions import write_sessions
+from twotowers.logs.standins import generate_log, generate_pages
+from twotowers.running.fit import fit_setting, page_perplexities
+
+SHARES = {"train": 0.5, "validation": 0.25, "test": 0.25}
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("log") / "pages.parquet"
+    write_sessions(path, generate_pages("wscd", sessions=2000, seed=1))
+    return path
+
+
+def test_the_division_holds_every_page_once(tmp_path):
+    pages = pd.DataFrame(
+        {
+            "split": "log",
+            "query": ["a", "b", "a", "a"] * 5,
+            "documents": [["x", "y"], ["x"], ["y", "x"], ["x", "y"]] * 5,
+            "clicks": [[1, 0], [1], [0, 0], [0, 1]] * 5,
+        }
+    )
+    write_sessions(tmp_path / "log.parquet", [pa.Table.from_pandas(pages, preserve_index=False)])
+    found = observed_pages(tmp_path / "log.parquet", SHARES, positions=3, seed=0)
+    assert [len(found.sessions[split].query) for split in SHARES] == [10, 5, 5]
+    assert len(found.pair) == 3
+    rows = []
+    for split in SHARES:
+        pages_of = found.sessions[split]
+        for ranking, clicks, where in zip(
+            pages_of.query, pages_of.clicks, pages_of.where, strict=True
+        ):
+            pair = found.pair[ranking][where]
+            assert where.tolist() == found.where[ranking].tolist()
+            ids = list(zip(found.query[pair], found.document[pair], strict=True))
+            rows.append(str((ids, clicks[where].astype(int).tolist())))
+    expected = [
+        str(([(query, d) for d in documents], clicks))
+        for query, documents, clicks in zip(
+            pages["query"], pages["documents"], pages["clicks"], strict=True
+        )
+    ]
+    assert sorted(rows) == sorted(expected)
+    counts = found.counts("train")
+    train = found.sessions["train"]
+    assert counts.impressions.sum() == train.where.sum()
+    assert counts.clicks.sum() == (train.clicks & train.where).sum()
+    again = observed_pages(tmp_path / "log.parquet", SHARES, positions=3, seed=0)
+    np.testing.assert_array_equal(again.sessions["test"].query, found.sessions["test"].query)
+
+
+def test_bad_logs_are_refused(tmp_path):
+    page = {"split": ["log"], "query": [1], "documents": [[1, 2, 3]], "clicks": [[0, 1, 0]]}
+    write_sessions(tmp_path / "one.parquet", [pa.table(page)])
+    with pytest.raises(InputError, match="show 3 to 3 documents"):
+        observed_pages(tmp_path / "one.parquet", SHARES, positions=2, seed=0)
+    with pytest.raises(InputError, match="leave none for"):
+        observed_pages(tmp_path / "one.parquet", SHARES, positions=3, seed=0)
+    write_sessions(tmp_path / "empty.parquet", [])
+    with pytest.raises(InputError, match="empty"):
+        observed_pages(tmp_path / "empty.parquet", SHARES, positions=3, seed=0)
+
+
+def test_stand_ins_have_pages():
+    batches = list(generate_pages("wscd", sessions=500, seed=3))
+    assert sum(map(len, batches)) == 500
+    assert {len(documents) for documents in batches[0]["documents"].to_pylist()} == {10}
+    distinct = [len(set(documents)) for documents in batches[0]["documents"].to_pylist()]
+    assert set(distinct) == {10}
+    cells = generate_log("wscd", sessions=500, seed=3)
+    assert cells["impressions"].to_numpy().sum() == 5000
+    clicks = sum(np.asarray(b["clicks"].flatten()).sum() for b in batches)
+    assert cells["clicks"].to_numpy().sum() == clicks
+    yandex = list(generate_pages("yandex", sessions=500, seed=3))
+    assert sum(map(len, yandex)) == 500
+    with pytest.raises(InputError, match="no stand-in"):
+        generate_pages("tiangong", sessions=5, seed=0)
+
+
+METHODS = {
+    "counting": ("cascade", "embedding", {"prior": [2.0], "prior_mean": [0.1, 0.5]}),
+    "em": ("dynamic_bayesian", "embedding", {"prior": [2.0], "prior_mean": [0.1, 0.5]}),
+    "likelihood": ("user_browsing", "baseline", {"weighting": ["none"], "start": ["random"]}),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_setting_on_the_pages_of_a_log(log, method):
+    kind, tower, lanes = METHODS[method]
+    setting = {
+        "model": {"kind": kind, "tower": tower, "features": 1.0},
+        "method": {"kind": method},
+        "lanes": {"log": {}, "method": lanes},
+        "training": {
+            "learning_rate": 0.05, "batch": 100, "steps": 10, "epochs": 3, "patience": 1,
+            "min_delta": 0,
+        }
+        if method == "likelihood"
+        else {},
+        "log": {"from": "dataset", "record": "sessions", "split": SHARES},
+    }  # fmt: skip
+    results = fit_setting({"log": log}, setting, positions=10, seed=1)
+    rows = results.set_index("metric")["value"]
+    assert np.isfinite(results["value"]).all()
+    assert len(results[results["metric"] == "conditional_perplexity"]) == 10 * len(
+        next(iter(lanes.values())) if method == "likelihood" else lanes["prior_mean"]
+    )
+    mean = rows["mean_perplexity"]
+    assert 1 < np.min(mean) < 2
+    assert rows["log_likelihood_clax"].tolist() == rows["log_likelihood_pyclick"].tolist() or (
+        np.isclose(rows["log_likelihood_clax"], rows["log_likelihood_pyclick"]).all()
+    )
+
+
+def test_perplexities_of_pages_by_hand():
+    where = np.array([[True, True], [True, False]])
+    alone = np.where(where, np.log(2), 0)
+    given = np.where(where, [[np.log(4), 0], [0, 0]], 0)
+    rows = {(metric, k): value for metric, k, value in page_perplexities(alone, given, where)}
+    assert rows[("perplexity", 1)] == pytest.approx(2)
+    assert rows[("perplexity", 2)] == pytest.approx(2)
+    assert rows[("conditional_perplexity", 1)] == pytest.approx(2)  # the root of 4 and 1
+    assert rows[("conditional_perplexity", 2)] == pytest.approx(1)
+    assert rows[("mean_conditional_perplexity", None)] == pytest.approx(1.5)
+    assert rows[("log_likelihood_clax", None)] == pytest.approx(-np.log(4) / 3)
+    assert rows[("log_likelihood_pyclick", None)] == pytest.approx(-np.log(4) / 4)

@@ -1,0 +1,245 @@
+"""Epochs of a lane's own rows, queries that count alike, and examination that is known."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from jax.tree_util import register_dataclass
+from scipy.special import expit
+
+from twotowers.errors import InputError
+from twotowers.fitting.batches import own_units
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.logs.counts import Counts, Rows
+from twotowers.methods import ips, likelihood
+from twotowers.methods.likelihood import count_loss
+from twotowers.methods.task import CERTAIN, Split, Task
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.position_based import PositionBased
+from twotowers.towers.lane import KNOWN
+
+HAS = np.array([[1, 0, 1, 1, 0, 1, 1], [0, 0, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1]], bool)
+SLOPES = jnp.arange(1.0, 8.0)
+
+
+class Number(nnx.Module):
+    def __init__(self):
+        self.x = nnx.Param(jnp.zeros(()))
+
+
+@register_dataclass
+@dataclass(frozen=True)
+class Slopes:
+    """Unit u of a lane that has it costs slope_u x, and nothing else does."""
+
+    has_: jax.Array
+    slopes: jax.Array
+
+    @property
+    def units(self):
+        return len(self.slopes)
+
+    def has(self, lane):
+        return self.has_[lane]
+
+    def losses(self, model, index, lane, key=None):
+        return jnp.where(self.has_[lane, index], self.slopes[index], 0) * model.x[...]
+
+
+def after(epochs: int, batch: int, **changes):
+    settings = FitSettings(
+        optimizer={"name": "sgd"}, learning_rate=0.5, batch=batch, epochs=epochs, patience=epochs,
+        min_delta=0.0, **changes,
+    )  # fmt: skip
+    objective = Slopes(jnp.asarray(HAS), SLOPES)
+    return fit(Number(), objective, objective, settings, lanes=len(HAS), seed=0)
+
+
+def test_an_epoch_is_a_pass_over_the_lanes_own_units():
+    # In batches of one, each unit's slope counts once: their sum is that of the whole epoch.
+    found = after(epochs=2, batch=1)
+    share = HAS.sum(1) / HAS.shape[1]
+    expected = -0.5 * 2 * share * (HAS * SLOPES).sum(1)
+    np.testing.assert_allclose(found.state["x"].get_value(), expected, rtol=1e-6)
+
+
+def test_the_last_batch_is_the_mean_of_what_is_left():
+    # A batch of all there is, however large: one step by the mean over the lane's own units.
+    found = after(epochs=1, batch=50)
+    np.testing.assert_allclose(
+        found.state["x"].get_value(), -0.5 * (HAS * SLOPES).sum(1) / HAS.shape[1], rtol=1e-6
+    )
+
+
+def test_the_watched_loss_is_the_mean_over_all_units():
+    found = after(epochs=1, batch=50)
+    x = np.asarray(found.state["x"].get_value())
+    expected = (HAS * SLOPES).sum(1) / HAS.shape[1] * x
+    np.testing.assert_allclose(found.loss, expected, rtol=1e-6)
+
+
+def test_units_are_shuffled_and_a_lanes_own_come_first():
+    own = own_units(Slopes(jnp.asarray(HAS), SLOPES), len(HAS))
+    orders = set()
+    for draw in range(20):
+        for lane, has in enumerate(HAS):
+            order = np.asarray(own.shuffled(lane, jax.random.key(draw)))
+            assert set(order[: has.sum()]) == set(np.flatnonzero(has))
+            assert sorted(order) == list(range(len(has)))
+            if lane == 0:
+                orders.add(tuple(order[: has.sum()]))
+    assert len(orders) > 10
+
+
+# Clicks on lists: a lane per log, each asks other queries.
+
+POSITIONS, LOGS, QUERIES = 4, 2, 6
+
+
+@pytest.fixture(scope="module")
+def split() -> Split:
+    rng = np.random.default_rng(0)
+    where = np.arange(POSITIONS) < np.array([4, 3, 4, 2, 4, 1])[:, None]
+    relevance = np.where(where, rng.integers(0, 5, where.shape), 0).astype(np.float32)
+    asked = np.array([[7, 0, 2, 1, 3, 5], [900, 700, 0, 400, 100, 300]])
+    position = np.argsort(np.argsort(np.where(where, rng.random(where.shape), 2)))
+    shown = np.where(where, asked[..., None], 0)[..., None] * (
+        position[..., None] == np.arange(POSITIONS)
+    )
+    chance = PositionBased().chance(relevance, POSITIONS)
+    counts = Counts(shown, rng.binomial(shown, chance))
+    inputs = rng.normal(size=(*where.shape, 3)).astype(np.float32)
+    return Split(inputs, where, relevance, counts)
+
+
+def rows_of(split: Split) -> Rows:
+    counts, document = split.counts, np.arange(POSITIONS)
+    at = counts.impressions.argmax(-1)
+    columns = (
+        np.take_along_axis(each, at[..., None], -1)[..., 0]
+        for each in (counts.impressions, counts.clicks)
+    )
+    return Rows(np.broadcast_to(document, at.shape), at, *columns)
+
+
+def test_every_impression_counts_alike(split):
+    lanes = [(log, {"weighting": "impressions", "start": "random"}) for log in range(LOGS)]
+    objective = count_loss(split, lanes)
+    logit = split.inputs[..., 0][..., None]
+    for log in range(LOGS):
+        counts = split.counts.of_log(log)
+        found = objective.losses(Scorer(), jnp.arange(QUERIES), jnp.int32(log)).mean()
+        total = counts.impressions * np.logaddexp(0, logit) - counts.clicks * logit
+        assert float(found) == pytest.approx(total.sum() / counts.sessions.sum(), rel=1e-5)
+
+
+class Scorer(nnx.Module):
+    """A model whose loss of a cell is that of one logit."""
+
+    def row_losses(self, inputs, document, position, shown, clicked, key=None):
+        logit = jnp.take_along_axis(inputs[..., 0], document, axis=-1)
+        return shown * jnp.logaddexp(0, logit) - clicked * logit
+
+    def cell_losses(self, inputs, shown, clicked, key=None):
+        logit = inputs[..., 0][..., None]
+        return shown * jnp.logaddexp(0, logit) - clicked * logit
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_queries_count_alike_by_the_click_rates_of_their_documents(split, listed):
+    if listed:
+        split = Split(split.inputs, split.where, split.relevance, rows_of(split))
+    lanes = [(log, {"weighting": "queries", "start": "random"}) for log in range(LOGS)]
+    objective = count_loss(split, lanes)
+    for log in range(LOGS):
+        found = objective.losses(Scorer(), jnp.arange(QUERIES), jnp.int32(log)).mean()
+        counts = split.counts.of_log(log)
+        total, asked = 0.0, 0
+        for query in range(QUERIES):
+            if counts.sessions[query]:
+                asked += 1
+                for document in range(int(split.where[query].sum())):
+                    shown = rows_of_one(counts.impressions, query, document, listed)
+                    clicks = rows_of_one(counts.clicks, query, document, listed)
+                    p = expit(split.inputs[query, document, 0])
+                    rate = clicks / shown
+                    total -= rate * np.log(p) + (1 - rate) * np.log(1 - p)
+        assert float(found) == pytest.approx(total / asked, rel=1e-5)
+
+
+def rows_of_one(counts, query, document, listed):
+    return counts[query, document] if listed else counts[query, document].sum()
+
+
+def task(split, *, model, examination=None, users=None) -> Task:
+    users = users or [PositionBased()] * LOGS
+    return Task(
+        model=model,
+        tower="linear",
+        splits=dict.fromkeys(("train", "validation", "test"), split),
+        lanes=[(log, {"weighting": "queries", "start": "random"}) for log in range(LOGS)],
+        training={
+            "optimizer": "adam", "learning_rate": 0.02, "batch": 2, "epochs": 30, "patience": 30,
+            "min_delta": 0.0,
+        },
+        positions=POSITIONS,
+        seed=0,
+        users=users,
+        examination={"examination": examination, "dropout": 0.0},
+    )  # fmt: skip
+
+
+def test_known_examination_is_each_users_own_and_stays(split):
+    users = [PositionBased(eta=0.5), PositionBased(eta=2)]
+    given = task(split, model=PositionBased(), examination=KNOWN, users=users)
+    for found, user in zip(likelihood.fit(given), users, strict=True):
+        bias = found.bias - found.bias[0]
+        np.testing.assert_allclose(bias, np.log(user.examined(POSITIONS)), atol=1e-5)
+    free = likelihood.fit(task(split, model=PositionBased()))
+    assert not np.allclose(free[0].bias, found.bias, atol=0.1)
+
+
+def test_what_is_known_changes_what_is_learnt(split):
+    users = [PositionBased(eta=0), PositionBased(eta=2)]
+    one, other = (
+        likelihood.fit(task(split, model=PositionBased(), examination=KNOWN, users=[user] * LOGS))[
+            0
+        ].scores(split.inputs)
+        for user in users
+    )
+    assert not np.allclose(one, other, atol=1e-3)
+
+
+def test_nobody_knows_examination_of_another_kind_of_user(split):
+    given = task(split, model=PositionBased(), examination=KNOWN, users=[DocumentRate()] * LOGS)
+    with pytest.raises(InputError, match="nobody knows examination"):
+        likelihood.fit(given)
+
+
+def test_without_bias_click_model_ips_and_naive_model_are_one(split):
+    # Proposition 1, of the library's own losses: whoever examines everything has propensity 1.
+    users = [PositionBased(eta=0)] * LOGS
+    naive = likelihood.fit(task(split, model=DocumentRate(), users=users))
+    weighted = ips.fit(task(split, model=DocumentRate(), users=users))
+    pbm = likelihood.fit(task(split, model=PositionBased(), examination=KNOWN, users=users))
+    for one, other, third in zip(naive, weighted, pbm, strict=True):
+        scores = one.scores(split.inputs)
+        np.testing.assert_allclose(other.scores(split.inputs), scores, atol=1e-5)
+        # Examination is certain to 1e-6 only.
+        assert CERTAIN == 15
+        np.testing.assert_allclose(third.scores(split.inputs), scores, atol=1e-3)
+
+
+def test_with_bias_they_are_three(split):
+    found = [
+        likelihood.fit(task(split, model=DocumentRate()))[1],
+        ips.fit(task(split, model=DocumentRate()))[1],
+        likelihood.fit(task(split, model=PositionBased(), examination=KNOWN))[1],
+    ]
+    scores = [each.scores(split.inputs)[split.where] for each in found]
+    for one in range(3):
+        for other in range(one):
+            assert np.abs(scores[one] - scores[other]).max() > 0.05

@@ -1,0 +1,313 @@
+"""Click models of pages, against an enumeration of all click patterns and hidden states."""
+
+from functools import partial
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from scipy.special import expit, logit
+
+from twotowers.models.cascade import Cascade
+from twotowers.models.chances import Chance
+from twotowers.models.click_chain import ClickChain
+from twotowers.models.dependent_click import DependentClick
+from twotowers.models.dependent_click_simplified import DependentClickSimplified
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.dynamic_bayesian import DynamicBayesian
+from twotowers.models.global_rate import GlobalRate
+from twotowers.models.independent import as_pages
+from twotowers.models.mixing import MixtureModel
+from twotowers.models.page import lay_out
+from twotowers.models.page_towers import PageTowers
+from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
+from twotowers.models.rank_rate import RankRate
+from twotowers.models.simplified_bayesian import SimplifiedBayesian
+from twotowers.models.simplified_bayesian_counted import SimplifiedBayesianCounted
+from twotowers.models.user_browsing import UserBrowsing
+from twotowers.running.registry import kinds
+from twotowers.towers.baseline import BaselineTower
+
+FLOOR = 1e-12
+MODELS = {
+    "gctr": GlobalRate(),
+    "rctr": RankRate(),
+    "dctr": DocumentRate(),
+    "pbm": PositionBased(),
+    "cm": Cascade(floor=FLOOR),
+    "ubm": UserBrowsing(),
+    "dcm": DependentClick(),
+    "dcm, simplified": DependentClickSimplified(),
+    "ccm": ClickChain(),
+    "dbn": DynamicBayesian(),
+    "sdbn": SimplifiedBayesian(),
+    "sdbn, counted": SimplifiedBayesianCounted(),
+}
+
+
+def coins(*chances):
+    """Every outcome of independent coins, and its probability."""
+    for outcome in product((0, 1), repeat=len(chances)):
+        weight = np.prod([p if up else 1 - p for p, up in zip(chances, outcome, strict=True)])
+        yield outcome, weight
+
+
+def joint(name, parts, length):
+    """P(clicks) by the story of each model, hidden event by hidden event: {pattern: P}."""
+    found = dict.fromkeys(product((0, 1), repeat=length), 0.0)
+    g, places = parts.get("attraction"), range(length)
+    if name in ("gctr", "rctr", "dctr"):
+        chances = {"gctr": [parts.get("rate")] * length, "dctr": g}.get(name)
+        chances = parts["examination"][:length] if name == "rctr" else chances[:length]
+        for clicks, weight in coins(*chances):
+            found[clicks] += weight
+    elif name == "pbm":
+        for hidden, weight in coins(*g[:length], *parts["examination"][:length]):
+            found[tuple(hidden[k] & hidden[length + k] for k in places)] += weight
+    elif name == "ubm":
+        for clicks in found:
+            weight, last = 1.0, 0
+            for k in places:
+                chance = parts["examination"][k, last] * g[k]
+                weight *= chance if clicks[k] else 1 - chance
+                last = k + 1 if clicks[k] else last
+            found[clicks] = weight
+    else:
+        # Who reads on: per position, coins of satisfaction and of reading on by each reason.
+        sat = {"ccm": g, "dbn": parts.get("satisfaction")}
+        s = sat.get(name, parts.get("satisfaction") if "sdbn" in name else None)
+        for attracted, weight in coins(*g[:length]):
+            _read(name, parts, attracted, s, length, 0, (), weight, found)
+    return found
+
+
+def _read(name, parts, attracted, s, length, k, clicks, weight, found):
+    """Read position k, for sure examined, and branch over all that may happen behind it."""
+    if k == length:
+        found[clicks] += weight
+        return
+    clicked = attracted[k]
+    stopped = (*clicks, clicked, *[0] * (length - k - 1))
+
+    def branch(chance):
+        found[stopped] += weight * (1 - chance)
+        _read(name, parts, attracted, s, length, k + 1, (*clicks, clicked), weight * chance, found)
+
+    if name == "cm":
+        branch(0.0 if clicked else 1.0)
+    elif name.startswith("dcm"):
+        branch(parts["continuation"][k] if clicked else 1.0)
+    elif name.startswith("sdbn"):
+        branch(1 - s[k] if clicked else 1.0)
+    elif name == "dbn":
+        branch(parts["continuation"] * (1 - s[k]) if clicked else parts["continuation"])
+    elif name == "ccm":
+        t1, t2, t3 = (
+            parts[each] for each in ("after_none", "after_dissatisfied", "after_satisfied")
+        )
+        branch(s[k] * t3 + (1 - s[k]) * t2 if clicked else t1)
+
+
+def drawn(model, length, rng):
+    """Probabilities of all parts of one page."""
+    shapes = {
+        PER_DOCUMENT: (length,),
+        PER_POSITION: (length,),
+        PER_JUMP: (length, length),
+        ONCE: (),
+    }
+    return {
+        name: np.asarray(rng.uniform(0.05, 0.95, shapes[kind]))
+        for name, kind in as_pages(model).parts.items()
+    }
+
+
+@pytest.mark.parametrize("length", [1, 3, 6])
+@pytest.mark.parametrize("name", MODELS)
+def test_probabilities_are_those_of_the_enumeration(name, length):
+    model = as_pages(MODELS[name])
+    parts = drawn(model, length, np.random.default_rng(length))
+    chances = {part: Chance.of(values) for part, values in parts.items()}
+    truth = joint(name, parts, length)
+    assert sum(truth.values()) == pytest.approx(1, abs=1e-12)
+    patterns = np.array(list(truth), bool)
+    weights = np.array(list(truth.values()))
+    wide = {part: _repeated(c, model.parts[part], len(patterns)) for part, c in chances.items()}
+    where = np.ones(patterns.shape, bool)
+
+    found = np.exp(model.log_likelihood(wide, patterns, where))
+    np.testing.assert_allclose(found, weights, atol=1e-9)
+    marginal = np.broadcast_to(model.marginal(chances).value, (length,))
+    np.testing.assert_allclose(marginal, weights @ patterns, atol=1e-9)
+    other = np.broadcast_to(np.exp(model.marginal(chances).other), (length,))
+    np.testing.assert_allclose(other, weights @ ~patterns, atol=1e-9)
+
+    conditional = model.conditional(wide, patterns)
+    for row, pattern in enumerate(patterns):
+        for k in range(length):
+            alike = (patterns[:, :k] == pattern[:k]).all(1)
+            if (above := weights[alike].sum()) > 1e-9:
+                expected = weights[alike & patterns[:, k]].sum() / above
+                assert conditional.value[row, k] == pytest.approx(expected, abs=1e-9)
+                assert np.exp(conditional.other[row, k]) == pytest.approx(1 - expected, abs=1e-9)
+
+
+def _repeated(chance, kind, pages):
+    return chance.broadcast((pages, *chance.log.shape)) if kind == PER_DOCUMENT else chance
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_short_page_is_the_page_cut(name):
+    model = as_pages(MODELS[name])
+    rng = np.random.default_rng(7)
+    parts = drawn(model, 5, rng)
+    short = joint(name, parts, 3)
+    patterns = np.array([[*each, 0, 0] for each in short], bool)
+    where = np.broadcast_to(np.arange(5) < 3, patterns.shape)
+    wide = {
+        part: _repeated(Chance.of(values), model.parts[part], len(patterns))
+        for part, values in parts.items()
+    }
+    found = np.exp(model.log_likelihood(wide, patterns, where))
+    np.testing.assert_allclose(found, list(short.values()), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_examination_and_samples_agree_with_the_probabilities(name):
+    model = as_pages(MODELS[name])
+    rng = np.random.default_rng(11)
+    chances = {part: Chance.of(v) for part, v in drawn(model, 4, rng).items()}
+    pages = 40_000
+    wide = {part: _repeated(c, model.parts[part], pages) for part, c in chances.items()}
+    where = np.arange(4) < rng.integers(1, 5, pages)[:, None]
+    sample = model.sample(wide, where, rng=rng)
+    assert not (sample["clicks"] & ~where).any()
+    rates = sample["clicks"].sum(0) / where.sum(0)
+    np.testing.assert_allclose(rates, np.broadcast_to(model.marginal(chances).value, 4), atol=0.015)
+    if "examination" in sample:
+        seen = sample["examination"].sum(0) / where.sum(0)
+        np.testing.assert_allclose(seen, model.examination(chances).value, atol=0.015)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_jax_has_the_same_likelihood_and_a_finite_gradient(name):
+    model = as_pages(MODELS[name])
+    rng = np.random.default_rng(3)
+    parts = drawn(model, 6, rng)
+    clicks = rng.random((20, 6)) < 0.4
+    where = np.arange(6) < rng.integers(1, 7, 20)[:, None]
+
+    def total(logits):
+        chances = {part: Chance.from_logits(each) for part, each in logits.items()}
+        wide = {p: _repeated(c, model.parts[p], 20) for p, c in chances.items()}
+        return model.log_likelihood(wide, jnp.asarray(clicks), jnp.asarray(where)).sum()
+
+    logits = {part: jnp.asarray(logit(values)) for part, values in parts.items()}
+    value, gradient = jax.value_and_grad(total)(logits)
+    chances = {p: Chance.of(values) for p, values in parts.items()}
+    wide = {p: _repeated(c, model.parts[p], 20) for p, c in chances.items()}
+    assert float(value) == pytest.approx(model.log_likelihood(wide, clicks, where).sum(), rel=1e-5)
+    assert all(np.isfinite(each).all() for each in gradient.values())
+    assert any((np.asarray(each) != 0).any() for each in gradient.values())
+    # Also where probabilities are next to 0 and 1.
+    extreme = {part: 60 * jnp.sign(each) for part, each in logits.items()}
+    value, gradient = jax.value_and_grad(total)(extreme)
+    assert np.isfinite(value)
+    assert all(np.isfinite(each).all() for each in gradient.values())
+
+
+def test_every_model_is_another():
+    """Under the same chances, no two models say the same; those fitted otherwise say the same."""
+    rng = np.random.default_rng(5)
+    clicks = rng.random((50, 4)) < 0.4
+    where = np.ones(clicks.shape, bool)
+    # A part has the same chances in all models that have it, laid out as each of them has it.
+    own = {name: rng.uniform(0.1, 0.9) for name in ("rate", "after_none", "after_dissatisfied")}
+    own |= {"after_satisfied": 0.2, "continuation": 0.8}
+    drawn_for = {
+        PER_DOCUMENT: {
+            part: rng.uniform(0.1, 0.9, (50, 4)) for part in ("attraction", "satisfaction")
+        },
+        PER_POSITION: {"examination": rng.uniform(0.3, 0.9, 4), "continuation": np.full(4, 0.8)},
+        PER_JUMP: {"examination": rng.uniform(0.3, 0.9, (4, 4))},
+        ONCE: own,
+    }
+    values = {}
+    for name, model in MODELS.items():
+        page = as_pages(model)
+        chances = {part: Chance.of(drawn_for[kind][part]) for part, kind in page.parts.items()}
+        values[name] = page.log_likelihood(chances, clicks, where).sum()
+    assert values["dcm"] == values["dcm, simplified"]
+    assert values["sdbn"] == values["sdbn, counted"]
+    distinct = {round(float(value), 9) for value in values.values()}
+    assert len(distinct) == len(MODELS) - 2
+
+
+def test_relevance_and_users():
+    relevance = np.array([[0.0, 2.0, 4.0]])
+    for name, model in MODELS.items():
+        page = as_pages(model)
+        if type(model).truth is None or "simplified" in name or "counted" in name:
+            continue
+        truth = page.truth(relevance, 3)
+        assert set(truth) == set(page.parts), name
+        wide = lay_out(
+            {k: v[0] if page.parts[k] == PER_DOCUMENT else v for k, v in truth.items()},
+            page.parts,
+            np.array([[0, 1, 2], [2, 1, 0]]),
+        )
+        chances = {part: Chance.from_logits(values) for part, values in wide.items()}
+        if "attraction" in chances:
+            scores = page.relevance(chances)
+            assert (np.diff(scores[0]) > 0).all(), name
+        clicks = page.sample(chances, np.ones((2, 3), bool), rng=np.random.default_rng(0))["clicks"]
+        assert clicks.shape == (2, 3)
+    assert expit(MODELS["ubm"].truth(relevance, 3)["examination"][2, 2]) == pytest.approx(
+        1, abs=1e-9
+    )
+
+
+class Mixed(MixtureModel):
+    components = (GlobalRate(), PositionBased(), DynamicBayesian())
+
+
+def test_a_mixture_is_the_mean_of_its_models_and_shares_their_parts():
+    """Eq. 5.12, against the enumeration of who it is, too."""
+    model, length, rng = Mixed(), 4, np.random.default_rng(2)
+    assert set(model.parts) == {
+        "rate", "attraction", "examination", "satisfaction", "continuation", "share_1", "share_2",
+    }  # fmt: skip
+    parts = drawn(model, length, rng)
+    first, second = parts["share_1"], parts["share_2"]
+    priors = {"gctr": first, "pbm": (1 - first) * second, "dbn": (1 - first) * (1 - second)}
+    truth = dict.fromkeys(product((0, 1), repeat=length), 0.0)
+    for name, prior in priors.items():
+        for pattern, weight in joint(name, parts, length).items():
+            truth[pattern] += prior * weight
+    patterns, weights = np.array(list(truth), bool), np.array(list(truth.values()))
+    chances = {part: Chance.of(values) for part, values in parts.items()}
+    wide = {part: _repeated(c, model.parts[part], len(patterns)) for part, c in chances.items()}
+    where = np.ones(patterns.shape, bool)
+    found = np.exp(model.log_likelihood(wide, patterns, where))
+    np.testing.assert_allclose(found, weights, atol=1e-9)
+    np.testing.assert_allclose(model.marginal(chances).value, weights @ patterns, atol=1e-9)
+    assert set(kinds("models", "clax2025")["mixture"].parameters) == set()
+
+
+def test_a_mixture_is_trained_by_gradient():
+    build = partial(BaselineTower, baseline=0.0)
+    towers = PageTowers(Mixed(), build, 5, 3, rngs=nnx.Rngs(0))
+    inputs = jnp.tile(jnp.arange(5), (7, 1))
+    documents = jnp.tile(jnp.arange(3), (7, 1))
+    clicks = jnp.asarray(np.random.default_rng(0).random((7, 3)) < 0.5)
+
+    def total(towers):
+        shown = jnp.ones((7, 3), bool)
+        return towers.row_losses(inputs, documents, None, shown, clicks).sum()
+
+    gradient = jax.tree.leaves(nnx.grad(total)(towers))
+    assert all(np.isfinite(each).all() for each in gradient)
+    assert sum(bool((np.asarray(each) != 0).any()) for each in gradient) == len(gradient)

@@ -1,0 +1,71 @@
+"""Towers with parameters of pairs: a shared baseline, and tables smaller than the pairs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from twotowers.errors import InputError
+from twotowers.running.parts import reads_pairs
+from twotowers.towers.baseline import BaselineTower
+from twotowers.towers.hashed import HashedTower, scrambled
+from twotowers.towers.quotient_remainder import QuotientRemainderTower
+
+PAIRS = 10_000
+
+
+def numbers(tower):
+    return sum(leaf.size for leaf in jax.tree.leaves(nnx.state(tower, nnx.Param)))
+
+
+@pytest.mark.parametrize("kind", [BaselineTower, HashedTower, QuotientRemainderTower])
+def test_pairs_start_near_the_baseline(kind):
+    tower = kind(PAIRS, baseline=2.0, rngs=nnx.Rngs(0))
+    logits = np.asarray(tower(jnp.arange(PAIRS).reshape(10, -1)))
+    assert logits.shape == (10, PAIRS // 10)
+    assert 0 < np.abs(logits - 2).max() < 0.05
+    assert np.std(logits) == pytest.approx(np.sqrt(1e-5), rel=0.2)
+
+
+@pytest.mark.parametrize("ratio", [1, 2, 10, 1000])
+def test_tables_are_as_much_smaller_as_was_asked_for(ratio):
+    hashed = HashedTower(PAIRS, ratio=ratio, rngs=nnx.Rngs(0))
+    assert numbers(hashed) == PAIRS // ratio + 1
+    both = QuotientRemainderTower(PAIRS, ratio=ratio, rngs=nnx.Rngs(0))
+    assert numbers(both) == PAIRS // ratio + ratio + 1
+
+
+def test_hashing_spreads_pairs_evenly_and_signs_are_fair():
+    mixed = np.asarray(scrambled(jnp.arange(100_000)))
+    assert len(np.unique(mixed)) == 100_000
+    tower = HashedTower(100_000, ratio=100, variance=1.0, rngs=nnx.Rngs(0))
+    places = np.bincount(mixed % tower.rows, minlength=tower.rows)
+    # A Poisson law of mean 100.
+    assert places.var() == pytest.approx(100, rel=0.2)
+    tower.differences[...] = jnp.ones(tower.rows)
+    signs = np.asarray(tower(jnp.arange(100_000)) - tower.baseline[...])
+    assert set(np.unique(signs)) == {-1, 1}
+    assert abs(signs.mean()) < 0.02
+
+
+def test_pairs_that_share_a_remainder_differ_by_their_quotient():
+    tower = QuotientRemainderTower(20, ratio=4, baseline=0.0, variance=1.0, rngs=nnx.Rngs(0))
+    tower.quotient[...] = jnp.array([1.0, 2.0, 3.0, 4.0])
+    logits = np.asarray(tower(jnp.arange(20))).reshape(4, 5)
+    np.testing.assert_allclose(logits, np.outer([1, 2, 3, 4], logits[0]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [HashedTower, QuotientRemainderTower])
+def test_a_ratio_below_one_is_refused(kind):
+    with pytest.raises(InputError, match="ratio"):
+        kind(10, ratio=0.5, rngs=nnx.Rngs(0))
+
+
+@pytest.mark.parametrize(
+    ("name", "pairs"),
+    [("embedding", True), ("baseline", True), ("hashed", True), ("quotient_remainder", True),
+     ("linear", False), ("deep", False)],
+)  # fmt: skip
+def test_what_a_tower_reads(name, pairs):
+    assert reads_pairs(name, None) == pairs

@@ -1,0 +1,394 @@
+"""Closed form and exact EM for click models of pages, on the smallest statistics there are.
+
+What a model needs to know of a log, it says (`PageModel.statistics`): counts of cells (pair,
+position); of cells and the last click above; or distinct pages with their clicks, and the number
+of each. Both estimators ask the model for successes and trials of each of its parts; a
+probability is then the share of successes. Where they can be seen, that is all (`fit_counts`).
+Where they are hidden, EM expects them, given the clicks, again and again (`fit_pages`; Dempster et
+al. 1977; Chuklin et al. 2015, Chapter 4). An event counts as tried only where it is decided, such
+as attraction where the document is examined: that hides less than a trial per impression would,
+so EM needs fewer steps for the same likelihood.
+
+    >>> import numpy as np
+    >>> from twotowers.models.cascade import Cascade
+    >>> pages = distinct_pages(np.array([[0, 1], [0, 1], [1, 0]]),
+    ...                        np.array([[1, 0], [0, 1], [0, 0]], bool), np.ones((3, 2), bool))
+    >>> fit_counts(Statistics.of_pages(Cascade(), pages)).parameters["attraction"].round(3).tolist()
+    [0.333, 0.5]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import xlog1py, xlogy
+
+from twotowers.errors import InputError, check_range
+from twotowers.fitting.ascent import climb
+from twotowers.models.chances import Chance
+from twotowers.models.page import JUMPS, PAGES, Credits, PageModel, last_clicks, losses
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
+
+START = 0.5
+"""The start of every probability except examination of the first position."""
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Distinct pages with their clicks.
+
+    Attributes:
+        pair: [rows, K] number of the query-document pair at each position.
+        clicks: [rows, K] bool.
+        where: [rows, K] bool, False behind the end of a page.
+        number: [rows] how many pages of the log are like that; not necessarily whole.
+        pairs: how many pairs there are.
+    """
+
+    pair: np.ndarray
+    clicks: np.ndarray
+    where: np.ndarray
+    number: np.ndarray
+    pairs: int
+
+
+def distinct_pages(
+    pair: np.ndarray, clicks: np.ndarray, where: np.ndarray, *, pairs: int | None = None
+) -> Pages:
+    """Pages counted, in the order in which they first come.
+
+    Args:
+        pair: [pages, K] integers from 0.
+        clicks, where: [pages, K] bool.
+        pairs: how many pairs there are; as many as are seen if None.
+    """
+    pair, clicks = np.where(where, pair, -1), clicks & where
+    pairs = int(pair.max(initial=-1)) + 1 if pairs is None else pairs
+    code = np.zeros(len(pair), np.int64)
+    for place in range(pair.shape[1]):
+        # Codes stay below the number of pages, so that their products stay below 2^63.
+        symbol = (pair[:, place].astype(np.int64) + 1) * 2 + clicks[:, place]
+        code = pd.factorize(code * (2 * pairs + 2) + symbol)[0]
+    _, first = np.unique(code, return_index=True)
+    number = np.bincount(code, minlength=len(first)).astype(float)
+    return Pages(np.maximum(pair[first], 0), clicks[first], where[first], number, pairs)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a log says to a model: clicks, and which probability of each part is behind each.
+
+    Attributes:
+        model: the click model.
+        index: per part [rows, K] which of its probabilities.
+        sizes: per part how many there are.
+        clicks: [rows, K] bool.
+        where: [rows, K] bool.
+        number: [rows] how often that was seen.
+    """
+
+    model: PageModel
+    index: Mapping[str, np.ndarray]
+    sizes: Mapping[str, int]
+    clicks: np.ndarray
+    where: np.ndarray
+    number: np.ndarray
+
+    @classmethod
+    def of_pages(cls, model: PageModel, pages: Pages) -> Statistics:
+        """Of distinct pages, reduced to what the model needs."""
+        length = pages.pair.shape[1]
+        position = np.broadcast_to(np.arange(length), pages.pair.shape)
+        if model.statistics == PAGES:
+            return cls._of(
+                model, pages.pair, position, position * 0, pages.clicks, pages.where,
+                pages.number, pages.pairs, length,
+            )  # fmt: skip
+        last = last_clicks(pages.clicks) if model.statistics == JUMPS else position * 0
+        shown = pages.where
+        number = np.broadcast_to(pages.number[:, None], shown.shape)[shown]
+        columns = pages.pair[shown], position[shown], last[shown], pages.clicks[shown]
+        return cls._counted(model, *columns, number, pages.pairs, length)
+
+    @classmethod
+    def of_cells(
+        cls,
+        model: PageModel,
+        pair: np.ndarray,
+        position: np.ndarray,
+        impressions: np.ndarray,
+        clicks: np.ndarray,
+        *,
+        pairs: int,
+        positions: int,
+    ) -> Statistics:
+        """Of counts of cells, for a model that needs no more.
+
+        Args:
+            pair, position, impressions, clicks: [cells]; positions from 0.
+            pairs, positions: how many there are.
+
+        Raises:
+            InputError: the model needs pages.
+        """
+        if model.statistics in (PAGES, JUMPS):
+            raise InputError(
+                "cells do not tell which clicks shared a page", field=type(model).__name__,
+                expected="a log with 'record: sessions'",
+            )  # fmt: skip
+        twice = [np.concatenate([column, column]) for column in (pair, position)]
+        clicked = np.repeat([True, False], len(pair))
+        number = np.concatenate([clicks, impressions - clicks]).astype(float)
+        kept = number > 0
+        columns = (*(column[kept] for column in twice), np.zeros(kept.sum(), int), clicked[kept])
+        return cls._counted(model, *columns, number[kept], pairs, positions)
+
+    @classmethod
+    def _counted(cls, model, pair, position, last, clicked, number, pairs, length) -> Statistics:
+        """Rows of one click each, alike ones added up."""
+        key = ((pair.astype(np.int64) * length + position) * length + last) * 2 + clicked
+        distinct, row = np.unique(key, return_inverse=True)
+        number = np.bincount(row, number, len(distinct))
+        key, clicked = np.divmod(distinct, 2)
+        key, last = np.divmod(key, length)
+        pair, position = np.divmod(key, length)
+        columns = [column[:, None] for column in (pair, position, last, clicked.astype(bool))]
+        where = np.ones(columns[0].shape, bool)
+        return cls._of(model, *columns, where, number, pairs, length)
+
+    @classmethod
+    def _of(cls, model, pair, position, last, clicks, where, number, pairs, length) -> Statistics:
+        by = {
+            PER_DOCUMENT: (pair, pairs),
+            PER_POSITION: (position, length),
+            PER_JUMP: (position * length + last, length * length),
+            ONCE: (np.zeros_like(pair), 1),
+        }
+        index = {part: by[kind][0] for part, kind in model.parts.items()}
+        sizes = {part: by[kind][1] for part, kind in model.parts.items()}
+        return cls(model, index, sizes, clicks, where, number)
+
+    def again(self, number: np.ndarray) -> Statistics:
+        """The same rows, seen another number of times."""
+        return Statistics(self.model, self.index, self.sizes, self.clicks, self.where, number)
+
+
+@dataclass(frozen=True)
+class PagesEstimate:
+    """What was found of a model's parts.
+
+    Attributes:
+        parameters: per part [size] probabilities; NaN where nothing was ever tried.
+        trials: per part [size] how often each was tried, as far as the log tells: what its
+            estimate rests on. Priors are not among them.
+        history: log-likelihood in nats (plus the priors' log density) at the start and after each
+            iteration; of counting, where it ends.
+        converged: whether the last iteration gained too little to go on.
+    """
+
+    parameters: dict[str, np.ndarray]
+    trials: dict[str, np.ndarray]
+    history: np.ndarray
+    converged: bool = True
+
+    def errors(self) -> dict[str, np.ndarray]:
+        """Per part [size] standard errors of rates that were counted: sqrt(p (1 - p) / trials).
+
+        Where events are hidden they are too small: see `bootstrap`.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return {
+                part: np.sqrt(values * (1 - values) / self.trials[part])
+                for part, values in self.parameters.items()
+            }
+
+
+def fit_counts(statistics: Statistics, *, prior: tuple[float, float] = (0.0, 0.0)) -> PagesEstimate:
+    """Maximum likelihood in closed form, where successes and trials of all parts can be seen.
+
+    Args:
+        statistics: of a model with `counts`.
+        prior: imagined successes and failures that are added to every probability's own, each 0
+            or more. PyClick has (1, 1).
+
+    Raises:
+        InputError: the model has no `counts`, or the prior is out of range.
+    """
+    problem = PagesProblem(statistics, prior, "counts")
+    credits = statistics.model.counts(statistics.clicks, statistics.where)
+    found, trials = problem.maximum(credits, np.full(problem.size, np.nan))
+    return PagesEstimate(
+        problem.split(found), problem.split(trials), np.array([problem.objective(found)])
+    )
+
+
+def fit_pages(
+    statistics: Statistics,
+    *,
+    start: Mapping[str, np.ndarray | float] | None = None,
+    prior: tuple[float, float] = (0.0, 0.0),
+    iterations: int = 10_000,
+    tolerance: float = 1e-10,
+    accelerate: bool = True,
+) -> PagesEstimate:
+    """Maximise the likelihood of the clicks by EM.
+
+    Args:
+        statistics: of a model with `expectations`.
+        start: per part one probability, or one for each of its parameters; START where none is
+            given, and without a prior 1 for the examination of the first position: it stays
+            there, which fixes the scale that examination and attraction share.
+        prior: as of `fit_counts`.
+        iterations, tolerance, accelerate: see `twotowers.fitting.em.fit_em`.
+
+    Raises:
+        InputError: the model has no `expectations`, an argument is out of range, or the likelihood
+            fell, which means that the model contradicts itself.
+    """
+    problem = PagesProblem(statistics, prior, "expectations")
+    found, history, converged = climb(
+        problem,
+        problem.start(start or {}),
+        iterations=iterations,
+        tolerance=tolerance,
+        accelerate=accelerate,
+        name=type(statistics.model).__name__,
+    )
+    trials = problem.maximum(problem.expected(found), found)[1]
+    known = np.where(trials + sum(prior) > 0, found, np.nan)
+    return PagesEstimate(problem.split(known), problem.split(trials), history, converged)
+
+
+def bootstrap(
+    statistics: Statistics,
+    estimate: PagesEstimate,
+    *,
+    repeats: int,
+    rng: np.random.Generator,
+    **options,
+) -> dict[str, np.ndarray]:
+    """Standard errors by refitting logs that are drawn from the log, with replacement.
+
+    Args:
+        statistics: of whole pages, so that pages are drawn; of cells, single impressions are.
+        estimate: where each fit starts.
+        repeats: logs to draw, 2 or more.
+        rng: source of randomness.
+        options: of `fit_pages`.
+
+    Returns:
+        per part [size] standard deviation of the estimates; NaN where one has none.
+    """
+    check_range(repeats, field="repeats", low=2, high=10**6, whole=True)
+    number = np.round(statistics.number).astype(np.int64)
+    share = number / number.sum()
+    start = {
+        # At 0 and 1 EM would stay; only where it started there, it should.
+        part: np.clip(np.where(np.isnan(values), START, values), 1e-3, 1 - 1e-3)
+        for part, values in estimate.parameters.items()
+    }
+    if "examination" in start and estimate.parameters["examination"][0] == 1:
+        start["examination"][0] = 1
+    draws = []
+    for _ in range(repeats):
+        again = statistics.again(rng.multinomial(number.sum(), share).astype(float))
+        fitted = fit_pages(again, start=start, **options)
+        draws.append(fitted.parameters)
+    return {part: np.std([draw[part] for draw in draws], axis=0, ddof=1) for part in start}
+
+
+def _pinned(statistics: Statistics) -> dict[str, np.ndarray]:
+    """What the examination of each position starts from; the first is examined for sure."""
+    if "examination" not in statistics.sizes:
+        return {}
+    examined = np.full(statistics.sizes["examination"], START)
+    examined[0] = 1
+    return {"examination": examined}
+
+
+class PagesProblem:
+    """EM's map on one vector that holds the probabilities of all parts, one after the other.
+
+    Args:
+        statistics: of a log.
+        prior: imagined successes and failures of every probability.
+        needs: what the model must have, "counts" or "expectations".
+
+    Attributes:
+        size: of the vector.
+    """
+
+    def __init__(self, statistics: Statistics, prior: tuple[float, float], needs: str):
+        model = statistics.model
+        if not hasattr(model, needs):
+            other = "'em'" if needs == "counts" else "'counting'"
+            raise InputError(
+                f"{type(model).__name__} has no {needs}", field="method",
+                expected=f"{other} or 'likelihood'",
+            )  # fmt: skip
+        for count in prior:
+            check_range(count, field="prior", low=0, high=1e9)
+        self.statistics, self.prior = statistics, prior
+        ends = np.cumsum([0, *statistics.sizes.values()])
+        self.slices = {
+            part: slice(*ends[place : place + 2]) for place, part in enumerate(statistics.sizes)
+        }
+        self.size = int(ends[-1])
+
+    def start(self, given: Mapping) -> np.ndarray:
+        """The vector to start from, see `fit_pages`."""
+        vector = np.full(self.size, START)
+        pinned = {} if self.prior[1] else _pinned(self.statistics)
+        for part, values in {**pinned, **given}.items():
+            if part not in self.slices:
+                raise InputError(
+                    f"{part!r} is no part", field="start", expected=", ".join(self.slices)
+                )
+            vector[self.slices[part]] = values
+        return vector
+
+    def split(self, vector: np.ndarray) -> dict[str, np.ndarray]:
+        """The probabilities by part."""
+        return {part: vector[place].copy() for part, place in self.slices.items()}
+
+    def chances(self, vector: np.ndarray) -> dict[str, np.ndarray]:
+        """The probability of each part at each click."""
+        own = self.split(vector)
+        return {part: own[part][index] for part, index in self.statistics.index.items()}
+
+    def objective(self, vector: np.ndarray) -> float:
+        """Log-likelihood plus log prior; what was never tried does not count."""
+        given, model = self.statistics, self.statistics.model
+        known = np.where(np.isnan(vector), START, vector)
+        parts = {part: Chance.of(values) for part, values in self.chances(known).items()}
+        if model.statistics == PAGES:
+            rows = model.log_likelihood(parts, given.clicks, given.where)
+        else:
+            rows = -losses(model.of_cells(parts), given.clicks, given.where).sum(-1)
+        successes, failures = self.prior
+        prior = xlogy(successes, known) + xlog1py(failures, -known)
+        return float(given.number @ rows + prior.sum())
+
+    def expected(self, vector: np.ndarray) -> Credits:
+        """The E-step: successes and trials of each part at each click."""
+        given = self.statistics
+        return given.model.expectations(self.chances(vector), given.clicks, given.where)
+
+    def maximum(self, credits: Credits, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The M-step: shares of successes, those before where nothing is tried; and the trials."""
+        successes, trials = np.zeros(self.size), np.zeros(self.size)
+        for part, place in self.slices.items():
+            index, size = self.statistics.index[part].ravel(), self.statistics.sizes[part]
+            for total, each in zip((successes, trials), credits[part], strict=True):
+                weight = (each * self.statistics.number[:, None]).ravel()
+                total[place] = np.bincount(index, weight, size)
+        above, below = successes + self.prior[0], trials + sum(self.prior)
+        shares = np.minimum(above / np.where(below > 0, below, 1), 1)
+        return np.where(below > 0, shares, before), trials
+
+    def step(self, vector: np.ndarray) -> np.ndarray:
+        """An E-step and an M-step."""
+        return self.maximum(self.expected(vector), vector)[0]

@@ -1,0 +1,55 @@
+"""The cascade model: read until the first document that attracts, click it, and stop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from twotowers.errors import check_range
+from twotowers.models.chances import Chance, certain, numbers_of
+from twotowers.models.page import ChainModel, attraction_of
+from twotowers.models.protocol import PER_DOCUMENT
+
+
+@dataclass(frozen=True)
+class Cascade(ChainModel):
+    """after_click = 0, after_none = 1 (CM; Craswell et al. 2008; Eqs. 5.23 and 5.24).
+
+    The model knows no second click on a page. So that one is unlikely and not impossible, each
+    click below the first has the chance `floor` given those above it, as in CLAX.
+
+    Attributes:
+        floor: in (0, 1).
+        noise, highest: as a user, see `PositionBased`.
+    """
+
+    parts: ClassVar[Mapping[str, str]] = {"attraction": PER_DOCUMENT}
+
+    floor: float = 1e-8
+    noise: float = 0.1
+    highest: float = 4.0
+
+    def __post_init__(self):
+        check_range(self.floor, field="floor", low=1e-300, high=1)
+
+    def continuation(self, parts):
+        always = certain(parts["attraction"].log)
+        return ~always, always
+
+    def conditional(self, parts, clicks):
+        chance = super().conditional(parts, clicks)
+        numbers = numbers_of(clicks)
+        above = numbers.cumsum(clicks, axis=-1) > clicks
+        floor = Chance(*(numbers.full_like(chance.log, log) for log in Chance.of(self.floor)))
+        return floor.where(above, chance)
+
+    def counts(self, clicks, where):
+        # Whoever clicked has stopped: documents count down to the first click.
+        examined = where & ~(np.cumsum(clicks, axis=1) > clicks)
+        return {"attraction": (clicks & examined, examined)}
+
+    def truth(self, relevance, positions):
+        return {"attraction": attraction_of(relevance, self.noise, self.highest)}

@@ -1,0 +1,161 @@
+"""Probabilities as two logarithms, so that no complement is ever taken by a difference.
+
+Of a probability p a `Chance` holds ln p and ln(1 - p). Products, complements and mixtures of
+chances need sums of exponentials only, all of them of positive terms: nothing underflows, and
+nothing cancels. (Thesis, Section 5.5: `logaddexp` is Eq. 5.16, `Chance.from_logits` Eq. 5.17. The
+complement of a logarithm, Eq. 5.18, is not needed where ln(1 - p) travels beside ln p.)
+
+The formulas work on NumPy and on JAX arrays alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from twotowers.models.protocol import Array, log_sigmoid
+
+NEVER = -1e30
+"""ln 0, finite so that no gradient is the difference of two infinities."""
+
+
+class Chance(NamedTuple):
+    """A probability p in [0, 1], of any shape.
+
+    Attributes:
+        log: ln p.
+        other: ln(1 - p).
+
+    Example:
+        >>> fair, rare = Chance.of(0.5), Chance.of(0.25)
+        >>> (fair & rare).value.round(3).item(), fair.mix(rare, ~rare).value.round(3).item()
+        (0.125, 0.5)
+    """
+
+    log: Array
+    other: Array
+
+    @classmethod
+    def of(cls, probability: np.ndarray | float) -> Chance:
+        """Of probabilities, by NumPy."""
+        probability = np.asarray(probability, float)
+        with np.errstate(divide="ignore"):
+            logs = np.log(probability), np.log1p(-probability)
+        return cls(*(np.maximum(log, NEVER) for log in logs))
+
+    @classmethod
+    def from_logits(cls, logits: Array) -> Chance:
+        """p = sigmoid(z): ln p = -ln(1 + e^-z), and ln(1 - p) = -ln(1 + e^z) (Eq. 5.17)."""
+        return cls(log_sigmoid(logits), log_sigmoid(-logits))
+
+    @property
+    def value(self) -> np.ndarray:
+        """p itself, by NumPy."""
+        return np.exp(np.asarray(self.log))
+
+    @property
+    def logits(self) -> Array:
+        """ln p - ln(1 - p)."""
+        return self.log - self.other
+
+    def __invert__(self) -> Chance:
+        """1 - p."""
+        return Chance(self.other, self.log)
+
+    def __and__(self, also: Chance) -> Chance:
+        """p q, of independent events: 1 - p q = (1 - p) + p (1 - q)."""
+        return Chance(self.log + also.log, log_sum(self.other, self.log + also.other))
+
+    def mix(self, one: Chance, another: Chance) -> Chance:
+        """p q + (1 - p) r: the chance `one` with this probability, else `another`."""
+        return Chance(
+            log_sum(self.log + one.log, self.other + another.log),
+            log_sum(self.log + one.other, self.other + another.other),
+        )
+
+    def at(self, index) -> Chance:
+        """Some of the entries."""
+        return Chance(self.log[index], self.other[index])
+
+    def where(self, condition: Array, otherwise: Chance) -> Chance:
+        """This where the condition holds, else the other."""
+        numbers = numbers_of(condition)
+        return Chance(
+            numbers.where(condition, self.log, otherwise.log),
+            numbers.where(condition, self.other, otherwise.other),
+        )
+
+    def broadcast(self, shape: tuple[int, ...]) -> Chance:
+        """The same chance, repeated to that shape."""
+        return Chance(*(numbers_of(log).broadcast_to(log, shape) for log in self))
+
+
+def certain(like: Array) -> Chance:
+    """p = 1, of the shape of `like`; `~certain(like)` is p = 0."""
+    numbers = numbers_of(like)
+    return Chance(numbers.zeros_like(like), numbers.full_like(like, NEVER))
+
+
+def over_positions(step: Callable, start, columns):
+    """Go through the last axis in order: what `step` gives at each position, side by side.
+
+    Args:
+        step: (carry, column) -> (carry, found), of NumPy or JAX arrays alike.
+        start: the first carry.
+        columns: a pytree of arrays [..., K] (tuples and dictionaries); a column is the same of
+            arrays [...].
+
+    Returns:
+        what was found, [..., K].
+    """
+    if any(numbers_of(leaf) is not np for leaf in _leaves(columns)):
+        # Imported here, since simulations need no JAX. The loop's body is compiled once.
+        import jax
+
+        numbers = jax.numpy
+        first = jax.tree.map(lambda leaf: numbers.moveaxis(leaf, -1, 0), columns)
+        found = jax.lax.scan(step, start, first)[1]
+        return jax.tree.map(lambda leaf: numbers.moveaxis(leaf, 0, -1), found)
+    carry, found = start, []
+    for place in range(next(_leaves(columns)).shape[-1]):
+        carry, one = step(carry, _map(lambda leaf, k=place: leaf[..., k], columns))
+        found.append(one)
+    return _map(lambda *each: np.stack(each, axis=-1), *found)
+
+
+def _leaves(tree) -> Iterator[Array]:
+    """The arrays of a tree of tuples and dictionaries."""
+    if isinstance(tree, tuple | dict):
+        for branch in tree.values() if isinstance(tree, dict) else tree:
+            yield from _leaves(branch)
+    else:
+        yield tree
+
+
+def _map(function: Callable, tree, *others):
+    """A function of each array of a tree, and of the arrays at the same place in others."""
+    if isinstance(tree, dict):
+        return {key: _map(function, tree[key], *(each[key] for each in others)) for key in tree}
+    if isinstance(tree, tuple):
+        branches = [_map(function, *each) for each in zip(tree, *others, strict=True)]
+        return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)
+    return function(tree, *others)
+
+
+def log_sum_over(log: Array) -> Array:
+    """ln of the sum of exponentials along the last axis (Eq. 5.16)."""
+    numbers = numbers_of(log)
+    most = log.max(axis=-1, keepdims=True)
+    return (most + numbers.log(numbers.exp(log - most).sum(axis=-1, keepdims=True)))[..., 0]
+
+
+def log_sum(one: Array, another: Array) -> Array:
+    """ln(e^a + e^b)."""
+    return numbers_of(one).logaddexp(one, another)
+
+
+def numbers_of(array: Array):
+    """The functions for arrays of this kind: NumPy's, or JAX's. Scalars of NumPy are NumPy's."""
+    return array.__array_namespace__() if hasattr(array, "__array_namespace__") else np

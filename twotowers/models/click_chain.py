@@ -1,0 +1,74 @@
+"""The click chain model: whether a clicked document satisfies depends on its attraction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logit
+
+from twotowers.models.page import ChainModel, attraction_of
+from twotowers.models.protocol import ONCE, PER_DOCUMENT
+
+
+@dataclass(frozen=True)
+class ClickChain(ChainModel):
+    """after_click = g t3 + (1 - g) t2, after_none = t1 (CCM; Guo et al. 2009b; Eqs. 5.29, 5.30).
+
+    A document that was clicked satisfies with the same chance g with which it attracts. The parts
+    `after_none`, `after_dissatisfied` and `after_satisfied` are t1, t2 and t3.
+
+    Attributes:
+        t1, t2, t3: of the user, in (0, 1).
+        noise, highest: as a user, see `PositionBased`.
+    """
+
+    parts: ClassVar[Mapping[str, str]] = {
+        "attraction": PER_DOCUMENT,
+        "after_none": ONCE,
+        "after_dissatisfied": ONCE,
+        "after_satisfied": ONCE,
+    }
+
+    t1: float = 0.9
+    t2: float = 0.7
+    t3: float = 0.3
+    noise: float = 0.1
+    highest: float = 4.0
+
+    def continuation(self, parts):
+        after_click = parts["attraction"].mix(parts["after_satisfied"], parts["after_dissatisfied"])
+        return after_click, parts["after_none"]
+
+    def credit(self, chances, clicked, skipped, examined, clicks):
+        satisfying = chances["attraction"]
+        t2, t3 = chances["after_dissatisfied"], chances["after_satisfied"]
+        went_on, stopped = clicked
+        on_satisfied = went_on * _share(satisfying * t3, (1 - satisfying) * t2)
+        off_satisfied = stopped * _share(satisfying * (1 - t3), (1 - satisfying) * (1 - t2))
+        on, off = went_on - on_satisfied, stopped - off_satisfied
+        return {
+            # A document is tried twice: does it attract, and if it is clicked, does it satisfy?
+            "attraction": (
+                clicks + on_satisfied + off_satisfied,
+                examined + went_on + stopped,
+            ),
+            "after_none": (skipped[0], skipped[0] + skipped[1]),
+            "after_dissatisfied": (on, on + off),
+            "after_satisfied": (on_satisfied, on_satisfied + off_satisfied),
+        }
+
+    def truth(self, relevance, positions):
+        once = {"after_none": self.t1, "after_dissatisfied": self.t2, "after_satisfied": self.t3}
+        return {
+            "attraction": attraction_of(relevance, self.noise, self.highest),
+            **{name: logit(np.asarray(value)) for name, value in once.items()},
+        }
+
+
+def _share(one: np.ndarray, another: np.ndarray) -> np.ndarray:
+    """one / (one + another), 0 where both are 0."""
+    total = one + another
+    return np.divide(one, total, out=np.zeros_like(total), where=total > 0)

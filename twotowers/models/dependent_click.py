@@ -1,0 +1,55 @@
+"""The dependent click model: the chance to go on after a click depends on the position."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logit
+
+from twotowers.models.chances import certain
+from twotowers.models.page import ChainModel, attraction_of
+from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION
+
+
+@dataclass(frozen=True)
+class DependentClick(ChainModel):
+    """after_click_k = lambda_k, after_none = 1 (DCM; Guo et al. 2009; Eqs. 5.27 and 5.28).
+
+    This is the full model: that the last click satisfied is hidden.
+    `DependentClickSimplified` counts instead.
+
+    Attributes:
+        steepness: as a user, lambda_k = most k^-steepness, 0 or more.
+        most: lambda_1 of the user, in [0, 1].
+        noise, highest: as a user, see `PositionBased`.
+    """
+
+    parts: ClassVar[Mapping[str, str]] = {
+        "attraction": PER_DOCUMENT,
+        "continuation": PER_POSITION,
+    }
+
+    steepness: float = 0.3
+    most: float = 0.7
+    noise: float = 0.1
+    highest: float = 4.0
+
+    def continuation(self, parts):
+        return parts["continuation"], certain(parts["attraction"].log)
+
+    def credit(self, chances, clicked, skipped, examined, clicks):
+        went_on, stopped = clicked
+        return {
+            "attraction": (clicks, examined),
+            "continuation": (went_on, went_on + stopped),
+        }
+
+    def truth(self, relevance, positions):
+        falls = self.most * np.arange(1.0, positions + 1) ** -self.steepness
+        return {
+            "attraction": attraction_of(relevance, self.noise, self.highest),
+            "continuation": logit(falls),
+        }

@@ -1,0 +1,68 @@
+"""The dynamic Bayesian network: what attracts need not satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logit
+
+from twotowers.models.page import ChainModel, attraction_of
+from twotowers.models.protocol import ONCE, PER_DOCUMENT
+
+
+@dataclass(frozen=True)
+class DynamicBayesian(ChainModel):
+    """after_click = lambda (1 - s), after_none = lambda (DBN; Chapelle and Zhang 2009).
+
+    Eqs. 5.31 and 5.32, the second with its bracket put right (see `ChainModel`).
+
+    Attributes:
+        patience: lambda of the user, in (0, 1).
+        satisfied: P(satisfied | clicked) of the user for the highest relevance, in (0, 1).
+        noise, highest: as a user, see `PositionBased`.
+    """
+
+    parts: ClassVar[Mapping[str, str]] = {
+        "attraction": PER_DOCUMENT,
+        "satisfaction": PER_DOCUMENT,
+        "continuation": ONCE,
+    }
+
+    patience: float = 0.9
+    satisfied: float = 0.8
+    noise: float = 0.1
+    highest: float = 4.0
+
+    def continuation(self, parts):
+        return parts["continuation"] & ~parts["satisfaction"], parts["continuation"]
+
+    def credit(self, chances, clicked, skipped, examined, clicks):
+        satisfying, patience = chances["satisfaction"], chances["continuation"]
+        went_on, stopped = clicked
+        left = 1 - patience * (1 - satisfying)  # P(stopped | clicked)
+        satisfied = stopped * np.divide(satisfying, left, out=np.zeros_like(left), where=left > 0)
+        tried = went_on + stopped
+        return {
+            "attraction": (clicks, examined),
+            "satisfaction": (satisfied, tried),
+            "continuation": (went_on + skipped[0], tried - satisfied + skipped[0] + skipped[1]),
+        }
+
+    def relevance(self, parts):
+        """ln of attraction times satisfaction: a good document is clicked and satisfies."""
+        return parts["attraction"].log + parts["satisfaction"].log
+
+    def truth(self, relevance, positions):
+        return {
+            "attraction": attraction_of(relevance, self.noise, self.highest),
+            "satisfaction": satisfaction_of(relevance, self.satisfied, self.highest),
+            "continuation": logit(np.asarray(self.patience)),
+        }
+
+
+def satisfaction_of(relevance: np.ndarray, satisfied: float, highest: float) -> np.ndarray:
+    """Logits of P(satisfied | clicked) = satisfied (1 + y) / (1 + highest)."""
+    return logit(satisfied * (1 + relevance) / (1 + highest))

@@ -1,0 +1,35 @@
+"""The global click-through rate: one rate for all documents and positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logit
+
+from twotowers.errors import check_range
+from twotowers.models.protocol import ONCE, CellModel
+
+
+@dataclass(frozen=True)
+class GlobalRate(CellModel):
+    """P(click) = sigmoid(rho), whatever the document and the position (GCTR; Eq. 5.19).
+
+    Attributes:
+        chance_of_click: as a user, that probability, in (0, 1).
+    """
+
+    parts: ClassVar[Mapping[str, str]] = {"rate": ONCE}
+
+    chance_of_click: float = 0.2
+
+    def __post_init__(self):
+        check_range(self.chance_of_click, field="chance_of_click", low=1e-6, high=1 - 1e-6)
+
+    def click_logit(self, rate):
+        return rate
+
+    def truth(self, relevance, positions):
+        return {"rate": logit(np.asarray(self.chance_of_click))}

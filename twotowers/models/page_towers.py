@@ -1,0 +1,79 @@
+"""A click model of pages whose parts are given by towers and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from twotowers.models.chances import Chance
+from twotowers.models.independent import as_pages
+from twotowers.models.page import PageModel, losses
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION, CellModel
+
+
+class PageTowers(nnx.Module):
+    """A click model with a tower for each part of documents, and a table for each other part.
+
+    Attributes:
+        model: the click model, asked as one of pages.
+        towers: by part; each maps inputs [..., documents, *] to logits [..., documents].
+        tables: by part; logits of positions, jumps or all clicks, which start at 0.
+    """
+
+    def __init__(
+        self,
+        model: CellModel | PageModel,
+        build: Callable[..., nnx.Module],
+        width: int,
+        positions: int,
+        *,
+        rngs: nnx.Rngs,
+    ):
+        self.model = as_pages(model)
+        shapes = {PER_POSITION: (positions,), PER_JUMP: (positions, positions), ONCE: ()}
+        towers, tables = {}, {}
+        for part, kind in self.model.parts.items():
+            if kind == PER_DOCUMENT:
+                towers[part] = build(width, rngs=rngs)
+            else:
+                tables[part] = nnx.Param(jnp.zeros(shapes[kind]))
+        self.towers, self.tables = nnx.Dict(towers), nnx.Dict(tables)
+
+    def chances(
+        self, inputs: jax.Array, documents: jax.Array, key: jax.Array | None = None
+    ) -> dict[str, Chance]:
+        """The parts laid out for pages.
+
+        Args:
+            inputs: [..., list, *] what the towers read of the documents of each page's list.
+            documents: [..., K] which of the list stands at each position.
+            key: draws what is dropped while training.
+        """
+        logits = {part: table[...] for part, table in self.tables.items()}
+        for number, (part, tower) in enumerate(self.towers.items()):
+            own = None if key is None else jax.random.fold_in(key, number)
+            logits[part] = jnp.take_along_axis(tower(inputs, own), documents, axis=-1)
+        return {part: Chance.from_logits(each) for part, each in logits.items()}
+
+    def row_losses(self, inputs, documents, position, shown, clicked, key=None) -> jax.Array:
+        """-ln P(click or none | clicks above) of each position of some pages: [..., K].
+
+        As `TwoTowers.row_losses`, of rows that are the positions of a page, from top to bottom.
+        """
+        chance = self.model.conditional(self.chances(inputs, documents, key), clicked)
+        return losses(chance, clicked, shown)
+
+    def page_losses(self, inputs, documents, shown, clicked) -> tuple[jax.Array, jax.Array]:
+        """The same, of each click alone and of each click given those above it."""
+        chances = self.chances(inputs, documents)
+        alone = self.model.marginal(chances).broadcast(clicked.shape)
+        given = self.model.conditional(chances, clicked)
+        return losses(alone, clicked, shown), losses(given, clicked, shown)
+
+    def scores(self, inputs: jax.Array) -> jax.Array:
+        """What to rank documents by: [..., documents]."""
+        logits = {part: tower(inputs) for part, tower in self.towers.items()}
+        return self.model.relevance({p: Chance.from_logits(each) for p, each in logits.items()})

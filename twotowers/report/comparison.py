@@ -1,0 +1,187 @@
+"""The comparison of an item: published beside reproduced, and the same as texts.
+
+A table in long form becomes rows of one number each, with both sources side by side. What is the
+same in all rows is told once; every number keeps the decimals that its metric needs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from twotowers.errors import InputError
+from twotowers.report.words import MISSING
+from twotowers.results.statistics import select
+
+SOURCES = ("reproduced", "published")
+
+# Everything else in an item's csv is a key column: it says which number this is.
+_MEASURES = ("value", "low", "high", "n", "source")
+
+
+def side_by_side(
+    table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]] | None = None
+) -> pd.DataFrame:
+    """Published beside reproduced, matched on every key column.
+
+    Args:
+        table: Key columns, value, low, high, source, and possibly n.
+        highlight: From key column to the values to keep.
+
+    Returns:
+        Key columns, published, reproduced, low, high, and difference (reproduced minus
+        published), in the table's order; NaN where one side is missing.
+
+    Raises:
+        InputError: a column is missing, a source is unknown, a row occurs twice, or nothing
+            is left to compare.
+    """
+    _check_columns(table.columns, ("value", "low", "high", "source"))
+    unknown = sorted(set(map(str, table["source"])) - set(SOURCES))
+    if unknown:
+        raise InputError(f"unknown source {unknown[0]!r}", field="source", expected=str(SOURCES))
+    keys = [column for column in table.columns if column not in _MEASURES]
+    if not keys:
+        raise InputError("no key column says which number a row is", field="table")
+    rows = _highlighted(_rounded(table, keys), highlight or {})
+    reproduced, published = (_half(rows, source, keys) for source in SOURCES)
+    merged = (
+        rows[keys]
+        .drop_duplicates()
+        .merge(published.rename(columns={"value": "published"})[[*keys, "published"]], "left", keys)
+        .merge(reproduced.rename(columns={"value": "reproduced"}), "left", keys)
+    )
+    merged["difference"] = merged["reproduced"] - merged["published"]
+    return merged[[*keys, "published", "reproduced", "low", "high", "difference"]]
+
+
+def _rounded(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    # A temperature that went through float32 is no longer .333 exactly, and would meet
+    # neither its published counterpart nor the highlight.
+    floats = [key for key in keys if pd.api.types.is_float_dtype(table[key])]
+    return table.assign(**{key: table[key].astype(float).round(6) for key in floats})
+
+
+def _highlighted(table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]]) -> pd.DataFrame:
+    _check_columns(table.columns, highlight)
+    table = select(table, **{column: list(values) for column, values in highlight.items()})
+    if table.empty:
+        raise InputError(f"no row is left of {dict(highlight)}", field="highlight")
+    return table
+
+
+def _half(rows: pd.DataFrame, source: str, keys: list[str]) -> pd.DataFrame:
+    half = rows.loc[rows["source"] == source, [*keys, "value", "low", "high"]]
+    repeated = half[half.duplicated(keys)]
+    if len(repeated):
+        where = ", ".join(f"{key} {repeated.iloc[0][key]}" for key in keys)
+        raise InputError(f"a {source} value occurs twice, at {where}", field="table")
+    return half
+
+
+def _check_columns(columns: Iterable[str], required: Iterable[str]) -> None:
+    columns = list(columns)
+    missing = [column for column in required if column not in columns]
+    if missing:
+        raise InputError(
+            f"no column {', '.join(map(repr, missing))}",
+            field="table",
+            expected=f"among {', '.join(map(repr, columns))}",
+        )
+
+
+def comparison_view(
+    table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]] | None
+) -> dict:
+    """The comparison as texts, for a template.
+
+    Args:
+        table, highlight: As in `side_by_side`.
+
+    Returns:
+        constant: (heading, text) of the keys that are the same in all rows.
+        keys: Headings of the others.
+        published, reproduced, interval: Whether any row has such a number.
+        rows: Per row `keys`, pairs of a text and whether it repeats the row above; and the texts
+            `published`, `reproduced`, `interval`, `difference`.
+    """
+    frame = side_by_side(table, highlight)
+    keys = list(frame.columns[:-5])
+    constant = [key for key in keys if len(frame) > 1 and frame[key].nunique(dropna=False) == 1]
+    varying = [key for key in keys if key not in constant]
+    numbers = frame[["published", "reproduced", "low", "high", "difference"]]
+    # A logit and an nDCG in one table keep decimals of their own.
+    metric = frame["metric"].astype(str) if "metric" in keys else pd.Series("", index=frame.index)
+    formats = {name: _format(rows) for name, rows in numbers.groupby(metric)}
+    cells = [[_key_text(value) for value in row] for row in frame[varying].itertuples(index=False)]
+    return {
+        "constant": [(_heading(key), _key_text(frame[key].iloc[0])) for key in constant],
+        "keys": [_heading(key) for key in varying],
+        "published": bool(frame["published"].notna().any()),
+        "reproduced": bool(frame["reproduced"].notna().any()),
+        "interval": bool(frame["low"].notna().any()),
+        "rows": [
+            {"keys": _marked(row, before), **_number_texts(values, formats[name])}
+            for row, before, values, name in zip(
+                cells, [None, *cells[:-1]], numbers.itertuples(index=False), metric, strict=True
+            )
+        ],
+    }
+
+
+def _marked(row: Sequence[str], before: Sequence[str] | None) -> list[tuple[str, bool]]:
+    """Each key's text, and whether it and all keys to its left repeat the row above."""
+    repeats = (
+        [False] * len(row) if before is None else [a == b for a, b in zip(row, before, strict=True)]
+    )
+    return [(text, all(repeats[: index + 1])) for index, text in enumerate(row)]
+
+
+def _number_texts(values: Iterable[float], form: str) -> dict[str, str]:
+    published, reproduced, low, high, difference = values
+    interval = f"[{_text(low, form)}, {_text(high, form)}]" if not math.isnan(low) else ""
+    return {
+        "published": _text(published, form),
+        "reproduced": _text(reproduced, form),
+        "interval": interval,
+        "difference": _text(difference, "+" + form),
+    }
+
+
+def _format(numbers: pd.DataFrame) -> str:
+    """How to print numbers so that a thousandth of the largest shows: 4 decimals for an nDCG,
+    3 for a logit; powers of ten for errors that would be 0.0000."""
+    values = numbers[["published", "reproduced"]].abs().to_numpy(dtype=float)
+    finite = values[np.isfinite(values)]
+    largest = finite.max() if len(finite) else 1.0
+    if 0 < largest < 1e-3:
+        return ".1e"
+    # One number out of range must not take the decimals of all others.
+    return ".4f" if largest <= 1 else ".3f" if len(finite) and np.median(finite) < 100 else ".1f"
+
+
+def _text(value: float, form: str) -> str:
+    if value is None or math.isnan(value):
+        return MISSING
+    text = re.sub(r"e([+-])0", r"e\1", f"{value:{form}}")
+    # Neither -0.000 nor +0.000 says anything that 0.000 does not.
+    if float(text) == 0:
+        text = "0" if "e" in form else text.lstrip("+-")
+    return text.replace("-", "−")
+
+
+def _key_text(value: object) -> str:
+    if pd.isna(value):
+        return MISSING
+    if isinstance(value, float):
+        return f"{value:g}".replace("-", "−")
+    return str(value).replace("-", "−") if isinstance(value, int) else str(value)
+
+
+def _heading(column: str) -> str:
+    text = column.replace("_", " ")
+    return text[:1].upper() + text[1:]

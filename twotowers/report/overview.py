@@ -1,0 +1,70 @@
+"""The overview of all papers, made of the summaries that their pages leave.
+
+It is written anew whenever a paper's page is finished. So it is there from the first finished paper
+on, and grows while the others still run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from twotowers.report.paper_page import PAGE, SUMMARY, tallies, tally
+from twotowers.report.rendering import render
+
+
+def write_overview(
+    folder: str | Path, papers: Mapping[str, str], *, scale: str, version: str
+) -> None:
+    """Write the overview.
+
+    Several jobs may do so at once: each reads all summaries and writes while it alone holds the
+    folder's lock, so that the last one shows them all.
+
+    Args:
+        folder: Where the overview goes; each paper's page is in the folder of its key below it.
+        papers: The title of every paper of the run, by key. A paper without a summary, or with one
+            of another scale, is shown as not finished.
+        scale, version: Of the run.
+    """
+    folder = Path(folder)
+    with _alone(folder):
+        found = {key: _summary(folder / key / SUMMARY, scale) for key in papers}
+        finished = [summary for summary in found.values() if summary is not None]
+        rows = [row for summary in finished for row in summary["claims"]]
+        render(
+            "overview.html.j2",
+            folder / PAGE,
+            papers=finished,
+            waiting={key: papers[key] for key, summary in found.items() if summary is None},
+            claims=rows,
+            tally=tally(rows),
+            tallies=tallies(rows),
+            scale=scale,
+            version=version,
+        )
+
+
+def _summary(path: Path, scale: str) -> dict | None:
+    """A paper's summary, if there is one at this scale."""
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return summary if summary["provenance"]["scale"] == scale else None
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the kernel's lock on a folder; on a file system without locks, nothing is held."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

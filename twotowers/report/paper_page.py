@@ -1,0 +1,253 @@
+"""The page of a paper: its items beside the published numbers, its claims, its settings.
+
+`write_paper` turns a paper into one static html file, and a summary of it for the overview. What
+both show comes from the items' csv, the claims' rows and the settings. Nothing is written here by
+hand, and what does not fit the schema stops the build.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from twotowers.errors import InputError, nearest
+from twotowers.files.artefacts import atomic
+from twotowers.report.comparison import comparison_view
+from twotowers.report.rendering import VERDICTS, link, render, svg_size
+from twotowers.report.words import bibtex, printed_name
+from twotowers.results import claims
+from twotowers.results.standing import KINDS
+
+CLAIM_COLUMNS = ("paper", *claims.COLUMNS)
+FORMATS = ("csv", "pdf", "svg", "tex")
+
+PAGE, SUMMARY = "index.html", "summary.json"
+
+PREVIEW = 7, 5
+"""Rows and columns of the small picture of a table."""
+
+# Anchors of the page's own, beside those of items, claims and settings.
+_OWN = ("main", "cite", "claims", "settings", "contents")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class ItemPage:
+    """One table or figure, as the page shows it.
+
+    Attributes:
+        name: As printed in the paper: fig1, table2, fig3a.
+        title: A few words.
+        caption: What is drawn.
+        expected: What is expected to be seen.
+        kind: 'figure' or 'table'.
+        table: The item's csv, in long form: key columns, value, low, high, source.
+        highlight: From key column to the values that the page compares; None compares all.
+        claims: Rows of the claims csv that belong to this item.
+        files: From format (csv, pdf, svg, tex) to a link relative to the page.
+        needs: The settings and studies that it is drawn from.
+        provenance: datasets (kind of data by name), scale, seeds, version, seconds.
+    """
+
+    name: str
+    title: str
+    caption: str
+    expected: str
+    kind: str
+    table: pd.DataFrame
+    highlight: Mapping[str, Sequence[Hashable]] | None
+    claims: Sequence[Mapping[str, object]]
+    files: Mapping[str, str]
+    needs: Sequence[str]
+    provenance: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class SettingPage:
+    """One setting or study, as the page shows it.
+
+    Attributes:
+        name: As in experiment.yaml.
+        kind: 'setting' or 'study'.
+        text: All that it was run with, as YAML.
+        provenance: Like an item's.
+    """
+
+    name: str
+    kind: str
+    text: str
+    provenance: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class PaperPage:
+    """One paper, as the page shows it.
+
+    Attributes:
+        key: The paper's folder: hager2025.
+        title, citation: As printed.
+        items: In the order of the paper.
+        settings: Settings and studies that items are drawn from.
+        provenance: Like an item's, over the whole paper; seconds in total.
+        readme: Link, relative to the page, to the README that lists the deviations.
+        claims: Rows of the claims csv that belong to no single item.
+    """
+
+    key: str
+    title: str
+    citation: str
+    items: Sequence[ItemPage]
+    settings: Sequence[SettingPage]
+    provenance: Mapping[str, object]
+    readme: str
+    claims: Sequence[Mapping[str, object]] = ()
+
+
+def write_paper(paper: PaperPage, folder: str | Path) -> None:
+    """Write a paper's page, and its summary for the overview.
+
+    Args:
+        paper: What to show.
+        folder: Where; every link is relative to it.
+
+    Raises:
+        InputError: a column is missing, a verdict, a kind of data or a source is unknown, a name
+            cannot be an anchor or occurs twice, a link is not relative or leads nowhere.
+    """
+    folder = Path(folder)
+    view = _paper_view(paper, folder)
+    render("paper.html.j2", folder / PAGE, paper=view)
+    with atomic(folder / SUMMARY) as temporary:
+        text = json.dumps(_summary(paper, view), indent=1, ensure_ascii=False)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def tally(rows: Iterable[Mapping[str, object]]) -> dict[str, int]:
+    """How many claims have each verdict."""
+    counts = Counter(row["verdict"] for row in rows)
+    return {verdict: counts[verdict] for verdict in VERDICTS}
+
+
+def tallies(rows: Iterable[Mapping[str, object]]) -> dict[str, dict[str, int]]:
+    """The same apart for each kind of data that a verdict of these stands on."""
+    rows = list(rows)
+    apart = {kind: [row for row in rows if row["stands_on"] == kind] for kind in KINDS}
+    return {kind: tally(part) for kind, part in apart.items() if part}
+
+
+def _paper_view(paper: PaperPage, folder: Path) -> dict:
+    """What the template needs of a paper, checked."""
+    rows = _rows(paper)
+    for row in rows:
+        _check_claim(row)
+    names = [paper.key, *(part.name for part in (*paper.items, *paper.settings))]
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"{name!r} cannot be a link's target",
+                field="name",
+                expected="a letter, then letters, digits, '.', '_' or '-'",
+            )
+    anchors = [
+        *_OWN,
+        *(item.name for item in paper.items),
+        *(f"setting-{setting.name}" for setting in paper.settings),
+        *(f"claim-{row['claim']}" for row in rows),
+    ]
+    for anchor, count in Counter(anchors).items():
+        if count > 1:
+            raise InputError(f"{anchor!r} occurs {count} times on the page", field="name")
+    return {
+        "key": paper.key,
+        "title": paper.title,
+        "citation": paper.citation,
+        "bibtex": bibtex(paper.key, paper.title, paper.citation),
+        "provenance": paper.provenance,
+        "readme": link(paper.readme, folder),
+        "tally": tally(rows),
+        "tallies": tallies(rows),
+        "items": [_item_view(item, folder) for item in paper.items],
+        "settings": paper.settings,
+        "claims": paper.claims,
+    }
+
+
+def _item_view(item: ItemPage, folder: Path) -> dict:
+    """What the template needs of an item, checked."""
+    known = {"figure": "svg", "table": "csv"}
+    if item.kind not in known:
+        raise InputError(f"{item.kind!r} is no kind of item", field="kind", expected=str([*known]))
+    if known[item.kind] not in item.files:
+        raise InputError(f"a {item.kind} has no {known[item.kind]}", field="files")
+    for name in item.files:
+        if name not in FORMATS:
+            raise InputError(
+                f"{name!r} is no format", field="files", expected=nearest(name, FORMATS)
+            )
+    links = {name: link(item.files[name], folder) for name in FORMATS if name in item.files}
+    return {
+        "name": item.name,
+        "label": printed_name(item.name),
+        "title": item.title,
+        "caption": item.caption,
+        "expected": item.expected,
+        "image": links.get("svg"),
+        "size": svg_size(folder / item.files["svg"]) if "svg" in links else None,
+        "links": links,
+        "needs": item.needs,
+        "provenance": item.provenance,
+        "comparison": comparison_view(item.table, item.highlight),
+        "claims": item.claims,
+        "tally": tally(item.claims),
+    }
+
+
+def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
+    """What the overview shows of a paper; links are relative to the paper's folder."""
+    shown = ("name", "label", "title", "image", "size", "tally")
+    return {
+        **{word: view[word] for word in ("key", "title", "citation", "provenance", "tallies")},
+        "items": [
+            {
+                **{word: item[word] for word in shown},
+                "preview": _preview(item["comparison"]) if item["image"] is None else None,
+            }
+            for item in view["items"]
+        ],
+        "claims": _rows(paper),
+    }
+
+
+def _preview(comparison: Mapping) -> list[list[str]]:
+    """The first rows of a comparison: the small picture of a table."""
+    rows, columns = PREVIEW
+    sources = [name for name in ("published", "reproduced") if comparison[name]]
+    texts = [
+        [*(text for text, _ in row["keys"]), *(row[name] for name in sources)]
+        for row in comparison["rows"][:rows]
+    ]
+    # The numbers are what a table is for: keys before them are cut.
+    return [row[-columns:] for row in texts]
+
+
+def _rows(paper: PaperPage) -> list[Mapping[str, object]]:
+    """Every claim of a paper, of its items first."""
+    return [row for rows in (*(item.claims for item in paper.items), paper.claims) for row in rows]
+
+
+def _check_claim(row: Mapping[str, object]) -> None:
+    if missing := [column for column in CLAIM_COLUMNS if column not in row]:
+        raise InputError(f"no column {', '.join(map(repr, missing))}", field="claims")
+    for column, known in (("verdict", VERDICTS), ("stands_on", KINDS)):
+        if row[column] not in known:
+            raise InputError(
+                f"{row[column]!r} is unknown (claim {row['claim']})",
+                field=column,
+                expected=nearest(str(row[column]), known),
+            )

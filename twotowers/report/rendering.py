@@ -1,0 +1,73 @@
+"""How pages are rendered: templates, the links that they may hold, and sizes of images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+from xml.etree import ElementTree
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from twotowers.errors import InputError
+from twotowers.files.artefacts import atomic
+from twotowers.report.words import claim_text, duration
+from twotowers.results import claims
+from twotowers.results.standing import KINDS
+from twotowers.running.experiments import seed_range
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+VERDICTS = {claims.REPRODUCED: "✓", claims.NOT_REPRODUCED: "✗", claims.NOT_TESTABLE: "○"}
+"""Every verdict and its sign."""
+
+
+def render(template: str, out: str | Path, **view) -> None:
+    """Write a page that needs no other file but those that it links to."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        duration=duration,
+        seeds=seed_range,
+        shown=claim_text,
+        slug=lambda text: text.replace(" ", "-"),
+    )
+    environment.globals.update(verdicts=VERDICTS, kinds=KINDS)
+    html = environment.get_template(template).render(**view)
+    with atomic(out) as temporary:
+        temporary.write_text(html, encoding="utf-8")
+
+
+def link(target: str, folder: Path) -> str:
+    """A link from a page in `folder` to a file that exists, quoted for an attribute.
+
+    Raises:
+        InputError: the target is not relative, or leads nowhere.
+    """
+    parts = urlsplit(target)
+    if parts.scheme or parts.netloc or Path(target).is_absolute():
+        raise InputError(f"{target!r} is not relative to the page", field="files")
+    if not (folder / target).exists():
+        raise InputError("the page would link to a file that is not there", path=folder / target)
+    return quote(Path(target).as_posix())
+
+
+def svg_size(path: Path) -> tuple[int, int]:
+    """Width and height in pixels, so that nothing jumps while the page loads.
+
+    Raises:
+        InputError: the file is no svg, or has no viewBox.
+    """
+    try:
+        root = ElementTree.parse(path).getroot()
+        box = [float(number) for number in root.get("viewBox", "").split()]
+    except (ElementTree.ParseError, ValueError) as error:
+        raise InputError(f"not an svg file: {error}", path=path) from error
+    if len(box) != 4:
+        raise InputError("the svg has no viewBox", path=path)
+    # The viewBox of matplotlib is in points. Three points are four pixels.
+    return round(box[2] * 4 / 3), round(box[3] * 4 / 3)

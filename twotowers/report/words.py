@@ -1,0 +1,87 @@
+"""How a page says names, numbers and times."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from twotowers.running.progress import spell
+
+MISSING = "–"
+"""What stands where there is no number and no text."""
+
+KINDS = {"fig": "Figure", "table": "Table", "appendix": "Appendix"}
+"""What an item's name begins with, and how it is printed."""
+
+# Authors, then where and in which year, then what else tells where it is.
+_CITATION = re.compile(
+    r"(?P<authors>[^.:]+)\. (?P<where>[A-Za-z&\- ]+?) (?P<year>\d{4})(?:, (?P<rest>.+))?"
+)
+
+
+def printed_name(name: str) -> str:
+    """An item's name as a reader says it.
+
+    >>> printed_name("fig3a"), printed_name("fig5_1"), printed_name("redrawn")
+    ('Figure 3a', 'Figure 5.1', 'redrawn')
+    """
+    match = re.fullmatch(rf"({'|'.join(KINDS)})([0-9A-Z][\w.]*)", name)
+    if not match:
+        return name
+    number = re.sub(r"(?<=\d)_(?=\d)", ".", match[2])
+    return f"{KINDS[match[1]]} {number.replace('_', ', ')}"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as a reader says them, with a decimal below ten: 4.2 s, 4 min 05 s."""
+    if seconds is None:
+        return "an unknown time"
+    return f"{seconds:.1f} s" if seconds < 10 else spell(seconds)
+
+
+def claim_text(value: object) -> str:
+    """A claim's value as it should be read: four digits of a number, any other text as it is."""
+    if value is None or (isinstance(value, float) and math.isnan(value)) or value == "":
+        return MISSING
+    try:
+        return f"{float(value):.4g}".replace("-", "−")
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def bibtex(key: str, title: str, citation: str) -> str:
+    """An entry for a bibliography, from a paper's title and one-line citation.
+
+    Args:
+        key: The entry's name.
+        title: As printed.
+        citation: 'Authors. Venue Year, where'. A citation in another form becomes a note.
+
+    >>> print(bibtex("a2025", "On B & C", "Ann A, Bob B. ICTIR 2025, doi:10.1/2"))
+    @inproceedings{a2025,
+      title = {{On B \\& C}},
+      author = {Ann A and Bob B},
+      booktitle = {ICTIR},
+      year = {2025},
+      doi = {10.1/2}
+    }
+    """
+    fields = {"title": f"{{{title}}}"}
+    found = _CITATION.fullmatch(citation)
+    if found:
+        fields["author"] = re.sub(r",? and |, ", " and ", found["authors"])
+        fields |= {"booktitle": found["where"], "year": found["year"]}
+        if rest := found["rest"]:
+            name = "doi" if rest.startswith("doi:") else "note"
+            fields[name] = rest.removeprefix("doi:")
+    else:
+        fields["note"] = citation
+    kind = "inproceedings" if found else "misc"
+    fields = {name: text if name == "doi" else _escaped(text) for name, text in fields.items()}
+    lines = [f"  {name} = {{{text}}}" for name, text in fields.items()]
+    return f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}"
+
+
+def _escaped(text: str) -> str:
+    """Text with what LaTeX reads as commands made literal."""
+    return re.sub(r"([&%#_$])", r"\\\1", text)

@@ -1,0 +1,51 @@
+"""A smaller table than there are query-document pairs: pairs share parameters by hashing."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from twotowers.towers.parts import Tower, drawn, rows_of
+
+READS = "pairs"
+
+
+class HashedTower(Tower):
+    """logit = baseline + sign(pair) t[hash(pair)] (Weinberger et al. 2009; thesis, Section 5.4.2).
+
+    Two pairs that share a parameter disagree in its sign half of the time. So collisions cancel on
+    average.
+
+    Args:
+        pairs: how many there are.
+        ratio: how many times smaller the table is, 1 or more.
+        baseline, variance: as of `BaselineTower`.
+    """
+
+    def __init__(
+        self,
+        pairs: int,
+        *,
+        ratio: float = 10.0,
+        baseline: float = 1.0,
+        variance: float = 1e-5,
+        rngs: nnx.Rngs,
+    ):
+        self.rows = rows_of(pairs, ratio)
+        self.differences = drawn(self.rows, variance, rngs)
+        self.baseline = nnx.Param(jnp.float32(baseline))
+
+    def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[...] pair numbers -> [...] logits; `key` is accepted for symmetry, not used."""
+        mixed = scrambled(pairs)
+        sign = 1.0 - 2.0 * (scrambled(mixed) >> 31).astype(jnp.float32)
+        return self.baseline[...] + sign * self.differences[...][mixed % jnp.uint32(self.rows)]
+
+
+def scrambled(numbers: jax.Array) -> jax.Array:
+    """uint32: each number as if drawn at random; the finaliser of MurmurHash3, a bijection."""
+    bits = numbers.astype(jnp.uint32) + jnp.uint32(0x9E3779B9)
+    bits = (bits ^ (bits >> 16)) * jnp.uint32(0x85EBCA6B)
+    bits = (bits ^ (bits >> 13)) * jnp.uint32(0xC2B2AE35)
+    return bits ^ (bits >> 16)

@@ -1,0 +1,45 @@
+"""Two small tables instead of one of all query-document pairs: by quotient and by remainder."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from twotowers.towers.parts import Tower, drawn, rows_of
+
+READS = "pairs"
+
+
+class QuotientRemainderTower(Tower):
+    """logit = baseline + q[pair // m] r[pair mod m] (Shi et al. 2020; thesis, Section 5.4.2).
+
+    m is the number of pairs divided by `ratio`. No two pairs share both factors. The quotients'
+    factors start at 1: if both factors were small, neither would have a gradient.
+
+    Args:
+        pairs: how many there are.
+        ratio: how many times smaller the table of remainders is, 1 or more.
+        baseline, variance: as of `BaselineTower`; the variance is that of the remainders' factors.
+    """
+
+    def __init__(
+        self,
+        pairs: int,
+        *,
+        ratio: float = 10.0,
+        baseline: float = 1.0,
+        variance: float = 1e-5,
+        rngs: nnx.Rngs,
+    ):
+        self.remainders = rows_of(pairs, ratio)
+        self.remainder = drawn(self.remainders, variance, rngs)
+        self.quotient = nnx.Param(jnp.ones(max(math.ceil(pairs / self.remainders), 1)))
+        self.baseline = nnx.Param(jnp.float32(baseline))
+
+    def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[...] pair numbers -> [...] logits; `key` is accepted for symmetry, not used."""
+        quotient, remainder = pairs // self.remainders, pairs % self.remainders
+        return self.baseline[...] + self.quotient[...][quotient] * self.remainder[...][remainder]
