@@ -10,7 +10,7 @@ min_version("9.0")
 
 sys.path.insert(0, workflow.basedir)
 
-from twotowers import LOG, PAGES, SPLITS
+from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 from twotowers.running.descriptions import (
     crate_data,
     items_needs,
@@ -77,7 +77,7 @@ onstart:
 
 wildcard_constraints:
     dataset="[^/]+",
-    split="|".join([*SPLITS, LOG, PAGES]),
+    split="|".join([*SPLITS, LOG, PAGES, DOCUMENTS, ANNOTATIONS]),
     paper="[^/]+",
     seed=r"\d+",
 

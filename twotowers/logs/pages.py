@@ -118,16 +118,16 @@ def _batches(path, names: dict[str, str], clicks: str, split: str, tally: Tally)
             page.setdefault("split", pa.repeat(split, len(batch)))
             page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), len(batch)))
             for name in ("documents", "clicks"):
-                _check_list(page[name], name, path, row)
+                check_list(page[name], name, path, row)
             if clicks == "flags":
-                page["clicks"] = _flags(page["clicks"], tally, path, row)
+                page["clicks"] = click_flags(page["clicks"], tally, path, row)
             else:
                 page["clicks"] = tally.pages(page["documents"], page["clicks"], row)
             yield conform(pa.RecordBatch.from_pydict(page), path, row)
             row += len(batch)
 
 
-def _check_list(column: pa.Array, name: str, path, row: int) -> None:
+def check_list(column: pa.Array, name: str, path, row: int) -> None:
     if not hasattr(column, "value_lengths"):
         raise InputError(
             f"has type {str(column.type)[:40]}", path=path, field=name, expected="a list per page"
@@ -139,7 +139,7 @@ def _check_list(column: pa.Array, name: str, path, row: int) -> None:
         )
 
 
-def _flags(column: pa.Array, tally: Tally, path, row: int) -> pa.Array:
+def click_flags(column: pa.Array, tally: Tally, path, row: int) -> pa.Array:
     offsets = np.concatenate([[0], np.cumsum(column.value_lengths().to_numpy())])
 
     def page(at: int) -> str:
