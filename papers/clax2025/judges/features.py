@@ -15,8 +15,7 @@ DCG = "dcg@10"
 NAIVE, POSITION = "dctr", "pbm"
 CASCADES = ("dcm", "ccm", "dbn")
 """Cascade-based models whose DCG@10 is published."""
-CHAINS = (*CASCADES, "sdbn")
-EXAMINING = (POSITION, "ubm", *CHAINS)
+EXAMINING = (POSITION, *CASCADES)
 """Models in which users look at some positions more than at others."""
 RANKING = (NAIVE, *EXAMINING, "mixture")
 """Models that rank annotated documents."""
