@@ -29,6 +29,8 @@ def main(inputs, outputs, *, name: str, split: str, size: int, seed: int) -> Non
         write_documents(outputs[0], standin_uva.generate_documents(size, seed=seed))
     elif split == PAGES and name == standin_uva.NAME:
         write_sessions(outputs[0], standin_uva.generate_pages(size, seed=seed))
+    elif split == PAGES and name == standin_uva.WHOLE:
+        write_sessions(outputs[0], standin_uva.generate_hashed_pages(size, seed=seed))
     elif split == PAGES:
         write_sessions(outputs[0], generate_pages(name, sessions=size, seed=seed))
     elif split == LOG:

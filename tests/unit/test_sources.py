@@ -38,6 +38,7 @@ def test_the_table_has_the_sources():
         "istella_s": ("letor", 220, 4),
         "mq2007": ("letor", 46, 2),
         "mq2008": ("letor", 46, 2),
+        "baidu_ultr": ("pages", None, None),
         "baidu_ultr_uva": ("vectors", None, None),
         "tiangong_st": ("tiangong", None, None),
         "wscd_2012": ("wscd", None, None),

@@ -10,6 +10,7 @@ from twotowers.datasets.standin_uva import (
     CANDIDATES,
     LAW,
     NAME,
+    WHOLE,
     WIDTH,
     candidates,
     draw,
@@ -58,6 +59,22 @@ def test_the_same_seed_gives_the_same_files(parts, tmp_path):
         assert (tmp_path / part).read_bytes() == (parts / f"{part}.parquet").read_bytes()
     generate([], [tmp_path / "other"], name=NAME, split=PAGES, size=700, seed=1)
     assert (tmp_path / "other").read_bytes() != (tmp_path / PAGES).read_bytes()
+
+
+def test_the_whole_log_has_hashed_ids_and_no_queries(parts, tmp_path):
+    generate([], [tmp_path / "pages"], name=WHOLE, split=PAGES, size=700, seed=0)
+    whole, own = (
+        [row for batch in read_sessions(path) for row in batch.to_pylist()]
+        for path in (tmp_path / "pages", parts / "pages.parquet")
+    )
+    assert [page["clicks"] for page in whole] == [page["clicks"] for page in own]
+    assert {page["query"] for page in whole} == {0}
+    ids = {}
+    for page, known in zip(whole, own, strict=True):
+        for number, document in zip(page["documents"], known["documents"], strict=True):
+            assert ids.setdefault(document, number) == number
+            assert 0 <= number < 2**31
+    assert len(set(ids.values())) == len(ids)
 
 
 def test_figures_of_the_log():

@@ -34,7 +34,8 @@ from twotowers.logs.sessions import page_batch
 from twotowers.logs.standin_wscd import Users, clicks_of
 from twotowers.randomness import stream
 
-NAME = "baidu_ultr_uva"
+NAME, WHOLE = "baidu_ultr_uva", "baidu_ultr"
+"""The set with features, and the whole log without, whose law is the same here."""
 CANDIDATES = 55
 """Documents of a query: 382,038 pairs of 6,985 annotated queries are 54.7 a query."""
 LENGTH = 10
@@ -45,6 +46,8 @@ LOADINGS = (0.97, 0.7, 0.4, 0.2)
 TRAITS = 8
 """Relevance follows from the first four, appeal from the others."""
 WIDTH = TRAITS * len(LOADINGS)
+HASH = np.uint64(0x9E3779B97F4A7C15)
+"""Multiplied by it modulo 2^64, numbers spread over the higher bits (Fibonacci hashing)."""
 BLOCK = 1024
 """Queries to draw at a time."""
 
@@ -195,6 +198,18 @@ def generate_pages(sessions: int, *, seed: int, law: Law = LAW) -> Iterator[pa.R
     """
     for block in draw(sessions, seed=seed, law=law):
         yield page_batch(block.query, block.documents, block.clicks, LOG, block.where)
+
+
+def generate_hashed_pages(sessions: int, *, seed: int, law: Law = LAW) -> Iterator[pa.RecordBatch]:
+    """The same pages as Baidu-ULTR has them: no queries, and ids of 31 bits that tell nothing.
+
+    Args:
+        sessions, seed, law: as of `generate_pages`.
+    """
+    for block in draw(sessions, seed=seed, law=law):
+        hashed = (block.documents.astype(np.uint64) * HASH) >> np.uint64(33)
+        none = np.zeros(len(hashed), np.int64)
+        yield page_batch(none, hashed.astype(np.int64), block.clicks, LOG, block.where)
 
 
 def generate_documents(
