@@ -36,8 +36,8 @@ LANES = {"weighting": "none", "start": "random"}
 - "none": each session has weight 1, spread equally over its documents;
 - "ips": "none", with each impression divided by its display propensity;
 - "impressions": each impression has weight 1, so long lists count more;
-- "queries": each query has weight 1, however often it was asked; each of its cells counts once,
-  with its mean click rate as the click.
+- "queries": each cell that was shown has weight 1, however often it was shown, with its click rate
+  as the click.
 
 `start` is where the parameters start: "random", "zero" or "truth" (those of the simulated
 user)."""
