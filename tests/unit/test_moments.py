@@ -36,13 +36,11 @@ PRINTED = pd.DataFrame(
 
 def test_a_selection_names_what_is_missing():
     assert set(measured(RESULTS, ["one", "two"], method="dla")["setting"]) == {"one", "two"}
-    with pytest.raises(InputError, match=r"lane: study 'one' has no such results"):
+    with pytest.raises(InputError, match=r"lane: 'one' has no results with this column"):
         measured(RESULTS, "one", lane=1)
-    with pytest.raises(InputError, match=r"method: study 'three' has no such results"):
+    with pytest.raises(InputError, match=r"method: 'three' has no results with this column"):
         measured(RESULTS, ["one", "three"], method="dla")
-    with pytest.raises(
-        InputError, match=r"method: .*'one', 'two' has no results for 'em'.*'naive'"
-    ):
+    with pytest.raises(InputError, match=r"method: no results of 'one', 'two' for 'em'.*'naive'"):
         measured(RESULTS, ["one", "two"], method=["dla", "em"])
 
 

@@ -153,7 +153,7 @@ def test_lanes_out_of_range_or_of_nothing():
         ({"momentum": 0.9}, r"optimizer.name: None is unknown"),
         ({"name": "sgd", "momentun": 0.9}, r"no option 'momentun' .*did you mean 'momentum'"),
         ({"name": "sgd", "momentum": [0.9, 0.5]}, r"optimizer.momentum: .*cannot differ between"),
-        ({"name": "sgd", "learning_rate": 0.1}, r"'learning_rate' stands beside"),
+        ({"name": "sgd", "learning_rate": 0.1}, r"'learning_rate' is no option of an optimiser"),
         ("lamb", r"'lamb' is unknown"),  # one norm of all parameters together is not LAMB
     ],
 )
