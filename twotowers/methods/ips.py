@@ -45,11 +45,11 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
             propensity in (0, 1] for each position.
     """
     logs = len(task.splits["train"].counts.impressions)
-    theta = np.stack([_propensities(task, log, propensities) for log in range(logs)])
-    weighed = replace(
+    theta = np.stack([propensities_of(task, log, propensities) for log in range(logs)])
+    given = replace(
         task,
         model=DocumentRate(),
-        splits={name: _weighed(split, theta) for name, split in task.splits.items()},
+        splits={name: weighed(split, theta) for name, split in task.splits.items()},
         lanes=[(log, {**likelihood.LANES, **values}) for log, values in task.lanes],
     )
     return [
@@ -60,12 +60,17 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
             cell_losses=None,
             values={"epochs": found.values["epochs"]},
         )
-        for found, (log, _) in zip(likelihood.fit(weighed), task.lanes, strict=True)
+        for found, (log, _) in zip(likelihood.fit(given), task.lanes, strict=True)
     ]
 
 
-def _weighed(split: Split, theta: np.ndarray) -> Split:
-    """The split with each click divided by the propensity of its position."""
+def weighed(split: Split, theta: np.ndarray) -> Split:
+    """The split with each click divided by the propensity of its position.
+
+    Args:
+        split: its counts are of any number of logs.
+        theta: [logs, positions] propensities.
+    """
     counts = split.counts
     if isinstance(counts, Rows):
         at = np.stack([own[position] for own, position in zip(theta, counts.position, strict=True)])
@@ -75,8 +80,8 @@ def _weighed(split: Split, theta: np.ndarray) -> Split:
     return replace(split, counts=replace(counts, clicks=clicks), sessions=None)
 
 
-def _propensities(task: Task, log: int, propensities: str) -> np.ndarray:
-    """[positions] propensities of one log."""
+def propensities_of(task: Task, log: int, propensities: str) -> np.ndarray:
+    """[positions] propensities of one log; arguments and errors as of `fit`."""
     if propensities == TRUE:
         user = task.users[log] if task.users else None
         if not hasattr(user, "examined"):

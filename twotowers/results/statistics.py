@@ -184,8 +184,9 @@ def compare(
         Columns `by`, value, low, high, n, source (reproduced or published).
     """
     bands = {"reproduced": over_seeds(select(results, **where), by)}
-    if len(published):
-        bands["published"] = from_moments(select(published, **where), by)
+    # Where nothing is printed, the printed numbers may lack the key columns.
+    if len(printed := select(published, **where)):
+        bands["published"] = from_moments(printed, by)
     return pd.concat(
         [band.assign(source=source) for source, band in bands.items()], ignore_index=True
     )
