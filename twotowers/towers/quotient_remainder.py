@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.towers.parts import Tower, drawn, rows_of
+from twotowers.towers.lane import Lane
+from twotowers.towers.parts import Tower, drawn, number, rows_at, tables_of
 
 READS = "pairs"
+LANES = ("ratio",)
 
 
 class QuotientRemainderTower(Tower):
@@ -21,7 +23,8 @@ class QuotientRemainderTower(Tower):
 
     Args:
         pairs: how many there are.
-        ratio: how many times smaller the table of remainders is, 1 or more.
+        ratio: how many times smaller the table of remainders is, 1 or more. Lanes hold the
+            largest of their tables, and use as much of each as is their own.
         baseline, variance: as of `BaselineTower`; the variance is that of the remainders' factors.
     """
 
@@ -29,17 +32,21 @@ class QuotientRemainderTower(Tower):
         self,
         pairs: int,
         *,
-        ratio: float = 10.0,
+        ratio: float | Lane = 10.0,
         baseline: float = 1.0,
         variance: float = 1e-5,
         rngs: nnx.Rngs,
     ):
-        self.remainders = rows_of(pairs, ratio)
-        self.remainder = drawn(self.remainders, variance, rngs)
-        self.quotient = nnx.Param(jnp.ones(max(math.ceil(pairs / self.remainders), 1)))
+        tables = tables_of(pairs, ratio)
+        self.ratio = number(ratio, field="ratio", low=1, high=1e9)
+        self.tables = tuple(tables.items())
+        self.remainder = drawn(max(tables.values()), variance, rngs)
+        quotients = math.ceil(pairs / min(tables.values()))
+        self.quotient = nnx.Param(jnp.ones(max(quotients, 1)))
         self.baseline = nnx.Param(jnp.float32(baseline))
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[...] pair numbers -> [...] logits; `key` is accepted for symmetry, not used."""
-        quotient, remainder = pairs // self.remainders, pairs % self.remainders
+        rows = rows_at(self.ratio, self.tables)
+        quotient, remainder = pairs // rows, pairs % rows
         return self.baseline[...] + self.quotient[...][quotient] * self.remainder[...][remainder]
