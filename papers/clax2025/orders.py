@@ -24,9 +24,9 @@ WITHOUT_TABLE = ("gctr", "rctr")
 def fits(results: pd.DataFrame) -> pd.DataFrame:
     """Gradient fits: columns compression ("full", or a key of COMPRESSIONS), model, ratio, metric,
     seed and value. Full tables have no ratio."""
-    named = results["setting"].str.split("-", n=1, expand=True)
-    named = named.reindex(columns=[0, 1]).set_axis(["compression", "model"], axis=1)
-    rows = pd.concat([results, named], axis=1).replace({"compression": {"gradient": "full"}})
+    named = results["setting"].str.split("-", n=1)
+    first, model = named.str[0], named.str[1]
+    rows = results.assign(compression=first.replace("gradient", "full"), model=model)
     rows = select(rows, compression=["full", *COMPRESSIONS], metric=list(METRICS))
     ratio = rows["tower_ratio"] if "tower_ratio" in rows else float("nan")
     columns = ["compression", "model", "ratio", "metric", "seed", "value"]

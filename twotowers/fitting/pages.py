@@ -194,17 +194,6 @@ class PagesEstimate:
     history: np.ndarray
     converged: bool = True
 
-    def errors(self) -> dict[str, np.ndarray]:
-        """Per part [size] standard errors of rates that were counted: sqrt(p (1 - p) / trials).
-
-        Where events are hidden they are too small: see `bootstrap`.
-        """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return {
-                part: np.sqrt(values * (1 - values) / self.trials[part])
-                for part, values in self.parameters.items()
-            }
-
 
 def fit_counts(statistics: Statistics, *, prior: tuple[float, float] = (0.0, 0.0)) -> PagesEstimate:
     """Maximum likelihood in closed form, where successes and trials of all parts can be seen.

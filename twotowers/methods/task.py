@@ -108,6 +108,20 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Table:
+    """Fitted probabilities of a click model that has one per query-document pair.
+
+    Attributes:
+        parameters: per part [size] probabilities, NaN where nothing is known. Those of documents
+            are in the order of pairs; of jumps, a position after the other.
+        prior: per part the successes and failures that smoothed them, if any.
+    """
+
+    parameters: Mapping[str, np.ndarray]
+    prior: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Fitted:
     """What a method found in one lane.
 
@@ -123,6 +137,7 @@ class Fitted:
         page_losses: from a split with sessions to -ln P of what was observed at each position of
             the lane's pages, twice: of each click alone, and of each click given those above it;
             [sessions, K] each. None where the method does not say.
+        table: the probabilities themselves, where each pair has one of its own.
     """
 
     scores: Callable[[np.ndarray], np.ndarray] | None
@@ -131,6 +146,7 @@ class Fitted:
     values: Mapping[str, float] = field(default_factory=dict)
     history: np.ndarray | None = None
     page_losses: Callable[[Split], tuple[np.ndarray, np.ndarray]] | None = None
+    table: Table | None = None
 
 
 def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarray, ...]:

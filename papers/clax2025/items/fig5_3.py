@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from papers.clax2025.orders import METRICS, fits
 from twotowers.models.names import MODELS
 from twotowers.report.charts import Dots
-from twotowers.results.statistics import over_seeds
+from twotowers.results.statistics import over_seeds, select
 
 RATIO = 10
 TABLES = {"full": "full table", "hashed": "hashed to a tenth"}
@@ -17,7 +17,7 @@ TABLES = {"full": "full table", "hashed": "hashed to a tenth"}
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per model, table and metric, of the divisions of the log that both tables have."""
     found = fits(results)
-    found = found[found["ratio"].isna() | (found["ratio"] == RATIO)]
+    found = select(found[found["ratio"].isna() | (found["ratio"] == RATIO)], compression=[*TABLES])
     seeds = found.loc[found["compression"] == "hashed", "seed"].unique()
     rows = found[found["seed"].isin(seeds)]
     return over_seeds(rows, ["compression", "model", "metric"]).assign(source="reproduced")
