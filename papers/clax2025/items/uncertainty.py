@@ -12,7 +12,7 @@ from twotowers.results.statistics import over_seeds, select
 METRICS = (
     "coverage", "too_low", "too_high", "intervals", "standard_error", "impressions"
 )  # fmt: skip
-METHODS = {"recovery": "counting or EM", "interval": "gradient"}
+METHODS = {"interval": "counting or EM", "stopped": "gradient"}
 """From the first part of a setting's name to what fitted it."""
 
 

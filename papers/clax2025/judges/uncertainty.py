@@ -26,7 +26,7 @@ OF_DOCUMENTS = ("attraction", "satisfaction")
     at_most("the same", 0.98),
 )  # fmt: skip
 def of_documents(results: pd.DataFrame) -> Measured:
-    found = _coverage(results, "recovery")
+    found = _coverage(results, "interval")
     found = found[found.index.get_level_values("part").isin(OF_DOCUMENTS)]
     lacking = {"dctr", "pbm", "cm", "ubm", "dcm", "ccm", "dbn", "sdbn"} - set(_models(found))
     if lacking:
@@ -41,7 +41,7 @@ def of_documents(results: pd.DataFrame) -> Measured:
     at_least("every model: coverage of positions and of what there is once", 0.85),
 )  # fmt: skip
 def of_all(results: pd.DataFrame) -> Measured:
-    found = _coverage(results, "recovery")
+    found = _coverage(results, "interval")
     found = found[~found.index.get_level_values("part").isin(OF_DOCUMENTS)]
     if lacking := {"gctr", "rctr", "pbm", "ubm", "dcm", "ccm", "dbn"} - set(_models(found)):
         raise NotTestable(f"no coverage of {', '.join(sorted(lacking))}")
@@ -55,7 +55,7 @@ def of_all(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def of_gradient(results: pd.DataFrame) -> Measured:
     pairs = []
-    for prefix in ("recovery", "interval"):
+    for prefix in ("interval", "stopped"):
         found = _coverage(results, prefix)
         settings = [f"{prefix}-{name}" for name in ("pbm", "dbn")]
         try:
