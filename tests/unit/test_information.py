@@ -1,5 +1,7 @@
 """Standard errors and intervals of fitted probabilities, against closed forms and other ways."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -9,7 +11,6 @@ from twotowers.fitting.information import intervals
 from twotowers.fitting.pages import (
     PagesProblem,
     Statistics,
-    bootstrap,
     distinct_pages,
     fit_counts,
     fit_pages,
@@ -107,6 +108,23 @@ def test_a_hidden_edge_has_the_slope_of_the_likelihood():
     assert found.high[1] == pytest.approx(1 - 0.05 ** (1 / slope), rel=1e-2)
 
 
+def bootstrap(statistics, fitted, *, repeats, **options):
+    """Per part the spread of fits to logs that are drawn from the log, page by page."""
+    rng, draws = np.random.default_rng(0), []
+    share = statistics.number / statistics.number.sum()
+    start = {
+        part: np.clip(np.where(np.isnan(values), 0.5, values), 1e-3, 1 - 1e-3)
+        for part, values in fitted.parameters.items()
+    }
+    if "examination" in start:
+        start["examination"][0] = 1
+    for _ in range(repeats):
+        number = rng.multinomial(int(statistics.number.sum()), share).astype(float)
+        again = replace(statistics, number=number)
+        draws.append(fit_pages(again, start=start, **options).parameters)
+    return {part: np.std([draw[part] for draw in draws], axis=0, ddof=1) for part in start}
+
+
 @pytest.mark.parametrize("name", ["pbm", "dbn", "ccm"])
 def test_errors_are_those_of_the_bootstrap(name):
     _, statistics = statistics_of(HIDDEN[name], 3000)
@@ -114,7 +132,7 @@ def test_errors_are_those_of_the_bootstrap(name):
     if name == "pbm":  # whose scale a prior would leave to move
         options["prior"] = (0.0, 0.0)
     fitted = fit_pages(statistics, **options)
-    drawn = bootstrap(statistics, fitted, repeats=40, rng=np.random.default_rng(0), **options)
+    drawn = bootstrap(statistics, fitted, repeats=40, **options)
     prior = dict.fromkeys(fitted.parameters, options["prior"])
     found = intervals(statistics, fitted.parameters, prior=prior)
     ratio = np.concatenate([found[part].error / drawn[part] for part in found])

@@ -171,10 +171,6 @@ class Statistics:
         sizes = {part: by[kind][1] for part, kind in model.parts.items()}
         return cls(model, index, sizes, clicks, where, number)
 
-    def again(self, number: np.ndarray) -> Statistics:
-        """The same rows, seen another number of times."""
-        return Statistics(self.model, self.index, self.sizes, self.clicks, self.where, number)
-
 
 @dataclass(frozen=True)
 class PagesEstimate:
@@ -249,44 +245,6 @@ def fit_pages(
     trials = problem.maximum(problem.expected(found), found)[1]
     known = np.where(trials + sum(prior) > 0, found, np.nan)
     return PagesEstimate(problem.split(known), problem.split(trials), history, converged)
-
-
-def bootstrap(
-    statistics: Statistics,
-    estimate: PagesEstimate,
-    *,
-    repeats: int,
-    rng: np.random.Generator,
-    **options,
-) -> dict[str, np.ndarray]:
-    """Standard errors by refitting logs that are drawn from the log, with replacement.
-
-    Args:
-        statistics: of whole pages, so that pages are drawn; of cells, single impressions are.
-        estimate: where each fit starts.
-        repeats: logs to draw, 2 or more.
-        rng: source of randomness.
-        options: of `fit_pages`.
-
-    Returns:
-        per part [size] standard deviation of the estimates; NaN where one has none.
-    """
-    check_range(repeats, field="repeats", low=2, high=10**6, whole=True)
-    number = np.round(statistics.number).astype(np.int64)
-    share = number / number.sum()
-    start = {
-        # At 0 and 1 EM would stay; only where it started there, it should.
-        part: np.clip(np.where(np.isnan(values), START, values), 1e-3, 1 - 1e-3)
-        for part, values in estimate.parameters.items()
-    }
-    if "examination" in start and estimate.parameters["examination"][0] == 1:
-        start["examination"][0] = 1
-    draws = []
-    for _ in range(repeats):
-        again = statistics.again(rng.multinomial(number.sum(), share).astype(float))
-        fitted = fit_pages(again, start=start, **options)
-        draws.append(fitted.parameters)
-    return {part: np.std([draw[part] for draw in draws], axis=0, ddof=1) for part in start}
 
 
 def _pinned(statistics: Statistics) -> dict[str, np.ndarray]:
