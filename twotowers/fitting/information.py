@@ -106,9 +106,10 @@ def intervals(
     Raises:
         InputError: the model has neither.
     """
-    if not (hasattr(statistics.model, "counts") or hasattr(statistics.model, "expectations")):
+    model = statistics.model
+    if not (hasattr(model, "counts") or hasattr(model, "expectations")):
         raise InputError(
-            f"{type(statistics.model).__name__} has neither counts nor expectations",
+            f"{type(getattr(model, 'of', model)).__name__} has neither counts nor expectations",
             field="uncertainty", expected="a model that counting or EM fits",
         )  # fmt: skip
     point = _Point(statistics, parameters, prior or {})
