@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from tests.unit.test_fit_pages import HIDDEN, LENGTH, PAIRS, SEEN, log_of, statistics_of
+from twotowers.fitting import information
 from twotowers.fitting.information import intervals
 from twotowers.fitting.pages import (
     PagesProblem,
@@ -189,3 +190,24 @@ def test_queries_that_share_no_page_are_solved_apart():
     best = np.where(np.isnan(best), 0.5, best)
     np.testing.assert_allclose(error[free], by_differences(problem, best, free), rtol=2e-3)
     assert LENGTH < PAIRS < len(free)
+
+
+def test_blocks_are_inverted_in_parts_and_too_large_ones_left_out(monkeypatch, caplog):
+    _, _, pair, clicks, where = log_of(HIDDEN["dbn"], 400)
+    log = (
+        np.concatenate([pair, pair + PAIRS, pair + 2 * PAIRS]),
+        *(np.tile(each, (3, 1)) for each in (clicks, where)),
+    )
+    model = as_pages(HIDDEN["dbn"])
+    statistics = Statistics.of_pages(model, distinct_pages(*log, pairs=3 * PAIRS))
+    parameters = fit_pages(statistics, tolerance=1e-10).parameters
+    whole = intervals(statistics, parameters)
+    monkeypatch.setattr(information, "ENTRIES", 1)
+    parts = intervals(statistics, parameters)
+    np.testing.assert_allclose(parts["attraction"].error, whole["attraction"].error, rtol=1e-9)
+    monkeypatch.setattr(information, "LARGEST", 2)
+    left_out = intervals(statistics, parameters)
+    assert np.isnan(left_out["attraction"].error).all()
+    assert (left_out["attraction"].high == 1).all()
+    assert np.isfinite(left_out["continuation"].error).all()
+    assert "too many" in caplog.text

@@ -32,6 +32,7 @@ likelihood were a density of p.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -43,6 +44,8 @@ from scipy.special import expit, logit
 from twotowers.errors import InputError
 from twotowers.fitting.pages import Statistics
 from twotowers.models.protocol import ONCE, PER_DOCUMENT
+
+LOGGER = logging.getLogger(__name__)
 
 LEVEL = 0.95
 NORMAL = 1.959963984540054
@@ -58,6 +61,10 @@ FLAT = 1e-4
 """The least information that counts, in trials: less says nothing of a probability."""
 PAGES = 2_000
 """Distinct pages whose information is in memory at a time."""
+ENTRIES = 4_000_000
+"""Of the blocks that are inverted at a time."""
+LARGEST = 5_000
+"""The most probabilities of documents that are inverted together: a minute, and a gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -261,28 +268,42 @@ def _inverse_diagonal(information: csr_array, free: np.ndarray, apart: np.ndarra
 def _by_blocks(matrix: csr_array, beside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The diagonal of the inverse of a matrix of blocks, and that inverse times `beside`.
 
-    Blocks of one size are inverted together.
+    Blocks of one size are inverted together, as many as memory takes. Of a block that is too large
+    the diagonal is infinite: it gets no errors. Beside it, its own diagonal must do.
     """
     number, block = connected_components(matrix, directed=False)
     sizes = np.bincount(block, minlength=number)
     order = np.argsort(block, kind="stable")
-    place = np.empty(len(block), int)  # within its block
-    place[order] = np.arange(len(block)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    entries = matrix.tocoo()
-    row, column = entries.coords
+    matrix, beside = matrix[order][:, order].tocsr(), beside[order]
     diagonal, solved = np.zeros(len(block)), np.zeros(beside.shape)
+    ends = np.cumsum(sizes)
     for size in np.unique(sizes):
-        chosen = np.flatnonzero(sizes == size)
-        slot = np.full(number, -1)
-        slot[chosen] = np.arange(len(chosen))
-        kept = slot[block[row]] >= 0
-        dense = np.zeros((len(chosen), size, size))
-        dense[slot[block[row[kept]]], place[row[kept]], place[column[kept]]] = entries.data[kept]
-        members = order[sizes[block[order]] == size].reshape(len(chosen), size)
-        inverse = _inverse(dense)
-        diagonal[members] = np.diagonal(inverse, axis1=1, axis2=2)
-        solved[members] = inverse @ beside[members]
-    return diagonal, solved
+        starts = (ends - sizes)[sizes == size]
+        if size > LARGEST:
+            LOGGER.warning("%d documents shown together are too many for errors", size)
+            for start in starts:
+                own = slice(start, start + size)
+                diagonal[own] = np.inf
+                solved[own] = beside[own] / np.maximum(matrix.diagonal()[own, None], FLAT)
+            continue
+        for some in np.array_split(starts, -(-len(starts) * size**2 // ENTRIES)):
+            members = some[:, None] + np.arange(size)
+            inverse = _inverse(_dense(matrix, members))
+            diagonal[members] = np.diagonal(inverse, axis1=1, axis2=2)
+            solved[members] = inverse @ beside[members]
+    back = np.argsort(order)
+    return diagonal[back], solved[back]
+
+
+def _dense(matrix: csr_array, members: np.ndarray) -> np.ndarray:
+    """[blocks, n, n] blocks on the diagonal of a matrix, which begin at the first of `members`."""
+    blocks, size = members.shape
+    rows = matrix[members.ravel()].tocoo()
+    row, column = rows.coords
+    block, place = np.divmod(row, size)
+    dense = np.zeros((blocks, size, size))
+    dense[block, place, column - members[block, 0]] = rows.data
+    return dense
 
 
 def _inverse(matrix: np.ndarray) -> np.ndarray:
