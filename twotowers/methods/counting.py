@@ -1,4 +1,4 @@
-"""Click rates in closed form, for models without hidden events."""
+"""Maximum likelihood in closed form, for click models without hidden events."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ LANES = {"prior": 1.0, "prior_mean": 0.5}
 
 
 def fit(task: Task) -> list[Fitted]:
-    """Count every lane's training log (`twotowers.fitting.pages.fit_counts`).
+    """Fit every lane's training log by `twotowers.fitting.pages.fit_counts`.
 
     Args:
-        task: its model must have `counts`, and its tower be "embedding".
+        task: its model must have `counts`, and its tower must be "embedding".
 
     Raises:
-        InputError: the model cannot be counted, or needs pages that the log has not.
+        InputError: the model has no `counts`, the tower is not "embedding", the prior is out of
+            range, or the model needs sessions and the log is recorded as cells.
     """
     check_by_pair(task)
     return [

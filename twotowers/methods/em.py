@@ -1,4 +1,4 @@
-"""Exact expectation maximisation with one parameter per query-document pair and per position."""
+"""Exact EM, with parameters per query-document pair, position and so on instead of towers."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION
 
 LANES = {"prior": 1.0, "prior_mean": 0.5}
-"""Both parameters of a Beta prior on every probability, 1 or more; 1 is none, and 2 adds an
-imagined click and an imagined impression without one. See `twotowers.methods.page_fits.PRIOR`."""
+"""The prior on probabilities, 1 or more: see `twotowers.methods.page_fits.PRIOR`. 1 is no prior. 2
+adds one success and one failure if `prior_mean` is 1/2."""
 
 
 def fit(task: Task, *, iterations: int = 1000, tolerance: float = 1e-8) -> list[Fitted]:
     """Fit every lane's training log by EM.
 
-    Models of cells are fitted by `twotowers.fitting.em`, with the prior on attraction alone; models
-    of pages by `twotowers.fitting.pages`, with the prior on all that they have, as PyClick does.
+    `twotowers.fitting.em` fits models of cells, with the prior on attraction only.
+    `twotowers.fitting.pages` fits models of pages, with the prior on all probabilities, as PyClick
+    does.
 
     Args:
-        task: its model must have `expectations`, and its tower be "embedding".
-        iterations: at most this many.
-        tolerance: EM is over when an iteration gains no more than this share of the likelihood.
+        task: its model must have `expectations`, and its tower must be "embedding".
+        iterations: largest number of iterations.
+        tolerance: EM stops when the relative gain of an iteration in log-likelihood is no larger.
 
     Raises:
-        InputError: the model cannot be fitted by EM, or the tower is not "embedding".
+        InputError: the model has no `expectations`, the tower is not "embedding", or the model
+            needs sessions and the log is recorded as cells.
     """
     name, model = type(task.model).__name__, task.model
     if not hasattr(model, "expectations") or hasattr(model, "counts"):
@@ -46,7 +48,7 @@ def fit(task: Task, *, iterations: int = 1000, tolerance: float = 1e-8) -> list[
         raise InputError(
             f"{name} has no expectations",
             field="method",
-            expected=f"a model that says what its parts are given a click, or method {other}",
+            expected=f"a model with expectations, or method {other}",
         )
     check_by_pair(task)
     one = _fitted_pages if isinstance(model, PageModel) else _fitted
@@ -77,7 +79,8 @@ def _fitted(
     found = fit_em(
         counts,
         task.model,
-        # Where the scale is open, the first position is examined for sure, and stays so.
+        # The data do not identify the scale. Examination of position 1 starts at 1, and EM keeps
+        # it, which fixes the scale.
         start={"examination": np.append(1.0, np.full(counts.positions - 1, 0.5))}
         if "examination" in parts
         else None,
@@ -85,7 +88,7 @@ def _fitted(
         iterations=iterations,
         tolerance=tolerance,
     )
-    # Pairs that were never shown while training are as attractive as pairs are on average.
+    # A pair without impressions in training gets the mean attraction of the others.
     attraction = np.full(task.pairs, np.nan)
     seen = np.unique(pair)
     attraction[seen] = found.parameters["attraction"][seen]
@@ -94,7 +97,7 @@ def _fitted(
     chances = {**found.parameters, "attraction": attraction}
     bias = None
     if "examination" in parts:
-        # So are positions behind the last one that was shown; their bias is unknown.
+        # A position below all impressions gets the mean examination. Its bias is NaN (unknown).
         examination, behind = chances["examination"], task.positions - counts.positions
         log_odds = np.asarray(task.model.position_bias(logit(examination)))
         bias = np.append(log_odds, np.full(behind, np.nan))

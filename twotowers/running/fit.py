@@ -227,11 +227,17 @@ def measure(fitted: Fitted, test: Split, log: int) -> list[tuple[str, int | None
 
 
 def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
-    """Loss per impression and nDCG@5 on the validation split, by which lanes may be chosen."""
+    """Loss per impression, lowest watched loss and nDCG@5 on the validation split.
+
+    By these lanes may be chosen. A lane that diverged has an infinite watched loss.
+    """
     split = task.splits["validation"]
     if fitted.cell_losses is not None:
         shown = split.counts.of_log(log).impressions.sum()
         yield {"metric": "validation_nll", "value": fitted.cell_losses(split).sum() / shown}
+    if fitted.history is not None:
+        watched = np.where(np.isfinite(fitted.history), fitted.history, np.inf)
+        yield {"metric": "validation_loss", "value": watched.min()}
     yield {"metric": "validation_ndcg@5", "value": _ndcg_at_5(fitted, split).mean()}
 
 
