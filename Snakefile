@@ -10,20 +10,23 @@ min_version("9.0")
 
 sys.path.insert(0, workflow.basedir)
 
+from scripts.runner import PRELOADED
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
+from twotowers.report.overview import write_overview
 from twotowers.running.descriptions import (
     crate_data,
     items_needs,
     needs_data,
+    outlines,
     page_paper,
     page_sources,
     source_note,
-    titles,
 )
 from twotowers.running.experiments import check_config, load_experiment
 from twotowers.running.joblogs import failures
 from twotowers.running.order import Order
 from twotowers.running.plan import Plan
+from twotowers.running.preloaded import start as start_preloaded
 from twotowers.running.processes import RUN, only_run
 from twotowers.running.progress import read_seconds
 from twotowers.running.provenance import code_digest, code_version
@@ -69,10 +72,16 @@ os.environ.update(
 
 onstart:
     only_run(config["results"], config["figures"])
+    # It is there at once, and grows. Whoever chose single items gets no pages.
+    if not config["only"]:
+        os.makedirs(config["figures"], exist_ok=True)
+        run = {"scale": config["scale"], "version": code_version(PLAN.root)}
+        write_overview(config["figures"], outlines(PLAN), **run)
     # Snakemake's limit of jobs per second has a timer for every job that ended, and each asks all
     # ready jobs every second: up to a tenth of a core. Local jobs need no limit.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
+        start_preloaded(".snakemake", PRELOADED)
 
 
 wildcard_constraints:

@@ -2,8 +2,8 @@
 # machine-readable record of how all of it was made.
 
 
-# As soon as a paper is done. The job also rewrites the overview, which is there from the first
-# finished paper on and grows; `overview` writes it last, and is what the rest depends on.
+# As soon as a paper is done. The job also rewrites the overview, which `onstart` writes first;
+# `overview` writes it last, and is what the rest depends on.
 rule page:
     input:
         lambda w: PLAN.items_of(w.paper),
@@ -19,7 +19,7 @@ rule page:
     params:
         code=code("scripts/build_page.py", *page_sources(PLAN)),
         paper=lambda w: page_paper(PLAN, w.paper),
-        papers=titles(PLAN),
+        papers=outlines(PLAN),
         scale=config["scale"],
         version=code_version(PLAN.root),
     message:
@@ -41,7 +41,7 @@ rule overview:
         PLAN.environment("overview")
     params:
         code=code("scripts/build_overview.py", *page_sources(PLAN)),
-        papers=titles(PLAN),
+        papers=outlines(PLAN),
         claims=PLAN.of_papers("claims"),
         scale=config["scale"],
         version=code_version(PLAN.root),

@@ -10,14 +10,14 @@ from twotowers.report.overview import write_overview
 
 
 def main(
-    inputs, outputs, *, papers: dict[str, str], claims: list[str], scale: str, version: str
+    inputs, outputs, *, papers: dict[str, dict], claims: list[str], scale: str, version: str
 ) -> None:
     """Write the overview.
 
     Args:
         inputs: Summaries and claims of all papers, so that they are there.
         outputs: overview and claims.
-        papers: The title of every paper, by key.
+        papers: An outline of every paper, by key.
         claims: Their verdicts.
         scale, version: Of the run.
     """

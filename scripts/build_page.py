@@ -12,14 +12,14 @@ from twotowers.report.paper_page import ItemPage, PaperPage, SettingPage, write_
 from twotowers.running.joblogs import seconds
 
 
-def main(inputs, outputs, *, paper: dict, papers: dict[str, str], scale: str, version: str):
+def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, version: str):
     """Write the page.
 
     Args:
         inputs: The items' files and the claims, so that they are there.
         outputs: page and summary.
         paper: What the plan knows of it: `twotowers.running.descriptions.page_paper`.
-        papers: The title of every paper of the run, by key, for the overview.
+        papers: An outline of every paper of the run, by key, for the overview.
         scale, version: Of the run.
     """
     folder = dirname(outputs.page)

@@ -170,12 +170,18 @@ def site(folder: Path, papers: int = 1, items: int = 7) -> Path:
         key = f"sample{2025 + number}"
         one = renamed(paper(folder / key), key, items)
         write_paper(one, folder / key)
-        made[key] = one.title
+        made[key] = outline(one)
     # Written after the overview, which links them.
     (folder / "ro-crate-metadata.json").write_text("{}\n")
     (folder / "claims.csv").write_text(",".join(CLAIM_COLUMNS) + "\n")
     write_overview(folder, made, **RUN)
     return folder / "index.html"
+
+
+def outline(one: PaperPage) -> dict:
+    """What the overview shows of a paper that still runs."""
+    items = {item.name: {"title": item.title, "kind": item.kind} for item in one.items}
+    return {"title": one.title, "citation": one.citation, "items": items}
 
 
 def renamed(one: PaperPage, key: str, items: int) -> PaperPage:

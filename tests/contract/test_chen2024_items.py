@@ -448,7 +448,7 @@ def test_a_missing_lane_is_named(results):
         item("fig3b").table(whole[whole["variant"] != "merging"], BANDS)
     with pytest.raises(InputError, match=r"components: .*3"):
         item("fig6").table(whole[whole["components"] != 3], BANDS)
-    with pytest.raises(InputError, match=r"method: .*'synthetic' has no such results"):
+    with pytest.raises(InputError, match=r"method: .*'synthetic' has no results with this column"):
         item("table1").table(whole.iloc[:0], BANDS)
 
 

@@ -11,13 +11,18 @@ from papers.hager2023.claims import CLAIMS
 from papers.hager2023.items import budgets, datasets, marks, onehot, performance, two_documents
 from papers.hager2023.studies import mechanism, theory
 from papers.hager2023.studies import onehot as onehot_study
+from tests.items import experiment
+from twotowers import ROOT
 from twotowers.files.rankings import Rankings
+from twotowers.files.yamls import read_yaml
 from twotowers.logs.cells import Pairs
 from twotowers.logs.policies import ScoredPairs
 from twotowers.models.losses import cell_losses
 from twotowers.models.position_based import PositionBased
 from twotowers.results.claims import judge
 from twotowers.results.published import bands, results
+from twotowers.running.experiments import load_experiment
+from twotowers.running.registry import build_drawing
 from twotowers.running.simulation import simulate, simulate_pages
 
 AT = {claim.id: claim for claim in CLAIMS}
@@ -238,6 +243,30 @@ def test_drawings_draw(theories, printed):
         table = onehot.table(rows, printed, along=along)
         assert len(table) == points
         assert onehot.draw(table, along=along).axes
+
+
+def test_the_tuning_grid_is_of_scale_paper_and_shows_what_diverged():
+    at_paper = load_experiment("hager2023", read_yaml(ROOT / "config.yaml") | {"scale": "paper"})
+    item = at_paper.items["tuning"]
+    assert len(item["needs"]) == 27
+    lanes = [
+        {"setting": need, "learning_rate": rate, "seed": seed}
+        for need in item["needs"]
+        for rate in at_paper.settings[need]["lanes"]["training"]["learning_rate"]
+        for seed in at_paper.seeds_of(need)
+    ]
+    assert len(lanes) == 27 * 7 * 5
+    rows = pd.concat([
+        pd.DataFrame(lanes).assign(metric=metric, position=None, value=value)
+        for metric, value in [("validation_loss", 0.25), ("ndcg@10", 0.5), ("epochs", 9)]
+    ])  # fmt: skip
+    lost = (rows["metric"] == "validation_loss") & (rows["learning_rate"] == 0.1)
+    rows["value"] = rows["value"].mask(lost, np.inf)
+    options = dict(item["draw"])
+    drawing = build_drawing(options.pop("kind"), "hager2023", **options)
+    text = drawing.tex(drawing.table(rows, bands("hager2023")))
+    assert text.count(r"$0.1$ & $\infty$ & -- & $0.500$") == 27
+    assert "tuning" not in experiment("hager2023").items
 
 
 # The road, as this paper takes it: long lists, one ranking, budgets as lanes.

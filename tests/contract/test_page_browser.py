@@ -9,7 +9,8 @@ import re
 import pytest
 
 from tests.browser import check_page, find_chromium, opened
-from tests.sites import site
+from tests.sites import RUN, outline, paper, site
+from twotowers.report.overview import write_overview
 
 pytestmark = pytest.mark.skipif(
     find_chromium() is None, reason="Chromium is not installed (apt-get install chromium)"
@@ -81,12 +82,34 @@ def test_a_link_to_a_claim_an_item_or_a_setting_leads_there(overview):
 
 def test_print_has_pictures_and_no_form(overview):
     with opened(overview, DESK) as tab:
+        # Without scrolling. Otherwise pictures below the fold may be missing on paper.
+        tab.evaluate("Promise.all([...document.images].map(image => image.decode()))")
         tab.call("Emulation.setEmulatedMedia", media="print")
         assert not tab.evaluate("document.querySelector('.filter').checkVisibility()")
         printed = len(tab.print_pdf())
         tab.evaluate("document.querySelectorAll('.cards img').forEach(i => i.remove()) ?? true")
-        # Drawings are most of the file: those below the fold are printed too.
+        # Drawings are most of the file.
         assert printed > 2 * len(tab.print_pdf())
+
+
+def test_a_paper_that_still_runs_shows_the_figures_that_are_there(tmp_path):
+    folder = tmp_path / "sample2025"
+    one = paper(folder)
+    (folder / "fig3.svg").unlink()
+    write_overview(tmp_path, {one.key: outline(one)}, **RUN)
+    with opened(tmp_path / "index.html", DESK) as tab:
+        tab.evaluate("Promise.allSettled([...document.images].map(image => image.decode()))")
+        shown = json.loads(
+            tab.evaluate(
+                """JSON.stringify([...document.querySelectorAll(".cards .thumb")].map(
+                  thumb => thumb.querySelector("img")?.getAttribute("src")
+                    ?? getComputedStyle(thumb, "::before").content))"""
+            )
+        )
+    missing = '"not there yet"'
+    figures = ["fig2", "fig3", "fig3a", "fig7"]
+    wanted = [f"sample2025/{name}.svg" if name != "fig3" else missing for name in figures]
+    assert shown == [*wanted, missing, missing, missing], "tables come with the page"
 
 
 def test_dark_pages_are_dark(overview):

@@ -1,6 +1,5 @@
 """EM on cells against enumeration, closed forms and SciPy; the likelihood never falls."""
 
-import doctest
 import itertools
 from typing import ClassVar
 
@@ -10,7 +9,6 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit, xlog1py, xlogy
 
 from twotowers.errors import InputError
-from twotowers.fitting import em
 from twotowers.fitting.alternating import ClickRates, ExpectationMaximisation, alternate
 from twotowers.fitting.em import CellCounts, fit_em
 from twotowers.models.position_based import PositionBased
@@ -330,7 +328,7 @@ class Elsewhere(PositionBased):
     ("model", "message"),
     [
         (Contradictory(), r"Contradictory: the log-likelihood fell from .* to .*posteriors"),
-        (Forgetful(), r"expectations: are for \['attraction'\]"),
+        (Forgetful(), r"expectations: has the parts \['attraction'\]"),
         (Elsewhere(), r"parts: examination is one per query"),
     ],
 )
@@ -345,10 +343,10 @@ def test_wrong_models(model, message):
         ({"start": {"examination": 1.5}}, r"start: examination is out of range"),
         ({"start": {"examination": np.nan}}, r"start: examination is out of range"),
         ({"start": {"examination": [0.5]}}, r"start: examination has shape \(1,\)"),
-        ({"start": {"trust": 0.5}}, r"start: are for \['trust'\]"),
+        ({"start": {"trust": 0.5}}, r"start: has the parts \['trust'\]"),
         ({"start": {"examination": 0}}, r"start: the clicks are impossible"),
         ({"prior": {"examination": (0.5, 1)}}, r"prior of examination: 0.5 is out of range"),
-        ({"prior": {"trust": (1, 1)}}, r"prior: are for \['trust'\]"),
+        ({"prior": {"trust": (1, 1)}}, r"prior: has the parts \['trust'\]"),
         ({"iterations": 0}, r"iterations: 0 is out of range"),
         ({"tolerance": -1}, r"tolerance: -1 is out of range"),
     ],
@@ -378,9 +376,3 @@ def test_bad_cells(change, message):
     }
     with pytest.raises(InputError, match=message):
         CellCounts(**good | change)
-
-
-def test_the_documented_example_runs():
-    ran = doctest.testmod(em)
-    assert ran.attempted
-    assert not ran.failed

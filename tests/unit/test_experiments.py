@@ -234,6 +234,7 @@ def test_overrides_of_a_scale_apply_to_that_scale_only(load):
         "rankers": {"svm": {"cost": 3}},
         "training": {"deep": {"steps": 7}},
         "studies": {"lemma": {"views": 9}},
+        "settings": {"fit": {"seeds": [8]}},
     }
     changed = put(
         EXPERIMENT, ["scales", "smoke"], EXPERIMENT["scales"]["smoke"] | {"seeds": [5]} | overrides
@@ -242,6 +243,7 @@ def test_overrides_of_a_scale_apply_to_that_scale_only(load):
     assert (smoke.seeds, smoke.training["deep"]["steps"]) == ([5], 7)
     assert smoke.rankers["svm"] == {"share": 0.1, "cost": 3}
     assert smoke.studies["lemma"]["views"] == 9
+    assert (smoke.seeds_of("fit"), laptop.seeds_of("fit")) == ([8], [1])
     assert (laptop.seeds, laptop.training["deep"]["steps"]) == ([1], 1)
     assert laptop.rankers["svm"]["cost"] == 200
     assert laptop.studies["lemma"]["views"] == 2

@@ -113,7 +113,7 @@ def test_sessions_fit_in_batches_of_sessions(folder, pages):
 
 def test_sessions_are_not_weighted_and_lanes_are_of_one_size(folder, pages):
     split = task_of(folder, pages, lanes=[]).splits["train"]
-    with pytest.raises(InputError, match="sessions have no weights"):
+    with pytest.raises(InputError, match="a log of sessions has no weights"):
         likelihood.session_loss(split, [(0, {"weighting": "ips"})])
     uneven = SimpleNamespace(
         sessions=[split.sessions[0], read(folder, pages)["test"][0]], inputs=split.inputs
@@ -151,9 +151,9 @@ def test_the_truth_of_a_position_based_user_is_finite(folder, pages):
     ("start", "changes", "message"),
     [
         ("truht", {}, "'truht' is unknown.*'truth'"),
-        ("truth", {"users": False}, "nobody knows the truth of a real log"),
+        ("truth", {"users": False}, "the truth of a real log is unknown"),
         ("truth", {"tower": "linear"}, "a linear tower cannot start at the truth"),
-        ("truth", {"model": PositionBased()}, "parameters are not those of the model"),
+        ("truth", {"model": PositionBased()}, "the user and the model have different parameters"),
         ("zero", {"tower": "deep"}, "a deep tower does not learn from zeros"),
     ],
 )

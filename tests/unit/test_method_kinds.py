@@ -119,7 +119,7 @@ def test_scores_of_a_file_stand_where_their_documents_are(tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"drop": 1}, "has no score of query"), ({"twice": True}, "row 31 lists")],
+    [({"drop": 1}, "has no score of query"), ({"twice": True}, "row 31 repeats")],
 )
 def test_files_of_scores_that_do_not_fit(tmp_path, change, message):
     path = scores_file(tmp_path / "scores.parquet", **change)
@@ -160,8 +160,8 @@ def test_ips_finds_relevance_without_position_bias(counts, source, tmp_path):
     [
         (None, "there is no such file"),
         ("rank,propensity\n1,1\n", "position: no such column"),
-        ("position,propensity\n1,1\n2,0.5\n", "nan is the propensity of position 3"),
-        ("position,propensity\n1,1\n2,0\n3,1\n4,1\n5,1\n", "0 is the propensity of position 2"),
+        ("position,propensity\n1,1\n2,0.5\n", "position 3 has the propensity nan"),
+        ("position,propensity\n1,1\n2,0\n3,1\n4,1\n5,1\n", "position 2 has the propensity 0"),
     ],
 )
 def test_propensities_that_cannot_be(tmp_path, text, message):
@@ -174,5 +174,5 @@ def test_propensities_that_cannot_be(tmp_path, text, message):
 
 
 def test_an_additive_user_has_no_propensities():
-    with pytest.raises(InputError, match="propensities: nobody knows"):
+    with pytest.raises(InputError, match="propensities: the examination probabilities"):
         ips.fit(task(lanes=[(0, {})], training=TRAINING, users=[Additive()]))

@@ -269,6 +269,7 @@ def test_what_is_measured_besides(world):
     # The kept parameters are those of the lowest loss, so that it is measured again: per
     # impression, of lists of several lengths.
     assert {"validation_nll", "validation_ndcg@5"} <= set(results["metric"])
+    assert losses["value"].min() == values.get_group("validation_loss").item()
     assert losses["value"].min() == pytest.approx(
         values.get_group("validation_nll").item(), rel=0.1
     )

@@ -124,6 +124,19 @@ def test_lanes_of_one_number_leave_the_other_as_it_is():
         np.testing.assert_allclose(found, plainly(optax.adamw(0.05, weight_decay=decay)), rtol=1e-4)
 
 
+def test_of_several_learning_rates_some_may_diverge():
+    steep = replace(SETTINGS, optimizer="sgd", weight_decay=0.0, steps=400)
+    quadratic = Quadratic(jnp.asarray(CENTRES))
+    rates = {"learning_rate": [0.1, 9.0]}
+    found = fit(Point(), quadratic, quadratic, steep, lanes=2, seed=0, varied=rates)
+    assert np.isfinite(found.loss).tolist() == [True, False]
+    np.testing.assert_array_equal(found.model(1).x[...], Point().x[...])
+    with pytest.raises(InputError, match=r"lanes \[0, 1\] did not reach a finite"):
+        descend(steep, 2, learning_rate=[8.0, 9.0])
+    with pytest.raises(InputError, match=r"lanes \[0, 1\] did not reach a finite"):
+        descend(replace(steep, learning_rate=9.0), 2)
+
+
 def test_lanes_out_of_range_or_of_nothing():
     with pytest.raises(InputError, match=r"^learning_rate: 11"):
         descend(SETTINGS, 2, learning_rate=[0.1, 11])
@@ -140,7 +153,7 @@ def test_lanes_out_of_range_or_of_nothing():
         ({"momentum": 0.9}, r"optimizer.name: None is unknown"),
         ({"name": "sgd", "momentun": 0.9}, r"no option 'momentun' .*did you mean 'momentum'"),
         ({"name": "sgd", "momentum": [0.9, 0.5]}, r"optimizer.momentum: .*cannot differ between"),
-        ({"name": "sgd", "learning_rate": 0.1}, r"'learning_rate' stands beside"),
+        ({"name": "sgd", "learning_rate": 0.1}, r"'learning_rate' is no option of an optimiser"),
         ("lamb", r"'lamb' is unknown"),  # one norm of all parameters together is not LAMB
     ],
 )

@@ -215,7 +215,7 @@ def test_what_is_known_changes_what_is_learnt(split):
 
 def test_nobody_knows_examination_of_another_kind_of_user(split):
     given = task(split, model=PositionBased(), examination=KNOWN, users=[DocumentRate()] * LOGS)
-    with pytest.raises(InputError, match="nobody knows examination"):
+    with pytest.raises(InputError, match="no examination is known"):
         likelihood.fit(given)
 
 

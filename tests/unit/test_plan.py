@@ -15,9 +15,9 @@ from twotowers.running.descriptions import (
     crate_data,
     items_needs,
     needs_data,
+    outlines,
     page_paper,
     source_note,
-    titles,
 )
 from twotowers.running.experiments import Experiment
 from twotowers.running.order import Order
@@ -399,7 +399,12 @@ def test_every_need_reads_one_kind_of_data(plan):
 
 
 def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
-    assert titles(plan) == {"paper": "A paper", "other": "A paper"}
+    outline = outlines(plan)["paper"]
+    assert (outline["title"], list(outlines(plan))) == ("A paper", ["paper", "other"])
+    assert {name: item["kind"] for name, item in outline["items"].items()} == {
+        "fig1": "figure",
+        "table1": "table",
+    }
     paper = page_paper(plan, "paper")
     assert (paper["key"], paper["readme"]) == ("paper", "papers/paper/README.md")
     assert paper["datasets"] == {"web": "stand-in", "shop": "real data"}

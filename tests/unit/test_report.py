@@ -1,6 +1,5 @@
 """Pages: arithmetic of the comparison, checked inputs, nothing unescaped, same bytes twice."""
 
-import doctest
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.sites import outline
 from twotowers.errors import InputError
 from twotowers.report import words
 from twotowers.report.comparison import side_by_side
@@ -106,8 +106,8 @@ def overview(folder, *papers, waiting=()) -> str:
         for path in filter(Path.is_file, folder.iterdir()):
             shutil.copy(path, folder / paper.key)
         write_paper(paper, folder / paper.key)
-    titles = {paper.key: paper.title for paper in papers} | {key: key.upper() for key in waiting}
-    write_overview(folder, titles, **RUN)
+    outlines = {one.key: outline(one) for one in [*papers, *waiting]}
+    write_overview(folder, outlines, **RUN)
     return (folder / "index.html").read_text(encoding="utf-8")
 
 
@@ -275,20 +275,26 @@ def test_verdicts_are_counted_apart_by_what_they_stand_on(tmp_path, item, paper)
 
 
 def test_the_overview_grows_and_names_what_still_runs(tmp_path, paper):
-    page = overview(tmp_path, paper, waiting=["later2026"])
+    other = replace(paper, key="later2026", items=[], title="Comes later")
+    waiting = replace(
+        other, items=[paper.items[0], replace(paper.items[0], name="table7", kind="table")]
+    )
+    page = overview(tmp_path, paper, waiting=[waiting])
     assert "1 of 2 papers are finished" in page
-    assert "LATER2026" in page
+    assert page.count("Comes later") == 1
+    assert f'src="later2026/{paper.items[0].name}.svg"' in page, "shown once it is drawn"
+    assert "Table 7" in page
+    assert "table7.svg" not in page
     assert "claims.csv" not in page, "which is made last"
-    other = replace(paper, key="later2026", items=[], title="Done now")
     page = overview(tmp_path, paper, other)
-    assert "Done now" in page
+    assert "Comes later" in page
     assert "still running" not in page
     assert "claims.csv" in page
 
 
 def test_a_summary_of_another_scale_is_no_finished_paper(tmp_path, paper):
     overview(tmp_path, paper)
-    write_overview(tmp_path, {paper.key: paper.title}, scale="laptop", version="abc")
+    write_overview(tmp_path, {paper.key: outline(paper)}, scale="laptop", version="abc")
     page = (tmp_path / "index.html").read_text()
     assert "0 of 1 papers are finished" in page
     assert "claim 1" not in page
@@ -296,20 +302,20 @@ def test_a_summary_of_another_scale_is_no_finished_paper(tmp_path, paper):
 
 def test_jobs_that_finish_at_once_leave_an_overview_of_all(tmp_path, paper):
     papers = [replace(paper, key=f"sample{year}", items=[]) for year in range(2020, 2026)]
-    titles = {one.key: one.title for one in papers}
+    outlines = {one.key: outline(one) for one in papers}
     (tmp_path / "README.md").touch()
 
     def job(one: PaperPage) -> None:
         folder = tmp_path / one.key
         folder.mkdir()
         write_paper(replace(one, readme="../README.md"), folder)
-        write_overview(tmp_path, titles, **RUN)
+        write_overview(tmp_path, outlines, **RUN)
 
     with ThreadPoolExecutor(len(papers)) as jobs:
         list(jobs.map(job, papers))
     page = (tmp_path / "index.html").read_text()
     assert "still running" not in page
-    assert all(f'id="{key}"' in page for key in titles)
+    assert all(f'id="{key}"' in page for key in outlines)
 
 
 def test_a_table_has_its_first_numbers_as_a_small_picture(tmp_path, item, paper):
@@ -414,12 +420,6 @@ def test_names_are_printed_as_papers_print_them(name, printed):
 )
 def test_durations_read_well(seconds, text):
     assert words.duration(seconds) == text
-
-
-def test_examples_in_docstrings_run():
-    found = doctest.testmod(words)
-    assert found.attempted
-    assert not found.failed
 
 
 def test_a_citation_in_another_form_becomes_a_note():

@@ -119,7 +119,11 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
     # An item of other scales takes along the settings and studies that only it needs.
     left_out = {need for item in experiment["items"].values() for need in item["needs"]}
     left_out -= {need for item in items.values() for need in item["needs"]}
-    settings = [s for name, s in experiment.get("settings", {}).items() if name not in left_out]
+    settings = [
+        setting | values.get("settings", {}).get(name, {})
+        for name, setting in experiment.get("settings", {}).items()
+        if name not in left_out
+    ]
     logs = {name: set() for name in experiment.get("logs", {})}
     for setting in settings:
         logs[setting["log"]] |= set(setting.get("seeds", seeds))

@@ -1,11 +1,11 @@
-"""Click rates c = r(x) o(t) fitted in turn: relevance given examination, and the reverse.
+"""Fits click rates c = r(x) o(t) by updating relevance and examination in turn.
 
-A row is one document shown at one place of one list: its feature vector x, its bias factor t
-and its own click rate c. Relevance r has a number per feature vector, examination o one per
-bias factor (the examination hypothesis: Richardson et al., 2007). `alternate` repeats the two
-updates of a `Rule`; lanes (starts, numbers of clicks, merged bias factors) are fitted by one
-compiled program. The textbook's rules are here, `LeastSquares` and `ExpectationMaximisation`;
-a rule of one's own overrides what differs.
+A row is one document at one place of one list. It has a feature vector x, a bias factor t and a
+click rate c. Relevance r has one value per feature vector, and examination o has one per bias
+factor (the examination hypothesis: Richardson et al., 2007). `alternate` repeats the two updates
+of a `Rule`. One compiled program fits all lanes, such as starts, numbers of clicks or merged bias
+factors. `LeastSquares` and `ExpectationMaximisation` are the standard rules. A new rule subclasses
+`Rule`.
 
     >>> import numpy as np
     >>> relevance, examination = np.array([0.6, 0.3]), np.array([0.9, 0.5])
@@ -22,12 +22,12 @@ a rule of one's own overrides what differs.
     >>> print((fitted.examination[0] / fitted.examination[0, 0]).round(3))
     [1.    0.556]
 
-The data leave one scale open in each connected part of the log (`identifiability.graph`):
-r s and o / s fit the same clicks, and where the fit ends depends on where it started.
+The data do not identify one scale s in each connected part of the log (`identifiability.graph`):
+s r and o / s fit the same clicks. The start decides which of these the fit finds.
 
-Rows of the same feature vector and factor count through their sums only, so each such cell is
-computed once. Cells lie by feature in rectangles of 1, 2, 4, ... cells per feature: sums over
-a feature are dense, and only those over a factor are indexed, which is what takes time.
+Rows with the same feature vector and factor enter through their sums only, so each such pair is
+one cell here. Cells lie in rectangles of 1, 2, 4, ... cells per feature vector. Then sums over a
+feature vector are dense, and only the sums over a factor need the slower indexed addition.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from jax.tree_util import register_dataclass
 from twotowers.errors import InputError, check_range
 
 RIDGE = 1e-8
-"""Added to a feature's sum of squares, which may be 0."""
+"""Added to the sum of squares of a feature vector, which may be 0."""
 
 
 @dataclass(frozen=True)
 class ClickRates:
-    """Sampled click rates.
+    """Click rates of the rows of some lanes.
 
     Attributes:
         feature: [rows] integers in [0, features), the feature vector of each row.
-        factor: [lanes, rows] integers in [0, factors), the bias factor it was seen under.
+        factor: [lanes, rows] integers in [0, factors), the bias factor of each row.
         rate: [lanes, rows] clicks per impression, in [0, 1].
-        weight: [lanes, rows] >= 0; 0 where a lane lacks the row.
+        weight: [lanes, rows] weight in the fit, >= 0; 0 where a lane lacks the row.
         features: number of feature vectors.
         factors: number of bias factors.
 
@@ -98,15 +98,12 @@ class ClickRates:
 
 @dataclass(frozen=True)
 class RateEstimate:
-    """What was found per lane.
+    """The fitted values of each lane.
 
     Attributes:
-        relevance: [lanes, features] float in [0, 1]; without meaning where a feature has no
-            weight.
-        examination: [lanes, factors] float in [0, 1]; as it started where a factor has no
-            weight.
-        steps: done before nothing moved any more, or as many as were asked for; None of a fit
-            that takes none.
+        relevance: [lanes, features] float in [0, 1]. Meaningless for features without weight.
+        examination: [lanes, factors] float in [0, 1]. Factors without weight keep their start.
+        steps: number of steps done; None for a fit in closed form.
     """
 
     relevance: np.ndarray
@@ -115,17 +112,22 @@ class RateEstimate:
 
 
 def simulate_rates(chance: np.ndarray, clicks, rng: np.random.Generator) -> np.ndarray:
-    """Click rates of rows that were each shown equally often: Binomial(N, chance) / N.
+    """Draw click rates of rows: Binomial(N, chance) / N.
 
     Args:
         chance: click probabilities in [0, 1], for example [lanes, rows].
-        clicks: N >= 1, impressions per row, one number or anything that broadcasts to `chance`.
+        clicks: N >= 1, impressions per row, in a shape that broadcasts to that of `chance`.
+        rng: source of randomness.
 
     Returns:
-        float32 rates of the shape of `chance`.
+        float32 rates in the shape of `chance`.
 
     Raises:
         InputError: a value is out of range.
+
+    Example:
+        >>> simulate_rates(np.array([0.0, 1.0]), 10, np.random.default_rng(0))
+        array([0., 1.], dtype=float32)
     """
     chance, clicks = np.asarray(chance), np.asarray(clicks)
     if not ((chance >= 0) & (chance <= 1)).all():
@@ -136,7 +138,7 @@ def simulate_rates(chance: np.ndarray, clicks, rng: np.random.Generator) -> np.n
 
 
 def fit_naive(rates: ClickRates) -> RateEstimate:
-    """No debiasing: the mean click rate of each feature vector, examination 1."""
+    """Fit without debiasing: relevance is the weighted mean of click rates, examination is 1."""
     lanes = len(rates.rate)
     clicks, shown = (
         np.stack([np.bincount(rates.feature, row, rates.features) for row in rows])
@@ -147,10 +149,10 @@ def fit_naive(rates: ClickRates) -> RateEstimate:
 
 
 def click_mse(rates: ClickRates, estimate: RateEstimate) -> np.ndarray:
-    """Mean squared error of fitted click probabilities over rows: [lanes] float64.
+    """Weighted mean over rows of (r o - c)^2: [lanes] float64.
 
-    The error is against the rates that were fitted: with sampled rates that of a perfect fit is
-    below the rates' own variance, since it fits their noise too.
+    The rates c are those that were fitted. So if the rates are sampled, the error of a good fit is
+    below their variance, because the fit follows some of their noise.
     """
     fitted = estimate.relevance[:, rates.feature].astype(float) * np.take_along_axis(
         estimate.examination, np.asarray(rates.factor), 1
@@ -161,13 +163,13 @@ def click_mse(rates: ClickRates, estimate: RateEstimate) -> np.ndarray:
 @register_dataclass
 @dataclass(frozen=True)
 class Block:
-    """Cells of the features that have about as many of them, padded with weight 0.
+    """The cells of all feature vectors with about the same number of cells, padded with weight 0.
 
     Attributes:
         clicks: [lanes, cells, features] sum of weight x rate.
         weight: [lanes, cells, features] sum of weight.
-        base: [cells, features] base factor of each cell.
-        feature: [features] the features' numbers.
+        base: [cells, features] base factor of each cell; see `Layout`.
+        feature: [features] number of each feature vector.
     """
 
     clicks: jax.Array
@@ -181,12 +183,12 @@ class Block:
 class Layout:
     """Click rates by cell; see the module's docstring.
 
-    Base factors are the coarsest that no lane splits any further, so that lanes with
-    different factors share their cells.
+    Lanes may merge bias factors differently. Base factors are the coarsest partition that refines
+    the factors of every lane, so all lanes share the same cells.
 
     Attributes:
         blocks: the cells.
-        merged: [lanes, base] each lane's factor of a base factor.
+        merged: [lanes, base] the lane's factor that contains each base factor.
         shown: [lanes, factors] sum of weight.
     """
 
@@ -195,13 +197,13 @@ class Layout:
     shown: jax.Array
 
     def spread(self, values: jax.Array) -> list[jax.Array]:
-        """[lanes, factors] values, at each cell of each block."""
-        # Without the barrier XLA looks factors up anew for every cell.
+        """[lanes, factors] values -> the value of each cell, per block."""
+        # Without the barrier XLA would repeat the lookup in `merged` for every cell.
         base = jax.lax.optimization_barrier(jnp.take_along_axis(values, self.merged, axis=1))
         return [base[:, block.base] for block in self.blocks]
 
     def collect(self, values: list[jax.Array]) -> jax.Array:
-        """[lanes, factors] sums of the values of all cells."""
+        """Values of each cell, per block -> [lanes, factors] sums."""
         lanes, bases = self.merged.shape
         index = jnp.concatenate([block.base.ravel() for block in self.blocks])
         cells = jnp.concatenate([part.reshape(lanes, -1) for part in values], axis=1)
@@ -210,7 +212,7 @@ class Layout:
         return jax.vmap(lambda row, to: jax.ops.segment_sum(row, to, factors))(base, self.merged)
 
     def by_feature(self, values: list[jax.Array], features: int) -> np.ndarray:
-        """[lanes, features] of values [lanes, features of a block] per block; 0 if never seen."""
+        """[lanes, features of a block] per block -> [lanes, features]; 0 for features not seen."""
         everyone = np.zeros((len(self.merged), features), self.shown.dtype)
         for block, part in zip(self.blocks, values, strict=True):
             everyone[:, np.asarray(block.feature)] = part
@@ -218,7 +220,7 @@ class Layout:
 
 
 def lay_out(rates: ClickRates, dtype=np.float32) -> Layout:
-    """Rates by cell on the device, in floats of the given type."""
+    """Put the rates on the device, by cell, in floats of the given type."""
     factor, weight = np.asarray(rates.factor), np.asarray(rates.weight, float)
     lanes = len(factor)
     _, base = np.unique(factor[0], return_inverse=True)
@@ -258,21 +260,21 @@ def lay_out(rates: ClickRates, dtype=np.float32) -> Layout:
 
 @dataclass(frozen=True)
 class Rule:
-    """One step's updates; a subclass says `relevance` and `change`, and what else differs.
+    """The updates of one step. A subclass gives `relevance` and `change`, and `weight` if needed.
 
-    A step finds r per feature vector, and moves o per bias factor by sum(changes) /
-    sum(weights) over its cells; o is clipped to [0, 1] after every step, r after the last. The
-    program is compiled once a rule, so a rule that has settings is a frozen dataclass of numbers.
+    A step computes r per feature vector, and adds sum(change) / sum(weight) over a factor's cells
+    to o. o is clipped to [0, 1] after every step, and r after the last. The program is compiled
+    once per rule, so a rule with parameters must be hashable: a frozen dataclass of numbers.
     """
 
     at_once: ClassVar[bool] = False
-    """Whether o moves by the r of the step before, as in EM, instead of the one just found."""
+    """Whether the update of o uses r of the step before, as EM does, and not the new r."""
 
     def relevance(self, block: Block, o: jax.Array, r: jax.Array) -> jax.Array:
         """New relevance.
 
         Args:
-            block: cells, see there.
+            block: the cells.
             o: [lanes, cells, features] examination of each cell.
             r: [lanes, 1, features] relevance of the step before.
 
@@ -284,7 +286,9 @@ class Rule:
     def change(self, block: Block, o: jax.Array, r: jax.Array) -> jax.Array:
         """What each cell adds to the change of its factor's o: [lanes, cells, features].
 
-        Args as in `relevance`, r new or, `at_once`, of the step before.
+        Args:
+            block, o: as in `relevance`.
+            r: [lanes, 1, features] the new relevance, or that of the step before if `at_once`.
         """
         raise NotImplementedError
 
@@ -294,27 +298,27 @@ class Rule:
 
 
 class LeastSquares(Rule):
-    """Dual learning (Ai et al., 2018) by least squares on both sides.
+    """Alternating least squares, the form of dual learning in Chen et al. (2024, Appendix C.3).
 
     One step is r = sum(c o) / (sum(o^2) + 1e-8) per feature vector, then o = sum(c r) / sum(r^2)
-    per bias factor, both clipped to [0, 1]. Each is the minimum of sum((c - o r)^2) within
-    [0, 1] given the other, so the error never grows.
+    per bias factor, both clipped to [0, 1]. Each minimises sum((c - o r)^2) over [0, 1] given the
+    other (up to the 1e-8), so the error never grows.
 
-    Ai et al. train both sides by gradients of listwise losses; Chen et al. (2024, Appendix C.3)
-    give the closed form.
+    Ai et al. (2018) instead train both sides by gradients of listwise losses
+    (`twotowers.models.dual`).
     """
 
     def relevance(self, block, o, r):
-        """r = sum(c o) / (sum(o^2) + 1e-8), clipped."""
+        """r = sum(c o) / (sum(o^2) + 1e-8), clipped to [0, 1]."""
         r = (block.clicks * o).sum(1) / ((block.weight * o**2).sum(1) + RIDGE)
         return jnp.clip(r, 0, 1)
 
     def change(self, block, o, r):
-        """Sum of (c - o r) r."""
+        """Sum of (c - o r) r over the cell's rows."""
         return r * (block.clicks - block.weight * o * r)
 
     def weight(self, block, r):
-        """Sum of r^2."""
+        """Sum of r^2 over the cell's rows."""
         return block.weight * r**2
 
 
@@ -323,30 +327,30 @@ class ExpectationMaximisation(Rule):
 
     One step is, with r and o of the step before on the right,
 
-        r = mean over a feature vector's rows of c + (1 - c) r (1 - o) / (1 - o r),
-        o = mean over a bias factor's rows of    c + (1 - c) o (1 - r) / (1 - o r):
+        r = mean over a feature vector's rows of c + (1 - c) r (1 - o) / (1 - o r)
+        o = mean over a bias factor's rows of    c + (1 - c) o (1 - r) / (1 - o r)
 
-    the expected share of rows that were relevant, and that were examined. The likelihood of the
-    clicks never falls. A start of 1 stays. Wang et al. then replace the table r by a
-    regression on features, their regression-EM. `fitting.em` has the same update for single
-    logs and for other click models.
+    These are the expected shares of impressions that were relevant, and that were examined. The
+    likelihood of the clicks never falls. A value that starts at 1 stays there. Wang et al. replace
+    the table r by a regression on features (regression-EM). `fitting.em` has the same update for a
+    single log and for other click models.
     """
 
     at_once: ClassVar[bool] = True
 
     def relevance(self, block, o, r):
-        """The mean of P(relevant | c), written as r and its change."""
+        """Mean of P(relevant | c) over a feature vector's rows, computed as r plus its change."""
         shown = block.weight.sum(1)
         surprise = (block.clicks - block.weight * o * r) * (1 - r) / _unclicked(o, r)
         return r[:, 0] + surprise.sum(1) / jnp.where(shown > 0, shown, 1)
 
     def change(self, block, o, r):
-        """Sum of P(examined | c) - o = (c - o r) (1 - o) / (1 - o r)."""
+        """Sum of P(examined | c) - o = (c - o r) (1 - o) / (1 - o r) over the cell's rows."""
         return (block.clicks - block.weight * o * r) * (1 - o) / _unclicked(o, r)
 
 
 def _unclicked(o: jax.Array, r: jax.Array) -> jax.Array:
-    """1 - o r, or 1 where that is 0."""
+    """1 - o r, or 1 where this is 0."""
     unclicked = 1 - o * r
     return jnp.where(unclicked == 0, 1, unclicked)
 
@@ -361,20 +365,20 @@ def alternate(
     still: float = 0.0,
     dtype=np.float32,
 ) -> RateEstimate:
-    """Repeat a rule's step until nothing moves any more, or `steps` are done.
+    """Repeat a rule's step until no parameter moves by more than `still`.
 
     Args:
         rates: the data.
-        examination: [lanes, factors] o to start from, in [0, 1].
-        rule: the updates, `LeastSquares()` for example.
-        steps: at most this many, 1 or more.
-        relevance: r to start from, in [0, 1], of rules that are `at_once` (others find r from o):
-            one number, [features] or [lanes, features].
-        still: the fit is over when no parameter moves by more in a step.
-        dtype: of all numbers; `float64` needs JAX's `jax_enable_x64`.
+        examination: [lanes, factors] start of o, in [0, 1].
+        rule: the updates, for example `LeastSquares()`.
+        steps: largest number of steps, 1 or more.
+        relevance: start of r, in [0, 1]: a number, [features] or [lanes, features]. Only rules that
+            are `at_once` use it. Others compute r from o.
+        still: the fit stops when no parameter moves by more than this in a step.
+        dtype: type of all numbers. `float64` needs JAX's `jax_enable_x64`.
 
     Raises:
-        InputError: a start has another shape or is out of range, or `steps` is.
+        InputError: a start has a wrong shape, or a start or `steps` is out of range.
     """
     check_start(rates, examination, steps, low=0, high=1)
     start, shape = np.asarray(relevance), (len(rates.rate), rates.features)
@@ -394,7 +398,7 @@ def alternate(
 
 @partial(jax.jit, static_argnames="rule")
 def _iterate(layout: Layout, r: list[jax.Array], o: jax.Array, steps, still, rule: Rule):
-    """Steps done, r per block, and o."""
+    """Number of steps done, r per block, and o."""
 
     def step(state):
         number, _, _, o, former = state
@@ -404,14 +408,14 @@ def _iterate(layout: Layout, r: list[jax.Array], o: jax.Array, steps, still, rul
             used = (old if rule.at_once else r[-1])[:, None]
             changes.append(rule.change(block, at, used))
             weights.append(rule.weight(block, used))
-        # Weights by rows do not change from step to step, and are known.
+        # A rule without weights divides by the rows' weight, which is the same in every step.
         by_rows = any(weight is None for weight in weights)
         total = layout.shown if by_rows else layout.collect(weights)
-        # The mean of changes rather than of new values: those would be sums of a thousand
-        # nearly equal numbers, whose rounding errors add up over 20,000 steps.
+        # The mean of changes, not of new values: new values would be sums of about a thousand
+        # nearly equal numbers, and their rounding errors add up over 20,000 steps.
         mean = layout.collect(changes) / jnp.where(total > 0, total, 1)
         new = jnp.clip(o + mean, 0, 1)
-        # Where r follows from o it is not kept from step to step: it rests when o does.
+        # Unless `at_once`, r follows from o. So r is not carried, and stops moving when o does.
         kept = r if rule.at_once else former
         pairs = zip([o, *former], [new, *kept], strict=True)
         moved = jnp.stack([jnp.abs(after - before).max() for before, after in pairs]).max()
@@ -432,7 +436,7 @@ def _iterate(layout: Layout, r: list[jax.Array], o: jax.Array, steps, still, rul
 
 
 def check_start(rates: ClickRates, start: np.ndarray, steps: int, *, low: float, high: float):
-    """Raise InputError unless [lanes, factors] `start` is in [low, high] and `steps` 1 or more."""
+    """Raise InputError unless `start` is [lanes, factors] in [low, high] and `steps` is >= 1."""
     check_range(steps, field="steps", low=1, high=np.iinfo(np.int32).max, whole=True)
     expected = (len(rates.rate), rates.factors)
     if np.shape(start) != expected:

@@ -1,4 +1,4 @@
-"""Climbing a likelihood by EM's map, or by cycles of SQUAREM, until it hardly grows."""
+"""Maximises a likelihood by EM steps, or by SQUAREM cycles, until it hardly grows."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from twotowers.errors import InputError, check_range
 
 ROUNDING = 1e-10
-"""By what share of itself rounding may lower a likelihood."""
+"""Largest relative fall of a log-likelihood that counts as rounding."""
 
 
 class Problem(Protocol):
-    """EM on one vector that holds all probabilities."""
+    """An EM problem whose parameters are one vector of probabilities."""
 
     def objective(self, vector: np.ndarray) -> float:
-        """What is to grow."""
+        """The objective to maximise, such as the log-likelihood."""
 
     def step(self, vector: np.ndarray) -> np.ndarray:
-        """An E-step and an M-step."""
+        """An E-step and an M-step: the new vector."""
 
 
 def climb(
@@ -31,27 +31,28 @@ def climb(
     accelerate: bool,
     name: str,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Repeat EM steps, or cycles of SQUAREM.
+    """Repeat EM steps, or SQUAREM cycles if `accelerate`.
 
     Args:
-        problem: whose objective an EM step never lowers.
-        start: the vector to start from.
+        problem: an EM step must not lower its objective.
+        start: the first vector.
         iterations, tolerance, accelerate: see `twotowers.fitting.em.fit_em`.
-        name: of the model, for messages.
+        name: name of the model in messages.
 
     Returns:
         the vector; [iterations + 1] the objective at the start and after each iteration; whether
-        the last one gained too little to go on.
+        the last iteration gained less than the tolerance.
 
     Raises:
-        InputError: an argument is out of range, the start is impossible, or the objective fell.
+        InputError: an argument is out of range, the clicks are impossible at the start, or the
+            objective fell.
     """
     check_range(iterations, field="iterations", low=1, high=10**9, whole=True)
     check_range(tolerance, field="tolerance", low=0, high=1)
     now, history = start, [problem.objective(start)]
     if not np.isfinite(history[0]):
         raise InputError(
-            "the clicks are impossible there", field="start", expected="a finite log-likelihood"
+            "the clicks are impossible at it", field="start", expected="a finite log-likelihood"
         )
     converged = False
     while not converged and len(history) <= iterations:
@@ -61,7 +62,7 @@ def climb(
             raise InputError(
                 f"the log-likelihood fell from {history[-1]:.12g} to {value:.12g}",
                 field=name,
-                expected="expectations that are the posteriors of its own click probability",
+                expected="expectations that are the posteriors under the click probability",
             )
         converged = bool(value - history[-1] <= tolerance * size)
         if value >= history[-1]:
@@ -71,7 +72,10 @@ def climb(
 
 
 def leap(problem: Problem, vector: np.ndarray) -> np.ndarray:
-    """Two EM steps extrapolated, and a third; or the two, where these reach higher."""
+    """A SQUAREM cycle (Varadhan and Roland, 2008): extrapolate two EM steps, then do a third.
+
+    If this gives a lower objective than the two EM steps, their result is returned.
+    """
     once = problem.step(vector)
     twice = problem.step(once)
     moved, bent = once - vector, twice - 2 * once + vector
@@ -79,6 +83,6 @@ def leap(problem: Problem, vector: np.ndarray) -> np.ndarray:
         return twice
     length = max(np.linalg.norm(moved) / np.linalg.norm(bent), 1)
     far = vector + 2 * length * moved + length**2 * bent
-    # What would leave (0, 1) goes as far as EM goes: from 0 and 1 it would not return.
+    # EM cannot leave 0 or 1. So a value extrapolated to or past them takes EM's own value.
     far = problem.step(np.where((far > 0) & (far < 1), far, twice))
     return far if problem.objective(far) >= problem.objective(twice) else twice

@@ -1,4 +1,4 @@
-"""Which units a step of training sees: of all lanes the same, or each lane's own."""
+"""The order of units (queries or sessions) in training: shared by lanes, or per lane."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from jax.tree_util import register_dataclass
 
 
 def batch_order(key: jax.Array, units: int, batch: int, steps: int) -> jax.Array:
-    """[steps, batch] unit indices: random passes over all units, one after the other.
+    """[steps, batch] unit indices, from random passes over all units, one after the other.
 
-    Within the call no unit is used once more than any other is by more than one.
+    In one call, the numbers of uses of any two units differ by at most one.
     """
     passes = -(-steps * batch // units)
     order = jax.vmap(partial(jax.random.permutation, x=units))(jax.random.split(key, passes))
@@ -24,24 +24,24 @@ def batch_order(key: jax.Array, units: int, batch: int, steps: int) -> jax.Array
 @register_dataclass
 @dataclass(frozen=True)
 class Own:
-    """Of which units each lane's log has something.
+    """The units that have data in each lane's log: the lane's own units.
 
     Attributes:
-        order: [lanes, units] indices of all units, the lane's own first.
-        size: [lanes] how many are its own.
+        order: [lanes, units] indices of all units, with the lane's own units first.
+        size: [lanes] number of the lane's own units.
     """
 
     order: jax.Array
     size: jax.Array
 
     def shuffled(self, lane, key: jax.Array) -> jax.Array:
-        """[units] the lane's own units in random order; the others behind them."""
+        """[units] the lane's own units in random order, then the others."""
         order = self.order[lane]
         chance = jax.random.uniform(key, order.shape)
         return order[jnp.argsort(jnp.where(jnp.arange(order.size) < self.size[lane], chance, 2))]
 
 
 def own_units(objective, lanes: int) -> Own:
-    """What each lane's log has, of an objective (see `twotowers.objectives.likelihood`)."""
+    """Each lane's own units in an objective (see `twotowers.objectives.likelihood`)."""
     has = np.asarray(jax.vmap(objective.has)(jnp.arange(lanes)))
     return Own(jnp.asarray(np.argsort(~has, kind="stable")), jnp.asarray(has.sum(-1)))

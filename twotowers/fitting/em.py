@@ -1,20 +1,20 @@
-"""Exact EM on cells, for click models in which independent binary causes explain a click.
+"""Exact EM on counts of cells, for click models with independent binary causes of a click.
 
-A cell is a document d at a position k, with its impressions and clicks. A model has parts, binary
-variables such as "d attracts" and "k is examined", each with one probability per document or per
-position. Impressions are independent, so a cell's counts say all (`logs.cells`). EM (Dempster et
-al., 1977; for click models Chuklin et al., 2015, Chapter 4) repeats
+A cell is a document d at a position k, with its impressions and clicks. The parts of a model are
+binary variables such as "d attracts" and "k is examined". Each part has one probability per
+document or per position. Impressions are independent, so a cell's counts are sufficient statistics
+(`logs.cells`). EM (Dempster et al., 1977; for click models Chuklin et al., 2015, Chapter 4) repeats
 
-    E-step  per cell and part: P(part | click) and P(part | no click), by `expectations`,
+    E-step  for each cell and part: P(part | click) and P(part | no click), by `expectations`
     M-step  p = sum(clicks P(part | click) + (impressions - clicks) P(part | no click))
-                / sum(impressions), over the cells of each document or position,
+                / sum(impressions), over the cells of each document or position
 
-which never lowers the likelihood. A model of `twotowers.models` can be fitted so if it has
-`expectations`; the position-based one has. A model of
-one's own says its parts, the click probability and the two posteriors:
+This never lowers the likelihood. EM can fit any model of `twotowers.models` that has
+`expectations`, such as the position-based one. A new model gives its parts, the click probability
+and the two posteriors:
 
     >>> class TrustBias:
-    ...     # Whoever examines clicks what attracts with chance 0.9, and all else with 0.1.
+    ...     # After examination, P(click) is 0.9 for an attractive document, and 0.1 for others.
     ...     parts = {"attraction": "document", "examination": "position"}
     ...
     ...     def probability(self, attraction, examination):
@@ -37,7 +37,8 @@ one's own says its parts, the click probability and the two posteriors:
     >>> fitted.parameters["examination"].round(3).tolist()
     [1.0, 0.5]
 
-`fitting.alternating` has the same update for many lanes of one model, on a GPU if there is one.
+`fitting.alternating` has the same update for many lanes of the position-based model, on a GPU if
+there is one.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ class CellCounts:
     Attributes:
         document: [cells] integers >= 0, which document (of which query).
         position: [cells] integers >= 0, which position, or any other bias factor.
-        impressions: [cells] >= 0, not necessarily whole (expected counts).
+        impressions: [cells] >= 0. Fractions are allowed, for expected counts.
         clicks: [cells] in [0, impressions].
-        documents: number of documents.
-        positions: number of positions.
+        documents: number of documents, one more than the largest in `document`.
+        positions: number of positions, one more than the largest in `position`.
 
     Raises:
         InputError: shapes disagree, or a value is out of range.
@@ -95,36 +96,36 @@ class CellCounts:
 
 
 class ClickModel(Protocol):
-    """What `fit_em` asks of a model; the module's docstring has an example.
+    """What `fit_em` needs from a model. The module's docstring has an example.
 
     Attributes:
-        parts: from the name of each binary variable to what has a probability of its own,
-            "document" or "position". The variables of a cell are independent before it is known
-            whether there was a click.
+        parts: name of each binary variable -> "document" or "position": it has one probability
+            per document, or per position. The variables of a cell must be independent if its
+            clicks are not known.
     """
 
     parts: Mapping[str, str]
 
     def probability(self, **parts: np.ndarray) -> np.ndarray:
-        """P(click) in [0, 1] of cells, from the [cells] probability of each part."""
+        """P(click) of each cell, in [0, 1], from the probability of each part there: [cells]."""
 
     def expectations(self, **parts: np.ndarray) -> Mapping[str, tuple]:
-        """Per part P(part | click) and P(part | no click), numbers or [cells] arrays.
+        """For each part (P(part | click), P(part | no click)), as numbers or [cells] arrays.
 
-        What is asked of an impossible event may be NaN: a cell without such an event skips it.
+        A posterior given an impossible event may be NaN. Cells without such events do not use it.
         """
 
 
 @dataclass(frozen=True)
 class EMEstimate:
-    """What EM found.
+    """The result of EM.
 
     Attributes:
-        parameters: from each part to its probabilities in [0, 1], [documents] or [positions].
-        history: [iterations + 1] log-likelihood in nats (plus the priors' log density, up to a
-            constant) at the start and after each iteration; it never falls.
-        iterations: done.
-        converged: whether the last one gained too little to go on.
+        parameters: part -> probabilities in [0, 1], [documents] or [positions].
+        history: [iterations + 1] log-likelihood in nats (plus the log density of the priors, up to
+            a constant) at the start and after each iteration. It never falls.
+        iterations: number of iterations done.
+        converged: whether the last iteration gained less than the tolerance.
     """
 
     parameters: dict[str, np.ndarray]
@@ -143,29 +144,32 @@ def fit_em(
     tolerance: float = 1e-10,
     accelerate: bool = True,
 ) -> EMEstimate:
-    """Maximise the likelihood of the clicks.
+    """Maximise the likelihood of the clicks by EM.
+
+    The module's docstring has the formulas and an example.
 
     Args:
         cells: impressions and clicks.
         model: `PositionBased()` if None.
-        start: per part one probability, or one per document or position; 0.5 where none is given.
-            Without a prior, 0 and 1 stay: a position that is surely examined is held at 1. A
-            document or position never shown stays too.
-        prior: per part (alpha, beta), both >= 1, of a Beta prior on each of its probabilities;
-            what is found is then the mode of the posterior. Uniform, (1, 1), where none is given.
-        iterations: at most this many, 1 or more.
-        tolerance: the fit is over when an iteration gains no more than this share of the
-            log-likelihood's size, or of 1 where that is smaller; in [0, 1].
-        accelerate: whether an iteration is a cycle of SQUAREM (Varadhan and Roland, 2008, with
-            their third step length), which takes the time of three EM steps and gets as far as
-            many, or one EM step.
+        start: part -> one probability, or one per document or position. The default is 0.5.
+            Without a prior, EM keeps 0 and 1. So a start of 1 fixes a position as surely examined.
+            Documents and positions that were never shown keep their start too.
+        prior: part -> (alpha, beta), both >= 1, of a Beta prior on each of its probabilities. The
+            result is then the mode of the posterior. The default is uniform, (1, 1).
+        iterations: largest number of iterations, 1 or more.
+        tolerance: in [0, 1]. EM stops when an iteration gains no more than this, relative to the
+            absolute log-likelihood or to 1, whichever is larger.
+        accelerate: True makes an iteration one cycle of SQUAREM (Varadhan and Roland, 2008, their
+            third step length). A cycle takes the time of about three EM steps and gets as far as
+            many. False makes it one EM step.
 
     Returns:
-        The parameters, and how the likelihood grew.
+        The parameters, and the log-likelihood after each iteration.
 
     Raises:
         InputError: an argument is out of range, the start makes the clicks impossible, or the
-            likelihood fell, which means that the model contradicts itself.
+            likelihood fell, which means that the model's `expectations` do not fit its
+            `probability`.
     """
     problem = _Problem(cells, model or PositionBased(), prior or {})
     found, history, converged = climb(
@@ -180,7 +184,7 @@ def fit_em(
 
 
 class _Problem:
-    """EM's map on one vector that holds the probabilities of all parts, one after the other."""
+    """EM on one vector: the probabilities of all parts, one after the other."""
 
     def __init__(self, cells: CellCounts, model: ClickModel, prior: Mapping):
         self.model = model
@@ -207,7 +211,7 @@ class _Problem:
             self.trials += np.bincount(index, self.clicks + self.none, len(self.trials))
 
     def start(self, given: Mapping) -> np.ndarray:
-        """The vector to start from."""
+        """The first vector."""
         _check_parts("start", given, self.slices)
         vector = np.full(len(self.trials), 0.5)
         for part, values in given.items():
@@ -253,8 +257,8 @@ class _Problem:
 
 
 def _check_parts(name: str, given, parts, *, complete: bool = False) -> None:
-    """Raise InputError if `given` names a part that is none, or lacks one though `complete`."""
+    """Raise InputError if `given` has an unknown part, or, if `complete`, lacks one."""
     if set(given) - set(parts) or (complete and set(parts) - set(given)):
         raise InputError(
-            f"are for {sorted(given)}", field=name, expected=f"the parts {sorted(parts)}"
+            f"has the parts {sorted(given)}", field=name, expected=f"the parts {sorted(parts)}"
         )

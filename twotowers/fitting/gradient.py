@@ -1,13 +1,16 @@
-"""Gradient fits: one compiled program that trains all lanes on data that stays on the device.
+"""Gradient fits: one compiled program trains all lanes, on data that stays on the device.
 
-Lanes share the batches (so that features are read once for all of them) and differ in
-parameters and click log. Each has its own early stopping: a lane that has stopped keeps
-its best parameters while the others go on. Lanes are trained in blocks, those that still
-run first, so that whole blocks of stopped lanes cost nothing. While it is trained, a lane's
-parameters are one vector: the program is compiled in half of the time that a tree takes. The rest
-of a model (running statistics, numbers that are lanes) travels beside this vector as a tree, which
-for most models is empty. Where lanes have logs of different size, an epoch may be a pass over a
-lane's own units instead: then lanes are trained one after the other, on batches of their own.
+Lanes differ in parameters and click log. They share batches, so features are read once for all
+lanes. Each lane stops early by itself and keeps its best parameters while the others go on. Lanes
+are trained in blocks, and running lanes fill the first blocks, so blocks of stopped lanes cost
+nothing.
+
+A lane's parameters are one vector during training, which halves the compile time of a tree of
+parameters. The rest of a model (running statistics, numbers that are lanes) is a tree beside this
+vector, and is empty for most models.
+
+If lanes have logs of different size, an epoch can be a pass over a lane's own units. Then lanes
+are trained one after the other, on batches of their own.
 """
 
 from __future__ import annotations
@@ -33,16 +36,17 @@ from twotowers.towers.parts import Constant
 LOGGER = logging.getLogger(__name__)
 
 EVALUATION_BATCH = 64
-"""Units evaluated at a time: their activations, too, fit a CPU's cache."""
+"""Units evaluated at a time, few enough for their activations to fit into a CPU's cache."""
 
 BLOCK = 4
-"""Most lanes trained side by side on a CPU: their activations fit its cache, and few are idle."""
+"""Largest number of lanes trained side by side on a CPU. Their activations fit into its cache, and
+few lanes of a block are idle after others stop."""
 
 VARIED = ("learning_rate", "weight_decay")
-"""What of `FitSettings` may differ between lanes."""
+"""The fields of `FitSettings` that may differ between lanes."""
 
 REPORT = 5
-"""Epochs between lines on how far training is."""
+"""Epochs between two lines of progress in the log."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +54,28 @@ class FitSettings:
     """How to train.
 
     Attributes:
-        learning_rate: of the optimiser.
-        weight_decay: of the optimiser, decoupled; applies to every parameter. Optax's own if
-            None, which is 1e-4 for AdamW, and 0 where an optimiser has none.
-        optimizer: an optimiser of Optax: its name, or {name, <options>}, or an `Optimizer`.
-        batch: units (queries or sessions) per step.
-        steps: steps per epoch, after which the validation loss is taken. If None, an epoch is one
-            pass over those units of which the lane's log has something; the last batch is as small
-            as it comes out.
-        epochs: at most this many.
-        patience: epochs without improvement before a lane stops.
-        min_delta: smallest decrease of the validation loss that counts as improvement.
-        averaged: whether the parameters validated and kept are not those of the last step, which
-            its batch and those before it have moved to and fro, but their exponential average
-            over about an epoch's steps (Polyak and Juditsky, 1992).
+        learning_rate: learning rate of the optimiser, in [1e-9, 10].
+        weight_decay: decoupled weight decay of all parameters, in [0, 10]. None is Optax's default
+            (1e-4 for AdamW), or 0 for an optimiser without weight decay.
+        optimizer: an optimiser of Optax: its name, {name, <options>} or an `Optimizer`.
+        batch: units (queries or sessions) per step, 1 or more.
+        steps: steps per epoch, 1 or more. The validation loss is computed after each epoch. If
+            None, an epoch is one pass over the units with data in the lane's log, and its last
+            batch may be smaller.
+        epochs: largest number of epochs, 1 or more.
+        patience: epochs without improvement before a lane stops, 1 or more.
+        min_delta: smallest decrease of the validation loss that counts as improvement, in [0, 10].
+        averaged: whether to validate and keep an exponential average of the parameters over about
+            one epoch's steps (Polyak and Juditsky, 1992). It smooths out the noise of single
+            batches. False keeps the parameters of the last step.
+
+    Raises:
+        InputError: a value is out of range, or the optimiser or an option of it is unknown.
+
+    Example:
+        >>> settings = FitSettings(learning_rate=0.01, batch=64, epochs=50, patience=3, min_delta=0)
+        >>> settings.optimizer.name, settings.weight_decay
+        ('adamw', 0.0001)
     """
 
     learning_rate: float
@@ -81,7 +93,7 @@ class FitSettings:
             if (value := getattr(self, name)) is not None or name != "steps":
                 check_range(value, field=name, low=1, high=10**9, whole=True)
         check_range(self.learning_rate, field="learning_rate", low=1e-9, high=10)
-        # Hashable, as what a program is compiled for has to be.
+        # An `Optimizer` is hashable, and static arguments of a compiled program must be.
         object.__setattr__(self, "optimizer", Optimizer.read(self.optimizer))
         if self.weight_decay is None:
             object.__setattr__(self, "weight_decay", DECAYING.get(self.optimizer.name, 0.0))
@@ -92,15 +104,15 @@ class FitSettings:
 
 @dataclass(frozen=True)
 class Fit:
-    """The outcome per lane.
+    """The result of a fit, for each lane.
 
     Attributes:
         graph: the model's NNX graph definition.
-        state: its parameters, and all else that it holds, at the lowest validation loss; leaves
-            [lanes, ...].
-        loss: [lanes] that validation loss.
-        epochs: [lanes] epochs trained.
-        history: [epochs, lanes] validation loss after each epoch, NaN once a lane stopped.
+        state: the model's state (its parameters and the rest) at the lowest validation loss, with
+            leaves [lanes, ...].
+        loss: [lanes] lowest validation loss.
+        epochs: [lanes] number of epochs trained.
+        history: [epochs, lanes] validation loss after each epoch, NaN after the lane stopped.
     """
 
     graph: nnx.GraphDef
@@ -128,20 +140,21 @@ def fit(
     """Train one copy of `model` per lane.
 
     Args:
-        model: an NNX module; every lane starts from its parameters, unless `starts` says more.
+        model: an NNX module. Every lane starts from its parameters if `starts` is None.
         train: the objective to minimise (see `twotowers.objectives.likelihood`).
-        validation: the objective that decides when to stop and which parameters to keep.
+        validation: the objective for early stopping. The parameters with its lowest value are kept.
         settings: see `FitSettings`.
         lanes: number of lanes.
-        seed: orders the batches (and draws dropout masks).
-        varied: [lanes, ...] values of what differs between lanes: of the settings `VARIED`, and
-            of the model's `twotowers.towers.parts.Constant`, by column.
-        starts: [lanes, all of a model's parameters] where each lane starts, in the order of
+        seed: seed of the order of batches and of dropout.
+        varied: column -> [lanes, ...] values that differ between lanes: fields of the settings that
+            `VARIED` names, and each `twotowers.towers.parts.Constant` of the model.
+        starts: [lanes, parameters of a model] start of each lane, in the order of
             `jax.flatten_util.ravel_pytree` of the model's state.
 
     Raises:
         InputError: the loss of a lane is not finite, a lane's value is out of range, or
-            parameters with running statistics are to be averaged.
+            `averaged` is asked for a model with running statistics. If lanes have learning rates
+            of their own, single lanes may diverge: they keep their start, with an infinite loss.
     """
     graph, state, rest = nnx.split(model, nnx.Param, ...)
     optimised, rest = _per_lane(rest, settings, varied or {}, lanes)
@@ -169,10 +182,12 @@ def fit(
         )
     best = nnx.merge_state(_restored(state, now.best), now.best_rest)
     done, best = jax.tree.map(lambda leaf: np.asarray(leaf)[:lanes], (now, best))
-    if not np.isfinite(done.best_loss).all():
+    lost = ~np.isfinite(done.best_loss)
+    # If lanes have learning rates of their own, some rates may be too large. Such lanes are a
+    # result, not an error.
+    if lost.all() or (lost.any() and "learning_rate" not in optimised):
         raise InputError(
-            f"lanes {np.flatnonzero(~np.isfinite(done.best_loss)).tolist()} did not reach a "
-            "finite validation loss",
+            f"lanes {np.flatnonzero(lost).tolist()} did not reach a finite validation loss",
             field="fit",
             expected="finite features and counts, and a learning rate that is not too large",
         )
@@ -180,15 +195,15 @@ def fit(
 
 
 def _per_lane(rest, settings: FitSettings, varied: Mapping[str, Sequence], lanes: int):
-    """The settings' part of `varied`, and `rest` with its constants filled in: [lanes, ...]."""
+    """The varied settings, and `rest` with the values of its constants: leaves [lanes, ...]."""
     if settings.averaged and jax.tree.leaves(nnx.filter_state(rest, nnx.BatchStat)):
         raise InputError(
-            "averaged parameters have no running statistics", field="averaged",
+            "running statistics do not belong to averaged parameters", field="averaged",
             expected="false for a model with batch normalisation",
         )  # fmt: skip
     values = {name: np.asarray(each, np.float32) for name, each in varied.items()}
     if wrong := [name for name, each in values.items() if each.shape[:1] != (lanes,)]:
-        raise TypeError(f"{wrong} of {lanes} lanes have not one value per lane")
+        raise TypeError(f"{wrong} must have one value per lane, for {lanes} lanes")
     optimised = {name: jnp.asarray(values[name]) for name in VARIED if name in values}
     for name in optimised:
         for value in varied[name]:
@@ -203,7 +218,7 @@ def _per_lane(rest, settings: FitSettings, varied: Mapping[str, Sequence], lanes
 
     rest = jax.tree.map(laid_out, rest, is_leaf=lambda each: isinstance(each, nnx.Variable))
     if unread := values.keys() - filled:
-        raise TypeError(f"neither the settings nor the model have {sorted(unread)}")
+        raise TypeError(f"neither the settings nor the model has {sorted(unread)}")
     return optimised, rest
 
 
@@ -215,9 +230,10 @@ def _block(lanes: int) -> int:
 @register_dataclass
 @dataclass(frozen=True)
 class _Lanes:
-    """Where training stands; all leaves are [lanes, ...], parameters [lanes, all of a model's].
+    """The state of training. All leaves are [lanes, ...].
 
-    `rest` is what of a model is no parameter, `optimised` what the settings do not say.
+    `params` are [lanes, parameters of a model]. `rest` is the part of a model's state that is no
+    parameter. `optimised` holds the settings that differ between lanes.
     """
 
     lane: jax.Array
@@ -247,7 +263,7 @@ def _optimizer(settings: FitSettings, optimised: Mapping) -> optax.GradientTrans
 def _start(
     state, rest, optimised, settings: FitSettings, lanes: int, block: int, starts=None
 ) -> _Lanes:
-    # Blocks are full: lanes that never run, on the last one's data, make up the number.
+    # Blocks must be full, so lanes that never run, on the last lane's data, fill the last block.
     count = -(-lanes // block) * block
     start, _ = ravel_pytree(state)
     params = jnp.broadcast_to(start, (count, start.size))
@@ -276,7 +292,8 @@ def _start(
 def _batches(key: jax.Array, first, units: int, batch: int, steps: int):
     """Unit indices [REPORT, steps, batch] and dropout keys [REPORT, steps] of epochs from `first`.
 
-    A program of its own, which all models share: it takes a third of the time to compile.
+    It is a program apart from `_train`, so that all models share it. Its compilation takes a third
+    of the time of both.
     """
 
     def of_epoch(number):
@@ -290,25 +307,28 @@ def _batches(key: jax.Array, first, units: int, batch: int, steps: int):
 def _train(
     graph, template, lanes: _Lanes, first, until, batches, train, validation, settings, block, own
 ):
-    """Train on the `_batches` from epoch `first` to the end of epoch `until` or of all lanes.
+    """Train from epoch `first` up to, not including, `until`, or until all lanes have stopped.
 
-    The lanes' vectors are laid out as the parameters `template` are. With `own`, of both
-    objectives, `batches` are a key per epoch, and a block is one lane. Returns the epoch reached,
-    and the lanes.
+    `template` has the structure of a lane's parameters. With `own`, each lane trains on its own
+    units of both objectives. Then `batches` are one key per epoch, and a block is one lane.
+
+    Returns:
+        the next epoch, and the lanes.
     """
     _, restore = ravel_pytree(template)
 
     def batch_loss(params, rest, index, lane, key, counted):
-        # Copied, because Flax lets nothing change that is older than the gradient's trace.
+        # Copied because Flax forbids changes to variables created outside the gradient's trace.
         model = nnx.merge(graph, restore(params), rest, copy=True)
         losses = train.losses(model, index, lane, key)
         if counted is None:
             loss = losses.mean()
         else:
-            # As a share of all units, so that objectives are those of any other batch.
+            # The mean over the lane's own units times their share of all units: the scale of the
+            # objective, which is a mean over all units.
             share = own[0].size[lane] / train.units
             loss = share * jnp.where(counted, losses, 0).sum() / counted.sum()
-        # What the batch has moved, such as running statistics.
+        # The second value is the rest of the state, such as running statistics, after this batch.
         return loss, nnx.split(model, nnx.Param, ...)[2]
 
     def validation_loss(params, rest, lane):
@@ -375,7 +395,7 @@ def _train(
     def epoch(carry):
         number, now = carry
         its_batches = jax.tree.map(lambda leaf: leaf[number - first], batches)
-        # Running lanes first, so that the blocks behind them need no work.
+        # Running lanes come first, so the blocks after them are skipped.
         blocks = jnp.argsort(~now.running, stable=True).reshape(-1, block)
 
         def one_block(place, now):
@@ -395,7 +415,7 @@ def _train(
 
 @jax.jit
 def _restored(state, vectors: jax.Array):
-    """The lanes' vectors as trees like `state`, with leaves [lanes, ...]."""
+    """Lanes' vectors as trees like `state`, with leaves [lanes, ...]."""
     return jax.vmap(ravel_pytree(state)[1])(vectors)
 
 
@@ -403,9 +423,10 @@ def mean_loss(graph, params, lane: jax.Array, own=None, *, objective) -> jax.Arr
     """The objective at the given parameters: mean loss over all units, without dropout.
 
     Args:
-        graph, params: of the model.
-        lane: whose log.
-        own: [units] indices, and of how many of them, the first, the loss is not 0; all if None.
+        graph, params: the model's graph and state.
+        lane: index of the lane, for its log.
+        own: [units] indices and the number of the lane's own units, which come first. The loss of
+            other units is 0, so they are skipped. None evaluates all units.
         objective: see `twotowers.objectives.likelihood`.
     """
     chunk = min(EVALUATION_BATCH, objective.units)
@@ -414,7 +435,7 @@ def mean_loss(graph, params, lane: jax.Array, own=None, *, objective) -> jax.Arr
 
     def add(number, total):
         place = number * chunk + jnp.arange(chunk)
-        # The last chunk is filled up; `place` leaves what was added out of the mean.
+        # The last chunk is padded. The condition on `place` leaves the padding out of the sum.
         losses = objective.losses(model, order[jnp.minimum(place, size - 1)], lane)
         return total + jnp.where(place < size, losses, 0).sum()
 

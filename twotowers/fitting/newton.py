@@ -1,8 +1,8 @@
 """Exact maximum likelihood of additive click models on counts, by Newton's method.
 
-Both models are logistic regressions: concave, so the optimum does not depend on where one
-starts (up to the shifts that the data do not identify, which stay as they started).
-Gradient fits stop early by design; these tell what they would have reached.
+Both models are logistic regressions, whose log-likelihood is concave. So the optimum does not
+depend on the start, except for shifts that the data do not identify: these keep their start.
+Gradient fits stop early by design. These optima show what they would reach without stopping.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class AdditiveOptimum:
     """The optimum of an additive model: click logits are relevance + bias.
 
     Attributes:
-        relevance: [documents] logits gamma; -inf or inf where a document was never or
-            always clicked.
+        relevance: [documents] logits gamma. A document that was never clicked has -inf, and one
+            that was always clicked has inf.
         bias: [factors] logits theta.
-        probability: [documents, factors] fitted click probabilities.
-        weights: [width] of the features, where relevance is linear in them.
+        probability: [documents, factors] fitted click probabilities, in [0, 1].
+        weights: [width] weights of the features if relevance is linear in them, else None.
     """
 
     relevance: np.ndarray
@@ -39,20 +39,27 @@ class AdditiveOptimum:
 def fit_embedding(
     impressions: np.ndarray, clicks: np.ndarray, *, start: np.ndarray | None = None
 ) -> AdditiveOptimum:
-    """One relevance logit per document, one bias logit per factor (position, or other).
+    """Fit P(click) = sigmoid(gamma_d + theta_k): one logit per document, one per bias factor.
 
-    A document never clicked, or clicked always, has its optimum at -inf or inf, where it says
-    nothing of the bias; it is left out. The Hessian is a diagonal bordered by few columns,
-    so a step costs documents x factors^2.
+    A bias factor is a position, or another. A document that was never or always clicked has its
+    optimum at -inf or inf and carries no information on the bias, so the fit leaves it out. The
+    Hessian is a diagonal bordered by few columns, so a step costs O(documents x factors^2).
 
     Args:
-        impressions: [documents, factors] >= 0, not necessarily whole (expected counts).
-        clicks: the same shape, at most `impressions`.
-        start: [factors] bias logits to start from, which also fixes unidentified shifts;
-            zeros if None.
+        impressions: [documents, factors] >= 0. Fractions are allowed, for expected counts.
+        clicks: the same shape, in [0, impressions].
+        start: [factors] start of the bias logits, which also fixes unidentified shifts; zeros if
+            None.
 
     Raises:
-        InputError: no document was clicked sometimes, or Newton's method did not converge.
+        InputError: every document was never or always clicked, or Newton's method did not
+            converge.
+
+    Example:
+        >>> clicks = [[50, 25], [80, 50]]
+        >>> optimum = fit_embedding([[100, 100], [100, 100]], clicks)
+        >>> (optimum.probability.sum(0) * 100).round(3).tolist()  # as many as were clicked
+        [130.0, 75.0]
     """
     impressions, clicks = np.asarray(impressions, float), np.asarray(clicks, float)
     shown, clicked = impressions.sum(1), clicks.sum(1)
@@ -72,7 +79,8 @@ def fit_embedding(
         scaled = curvature / per_document[:, None]
         gradient = residual.sum(1), residual.sum(0)
         schur = np.diag(per_factor) - curvature.T @ scaled
-        # Singular along shifts; the minimum-norm step leaves those where they are.
+        # The matrix is singular along unidentified shifts. The minimum-norm step does not move
+        # along them.
         step = np.linalg.pinv(schur, rcond=1e-12, hermitian=True) @ (
             gradient[1] - scaled.T @ gradient[0]
         )
@@ -96,21 +104,26 @@ def fit_linear(
     *,
     start: np.ndarray | None = None,
 ) -> AdditiveOptimum:
-    """Relevance linear in the features without intercept, one bias logit per factor.
+    """Fit P(click) = sigmoid(w x_d + theta_k): relevance linear in the features, no intercept.
 
     Args:
         features: [documents, width].
-        impressions: [documents, factors] >= 0, not necessarily whole.
-        clicks: the same shape.
-        start: [factors] bias logits to start from, which also fixes unidentified shifts;
-            zeros if None.
+        impressions: [documents, factors] >= 0. Fractions are allowed, for expected counts.
+        clicks: the same shape, in [0, impressions].
+        start: [factors] start of the bias logits, which also fixes unidentified shifts; zeros if
+            None.
 
     Raises:
         InputError: Newton's method did not converge.
+
+    Example:
+        >>> optimum = fit_linear([[0.0], [1.0]], [[100], [100]], [[50], [80]])
+        >>> optimum.probability.round(3).tolist()
+        [[0.5], [0.8]]
     """
     features = np.asarray(features, float)
     n, c = np.asarray(impressions, float), np.asarray(clicks, float)
-    # Columns of one scale keep the Hessian well-conditioned; the fit is the same.
+    # Columns of one scale keep the Hessian well-conditioned and do not change the fit.
     scale = np.maximum(np.abs(features).max(0), 1e-12)
     scaled = features / scale
 
@@ -120,7 +133,8 @@ def fit_linear(
         residual, curvature = c - n * chance, n * chance * (1 - chance)
         gradient = scaled.T @ residual.sum(1), residual.sum(0)
         border = scaled.T @ curvature
-        # Of one matrix with itself: half of the work, which is most of a step's.
+        # The product of a matrix with its own transpose takes half of the time of a general
+        # product, and is most of a step.
         rooted = scaled * np.sqrt(curvature.sum(1))[:, None]
         hessian = np.block(
             [
@@ -144,7 +158,7 @@ def fit_linear(
 
 
 def _ascend(parameters, newton, likelihood, *, scale: float):
-    """Newton steps, halved until they do not lower the likelihood, to a vanishing gradient."""
+    """Newton steps until the gradient vanishes, each halved until it lowers no likelihood."""
     value = likelihood(parameters)
     for _ in range(ITERATIONS):
         step, gradient = newton(parameters)

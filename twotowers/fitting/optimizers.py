@@ -1,8 +1,8 @@
-"""The optimisers that a training may name, and their options, as Optax has them.
+"""The optimisers of Optax that a training may name, and their options.
 
-Needs no Optax, so that a configuration is checked before anything heavy is imported. Only
-optimisers that treat every parameter by itself are here: a lane's parameters are one vector, in
-which those that look at a whole layer's (LARS, LAMB, Adafactor) would see no layers.
+This module does not import Optax, so a configuration is checked before heavy imports. LARS, LAMB
+and Adafactor are left out. They use norms or factors of each layer, and a lane's parameters are one
+vector without layers.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ OPTIMIZERS: dict[str, tuple[str, ...]] = {
     "sgd": ("momentum", "nesterov"),
     "yogi": MOMENTS,
 }
-"""Functions of Optax, and their options besides `learning_rate` and `weight_decay`."""
+"""Function of Optax -> its options besides `learning_rate` and `weight_decay`."""
 
 DECAYING = {"adadelta": 0.0, "adamaxw": 1e-4, "adamw": 1e-4, "lion": 1e-3, "nadamw": 1e-4}
-"""Those that have a weight decay, and what it is if nothing is said: Optax's own."""
+"""Optimiser with a weight decay -> Optax's default of it."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Optimizer:
 
     Attributes:
         name: one of `OPTIMIZERS`.
-        options: its options that are not Optax's defaults, as (name, value).
+        options: (name, value) of each option that a configuration sets.
 
     Example:
         >>> Optimizer.read({"name": "sgd", "momentum": 0.9})
@@ -64,10 +64,14 @@ class Optimizer:
         path: str | Path | None = None,
         field: str = "optimizer",
     ) -> Optimizer:
-        """The optimiser that a configuration names, alone or as `name` with options.
+        """The optimiser that a configuration gives: a name, or a mapping of `name` and options.
+
+        Args:
+            given: the name or mapping, or an `Optimizer`, which is returned.
+            path, field: file and key in messages.
 
         Raises:
-            InputError: the name or an option is unknown, or an option is no number.
+            InputError: the name or an option is unknown, or a value is no number.
         """
         if isinstance(given, Optimizer):
             return given
@@ -81,8 +85,8 @@ class Optimizer:
         for option, value in said.items():
             if option in ("learning_rate", "weight_decay"):
                 raise InputError(
-                    f"{option!r} stands beside the optimiser", path=path, field=field,
-                    expected=f"{option!r} in the training itself",
+                    f"{option!r} is no option of an optimiser", path=path, field=field,
+                    expected=f"{option!r} as a key of the training, beside 'optimizer'",
                 )  # fmt: skip
             if option not in OPTIMIZERS[name]:
                 raise InputError(
@@ -98,7 +102,7 @@ class Optimizer:
 
 
 def check_training(training: Mapping, *, path: str | Path, field: str) -> None:
-    """Raise InputError where a training names an unknown optimiser, or decay that it has not."""
+    """Raise InputError if a training names an unknown optimiser, or a weight decay it lacks."""
     optimizer = Optimizer.read(
         training.get("optimizer", "adamw"), path=path, field=f"{field}.optimizer"
     )
@@ -106,7 +110,7 @@ def check_training(training: Mapping, *, path: str | Path, field: str) -> None:
 
 
 def check_decay(optimizer: Optimizer, decay, *, path=None, field: str = "weight_decay") -> None:
-    """Raise InputError for a weight decay that the optimiser has not."""
+    """Raise InputError for a weight decay if the optimiser has none."""
     if optimizer.name not in DECAYING and decay not in (None, 0):
         raise InputError(
             f"{optimizer.name!r} has no weight decay", path=path, field=field,

@@ -1,13 +1,17 @@
-"""Closed form and exact EM for click models of pages, on the smallest statistics there are.
+"""Closed form and exact EM for click models of pages, on sufficient statistics.
 
-What a model needs to know of a log, it says (`PageModel.statistics`): counts of cells (pair,
-position); of cells and the last click above; or distinct pages with their clicks, and the number
-of each. Both estimators ask the model for successes and trials of each of its parts; a
-probability is then the share of successes. Where they can be seen, that is all (`fit_counts`).
-Where they are hidden, EM expects them, given the clicks, again and again (`fit_pages`; Dempster et
-al. 1977; Chuklin et al. 2015, Chapter 4). An event counts as tried only where it is decided, such
-as attraction where the document is examined: that hides less than a trial per impression would,
-so EM needs fewer steps for the same likelihood.
+A model names its sufficient statistics in `PageModel.statistics`: counts of cells (pair, position);
+counts of cells and the last click above; or distinct pages with their clicks, counted. Both
+estimators ask the model for successes and trials of each of its parts. A probability is estimated
+by the share of successes:
+
+    p = (successes + prior successes) / (trials + prior successes + prior failures)
+
+If successes and trials are observed, this is the maximum of the likelihood (`fit_counts`). If they
+are hidden, EM alternates between their expectations given the clicks and this formula
+(`fit_pages`; Dempster et al. 1977; Chuklin et al. 2015, Chapter 4). Attraction has a trial only
+where the document is examined, not at every impression. That leaves less information hidden, so EM
+needs fewer steps for the same likelihood.
 
     >>> import numpy as np
     >>> from twotowers.models.cascade import Cascade
@@ -43,9 +47,9 @@ class Pages:
     Attributes:
         pair: [rows, K] number of the query-document pair at each position.
         clicks: [rows, K] bool.
-        where: [rows, K] bool, False behind the end of a page.
-        number: [rows] how many pages of the log are like that; not necessarily whole.
-        pairs: how many pairs there are.
+        where: [rows, K] bool, False past the end of a page.
+        number: [rows] how often the log has this page. Fractions are allowed.
+        pairs: number of query-document pairs.
     """
 
     pair: np.ndarray
@@ -58,18 +62,19 @@ class Pages:
 def distinct_pages(
     pair: np.ndarray, clicks: np.ndarray, where: np.ndarray, *, pairs: int | None = None
 ) -> Pages:
-    """Pages counted, in the order in which they first come.
+    """Count equal pages. The result has them in the order of their first occurrence.
 
     Args:
         pair: [pages, K] integers from 0.
-        clicks, where: [pages, K] bool.
-        pairs: how many pairs there are; as many as are seen if None.
+        clicks: [pages, K] bool.
+        where: [pages, K] bool, False past the end of a page.
+        pairs: number of query-document pairs; one more than the largest in `pair` if None.
     """
     pair, clicks = np.where(where, pair, -1), clicks & where
     pairs = int(pair.max(initial=-1)) + 1 if pairs is None else pairs
     code = np.zeros(len(pair), np.int64)
     for place in range(pair.shape[1]):
-        # Codes stay below the number of pages, so that their products stay below 2^63.
+        # `factorize` keeps codes below the number of pages, so the next product fits into int64.
         symbol = (pair[:, place].astype(np.int64) + 1) * 2 + clicks[:, place]
         code = pd.factorize(code * (2 * pairs + 2) + symbol)[0]
     _, first = np.unique(code, return_index=True)
@@ -79,15 +84,15 @@ def distinct_pages(
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a log says to a model: clicks, and which probability of each part is behind each.
+    """Sufficient statistics of a log for a model: rows of clicks, and the parameters behind each.
 
     Attributes:
         model: the click model.
-        index: per part [rows, K] which of its probabilities.
-        sizes: per part how many there are.
+        index: part -> [rows, K] index of the probability that applies there.
+        sizes: part -> number of its probabilities.
         clicks: [rows, K] bool.
-        where: [rows, K] bool.
-        number: [rows] how often that was seen.
+        where: [rows, K] bool, False past the end of a page.
+        number: [rows] how often the log has the row.
     """
 
     model: PageModel
@@ -99,7 +104,7 @@ class Statistics:
 
     @classmethod
     def of_pages(cls, model: PageModel, pages: Pages) -> Statistics:
-        """Of distinct pages, reduced to what the model needs."""
+        """From distinct pages, reduced to the model's sufficient statistics."""
         length = pages.pair.shape[1]
         position = np.broadcast_to(np.arange(length), pages.pair.shape)
         if model.statistics == PAGES:
@@ -125,11 +130,11 @@ class Statistics:
         pairs: int,
         positions: int,
     ) -> Statistics:
-        """Of counts of cells, for a model that needs no more.
+        """From counts of cells, for a model whose sufficient statistics they are.
 
         Args:
             pair, position, impressions, clicks: [cells]; positions from 0.
-            pairs, positions: how many there are.
+            pairs, positions: number of query-document pairs, and of positions.
 
         Raises:
             InputError: the model needs pages.
@@ -148,7 +153,7 @@ class Statistics:
 
     @classmethod
     def _counted(cls, model, pair, position, last, clicked, number, pairs, length) -> Statistics:
-        """Rows of one click each, alike ones added up."""
+        """Rows of one position each, with equal rows added up."""
         key = ((pair.astype(np.int64) * length + position) * length + last) * 2 + clicked
         distinct, row = np.unique(key, return_inverse=True)
         number = np.bincount(row, number, len(distinct))
@@ -171,22 +176,17 @@ class Statistics:
         sizes = {part: by[kind][1] for part, kind in model.parts.items()}
         return cls(model, index, sizes, clicks, where, number)
 
-    def again(self, number: np.ndarray) -> Statistics:
-        """The same rows, seen another number of times."""
-        return Statistics(self.model, self.index, self.sizes, self.clicks, self.where, number)
-
 
 @dataclass(frozen=True)
 class PagesEstimate:
-    """What was found of a model's parts.
+    """The fitted parameters of a model.
 
     Attributes:
-        parameters: per part [size] probabilities; NaN where nothing was ever tried.
-        trials: per part [size] how often each was tried, as far as the log tells: what its
-            estimate rests on. Priors are not among them.
-        history: log-likelihood in nats (plus the priors' log density) at the start and after each
-            iteration; of counting, where it ends.
-        converged: whether the last iteration gained too little to go on.
+        parameters: part -> [size] probabilities, NaN for those without trials and prior.
+        trials: part -> [size] number of trials, observed or expected, without those of the prior.
+        history: log-likelihood in nats (plus the log density of the prior, up to a constant) at
+            the start and after each iteration. `fit_counts` gives the final value only.
+        converged: whether the last iteration gained less than the tolerance.
     """
 
     parameters: dict[str, np.ndarray]
@@ -194,25 +194,16 @@ class PagesEstimate:
     history: np.ndarray
     converged: bool = True
 
-    def errors(self) -> dict[str, np.ndarray]:
-        """Per part [size] standard errors of rates that were counted: sqrt(p (1 - p) / trials).
-
-        Where events are hidden they are too small: see `bootstrap`.
-        """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return {
-                part: np.sqrt(values * (1 - values) / self.trials[part])
-                for part, values in self.parameters.items()
-            }
-
 
 def fit_counts(statistics: Statistics, *, prior: tuple[float, float] = (0.0, 0.0)) -> PagesEstimate:
-    """Maximum likelihood in closed form, where successes and trials of all parts can be seen.
+    """Maximum likelihood in closed form, for models whose successes and trials are observed.
+
+    The module's docstring has the formula and an example.
 
     Args:
-        statistics: of a model with `counts`.
-        prior: imagined successes and failures that are added to every probability's own, each 0
-            or more. PyClick has (1, 1).
+        statistics: sufficient statistics of a log, for a model with `counts`.
+        prior: (successes, failures), each 0 or more, added to those of every probability. PyClick
+            uses (1, 1).
 
     Raises:
         InputError: the model has no `counts`, or the prior is out of range.
@@ -237,16 +228,27 @@ def fit_pages(
     """Maximise the likelihood of the clicks by EM.
 
     Args:
-        statistics: of a model with `expectations`.
-        start: per part one probability, or one for each of its parameters; START where none is
-            given, and without a prior 1 for the examination of the first position: it stays
-            there, which fixes the scale that examination and attraction share.
-        prior: as of `fit_counts`.
+        statistics: sufficient statistics of a log, for a model with `expectations`.
+        start: part -> one probability, or one for each of its parameters. The default is START.
+            Without a prior, the default for the examination of the first position is 1. EM keeps
+            it, which fixes the scale that examination and attraction share.
+        prior: as in `fit_counts`.
         iterations, tolerance, accelerate: see `twotowers.fitting.em.fit_em`.
 
     Raises:
         InputError: the model has no `expectations`, an argument is out of range, or the likelihood
-            fell, which means that the model contradicts itself.
+            fell, which means that the model's `expectations` do not fit its `conditional`.
+
+    Example:
+        >>> import numpy as np
+        >>> from twotowers.models.independent import as_pages
+        >>> from twotowers.models.position_based import PositionBased
+        >>> statistics = Statistics.of_cells(
+        ...     as_pages(PositionBased()), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]),
+        ...     np.full(4, 1000), np.array([800, 400, 200, 100]), pairs=2, positions=2,
+        ... )
+        >>> fit_pages(statistics).parameters["examination"].round(3).tolist()
+        [1.0, 0.5]
     """
     problem = PagesProblem(statistics, prior, "expectations")
     found, history, converged = climb(
@@ -262,46 +264,8 @@ def fit_pages(
     return PagesEstimate(problem.split(known), problem.split(trials), history, converged)
 
 
-def bootstrap(
-    statistics: Statistics,
-    estimate: PagesEstimate,
-    *,
-    repeats: int,
-    rng: np.random.Generator,
-    **options,
-) -> dict[str, np.ndarray]:
-    """Standard errors by refitting logs that are drawn from the log, with replacement.
-
-    Args:
-        statistics: of whole pages, so that pages are drawn; of cells, single impressions are.
-        estimate: where each fit starts.
-        repeats: logs to draw, 2 or more.
-        rng: source of randomness.
-        options: of `fit_pages`.
-
-    Returns:
-        per part [size] standard deviation of the estimates; NaN where one has none.
-    """
-    check_range(repeats, field="repeats", low=2, high=10**6, whole=True)
-    number = np.round(statistics.number).astype(np.int64)
-    share = number / number.sum()
-    start = {
-        # At 0 and 1 EM would stay; only where it started there, it should.
-        part: np.clip(np.where(np.isnan(values), START, values), 1e-3, 1 - 1e-3)
-        for part, values in estimate.parameters.items()
-    }
-    if "examination" in start and estimate.parameters["examination"][0] == 1:
-        start["examination"][0] = 1
-    draws = []
-    for _ in range(repeats):
-        again = statistics.again(rng.multinomial(number.sum(), share).astype(float))
-        fitted = fit_pages(again, start=start, **options)
-        draws.append(fitted.parameters)
-    return {part: np.std([draw[part] for draw in draws], axis=0, ddof=1) for part in start}
-
-
 def _pinned(statistics: Statistics) -> dict[str, np.ndarray]:
-    """What the examination of each position starts from; the first is examined for sure."""
+    """The start of examination: 1 at the first position, START elsewhere."""
     if "examination" not in statistics.sizes:
         return {}
     examined = np.full(statistics.sizes["examination"], START)
@@ -310,15 +274,15 @@ def _pinned(statistics: Statistics) -> dict[str, np.ndarray]:
 
 
 class PagesProblem:
-    """EM's map on one vector that holds the probabilities of all parts, one after the other.
+    """EM on one vector: the probabilities of all parts, one after the other.
 
     Args:
-        statistics: of a log.
-        prior: imagined successes and failures of every probability.
-        needs: what the model must have, "counts" or "expectations".
+        statistics: sufficient statistics of a log.
+        prior: (successes, failures) added to those of every probability.
+        needs: the method that the model must have, "counts" or "expectations".
 
     Attributes:
-        size: of the vector.
+        size: length of the vector.
     """
 
     def __init__(self, statistics: Statistics, prior: tuple[float, float], needs: str):
@@ -339,7 +303,7 @@ class PagesProblem:
         self.size = int(ends[-1])
 
     def start(self, given: Mapping) -> np.ndarray:
-        """The vector to start from, see `fit_pages`."""
+        """The first vector; see `fit_pages`."""
         vector = np.full(self.size, START)
         pinned = {} if self.prior[1] else _pinned(self.statistics)
         for part, values in {**pinned, **given}.items():
@@ -355,12 +319,12 @@ class PagesProblem:
         return {part: vector[place].copy() for part, place in self.slices.items()}
 
     def chances(self, vector: np.ndarray) -> dict[str, np.ndarray]:
-        """The probability of each part at each click."""
+        """Part -> [rows, K] probability that applies at each position."""
         own = self.split(vector)
         return {part: own[part][index] for part, index in self.statistics.index.items()}
 
     def objective(self, vector: np.ndarray) -> float:
-        """Log-likelihood plus log prior; what was never tried does not count."""
+        """Log-likelihood plus log prior. NaN parameters have no trials, so START replaces them."""
         given, model = self.statistics, self.statistics.model
         known = np.where(np.isnan(vector), START, vector)
         parts = {part: Chance.of(values) for part, values in self.chances(known).items()}
@@ -373,12 +337,15 @@ class PagesProblem:
         return float(given.number @ rows + prior.sum())
 
     def expected(self, vector: np.ndarray) -> Credits:
-        """The E-step: successes and trials of each part at each click."""
+        """The E-step: expected successes and trials of each part at each position."""
         given = self.statistics
         return given.model.expectations(self.chances(vector), given.clicks, given.where)
 
     def maximum(self, credits: Credits, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The M-step: shares of successes, those before where nothing is tried; and the trials."""
+        """The M-step: shares of successes, and the trials without the prior's.
+
+        A probability without trials and prior keeps its value in `before`.
+        """
         successes, trials = np.zeros(self.size), np.zeros(self.size)
         for part, place in self.slices.items():
             index, size = self.statistics.index[part].ravel(), self.statistics.sizes[part]

@@ -1,4 +1,4 @@
-"""What an auxiliary head is: a module with a loss of its own, added to that of a model."""
+"""The interface of auxiliary heads: modules whose losses are added to the loss of a model."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ import jax
 from flax import nnx
 
 LABELS = ("relevance", "prediction")
-"""The labels that a head may ask for. `relevance` is that of the documents, at most 1. `prediction`
-comes from a relevance tower that was trained without heads (`twotowers.methods.likelihood`)."""
+"""The labels that a head may read. `relevance` is the documents' relevance, scaled to [0, 1].
+`prediction` comes from a relevance tower trained without heads (`twotowers.methods.likelihood`)."""
 
 
 class Head(nnx.Module):
-    """A loss per cell, of the logits that a model's parts give it.
+    """An auxiliary loss per cell, computed from the logits of a model's parts.
 
-    Its gradient reaches the parts and the head's own parameters. It is part of the objective
-    only while training: early stopping and tests watch the model's own loss.
+    Its gradient reaches the parts and the head's own parameters. It belongs to the objective while
+    training only. Early stopping and tests use the model's loss without it.
 
-    A head lies in a file of its own, whose name is its name in a configuration. It is made by
-    `Head(*, <options>, rngs)`; those options that the file names in `LANES` may differ between
-    lanes.
+    A head's file's name is its name in a configuration. `Head(*, <options>, rngs)` builds it.
+    Options that the file names in `LANES` may differ between lanes.
 
     Attributes:
         needs: the parts that a model must have.
-        labels: what it reads of documents besides clicks, some of `LABELS`.
+        labels: the names in `LABELS` that the head reads.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -39,17 +38,17 @@ class Head(nnx.Module):
         key: jax.Array,
         labels: Mapping[str, jax.Array],
     ) -> jax.Array:
-        """Losses of cells, each the sum over its impressions.
+        """Losses of cells, each summed over the cell's impressions.
 
         Args:
-            parts: attraction and examination logits, of shapes that broadcast to that of `shown`.
+            parts: attraction and examination logits, in shapes that broadcast to that of `shown`.
             shown: [...] impressions, weighted as in the objective.
-            clicked: the same shape, clicks.
-            key: draws what is random.
-            labels: those that the head asked for, in [0, 1], of shapes that broadcast to that of
-                `shown`.
+            clicked: clicks, in the same shape.
+            key: source of randomness.
+            labels: name -> labels that the head reads, in [0, 1], in shapes that broadcast to that
+                of `shown`.
 
         Returns:
-            of the shape of `shown`; 0 where there are no impressions.
+            [...] losses, 0 where there are no impressions.
         """
         raise NotImplementedError

@@ -18,28 +18,29 @@ CHOICES = {"label": ("click", "relevance", "prediction")}
 
 
 class Reversal(Head):
-    """An adversary that guesses a label y from examination o alone: (w r(o) + b - y)^2 (Eq. 9).
+    """An adversary that predicts a label y from examination o alone: (w r(o) + b - y)^2 (Eq. 9).
 
-    r is the identity forwards; backwards it multiplies the gradient by -scale. So w and b learn
-    to guess, and the examination part learns to be of no use for it, which it would be if it
-    explained relevance. Every impression is a guess: n of a cell, c of them clicked, cost
-    c (1 - guess)^2 + (n - c) guess^2 where the label is the click, and n (y - guess)^2 where it is
-    the document's.
+    r returns its input, and multiplies the gradient by -scale. So w and b learn to predict y, and
+    the examination part learns logits from which y cannot be predicted. This counteracts
+    examination that explains relevance. A cell with n impressions, c of them clicked, has the loss
+
+        c (1 - guess)^2 + (n - c) guess^2    if the label is the click
+        n (y - guess)^2                      if the label is the document's
     """
 
     needs = ("examination",)
 
     def __init__(self, *, scale: float | Lane = 1.0, label: str = "click", rngs: nnx.Rngs):
-        """A freshly initialised adversary.
+        """Initialise an adversary.
 
         Args:
-            scale: eta, at least 0; may be a lane.
-            label: what is guessed: the 'click'; the document's 'relevance'; or the 'prediction' of
-                a relevance tower that was trained before.
-            rngs: initialises w and b.
+            scale: eta in the paper, in [0, 1e6]; a number or a lane.
+            label: the label y: the 'click', the document's 'relevance', or the 'prediction' of a
+                relevance tower that was trained before.
+            rngs: source of randomness.
 
         Raises:
-            InputError: the scale is out of range, or the label unknown.
+            InputError: the scale is out of range, or the label is unknown.
         """
         self.scale = number(scale, field="scale", low=0, high=1e6)
         if label not in CHOICES["label"]:

@@ -1,4 +1,4 @@
-"""What a click log identifies, and how to repair it. The log may have any columns."""
+"""Diagnose the identifiability of a click log with any columns, and propose repairs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from twotowers.identifiability.intervention import Intervention, node_interventi
 from twotowers.identifiability.merging import Merging, node_merging
 
 MOST_COUNTED = 1e15
-"""Larger counts would not add up exactly."""
+"""Largest count that is accepted. Sums of larger ones would not be exact in float64."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a log identifies.
+    """The diagnosis of a log.
 
     Attributes:
-        rows: rows of the log that were shown at least once.
+        rows: number of rows with impressions.
         features: a row per feature vector, in the order of their numbers.
         factors: a row per bias factor in the log, sorted.
-        component: [factors] component of each, from 0.
+        component: [factors] connected component of each bias factor, from 0.
         merging: bias factors to merge; None if not needed, not wanted or not possible.
         intervention: feature vectors to swap; None if not needed or not wanted.
-        rates: whether click rates chose the swaps. Otherwise all swaps are equally good.
+        rates: whether click rates chose the swaps. Otherwise all swaps count as equally good.
     """
 
     rows: int
@@ -42,17 +42,17 @@ class Report:
 
     @property
     def sizes(self) -> np.ndarray:
-        """[components] bias factors of each."""
+        """[components] number of bias factors of each component."""
         return np.bincount(self.component)
 
     @property
     def identified(self) -> bool:
-        """Whether bias parameters are identified up to one constant (Chen et al., Theorem 1)."""
+        """Whether bias is identified up to one constant (Chen et al. 2024, Theorem 1)."""
         return len(self.sizes) == 1
 
 
 def check_columns(wanted: Iterable[str], names: Iterable[str], path: str | Path | None) -> None:
-    """Raise InputError for a missing column, and offer the nearest name."""
+    """Raise InputError for a missing column. The message offers the nearest name."""
     names = list(names)
     for name in wanted:
         if name not in names:
@@ -68,26 +68,34 @@ def check_log(
     repair: str | None = None,
     path: str | Path | None = None,
 ) -> Report:
-    """Test a click log for identifiability and say how to repair it.
+    """Test a click log for identifiability, and find repairs (Chen et al. 2024, Section 4).
 
-    Rows with 0 `impressions` do not count. Swaps are chosen by the click rates
-    (clicks + 1/2) / (impressions + 1) of feature vectors and of bias factors. These are rough
-    estimates of relevance and examination. Without both columns all swaps are equally good. Every
-    swap connects the log. The estimates only choose the one that needs the fewest clicks.
+    Rows with 0 `impressions` do not count. The click rates (clicks + 1/2) / (impressions + 1) of
+    feature vectors and of bias factors choose the swaps. They are rough estimates of relevance and
+    examination. If `impressions` or `clicks` is missing, all swaps count as equally good. Every
+    proposed set of swaps connects the log. The estimates only choose the set that needs the fewest
+    clicks.
 
     Args:
         table: any columns. `impressions` and `clicks`, if there are any, are counts. `position`,
             if it is a bias column, counts from 1.
         feature: columns that together name the feature vector shown.
         bias: columns that together name the bias factor it was shown under.
-        bias_features: numeric columns that are constant within a bias factor. Their distance is
-            the cost of merging. By default the bias columns, if they are numeric.
+        bias_features: numeric columns that are constant within a bias factor. The cost of merging
+            two bias factors is their Euclidean distance. By default the bias columns, if they are
+            numeric.
         repair: 'merge' or 'intervene'; by default both. Merging needs bias features.
         path: the log's file, for messages.
 
     Raises:
-        InputError: a column is missing or has values of another kind, the log is empty, or there
-            are no bias features to merge by.
+        InputError: a column is missing or has wrong values, the log is empty, or 'merge' is asked
+            for without bias features.
+
+    Example:
+        >>> log = pd.DataFrame({"document": [1, 2, 2], "position": [1, 2, 3]})
+        >>> report = check_log(log, feature=["document"], bias=["position"])
+        >>> report.identified, report.sizes.tolist(), report.merging.pairs.tolist()
+        (False, [1, 2], [[0, 1]])
     """
     counts = [name for name in ("impressions", "clicks") if name in table]
     check_columns([*feature, *bias, *(bias_features or [])], table.columns, path)
@@ -156,7 +164,7 @@ def _check_positions(position: pd.Series, path) -> None:
 
 
 def _number(table: pd.DataFrame, names: list[str]) -> tuple[np.ndarray, pd.DataFrame]:
-    """[rows] codes of the distinct values of some columns, and these values in order."""
+    """[rows] number of each row's values in some columns, and the distinct values in order."""
     number = table.groupby(names, sort=True, observed=True).ngroup().to_numpy()
     first = np.unique(number, return_index=True)[1]
     return number, table[names].iloc[first].reset_index(drop=True)

@@ -1,10 +1,9 @@
-"""Does a log identify its bias parameters? (Hager et al. 2025, Theorem 4.1 and Appendix A;
-Chen et al. 2024, Theorem 1)
+"""The identifiability graph of a log (Hager et al. 2025, Theorem 4.1; Chen et al. 2024, Theorem 1).
 
-Bias factors (positions, or position x device x ...) are identified up to one constant if and only
-if documents, or feature vectors, that were seen under several of them connect all of them. Cliques
-are never expanded: the bipartite graph between documents and factors has the same components as the
-graph between factors. Time is linear in the rows of the log.
+Its nodes are bias factors (positions, or position x device x ...). Its edges join factors under
+which the same document, or feature vector, was seen. The bias parameters are identified up to one
+constant if and only if the graph is connected. The code uses the bipartite graph between documents
+and factors. It has the same components, and time is linear in the rows of the log.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ BLOCK = 1 << 22
 
 @dataclass(frozen=True)
 class GraphStatistics:
-    """The identifiability graph in numbers (Chen et al. 2024, Table 4).
+    """The size of an identifiability graph (Chen et al. 2024, Table 4).
 
     Attributes:
-        nodes: bias factors.
-        edges: unordered pairs of different factors that share a feature vector.
-        components: connected components.
-        sizes: [components] their numbers of factors, largest first.
+        nodes: number of bias factors.
+        edges: number of unordered pairs of different factors that share a feature vector.
+        components: number of connected components.
+        sizes: [components] number of factors of each, largest first.
     """
 
     nodes: int
@@ -45,14 +44,19 @@ def factor_components(document: np.ndarray, factor: np.ndarray, *, factors: int)
         factors: number of bias factors. A factor that was never seen is a component of its own.
 
     Returns:
-        [factors] component numbers from 0. A single component means identified.
+        [factors] component numbers from 0. The bias is identified if all are 0.
+
+    Example:
+        >>> document, position = np.array([0, 0, 1, 1]), np.array([0, 1, 2, 3])
+        >>> factor_components(document, position, factors=4)
+        array([0, 0, 1, 1])
     """
     documents = int(document.max()) + 1 if len(document) else 0
     nodes = factors + documents
     label = np.arange(nodes, dtype=np.int32 if nodes < 2**31 else np.int64)
-    # Each block is joined to the components so far, so that memory holds the log, a block and a
-    # number per node. A block has at least as many rows as there are nodes, so renumbering the
-    # nodes after each block stays linear in the rows.
+    # Each block is joined to the components so far, so memory holds the log, a block and a number
+    # per node. A block has at least as many rows as there are nodes, so renumbering the nodes after
+    # each block stays linear in the rows.
     step = max(BLOCK, nodes)
     for start in range(0, len(document), step):
         block = slice(start, start + step)

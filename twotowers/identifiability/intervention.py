@@ -1,9 +1,9 @@
 """Connect an identifiability graph by swapping documents: node intervention
 (Chen et al. 2024, Section 4.1, Algorithm 2).
 
-This finds a minimum spanning tree of the complete graph between K components without its K^2
-costs. Line 12 of the printed algorithm records the component G_j, which was found already, so the
-algorithm would not end. The code follows the words of Appendix B.2.
+The result is a minimum spanning tree of the complete graph between K components, found without
+computing all K^2 costs. Line 12 of the printed algorithm records the component G_j, which was found
+already, so the algorithm would not end. The code follows the text of Appendix B.2.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from twotowers.identifiability.spanning import spanning_forest
 
 @dataclass(frozen=True)
 class Intervention:
-    """The swaps that connect a log, one fewer than it has components.
+    """Swaps that connect a log, one fewer than it has components.
 
     Attributes:
         feature: [swaps] the feature vector to show elsewhere.
         source: [swaps] a bias factor that it was seen under.
         target: [swaps] the bias factor to show it under, in another component.
-        cost: [swaps] their costs by Eq. 3.
+        cost: [swaps] cost of each by Eq. 3.
     """
 
     feature: np.ndarray
@@ -40,12 +40,18 @@ class Intervention:
 
 
 def intervention_cost(relevance, examination, other_examination):
-    """Variance of a swap up to a constant (Chen et al. 2024, Proposition 1 and Eq. 3).
+    """Variance of a swap up to a factor: 1 / (r o) + 1 / (r o') - 2.
+
+    This is Eq. 3 of Chen et al. (2024), from their Proposition 1.
 
     Args:
-        relevance: of the feature vector, > 0.
-        examination: of the bias factor it was seen under, > 0.
-        other_examination: of the bias factor it is swapped to, > 0.
+        relevance: r of the feature vector, > 0.
+        examination: o of the bias factor it was seen under, > 0.
+        other_examination: o' of the bias factor it is swapped to, > 0.
+
+    Example:
+        >>> intervention_cost(0.5, 1.0, 0.5)
+        4.0
     """
     return 1 / (relevance * examination) + 1 / (relevance * other_examination) - 2
 
@@ -55,14 +61,14 @@ def node_intervention(
 ) -> Intervention:
     """The cheapest swaps that connect a log (Chen et al. 2024, Section 4.1, Algorithm 2).
 
-    Let a = 1 / (relevance * examination) and b = 1 / relevance for the most relevant feature vector
+    Let a = 1 / (relevance x examination) and b = 1 / relevance for the most relevant feature vector
     of a factor, and u = 1 / examination for the most examined factor of another component. The
     swap from the one to the other costs a + b u - 2. This grows with u, so the cheapest way out of
     a component leads to R, the component with the lowest u. So the cheapest edge at a component B
     other than R is the cheaper of two: B's best swap to R, and the best swap of any component to B.
-    These edges make a tree, since the cost of a swap to R strictly falls along edges of the second
-    kind. No spanning tree is cheaper: in a tree rooted at R, the edge from B to its parent is an
-    edge at B. The time is that of sorting the rows.
+    These edges make a tree, because the cost of a swap to R strictly falls along edges of the
+    second kind. No spanning tree is cheaper: in a tree rooted at R, the edge from B to its parent
+    is an edge at B. Time is that of sorting the rows.
 
     Args:
         feature: [rows] integers naming the feature vector shown.
@@ -101,17 +107,20 @@ def random_intervention(
     *,
     rng: np.random.Generator,
 ) -> Intervention:
-    """Swaps that connect a log, at random (Chen et al. 2024, Section 5.1, "random cost").
+    """Random swaps that connect a log (Chen et al. 2024, Section 5.1, "random cost").
 
-    The tree is the cheapest for costs that are uniform on [0, 1] and independent for each
-    (feature vector, source, target). Only the order of costs matters, and all orders are equally
-    likely. So swaps are drawn one after the other, and kept if they connect two components. About
-    F ln F draws suffice for F factors, since each component has a factor to draw as target.
+    The swaps are the cheapest tree for costs that are independent and uniform on [0, 1] for each
+    (feature vector, source, target). Only the order of these costs matters, and all orders are
+    equally likely. So swaps are drawn one after the other, and kept if they connect two components.
+    About F ln F draws suffice for F factors, because each component has a factor to draw as target.
 
     Args:
         feature, factor, relevance, examination: see `node_intervention`. The estimates only give
             the costs of the swaps by Eq. 3.
         rng: source of randomness.
+
+    Raises:
+        InputError: an estimate is not positive, or the log is empty.
     """
     component = _checked_components(feature, factor, relevance, examination)
     # Repeated rows of the log do not make further swaps.
@@ -139,7 +148,7 @@ def _checked_components(feature, factor, relevance, examination) -> np.ndarray:
 
 
 def _most_relevant(feature, factor, relevance, factors: int) -> np.ndarray:
-    """[factors] the most relevant feature vector seen under each; -1 for none."""
+    """[factors] the most relevant feature vector seen under each factor, -1 for none."""
     best = np.full(factors, -1)
     order = np.lexsort((-feature, relevance[feature]))
     best[factor[order]] = feature[order]
@@ -147,7 +156,7 @@ def _most_relevant(feature, factor, relevance, factors: int) -> np.ndarray:
 
 
 def _lowest(value: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """[groups] index of the lowest value of each group; the first of equal ones."""
+    """[groups] index of the lowest value of each group, the first among equals."""
     order = np.lexsort((value, group))
     return order[np.unique(group[order], return_index=True)[1]]
 

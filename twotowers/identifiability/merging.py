@@ -1,9 +1,9 @@
 """Connect an identifiability graph by treating bias factors as one: node merging
 (Chen et al. 2024, Section 4.2, Algorithm 3).
 
-This finds a minimum spanning tree of the complete graph between K components without its K^2
-costs. Line 12 of the printed algorithm records the component G_j, which was found already, so the
-algorithm would not end. The code follows the words of Appendix B.3.
+The result is a minimum spanning tree of the complete graph between K components, found without
+computing all K^2 costs. Line 12 of the printed algorithm records the component G_j, which was found
+already, so the algorithm would not end. The code follows the text of Appendix B.3.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.spanning import spanning_forest
 
 NEIGHBOURS = 32
-"""Nearest neighbours that are kept per factor. More are looked up when needed."""
+"""Number of nearest neighbours kept per factor. More are looked up when needed."""
 
 CHUNK = 1024
-"""Factors of a large group to find neighbours of at a time."""
+"""Factors of a large group whose neighbours are looked up at a time."""
 
 
 @dataclass(frozen=True)
 class Merging:
-    """The pairs of bias factors to treat as one, one fewer than the log has components.
+    """Pairs of bias factors to treat as one, one fewer than the log has components.
 
     Attributes:
         pairs: [pairs, 2] bias factors, the lower number first.
-        cost: [pairs] distances of their bias features.
+        cost: [pairs] distance of each pair's bias features.
         merged: [factors] number of each bias factor after merging, from 0 without gaps.
     """
 
@@ -45,14 +45,13 @@ class Merging:
 
 
 def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndarray) -> Merging:
-    """The nearest bias factors whose merging connects a log (Chen et al. 2024, Section 4.2,
-    Algorithm 3).
+    """The cheapest merging that connects a log (Chen et al. 2024, Section 4.2, Algorithm 3).
 
-    The result is an exact minimum spanning tree, by Boruvka's algorithm with nearest neighbours
-    from k-d trees instead of all pairs. Groups of up to sqrt(factors) are handled together: each
-    looks for enough neighbours that one is in another group. When no small groups are left, the
-    smallest of the others asks a tree of all points outside it. The largest never needs to. If
-    several trees have the same cost, the input alone decides which of them is found.
+    The result is an exact minimum spanning tree, found by Boruvka's algorithm with nearest
+    neighbours from k-d trees instead of all pairs. Groups of up to sqrt(factors) are handled
+    together: each looks up more neighbours until one is in another group. When no small group is
+    left, the smallest remaining group searches a tree of all points outside it. If several spanning
+    trees have the same cost, the choice depends on the input only.
 
     Args:
         feature: [rows] integers naming the feature vector shown.
@@ -62,6 +61,12 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
 
     Raises:
         InputError: a bias feature is not a finite number.
+
+    Example:
+        >>> document, position = np.array([0, 1, 1]), np.array([0, 1, 2])
+        >>> merging = node_merging(document, position, np.array([[1.0], [2.0], [4.0]]))
+        >>> merging.pairs.tolist(), merging.total, merging.merged.tolist()
+        ([[0, 1]], 1.0, [0, 0, 1])
     """
     points = np.asarray(bias_features)
     if points.ndim != 2 or not np.issubdtype(points.dtype, np.number):
@@ -84,7 +89,8 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
             found = _foreign_neighbours(tree, neighbours, group, sizes <= small)
         else:
             found = _neighbour_of_all(points, group, np.argmin(sizes))
-        # Ways out with different lengths make no cycle. Equally long ones can.
+        # Shortest ways out of groups form no cycle if their lengths differ. Equal lengths can form
+        # one, so `spanning_forest` checks.
         distance, point, neighbour = found
         order = np.lexsort((neighbour, point, distance))
         found = np.stack([point, neighbour], axis=1)[order]
@@ -97,7 +103,7 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
 
 
 def merge_pairs(pairs: np.ndarray, factors: int) -> np.ndarray:
-    """Renumber the bias factors so that those of a pair, or of a chain of pairs, become one.
+    """Renumber the bias factors so that those joined by a pair, or by a chain of pairs, are one.
 
     Args:
         pairs: [pairs, 2] integers in [0, factors).
@@ -105,9 +111,13 @@ def merge_pairs(pairs: np.ndarray, factors: int) -> np.ndarray:
 
     Returns:
         [factors] new numbers from 0 without gaps.
+
+    Example:
+        >>> merge_pairs([[0, 2], [2, 3]], factors=4)
+        array([0, 1, 0, 0])
     """
     pairs = np.asarray(pairs, int).reshape(-1, 2)
-    # A pair is treated as a feature vector that is seen under two factors.
+    # A pair connects two factors just as a feature vector seen under both does.
     return factor_components(np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), factors=factors)
 
 
@@ -116,9 +126,10 @@ def _foreign_neighbours(tree: KDTree, neighbours, group, chosen):
 
     Args:
         tree: all points.
-        neighbours: distances and indices [points, k] of each point's nearest, itself included.
-        group: [points] group of each.
-        chosen: [groups] bool, whether a group is wanted.
+        neighbours: distances and indices [points, k] of each point's nearest points, itself
+            included.
+        group: [points] group of each point.
+        chosen: [groups] bool, the groups to find ways out of.
     """
     best = np.full(len(chosen), np.inf)
     found = []
@@ -130,7 +141,8 @@ def _foreign_neighbours(tree: KDTree, neighbours, group, chosen):
         rows = np.flatnonzero(foreign.any(axis=1))
         found.append((distance[rows, first[rows]], open_points[rows], index[rows, first[rows]]))
         np.minimum.at(best, group[open_points[rows]], found[-1][0])
-        # A point without a foreign neighbour so far may have one that is nearer than the best.
+        # A point whose known neighbours are all of its own group may still have a foreign one
+        # nearer than its group's best.
         nearer = ~foreign.any(axis=1) & (distance[:, -1] < best[group[open_points]])
         open_points = open_points[nearer]
         if not len(open_points):

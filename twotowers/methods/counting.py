@@ -1,4 +1,4 @@
-"""Click rates in closed form, for models without hidden events."""
+"""Maximum likelihood in closed form, for click models without hidden events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from twotowers.methods.page_fits import (
     fitted_of,
     imagined,
     statistics_of,
-    unknown_of,
 )
 from twotowers.methods.task import Fitted, Task
 
@@ -18,13 +17,14 @@ LANES = {"prior": 1.0, "prior_mean": 0.5}
 
 
 def fit(task: Task) -> list[Fitted]:
-    """Count every lane's training log (`twotowers.fitting.pages.fit_counts`).
+    """Fit every lane's training log by `twotowers.fitting.pages.fit_counts`.
 
     Args:
-        task: its model must have `counts`, and its tower be "embedding".
+        task: its model must have `counts`, and its tower must be "embedding".
 
     Raises:
-        InputError: the model cannot be counted, or needs pages that the log has not.
+        InputError: the model has no `counts`, the tower is not "embedding", the prior is out of
+            range, or the model needs sessions and the log is recorded as cells.
     """
     check_by_pair(task)
     return [
@@ -35,4 +35,4 @@ def fit(task: Task) -> list[Fitted]:
 def _fitted(task: Task, log: int, prior: float, prior_mean: float) -> Fitted:
     smoothing = imagined(prior, prior_mean)
     estimate = fit_counts(statistics_of(task, log), prior=smoothing)
-    return fitted_of(task, log, estimate, unknown_of(estimate, smoothing))
+    return fitted_of(task, log, estimate, smoothing)

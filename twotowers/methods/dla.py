@@ -1,8 +1,8 @@
-"""The dual learning algorithm with towers (Ai et al. 2018): relevance and examination weigh each
-other's clicks, all lanes in one compiled program.
+"""The dual learning algorithm with towers (Ai et al. 2018).
 
-`twotowers.models.dual` has the losses. Chen et al. 2024 call another rule DLA, which alternates
-between two tables of numbers on click rates (`twotowers.fitting.alternating`).
+Relevance and examination weight each other's clicks (`twotowers.models.dual`). One compiled program
+trains all lanes. Chen et al. 2024 use the name DLA for alternating least squares on click rates,
+which is in `twotowers.fitting.alternating`.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ def fit(task: Task, *, highest_weight: float = 10.0) -> list[Fitted]:
     """Fit one copy of both towers per lane.
 
     Args:
-        task: its model must have examination, and is not asked what a click is.
-        highest_weight: the largest weight of a click, 1 or more.
+        task: its model must have examination. The model's click probability is not used.
+        highest_weight: largest weight of a click, in [1, 1e9].
 
     Raises:
-        InputError: the model has no examination, lists are too long to be counted in a table, or
-            the weight is out of range.
+        InputError: the model has no examination, lists are longer than 32, or the weight is out
+            of range.
     """
     check_range(highest_weight, field="method.highest_weight", low=1, high=1e9)
     if "examination" not in task.model.parts:
         raise InputError(
             f"{type(task.model).__name__} has no examination", field="model.kind",
-            expected="a model with it, as 'additive'",
+            expected="a model with examination, such as 'additive'",
         )  # fmt: skip
     lanes = [(log, UNWEIGHTED) for log, _ in task.lanes]
     train, validation = (_loss(task, split, lanes) for split in ("train", "validation"))

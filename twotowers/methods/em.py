@@ -1,4 +1,4 @@
-"""Exact expectation maximisation with one parameter per query-document pair and per position."""
+"""Exact EM, with parameters per query-document pair, position and so on instead of towers."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from twotowers.methods.page_fits import (
     imagined,
     page_losses,
     statistics_of,
-    unknown_of,
 )
-from twotowers.methods.task import Fitted, Split, Task, cells
+from twotowers.methods.task import Fitted, Split, Table, Task, cells
 from twotowers.models.independent import as_pages
 from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION
 
 LANES = {"prior": 1.0, "prior_mean": 0.5}
-"""Both parameters of a Beta prior on every probability, 1 or more; 1 is none, and 2 adds an
-imagined click and an imagined impression without one. See `twotowers.methods.page_fits.PRIOR`."""
+"""The prior on probabilities, 1 or more: see `twotowers.methods.page_fits.PRIOR`. 1 is no prior. 2
+adds one success and one failure if `prior_mean` is 1/2."""
 
 
 def fit(task: Task, *, iterations: int = 1000, tolerance: float = 1e-8) -> list[Fitted]:
     """Fit every lane's training log by EM.
 
-    Models of cells are fitted by `twotowers.fitting.em`, with the prior on attraction alone; models
-    of pages by `twotowers.fitting.pages`, with the prior on all that they have, as PyClick does.
+    `twotowers.fitting.em` fits models of cells, with the prior on attraction only.
+    `twotowers.fitting.pages` fits models of pages, with the prior on all probabilities, as PyClick
+    does.
 
     Args:
-        task: its model must have `expectations`, and its tower be "embedding".
-        iterations: at most this many.
-        tolerance: EM is over when an iteration gains no more than this share of the likelihood.
+        task: its model must have `expectations`, and its tower must be "embedding".
+        iterations: largest number of iterations.
+        tolerance: EM stops when the relative gain of an iteration in log-likelihood is no larger.
 
     Raises:
-        InputError: the model cannot be fitted by EM, or the tower is not "embedding".
+        InputError: the model has no `expectations`, the tower is not "embedding", or the model
+            needs sessions and the log is recorded as cells.
     """
     name, model = type(task.model).__name__, task.model
     if not hasattr(model, "expectations") or hasattr(model, "counts"):
@@ -47,7 +48,7 @@ def fit(task: Task, *, iterations: int = 1000, tolerance: float = 1e-8) -> list[
         raise InputError(
             f"{name} has no expectations",
             field="method",
-            expected=f"a model that says what its parts are given a click, or method {other}",
+            expected=f"a model with expectations, or method {other}",
         )
     check_by_pair(task)
     one = _fitted_pages if isinstance(model, PageModel) else _fitted
@@ -65,38 +66,42 @@ def _fitted_pages(
     estimate = fit_pages(
         statistics_of(task, log), prior=smoothing, iterations=iterations, tolerance=tolerance
     )
-    return fitted_of(task, log, estimate, unknown_of(estimate, smoothing))
+    return fitted_of(task, log, estimate, smoothing)
 
 
 def _fitted(
     task: Task, log: int, iterations: int, tolerance: float, prior: float, prior_mean: float
 ) -> Fitted:
     parts, train = task.model.parts, task.splits["train"]
+    smoothing = imagined(prior, prior_mean)
     pair, position, shown, clicked = cells(train, log)
     counts = CellCounts(pair, position, shown, clicked)
     found = fit_em(
         counts,
         task.model,
-        # Where the scale is open, the first position is examined for sure, and stays so.
+        # The data do not identify the scale. Examination of position 1 starts at 1, and EM keeps
+        # it, which fixes the scale.
         start={"examination": np.append(1.0, np.full(counts.positions - 1, 0.5))}
         if "examination" in parts
         else None,
-        prior={"attraction": (prior, 1 + imagined(prior, prior_mean)[1])},
+        prior={"attraction": (prior, 1 + smoothing[1])},
         iterations=iterations,
         tolerance=tolerance,
     )
-    # Pairs that were never shown while training are as attractive as pairs are on average.
+    # A pair without impressions in training gets the mean attraction of the others.
     attraction = np.full(task.pairs, np.nan)
     seen = np.unique(pair)
     attraction[seen] = found.parameters["attraction"][seen]
+    known = {**found.parameters, "attraction": attraction}
     attraction = np.where(np.isnan(attraction), np.nanmean(attraction), attraction)
     chances = {**found.parameters, "attraction": attraction}
     bias = None
     if "examination" in parts:
-        # So are positions behind the last one that was shown; their bias is unknown.
+        # A position below all impressions gets the mean examination. Its bias is NaN (unknown).
         examination, behind = chances["examination"], task.positions - counts.positions
-        known = np.asarray(task.model.position_bias(logit(examination)))
-        bias = np.append(known, np.full(behind, np.nan))
+        log_odds = np.asarray(task.model.position_bias(logit(examination)))
+        bias = np.append(log_odds, np.full(behind, np.nan))
+        known["examination"] = np.append(examination, np.full(behind, np.nan))
         chances["examination"] = np.append(examination, np.full(behind, examination.mean()))
 
     def cell_losses(split: Split) -> np.ndarray:
@@ -116,4 +121,5 @@ def _fitted(
         if train.sessions is None
         else page_losses(as_pages(task.model), chances, log),
         values={"iterations": found.iterations, "converged": float(found.converged)},
+        table=Table(known, {"attraction": smoothing}),
     )

@@ -1,4 +1,4 @@
-"""Scores from a file: anybody's ranker, measured as every other method is."""
+"""Scores from a file, so that a ranker from elsewhere is measured like the other methods."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ TYPES = {"query": pa.int64(), "document": pa.int32(), "score": pa.float64()}
 
 
 def fit(task: Task, *, file: str) -> list[Fitted]:
-    """Every lane gets the scores of the file; nothing is fitted.
+    """Give every lane the scores of the file. Nothing is fitted.
 
     Args:
-        task: of a simulated log, whose test split knows its pairs.
-        file: a parquet file with query (int64), document (int32; its 0-based number within the
-            query in the source file) and score (double), a row per pair of the test split; a
-            path that is not absolute is below the project's folder.
+        task: its log must be simulated, because only then the test split has the ids of its pairs.
+        file: a parquet file with a row per query-document pair of the test split. Its columns are
+            query (int64), document (int32, the document's 0-based number within its query in the
+            source file) and score (double). A relative path starts at the project's folder.
 
     Raises:
-        InputError: the file cannot be read, lists a pair twice, or lacks a pair.
+        InputError: the log is not simulated, or the file cannot be read, lists a pair twice, or
+            lacks a pair.
     """
     path = ROOT / file
     table = read_table(path, TYPES)
     pairs = task.splits["test"].pairs
     if pairs is None:
         raise InputError(
-            "a file of scores needs a log whose pairs are those of rankings",
+            "a real log has no pairs that a file of scores could name",
             field="method",
             expected="a simulated log",
         )
@@ -40,7 +41,7 @@ def fit(task: Task, *, file: str) -> list[Fitted]:
     twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])
     if len(twice):
         row = order[twice[0] + 1]
-        raise InputError(f"row {row + 1} lists its query and document again", path=path)
+        raise InputError(f"row {row + 1} repeats the query and document of another", path=path)
     wanted = pair_keys(pairs.query, pairs.document)
     found = order[np.minimum(np.searchsorted(keys[order], wanted), max(len(order) - 1, 0))]
     missing = np.flatnonzero(keys[found] != wanted) if len(order) else np.arange(len(wanted))

@@ -1,9 +1,12 @@
-"""Pointwise inverse propensity scoring: clicks, each by its position's propensity, are relevance.
+"""Pointwise inverse propensity scoring: each click counts 1 / the propensity of its position.
 
-The loss of an impression at position k is -[(c / theta_k) ln s(gamma) + (1 - c / theta_k)
-ln(1 - s(gamma))] (Bekker et al. 2019; Saito et al. 2020, Eq. 8). Its expectation over the clicks of
-a position-based user is that of relevance itself. Propensities theta are not clipped, so the weight
-of "not relevant" may be negative.
+The loss of an impression at position k with click c is (Bekker et al. 2019; Saito et al. 2020,
+Eq. 8)
+
+    -[(c / theta_k) ln s(gamma) + (1 - c / theta_k) ln(1 - s(gamma))]
+
+with s the sigmoid. For a position-based user, its expectation over clicks equals the loss on
+relevance itself. The propensities theta_k are not clipped, so 1 - c / theta_k may be negative.
 """
 
 from __future__ import annotations
@@ -21,9 +24,7 @@ from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.document_rate import DocumentRate
 
 LANES = {"weighting": "none"}
-"""`weighting`: unweighted ("none"); every impression alike ("impressions"); or every query that was
-asked alike, by the mean click rates of its documents ("queries"). See
-`twotowers.methods.likelihood`."""
+"""`weighting` is "none", "impressions" or "queries"; see `twotowers.methods.likelihood.LANES`."""
 CHOICES = {"weighting": ("none", "impressions", "queries")}
 
 TRAINS = True
@@ -34,37 +35,42 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.
 
     Args:
-        task: its model is not asked what a click is: IPS says so itself.
-        propensities: "true", the examination probabilities of the simulated user; or a csv file
-            with columns position (from 1) and propensity, in (0, 1], as estimated elsewhere. A
-            path that is not absolute is below the project's folder.
+        task: its model's click probability is not used.
+        propensities: "true" takes the examination probabilities of the simulated user. Else the
+            path of a csv file with the columns position (from 1) and propensity, in (0, 1]. A
+            relative path starts at the project's folder.
 
     Raises:
-        InputError: the user has no examination probabilities, or the file does not hold one per
-            position.
+        InputError: the user has no examination probabilities, or the file does not have a
+            propensity in (0, 1] for each position.
     """
     logs = len(task.splits["train"].counts.impressions)
-    theta = np.stack([_propensities(task, log, propensities) for log in range(logs)])
-    weighed = replace(
+    theta = np.stack([propensities_of(task, log, propensities) for log in range(logs)])
+    given = replace(
         task,
         model=DocumentRate(),
-        splits={name: _weighed(split, theta) for name, split in task.splits.items()},
+        splits={name: weighed(split, theta) for name, split in task.splits.items()},
         lanes=[(log, {**likelihood.LANES, **values}) for log, values in task.lanes],
     )
     return [
         replace(
             found,
             bias=np.log(theta[log]),
-            # A score is no click probability.
+            # The scores predict relevance, not clicks.
             cell_losses=None,
             values={"epochs": found.values["epochs"]},
         )
-        for found, (log, _) in zip(likelihood.fit(weighed), task.lanes, strict=True)
+        for found, (log, _) in zip(likelihood.fit(given), task.lanes, strict=True)
     ]
 
 
-def _weighed(split: Split, theta: np.ndarray) -> Split:
-    """The split with each click by the inverse of its position's propensity."""
+def weighed(split: Split, theta: np.ndarray) -> Split:
+    """The split with each click divided by the propensity of its position.
+
+    Args:
+        split: with the counts of any number of logs.
+        theta: [logs, positions] propensities.
+    """
     counts = split.counts
     if isinstance(counts, Rows):
         at = np.stack([own[position] for own, position in zip(theta, counts.position, strict=True)])
@@ -74,15 +80,15 @@ def _weighed(split: Split, theta: np.ndarray) -> Split:
     return replace(split, counts=replace(counts, clicks=clicks), sessions=None)
 
 
-def _propensities(task: Task, log: int, propensities: str) -> np.ndarray:
-    """[positions] of one log."""
+def propensities_of(task: Task, log: int, propensities: str) -> np.ndarray:
+    """[positions] propensities of one log. Arguments and errors as in `fit`."""
     if propensities == TRUE:
         user = task.users[log] if task.users else None
         if not hasattr(user, "examined"):
             raise InputError(
-                "nobody knows the examination probabilities of this log",
+                "the examination probabilities of this log are unknown",
                 field="propensities",
-                expected="a simulated user that has them, as 'position_based', or a csv file",
+                expected="a simulated user that has them, such as 'position_based', or a csv file",
             )
         return user.examined(task.positions)
     path = ROOT / propensities
@@ -96,7 +102,7 @@ def _propensities(task: Task, log: int, propensities: str) -> np.ndarray:
     bad = theta.index[~((theta > 0) & (theta <= 1))]
     if len(bad):
         raise InputError(
-            f"{theta[bad[0]]} is the propensity of position {bad[0]}",
+            f"position {bad[0]} has the propensity {theta[bad[0]]}",
             path=path,
             field="propensity",
             expected=f"a number in (0, 1] for each of the positions 1 to {task.positions}",

@@ -1,9 +1,9 @@
 """Maximum likelihood of clicks by gradient descent, all lanes in one compiled program.
 
-A log that was recorded page by page is fitted session by session (a step sees a batch of sessions),
-any other from its counts (a step sees a batch of queries); the objective is the same. With the
-additive model this is the two-tower method; with weighting "ips" every impression counts by its
-inverse propensity (Hager et al. 2025, Eqs. 3 and 22).
+The objective is the negative log-likelihood per document, averaged over a session's documents and
+then over sessions (Hager et al. 2025, Eq. 3; Eq. 22 with weighting "ips"). If the log is recorded
+as sessions, a step uses a batch of sessions. If it is recorded as cells, a step uses a batch of
+queries. The objective is the same. With the additive model this is the two-tower method.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from scipy.special import expit
 
 from twotowers.errors import InputError, nearest
 from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
@@ -22,20 +23,27 @@ from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.counts import Counts, Rows
 from twotowers.logs.propensities import inverse_propensity
 from twotowers.methods.starts import starts_of
-from twotowers.methods.task import Fitted, Split, Task
+from twotowers.methods.task import Fitted, Split, Table, Task
 from twotowers.models.page_towers import PageTowers
 from twotowers.models.protocol import CellModel
 from twotowers.models.relevance import HIGHEST, rescale
 from twotowers.models.towers import TOWERS, TwoTowers, scores, two_towers
 from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
+from twotowers.towers.baseline import BaselineTower
+from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.parts import Constant
 
 LANES = {"weighting": "none", "start": "random"}
-"""`weighting`: unweighted ("none"); every impression by the inverse of its display propensity
-("ips"); every impression alike, so that long lists count more ("impressions": summed over a
-session's documents, mean over sessions); or every query that was asked alike, however often, by the
-mean click rates of its documents ("queries": a row per document, summed over a query, mean over
-queries). `start`: "random", "zero", or "truth" (the parameters of a simulated user)."""
+"""`weighting` is how impressions are weighted:
+
+- "none": each session has weight 1, spread equally over its documents;
+- "ips": "none", with each impression divided by its display propensity;
+- "impressions": each impression has weight 1, so long lists count more;
+- "queries": each cell that was shown has weight 1, however often it was shown, with its click rate
+  as the click.
+
+`start` is where the parameters start: "random", "zero" or "truth" (those of the simulated
+user)."""
 CHOICES = {
     "weighting": ("none", "ips", "impressions", "queries"),
     "start": ("random", "zero", "truth"),
@@ -54,25 +62,29 @@ WEIGHTINGS = {
 COUNTED = ("impressions", "clicks")
 
 CHUNK = 256
-"""Queries whose cells are in memory at a time."""
+"""Queries evaluated at a time, which bounds memory."""
 PAGES = 20_000
-"""Pages whose losses are in memory at a time."""
+"""Pages evaluated at a time, which bounds memory."""
 
 Lanes = list[tuple[int, Mapping[str, object]]]
 
 
 def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = ()) -> list[Fitted]:
-    """Fit one copy of the model per lane; early stopping watches the weighted loss, as published.
+    """Fit one copy of the model per lane.
+
+    Early stopping uses the weighted loss, as the published code does.
 
     Args:
-        task: its lanes say the weighting and the start.
+        task: its lanes give the weighting and the start.
         stop_on: the split whose loss stops a lane and chooses its parameters, "validation" or
-            "train". Of training sessions as many are watched as there are held-out ones.
-        heads: what makes each head, whose loss is added while training (`twotowers.heads`). A
-            head that reads predictions gets those of the same towers, trained before without heads.
+            "train". For a log of sessions, "train" uses as many training sessions as there are
+            validation sessions.
+        heads: functions that build the heads, whose losses are added in training
+            (`twotowers.heads`). A head that reads predictions gets those of the same towers,
+            trained before without heads.
 
     Raises:
-        InputError: an unknown weighting, start or split, or one that the log does not allow.
+        InputError: the weighting, start or split is unknown, or the log does not allow it.
     """
     if stop_on not in CHOICES["stop_on"]:
         expected = nearest(str(stop_on), CHOICES["stop_on"])
@@ -99,9 +111,9 @@ def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = 
 
 
 def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
-    """A model of cells with a part of documents by two towers; all others by page."""
+    """`TwoTowers` for a model of cells with attraction, `PageTowers` for all others."""
     inputs = task.splits["train"].inputs
-    # A tower that reads numbers of pairs is as wide as there are pairs.
+    # A tower whose inputs are numbers of pairs has one parameter per pair.
     width = task.pairs if inputs.ndim == 2 else inputs.shape[-1]
     if isinstance(task.model, CellModel) and "attraction" in task.model.parts:
         return two_towers(
@@ -116,13 +128,13 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
         )
     if task.splits["train"].sessions is None:
         raise InputError(
-            f"{type(task.model).__name__} is fitted page by page", field="log",
-            expected="a log with 'record: sessions'",
+            f"{type(task.model).__name__} is fitted on sessions, and the log has cells",
+            field="log", expected="a log with 'record: sessions'",
         )  # fmt: skip
     own = task.examination.get("examination") is None and not task.examination.get("dropout")
     if heads or (task.examination and not own):
         raise InputError(
-            f"{type(task.model).__name__} has a table of examination, and no heads",
+            f"{type(task.model).__name__} allows no tower or dropout of examination, and no heads",
             field="model.examination", expected="'table', and a method without heads",
         )  # fmt: skip
     build = TOWERS.get(task.tower) if isinstance(task.tower, str) else task.tower
@@ -144,6 +156,7 @@ def _fitted(result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitt
             "epochs": result.epochs[lane],
         },
         history=result.history[:, lane],
+        table=_table({"attraction": model.relevance}, {"examination": model.examination}, model),
     )
 
 
@@ -155,17 +168,29 @@ def _fitted_pages(result: Fit, lane: int, log: int) -> Fitted:
         else None,
         page_losses=lambda split: page_losses(model, split, log),
         values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
+        table=_table(model.towers, {part: each[...] for part, each in model.tables.items()}, model),
     )
 
 
+def _table(towers: Mapping, tables: Mapping, model: TwoTowers | PageTowers) -> Table | None:
+    """The probabilities of each part; None where pairs have not one of their own."""
+    logits = {part: np.ravel(each) for part, each in tables.items()}
+    for part, tower in towers.items():
+        if not isinstance(tower, EmbeddingTower | BaselineTower):
+            return None
+        logits[part] = np.asarray(tower(jnp.arange(tower.pairs)))
+    parts = model.model.parts
+    return Table({part: expit(np.asarray(logits[part], float)) for part in parts})
+
+
 def _labels(task: Task, model: TwoTowers, stop_on: str) -> dict[str, jax.Array]:
-    """The labels of documents that the model's heads read: [lanes, queries, documents] by name."""
+    """Name -> [lanes, queries, documents] labels that the model's heads read."""
     wanted = {name for head in model.heads for name in head.labels}
     train, labels = task.splits["train"], {}
     if "relevance" in wanted:
         if train.relevance is None:
             raise InputError(
-                "nobody knows the relevance of a real log", field="heads", expected="another label"
+                "the relevance of a real log is unknown", field="heads", expected="another label"
             )
         labels["relevance"] = np.repeat(train.relevance[None] / HIGHEST, len(task.lanes), axis=0)
     if "prediction" in wanted:
@@ -174,9 +199,9 @@ def _labels(task: Task, model: TwoTowers, stop_on: str) -> dict[str, jax.Array]:
 
 
 def _predictions(task: Task, model: TwoTowers, stop_on: str) -> np.ndarray:
-    """Predictions of relevance towers that are trained without heads, one for each log.
+    """[lanes, queries, documents] scores of relevance towers trained without heads, one per log.
 
-    Scores have no scale of their own. Their 5th percentile becomes 0, and their 95th 1.
+    Scores have no scale of their own, so their 5th and 95th percentiles become 0 and 1.
     """
     theirs = nnx.state(model.heads, Constant)
     columns = {leaf.column for leaf in jax.tree.leaves(theirs, is_leaf=_is_constant)}
@@ -204,30 +229,30 @@ _loss = jax.jit(
 
 
 def split_loss(split: Split, lanes: Lanes) -> CountLoss | RowLoss | SessionLoss:
-    """The objective of some lanes, by sessions where the split has them, else by counts."""
+    """The objective of some lanes: on sessions if the split has them, else on counts."""
     return count_loss(split, lanes) if split.sessions is None else session_loss(split, lanes)
 
 
 def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
-    """The objective of some lanes session by session.
+    """The objective of some lanes, on sessions.
 
     Args:
         split: its inputs and sessions.
-        lanes: for each lane its log, and its weighting, which must be "none".
+        lanes: for each lane its log and its weighting, which must be "none".
 
     Raises:
         InputError: a lane is weighted, or its logs are not all of one size.
     """
     if any(values.get("weighting", "none") != "none" for _, values in lanes):
         raise InputError(
-            "sessions have no weights", field="weighting",
+            "a log of sessions has no weights", field="weighting",
             expected="'none', or a log that is recorded as cells",
         )  # fmt: skip
     logs = [split.sessions[log] for log, _ in lanes]
     if len(sizes := {len(log.query) for log in logs}) > 1:
         raise InputError(
             f"lanes of {sorted(sizes)} sessions cannot share batches of sessions", field="sessions",
-            expected="a setting per number of sessions, or a log that is recorded as cells",
+            expected="one setting for each number of sessions, or a log that is recorded as cells",
         )  # fmt: skip
     columns = (
         jnp.asarray(np.stack([getattr(log, column.name) for log in logs]))
@@ -237,7 +262,7 @@ def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
 
 
 def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
-    """The objective of so many of its sessions (all, if there are fewer), evenly spaced."""
+    """The objective on this many of its sessions, evenly spaced (on all, if it has fewer)."""
     sessions = min(sessions, loss.units)
     chosen = np.arange(sessions) * loss.units // sessions
     columns = ("query", "documents", "clicks", "where")
@@ -245,17 +270,18 @@ def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
 
 
 def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss | RowLoss:
-    """The objective of some lanes: mean over a session's documents, then over sessions.
+    """The objective of some lanes, on counts.
 
-    Where a lane weighs queries alike, it is the sum over a query's documents, then the mean over
-    the queries that were asked.
+    It is the mean over a session's documents, then over sessions. With weighting "impressions" it
+    is the sum over a session's documents, then the mean over sessions. With weighting "queries" it
+    is the sum over a query's cells, then the mean over the queries that were asked.
 
     Args:
         split: its inputs and counts.
         lanes: for each lane its log and its weighting; all logs, unweighted, if None.
     """
     visits = split.counts.sessions
-    # A page of a simulated log shows the whole list; of a real one, a part of what is known.
+    # The mean number of documents on a page: a real page may show a part of the known documents.
     documents = np.where(
         visits > 0, split.counts.shown / np.maximum(visits, 1), split.where.sum(-1)
     )
@@ -264,7 +290,7 @@ def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss | RowLoss:
     if lanes is not None:
         counts = weighted(counts, lanes)
         asked = (visits > 0).sum(-1, keepdims=True)
-        # Sums over documents: mean over queries, or over sessions.
+        # These two take sums over documents, and divide by queries or sessions only.
         own = {"queries": asked, "impressions": visits.sum(-1, keepdims=True)}
         sums = {
             name: np.broadcast_to(len(split.where) / number, weight.shape)
@@ -282,7 +308,7 @@ def weighted(counts: Counts | Rows, lanes: Lanes) -> Counts | Rows:
     if all(values["weighting"] == "none" for _, values in lanes):
         alike = logs == list(range(len(counts.impressions)))
         return counts if alike else _taken(counts, logs)
-    # Weighted counts are fractions, and all lanes are of one type.
+    # Weighted counts are fractions. All lanes share one array, so all become floats.
     used = {values["weighting"] for _, values in lanes}
     parts = {name: weigh(counts) for name, weigh in WEIGHTINGS.items() if name in used}
     chosen = [parts[values["weighting"]] for _, values in lanes]
@@ -297,7 +323,7 @@ def weighted(counts: Counts | Rows, lanes: Lanes) -> Counts | Rows:
 
 
 def click_rates(counts: Counts | Rows) -> Counts | Rows:
-    """Every cell that was shown as one impression, with its mean click rate as clicks."""
+    """Each cell that was shown as one impression, with its click rate as its clicks."""
     shown = counts.impressions
     rates = counts.clicks / np.maximum(shown, 1, dtype=np.float32)
     ones = (shown > 0).astype(np.float32)
@@ -311,7 +337,7 @@ def _taken(counts: Counts | Rows, logs: list[int]) -> Counts | Rows:
 
 
 def cell_losses(model, split: Split, log: int) -> np.ndarray:
-    """Negative log-likelihood of each cell of one log, laid out as its counts."""
+    """Negative log-likelihood of each cell of one log, in the shape of its counts."""
     counts = split.counts.of_log(log)
     columns = [getattr(counts, column.name) for column in fields(counts)]
     losses = _dense_losses if isinstance(counts, Counts) else _row_losses
@@ -325,9 +351,10 @@ def cell_losses(model, split: Split, log: int) -> np.ndarray:
 def page_losses(
     model: TwoTowers | PageTowers, split: Split, log: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """-ln P of what was observed at each position of a log's pages: [sessions, K], twice.
+    """-ln P(click or none, as observed) at each position of a log's pages, in two versions.
 
-    Of each click alone, and of each given those above it; of a model of cells they are the same.
+    The first is not given other clicks of the page. The second is given the clicks above. They are
+    equal for a model of cells. Both are [sessions, K].
     """
     pages, parts = split.sessions[log], []
     inputs = jnp.asarray(split.inputs)

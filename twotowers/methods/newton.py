@@ -1,7 +1,8 @@
 """Exact maximum likelihood of a log's counts by Newton's method, for the additive model.
 
-It tells what gradient fits would reach that do not stop early. A relevance tower must be one whose
-likelihood is concave: "embedding" (a logit per pair) or "linear".
+The optimum shows what gradient fits would reach if they did not stop early. The relevance tower
+must be "embedding" (a logit per pair) or "linear", because only these make the log-likelihood
+concave.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from twotowers.models.additive import Additive
 
 TOWERS = ("embedding", "linear")
 MOST_CELLS = 10**8
-"""Documents x positions that are held as float64: 0.8 GB an array."""
+"""Largest number of pairs x positions. An array of this many float64 takes 0.8 GB."""
 
 
 def fit(task: Task) -> list[Fitted]:
-    """The optimum of each lane's training log.
+    """Fit every lane's training log (`twotowers.fitting.newton`).
 
-    A document that was never clicked, or always, has its optimum at -inf or inf; as a score it
-    gets one below, or above, all others by 1.
+    The optimum of a pair that was never or always clicked is -inf or inf. Its score is the lowest
+    finite score minus 1, or the highest plus 1.
 
     Raises:
         InputError: the model is not additive, the tower is neither linear nor an embedding, the
@@ -32,12 +33,12 @@ def fit(task: Task) -> list[Fitted]:
     """
     if not isinstance(task.model, Additive):
         raise InputError(
-            f"no exact optimum of {type(task.model).__name__}", field="model",
+            f"there is no exact optimum of {type(task.model).__name__}", field="model",
             expected="the additive model",
         )  # fmt: skip
     if task.tower not in TOWERS:
         raise InputError(
-            f"no exact optimum of a {task.tower} tower", field="tower",
+            f"there is no exact optimum of a {task.tower} tower", field="tower",
             expected=f"one of {', '.join(TOWERS)}",
         )  # fmt: skip
     return [_fitted(task, log) for log, _ in task.lanes]
@@ -75,13 +76,13 @@ def pair_counts(counts: Counts | Rows, *, documents: int, positions: int) -> tup
     """Impressions and clicks of the query-document pairs that were shown.
 
     Args:
-        counts: of one log, [queries, ...].
-        documents: by which pairs are numbered, see below.
-        positions: positions on a page.
+        counts: counts of one log, [queries, ...].
+        documents: length of the longest list, for the numbers of pairs.
+        positions: number of positions on a page.
 
     Returns:
-        [pairs] number of each pair, query x documents + document; [pairs, positions] its
-        impressions, and its clicks.
+        [pairs] number of each pair, query x documents + document; [pairs, positions] impressions;
+        [pairs, positions] clicks.
 
     Raises:
         InputError: there are more than `MOST_CELLS` cells.
@@ -106,7 +107,7 @@ def pair_counts(counts: Counts | Rows, *, documents: int, positions: int) -> tup
 
 
 def finite(optimum: AdditiveOptimum) -> np.ndarray:
-    """[documents] relevance, with infinities just beyond all others."""
+    """[documents] relevance, with -inf and inf replaced by 1 beyond the finite values."""
     known = optimum.relevance[np.isfinite(optimum.relevance)]
     return np.clip(optimum.relevance, known.min() - 1, known.max() + 1)
 

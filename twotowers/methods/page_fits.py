@@ -1,4 +1,4 @@
-"""What the methods for click models of pages share: their data, and what they give back."""
+"""What methods for click models of pages share: sufficient statistics, priors and results."""
 
 from __future__ import annotations
 
@@ -8,30 +8,34 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.fitting.pages import PagesEstimate, Statistics, distinct_pages
-from twotowers.methods.task import Fitted, Split, Task, cells
+from twotowers.methods.task import Fitted, Split, Table, Task, cells
 from twotowers.models.chances import Chance
 from twotowers.models.independent import as_pages
 from twotowers.models.page import PageModel, lay_out, losses
 from twotowers.models.protocol import PER_DOCUMENT
 
 SMALLEST = 1e-6
-"""Nearest to 0 and 1 that a fitted probability counts as: held-out clicks are never impossible,
-only unlikely."""
+"""Fitted probabilities are clipped to this distance from 0 and 1 before they predict, so held-out
+clicks have a finite loss."""
 
 CHUNK = 50_000
-"""Pages whose chances are in memory at a time."""
+"""Pages evaluated at a time, which bounds memory."""
 
 PRIOR = {"prior": 1.0, "prior_mean": 0.5}
-"""What every probability is smoothed by, as lanes: the first parameter of a Beta prior, 1 or more,
-and the mean of what it imagines. It imagines prior - 1 successes among (prior - 1) / prior_mean
-trials: 1 is no prior; PyClick's has `prior: 2` and `prior_mean` 1/2, and 1/9 in CLAX's baseline."""
+"""The Beta prior of every probability, as lanes. It adds `prior` - 1 successes among
+(`prior` - 1) / `prior_mean` trials. So `prior` is 1 or more, and 1 is no prior. PyClick has
+`prior: 2` with `prior_mean` 1/2. CLAX's baseline has `prior_mean` 1/9."""
 
 
 def imagined(prior: float, prior_mean: float) -> tuple[float, float]:
-    """Successes and failures that a prior imagines.
+    """The successes and failures that a prior adds; see `PRIOR`.
 
     Raises:
-        InputError: a value is out of range.
+        InputError: `prior` is below 1, or `prior_mean` is not in (0, 1).
+
+    Example:
+        >>> imagined(2, 0.5)
+        (1, 1.0)
     """
     if not (prior >= 1 and 0 < prior_mean < 1):
         raise InputError(
@@ -42,7 +46,7 @@ def imagined(prior: float, prior_mean: float) -> tuple[float, float]:
 
 
 def check_by_pair(task: Task) -> None:
-    """Raise InputError unless documents are to have a parameter each."""
+    """Raise InputError unless the tower is "embedding", a parameter per query-document pair."""
     if task.tower != "embedding":
         raise InputError(
             f"tower {task.tower!r} is fitted by gradient descent only", field="model.tower",
@@ -51,7 +55,7 @@ def check_by_pair(task: Task) -> None:
 
 
 def statistics_of(task: Task, log: int) -> Statistics:
-    """The training log of a lane, reduced to what the model needs."""
+    """The training data of a log, reduced to the model's sufficient statistics."""
     split, model = task.splits["train"], as_pages(task.model)
     if split.sessions is not None:
         pages = split.sessions[log]
@@ -70,15 +74,16 @@ def pair_of(split: Split, log: int) -> np.ndarray:
     return np.asarray(split.inputs)[pages.query[:, None], pages.documents]
 
 
-def fitted_of(
-    task: Task, log: int, estimate: PagesEstimate, unknown: Mapping[str, float]
-) -> Fitted:
-    """An estimate as methods give it back.
+def fitted_of(task: Task, log: int, estimate: PagesEstimate, prior: tuple[float, float]) -> Fitted:
+    """The `Fitted` of an estimate.
 
     Args:
-        unknown: per part the probability that stands for those that nothing is known of.
+        task: its model was fitted.
+        log: index of the log.
+        estimate: the fitted probabilities.
+        prior: (successes, failures), added to those of every probability.
     """
-    model = as_pages(task.model)
+    model, unknown = as_pages(task.model), unknown_of(estimate, prior)
     parameters = {
         part: np.where(np.isnan(values), unknown[part], values)
         for part, values in estimate.parameters.items()
@@ -97,11 +102,16 @@ def fitted_of(
             "iterations": len(estimate.history) - 1,
             "converged": float(estimate.converged),
         },
+        table=Table(estimate.parameters, dict.fromkeys(estimate.parameters, prior)),
     )
 
 
 def unknown_of(estimate: PagesEstimate, prior: tuple[float, float]) -> dict[str, float]:
-    """What stands for parameters that nothing is known of: the prior's mean, or that of others."""
+    """Part -> the value of probabilities without data.
+
+    It is the mean of the prior, or, without a prior, the mean of the part's other probabilities,
+    weighted by trials.
+    """
     if sum(prior) > 0:
         return dict.fromkeys(estimate.parameters, prior[0] / sum(prior))
     rates = {}
@@ -115,7 +125,7 @@ def unknown_of(estimate: PagesEstimate, prior: tuple[float, float]) -> dict[str,
 def page_losses(
     model: PageModel, parameters: Mapping[str, np.ndarray], log: int
 ) -> Callable[[Split], tuple[np.ndarray, np.ndarray]]:
-    """From a split to the losses of each click of a lane's pages, alone and given those above."""
+    """The function `page_losses` of `Fitted`, for the pages of one log."""
     length = {part: _shape(kind, parameters[part]) for part, kind in model.parts.items()}
     tables = {part: parameters[part].reshape(length[part]) for part in parameters}
 
@@ -136,7 +146,7 @@ def page_losses(
 
 
 def chance_of(values: np.ndarray) -> Chance:
-    """Fitted probabilities, none of them 0 or 1."""
+    """The chance of fitted probabilities, clipped to [SMALLEST, 1 - SMALLEST]."""
     return Chance.of(np.clip(values, SMALLEST, 1 - SMALLEST))
 
 

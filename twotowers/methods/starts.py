@@ -1,4 +1,4 @@
-"""Where gradient fits start: at random, at zero, or at the truth of a simulation."""
+"""Starts of gradient fits: random, zero, or the true parameters of a simulated user."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from twotowers.models.towers import TwoTowers
 
 
 def starts_of(task: Task, model: TwoTowers) -> jax.Array | None:
-    """The parameters that each lane starts from, as `twotowers.fitting.gradient.fit` takes them.
+    """The `starts` of `twotowers.fitting.gradient.fit`.
 
     Args:
-        task: its lanes say `start`.
-        model: freshly initialised, which is where "random" starts.
+        task: its lanes give `start`.
+        model: a freshly initialised model, whose parameters are the start "random".
 
     Returns:
-        [lanes, all parameters]; None where all lanes start at random.
+        [lanes, parameters of a model]; None if all lanes start at random.
 
     Raises:
-        InputError: the start is unknown, or one that the task's tower, user or log has not.
+        InputError: the start is unknown, or the task's tower, user or log does not allow it.
     """
     names = [values.get("start", "random") for _, values in task.lanes]
     for name in names:
@@ -41,7 +41,7 @@ def starts_of(task: Task, model: TwoTowers) -> jax.Array | None:
     graph, state, rest = nnx.split(model, nnx.Param, ...)
     vectors = []
     for name, (log, _) in zip(names, task.lanes, strict=True):
-        # Merged anew, so that lanes do not change one another's.
+        # A model of its own for each lane, because starts change it in place.
         own = nnx.merge(graph, jax.tree.map(jnp.copy, state), rest)
         STARTS[name](task, own, log)
         vectors.append(ravel_pytree(nnx.state(own, nnx.Param))[0])
@@ -60,18 +60,18 @@ def _zero(task: Task, model: TwoTowers, log: int) -> None:
 def _truth(task: Task, model: TwoTowers, log: int) -> None:
     if task.users is None:
         raise InputError(
-            "nobody knows the truth of a real log", field="start", expected="'random' or 'zero'"
+            "the truth of a real log is unknown", field="start", expected="'random' or 'zero'"
         )
     user, train = task.users[log], task.splits["train"]
     if task.tower != "embedding":
         raise InputError(
             f"a {task.tower} tower cannot start at the truth", field="start",
-            expected="an embedding tower, which has a parameter per pair",
+            expected="'embedding', a tower with a parameter per query-document pair",
         )  # fmt: skip
     if type(user) is not type(task.model):
         raise InputError(
-            "the user's parameters are not those of the model", field="start",
-            expected="a user and a model of one kind",
+            "the user and the model have different parameters", field="start",
+            expected="a user and a model of the same kind",
         )  # fmt: skip
     truth = user.truth(train.relevance, task.positions)
     attraction = np.where(train.where, truth["attraction"], 0).reshape(-1, 1)
@@ -89,4 +89,4 @@ STARTS: dict[str, Callable[[Task, TwoTowers, int], None]] = {
     "zero": _zero,
     "truth": _truth,
 }
-"""What changes a freshly initialised model into that start."""
+"""Name of a start -> function that changes a freshly initialised model in place."""

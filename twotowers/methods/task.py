@@ -1,11 +1,11 @@
-"""What a method is given, and what it gives back.
+"""The interface of methods: a `Task` in, a `Fitted` per lane out.
 
-A method is a module of this room, or of a paper's `methods/`, with one function
-`fit(task, *, ...) -> list[Fitted]`, one per lane. Its keyword-only parameters are what a
-configuration may set. A module's `LANES` names further ones, with their defaults, that may be
-lists: their values are lanes, and `task.lanes` says which lane has which. A method that trains
-towers by `twotowers.fitting.gradient` has `TRAINS = True`, and hands on what `task.varied` says.
-A method may have a parameter `heads`: what makes each auxiliary head (`twotowers.heads`).
+A method is a module in `twotowers/methods/` or in a paper's `methods/`, with one function
+`fit(task, *, ...) -> list[Fitted]`. A configuration may set its keyword-only parameters. `LANES` of
+the module names further parameters with their defaults. These may be lists in a configuration, and
+each value is a lane. `task.lanes` gives the values of each lane. A method that trains towers by
+`twotowers.fitting.gradient` sets `TRAINS = True` and passes on `task.varied`. A method with a
+parameter `heads` gets functions that build the auxiliary heads (`twotowers.heads`).
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from twotowers.models.protocol import CellModel
 from twotowers.towers.lane import KNOWN
 
 CERTAIN = 15.0
-"""What a logit of a simulation's truth is at most: a probability within 1e-6 of 0 or 1."""
+"""Largest size of a logit that is taken from a simulated user. Its probability is within 1e-6 of 0
+or 1."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """One split of a setting's data, laid out as rectangles.
+    """One split of a setting's data, with lists padded to one length.
 
     Attributes:
-        inputs: [queries, documents, ...] what the relevance tower reads.
+        inputs: [queries, documents, ...] input of the relevance tower.
         where: [queries, documents] bool, False on padding.
-        relevance: [queries, documents] float32, what ranking metrics are measured against; None
-            where nobody knows.
-        counts: [logs, queries, ...] the logs' counts, unweighted.
-        pairs: the ids of the documents, in the order of the lists; None where there are no
-            rankings.
-        sessions: the same logs page by page, where they are recorded so.
+        relevance: [queries, documents] float32 labels for ranking metrics; None if unknown.
+        counts: [logs, queries, ...] unweighted counts of the logs.
+        pairs: ids of queries and documents, in the order of the lists; None if the log does not
+            come from rankings.
+        sessions: the sessions of each log; None if logs are recorded as cells.
     """
 
     inputs: np.ndarray
@@ -52,19 +52,19 @@ class Split:
 
 @dataclass(frozen=True)
 class Task:
-    """A setting and a seed.
+    """What a method gets: a setting and a seed, with the data.
 
     Attributes:
-        model: what a click is.
-        tower: the relevance tower, see `twotowers.models.towers.two_towers`.
-        examination: what gives the examination part, its `examination` and `dropout`, as
-            `twotowers.models.towers.two_towers` takes them.
+        model: the click model.
+        tower: the relevance tower; see `twotowers.models.towers.two_towers`.
+        examination: arguments `examination` and `dropout` of `two_towers`, if given.
         splits: train, validation and test.
-        lanes: for each lane the index of its log, and its values of the method's own columns.
-        training: how gradient fits are trained; empty for methods that do not train.
-        positions: positions on the page.
-        seed: initialises and orders batches.
-        users: the user of each log; None for real logs.
+        lanes: for each lane the index of its log and the values of its columns.
+        training: arguments of `twotowers.fitting.gradient.FitSettings`; empty if the method does
+            not train.
+        positions: number of positions on the page.
+        seed: seed of initialisation and of the order of batches.
+        users: the simulated user of each log; None for real logs.
     """
 
     model: CellModel | PageModel
@@ -79,15 +79,17 @@ class Task:
 
     @property
     def pairs(self) -> int:
-        """How many query-document pairs there are, where the tower reads their numbers."""
+        """Number of query-document pairs, if the tower's inputs are numbers of pairs."""
         return 1 + max(int(split.inputs.max(initial=-1)) for split in self.splits.values())
 
     def varied(self, own: Iterable[str]) -> dict[str, list]:
-        """The lanes' values of what is not trained, by column: [lanes] numbers of towers, heads and
-        training, and [lanes, positions] logits of an examination that is known.
+        """Argument `varied` of `twotowers.fitting.gradient.fit`.
+
+        It holds [lanes] numbers of towers, heads and training, by column. If examination is known,
+        it also holds its [lanes, positions] logits.
 
         Args:
-            own: the method's own columns, which are not among them.
+            own: columns of the method, which are left out.
         """
         columns = [column for column in self.lanes[0][1] if column not in set(own)]
         varied = {column: [values[column] for _, values in self.lanes] for column in columns}
@@ -100,7 +102,7 @@ class Task:
         user = self.users[log] if self.users else None
         if type(user) is not type(self.model):
             raise InputError(
-                "nobody knows examination as this model has it", field="model.examination",
+                "no examination is known for this model and log", field="model.examination",
                 expected="a simulated user of the model's kind, or 'table'",
             )  # fmt: skip
         logits = user.truth(np.zeros(1), self.positions)["examination"]
@@ -108,21 +110,37 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """What a method found in one lane.
+class Table:
+    """Fitted probabilities of a click model that has one per query-document pair.
 
     Attributes:
-        scores: from inputs [queries, documents, ...] to scores [queries, documents]; the higher,
-            the more relevant; None of a model that does not tell documents apart.
-        bias: [positions] identified up to a constant, as the model has it; None without.
-        cell_losses: from a split to the negative log-likelihood of each cell of the lane's log
-            there, laid out as its counts; None where the method does not predict clicks.
-        values: further metrics.
-        history: [epochs] the loss that early stopping watched, NaN after the last epoch; None of
-            methods that do not train.
-        page_losses: from a split with sessions to -ln P of what was observed at each position of
-            the lane's pages, twice: of each click alone, and of each click given those above it;
-            [sessions, K] each. None where the method does not say.
+        parameters: per part [size] probabilities, NaN where nothing is known. Those of documents
+            are in the order of pairs; of jumps, a position after the other.
+        prior: per part the successes and failures that smoothed them, if any.
+    """
+
+    parameters: Mapping[str, np.ndarray]
+    prior: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The result of a method for one lane.
+
+    Attributes:
+        scores: inputs [queries, documents, ...] -> scores [queries, documents], higher is more
+            relevant. None for a model without parts per document.
+        bias: [positions] position bias, identified up to a constant, NaN where unknown. None for a
+            model without position bias.
+        cell_losses: split -> negative log-likelihood of each cell of the lane's log, in the shape
+            of its counts. None if the method does not predict clicks from cells.
+        values: further metrics, by name.
+        history: [epochs] loss used for early stopping, NaN after the lane stopped. None if the
+            method does not train.
+        page_losses: split with sessions -> two arrays [sessions, K] of -ln P(click or none, as
+            observed) at each position: not given other clicks, and given the clicks above. None if
+            the method does not predict clicks of pages.
+        table: the fitted probabilities, if each pair has one of its own.
     """
 
     scores: Callable[[np.ndarray], np.ndarray] | None
@@ -131,10 +149,14 @@ class Fitted:
     values: Mapping[str, float] = field(default_factory=dict)
     history: np.ndarray | None = None
     page_losses: Callable[[Split], tuple[np.ndarray, np.ndarray]] | None = None
+    table: Table | None = None
 
 
 def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarray, ...]:
-    """Pair, position, impressions and clicks of the cells that were shown (or of all)."""
+    """Pair, position, impressions and clicks of one log's cells: [cells] each.
+
+    Cells without impressions are left out unless `all_cells`.
+    """
     counts = split.counts.of_log(log)
     queries, documents = split.where.shape
     if isinstance(counts, Counts):
@@ -142,7 +164,7 @@ def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarra
     else:
         query = np.broadcast_to(np.arange(queries)[:, None], counts.impressions.shape)
         document, position = counts.document.astype(int), counts.position.astype(int)
-    # Where towers read numbers of pairs, a pair may be on several lists.
+    # Inputs that are numbers of pairs may repeat a pair on several lists.
     pair = split.inputs[query, document] if split.inputs.ndim == 2 else query * documents + document
     columns = pair, position, counts.impressions, counts.clicks
     columns = [np.asarray(column, np.int64).ravel() for column in columns]

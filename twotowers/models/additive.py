@@ -1,4 +1,4 @@
-"""The additive two-tower model: logits of relevance and of position bias add up."""
+"""The additive two-tower model: a click's logit is relevance plus position bias."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def inverse_rank(positions: int) -> np.ndarray:
 class Additive(CellModel):
     """P(click) = sigmoid(theta_k + gamma_qd) (Hager et al. 2025, Eq. 1).
 
-    As a user, theta_k = -ln k, and gamma is relevance less `centre`, so that relevance in [0, 4]
-    does not saturate the sigmoid (Section 7).
+    The simulated user has theta_k = -ln k and gamma = relevance - `centre` (Section 7). The centre
+    keeps relevance in [0, 4] from saturating the sigmoid.
 
     Attributes:
-        centre: the relevance whose document is clicked in one half of its impressions at the top.
+        centre: the relevance with P(click) = 1/2 at position 1, for the simulated user.
 
     Example:
         >>> Additive().chance(np.array([2.0]), positions=3).round(3)

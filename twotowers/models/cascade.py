@@ -1,4 +1,4 @@
-"""The cascade model: read until the first document that attracts, click it, and stop."""
+"""The cascade model: the user clicks the first attractive document, and stops."""
 
 from __future__ import annotations
 
@@ -18,12 +18,19 @@ from twotowers.models.protocol import PER_DOCUMENT
 class Cascade(ChainModel):
     """after_click = 0, after_none = 1 (CM; Craswell et al. 2008; Eqs. 5.23 and 5.24).
 
-    The model knows no second click on a page. So that one is unlikely and not impossible, each
-    click below the first has the chance `floor` given those above it, as in CLAX.
+    The model allows one click per page, and gives probability 0 to a page with two. As in CLAX,
+    each click below the first has probability `floor` instead, so likelihoods stay finite.
 
     Attributes:
-        floor: in (0, 1).
-        noise, highest: as a user, see `PositionBased`.
+        floor: probability of a click below the first, in [1e-300, 1].
+        noise, highest: of the simulated user; see `PositionBased`.
+
+    Raises:
+        InputError: `floor` is out of range.
+
+    Example:
+        >>> Cascade().marginal({"attraction": Chance.of(np.array([0.5, 0.5]))}).value.round(3)
+        array([0.5 , 0.25])
     """
 
     parts: ClassVar[Mapping[str, str]] = {"attraction": PER_DOCUMENT}
@@ -47,7 +54,7 @@ class Cascade(ChainModel):
         return floor.where(above, chance)
 
     def counts(self, clicks, where):
-        # Whoever clicked has stopped: documents count down to the first click.
+        # The user stops after the first click, so documents below it were not examined.
         examined = where & ~(np.cumsum(clicks, axis=1) > clicks)
         return {"attraction": (clicks & examined, examined)}
 

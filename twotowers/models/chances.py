@@ -1,11 +1,12 @@
-"""Probabilities as two logarithms, so that no complement is ever taken by a difference.
+"""Probabilities stored as two logarithms, which avoids underflow and cancellation.
 
-Of a probability p a `Chance` holds ln p and ln(1 - p). Products, complements and mixtures of
-chances need sums of exponentials only, all of them of positive terms: nothing underflows, and
-nothing cancels. (Thesis, Section 5.5: `logaddexp` is Eq. 5.16, `Chance.from_logits` Eq. 5.17. The
-complement of a logarithm, Eq. 5.18, is not needed where ln(1 - p) travels beside ln p.)
+A `Chance` holds ln p and ln(1 - p) of a probability p. Products, complements and mixtures of
+chances are sums of exponentials of these logarithms. All terms are positive, so no digits cancel
+as they would in 1 - p for p near 1. (Hager's thesis, Section 5.5: `logaddexp` is Eq. 5.16,
+`Chance.from_logits` is Eq. 5.17. The complement of a logarithm, Eq. 5.18, is not needed because
+ln(1 - p) is stored too.)
 
-The formulas work on NumPy and on JAX arrays alike.
+The formulas accept NumPy and JAX arrays.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from twotowers.models.protocol import Array, log_sigmoid
 
 NEVER = -1e30
-"""ln 0, finite so that no gradient is the difference of two infinities."""
+"""Stands for ln 0. It is finite because inf - inf in a gradient is NaN."""
 
 
 class Chance(NamedTuple):
@@ -39,7 +40,7 @@ class Chance(NamedTuple):
 
     @classmethod
     def of(cls, probability: np.ndarray | float) -> Chance:
-        """Of probabilities, by NumPy."""
+        """From probabilities in [0, 1], in NumPy."""
         probability = np.asarray(probability, float)
         with np.errstate(divide="ignore"):
             logs = np.log(probability), np.log1p(-probability)
@@ -52,7 +53,7 @@ class Chance(NamedTuple):
 
     @property
     def value(self) -> np.ndarray:
-        """p itself, by NumPy."""
+        """p, in NumPy."""
         return np.exp(np.asarray(self.log))
 
     @property
@@ -65,22 +66,22 @@ class Chance(NamedTuple):
         return Chance(self.other, self.log)
 
     def __and__(self, also: Chance) -> Chance:
-        """p q, of independent events: 1 - p q = (1 - p) + p (1 - q)."""
+        """p q for independent events: 1 - p q = (1 - p) + p (1 - q)."""
         return Chance(self.log + also.log, log_sum(self.other, self.log + also.other))
 
     def mix(self, one: Chance, another: Chance) -> Chance:
-        """p q + (1 - p) r: the chance `one` with this probability, else `another`."""
+        """p q + (1 - p) r, where q is `one` and r is `another`."""
         return Chance(
             log_sum(self.log + one.log, self.other + another.log),
             log_sum(self.log + one.other, self.other + another.other),
         )
 
     def at(self, index) -> Chance:
-        """Some of the entries."""
+        """The entries at `index`."""
         return Chance(self.log[index], self.other[index])
 
     def where(self, condition: Array, otherwise: Chance) -> Chance:
-        """This where the condition holds, else the other."""
+        """This chance where the condition holds, else `otherwise`."""
         numbers = numbers_of(condition)
         return Chance(
             numbers.where(condition, self.log, otherwise.log),
@@ -88,30 +89,30 @@ class Chance(NamedTuple):
         )
 
     def broadcast(self, shape: tuple[int, ...]) -> Chance:
-        """The same chance, repeated to that shape."""
+        """The same chance, broadcast to `shape`."""
         return Chance(*(numbers_of(log).broadcast_to(log, shape) for log in self))
 
 
 def certain(like: Array) -> Chance:
-    """p = 1, of the shape of `like`; `~certain(like)` is p = 0."""
+    """p = 1, in the shape of `like`. `~certain(like)` is p = 0."""
     numbers = numbers_of(like)
     return Chance(numbers.zeros_like(like), numbers.full_like(like, NEVER))
 
 
 def over_positions(step: Callable, start, columns):
-    """Go through the last axis in order: what `step` gives at each position, side by side.
+    """Scan along the last axis in order, and stack what `step` returns at each position.
 
     Args:
-        step: (carry, column) -> (carry, found), of NumPy or JAX arrays alike.
+        step: (carry, column) -> (carry, found), for NumPy and JAX arrays.
         start: the first carry.
-        columns: a pytree of arrays [..., K] (tuples and dictionaries); a column is the same of
-            arrays [...].
+        columns: a pytree (tuples and dictionaries) of arrays [..., K]. A column is the same tree
+            with arrays [...].
 
     Returns:
-        what was found, [..., K].
+        a pytree like `found`, of arrays [..., K].
     """
     if any(numbers_of(leaf) is not np for leaf in _leaves(columns)):
-        # Imported here, since simulations need no JAX. The loop's body is compiled once.
+        # Imported here because simulations run without JAX. `scan` compiles the body once.
         import jax
 
         numbers = jax.numpy
@@ -126,7 +127,7 @@ def over_positions(step: Callable, start, columns):
 
 
 def _leaves(tree) -> Iterator[Array]:
-    """The arrays of a tree of tuples and dictionaries."""
+    """The arrays in a tree of tuples and dictionaries."""
     if isinstance(tree, tuple | dict):
         for branch in tree.values() if isinstance(tree, dict) else tree:
             yield from _leaves(branch)
@@ -135,7 +136,7 @@ def _leaves(tree) -> Iterator[Array]:
 
 
 def _map(function: Callable, tree, *others):
-    """A function of each array of a tree, and of the arrays at the same place in others."""
+    """Apply a function to each array of a tree and the arrays at the same place in `others`."""
     if isinstance(tree, dict):
         return {key: _map(function, tree[key], *(each[key] for each in others)) for key in tree}
     if isinstance(tree, tuple):
@@ -157,5 +158,5 @@ def log_sum(one: Array, another: Array) -> Array:
 
 
 def numbers_of(array: Array):
-    """The functions for arrays of this kind: NumPy's, or JAX's. Scalars of NumPy are NumPy's."""
+    """The array's own module, NumPy or JAX's. A NumPy scalar names none and gets NumPy."""
     return array.__array_namespace__() if hasattr(array, "__array_namespace__") else np

@@ -1,4 +1,4 @@
-"""The click chain model: whether a clicked document satisfies depends on its attraction."""
+"""The click chain model: a clicked document satisfies with its probability of attraction."""
 
 from __future__ import annotations
 
@@ -17,12 +17,24 @@ from twotowers.models.protocol import ONCE, PER_DOCUMENT
 class ClickChain(ChainModel):
     """after_click = g t3 + (1 - g) t2, after_none = t1 (CCM; Guo et al. 2009b; Eqs. 5.29, 5.30).
 
-    A document that was clicked satisfies with the same chance g with which it attracts. The parts
-    `after_none`, `after_dissatisfied` and `after_satisfied` are t1, t2 and t3.
+    A clicked document satisfies with the probability g with which it attracts. t1, t2 and t3 are
+    the probabilities of going on after no click, a dissatisfying click and a satisfying click.
+    The parts `after_none`, `after_dissatisfied` and `after_satisfied` hold them.
 
     Attributes:
-        t1, t2, t3: of the user, in (0, 1).
-        noise, highest: as a user, see `PositionBased`.
+        t1, t2, t3: of the simulated user, in (0, 1).
+        noise, highest: of the simulated user; see `PositionBased`.
+
+    Example:
+        >>> from twotowers.models.chances import Chance
+        >>> parts = {
+        ...     "attraction": Chance.of(np.array([0.5, 0.5])),
+        ...     "after_none": Chance.of(0.9),
+        ...     "after_dissatisfied": Chance.of(0.7),
+        ...     "after_satisfied": Chance.of(0.3),
+        ... }
+        >>> ClickChain().marginal(parts).value.round(3)
+        array([0.5 , 0.35])
     """
 
     parts: ClassVar[Mapping[str, str]] = {
@@ -50,7 +62,8 @@ class ClickChain(ChainModel):
         off_satisfied = stopped * _share(satisfying * (1 - t3), (1 - satisfying) * (1 - t2))
         on, off = went_on - on_satisfied, stopped - off_satisfied
         return {
-            # A document is tried twice: does it attract, and if it is clicked, does it satisfy?
+            # g has two kinds of trial: an examined document attracts or not, and a clicked
+            # document satisfies or not.
             "attraction": (
                 clicks + on_satisfied + off_satisfied,
                 examined + went_on + stopped,
@@ -69,6 +82,6 @@ class ClickChain(ChainModel):
 
 
 def _share(one: np.ndarray, another: np.ndarray) -> np.ndarray:
-    """one / (one + another), 0 where both are 0."""
+    """one / (one + another), or 0 where both are 0."""
     total = one + another
     return np.divide(one, total, out=np.zeros_like(total), where=total > 0)

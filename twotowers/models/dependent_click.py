@@ -1,4 +1,4 @@
-"""The dependent click model: the chance to go on after a click depends on the position."""
+"""The dependent click model: P(going on after a click) depends on the position."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION
 class DependentClick(ChainModel):
     """after_click_k = lambda_k, after_none = 1 (DCM; Guo et al. 2009; Eqs. 5.27 and 5.28).
 
-    This is the full model: that the last click satisfied is hidden.
-    `DependentClickSimplified` counts instead.
+    This is the full model: whether the user stopped after the last click is hidden, and EM infers
+    it. `DependentClickSimplified` assumes that the user stopped there, and counts.
 
     Attributes:
-        steepness: as a user, lambda_k = most k^-steepness, 0 or more.
-        most: lambda_1 of the user, in [0, 1].
-        noise, highest: as a user, see `PositionBased`.
+        steepness: the simulated user has lambda_k = most k^-steepness; 0 or more.
+        most: lambda_1 of the simulated user, in (0, 1).
+        noise, highest: of the simulated user; see `PositionBased`.
+
+    Example:
+        >>> from twotowers.models.chances import Chance
+        >>> half = Chance.of(np.array([0.5, 0.5]))
+        >>> DependentClick().marginal({"attraction": half, "continuation": half}).value.round(3)
+        array([0.5  , 0.375])
     """
 
     parts: ClassVar[Mapping[str, str]] = {

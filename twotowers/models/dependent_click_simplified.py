@@ -1,4 +1,4 @@
-"""The dependent click model as PyClick fits it: the user stops with the last click."""
+"""The dependent click model as PyClick fits it: the user stops after the last click."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from twotowers.models.page import SimplifiedModel
 
 @dataclass(frozen=True)
 class DependentClickSimplified(SimplifiedModel):
-    """The clicks of `DependentClick`, counted (simplified DCM; Chuklin et al. 2015, Section 4.1.3).
+    """`DependentClick`, fitted by counting (simplified DCM; Chuklin et al. 2015, Section 4.1.3).
 
     lambda_k is the share of clicks at k that were not the last of their page.
     """

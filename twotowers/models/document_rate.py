@@ -1,4 +1,4 @@
-"""The document-based click-through rate: no position bias at all (the naive model)."""
+"""The document-based click-through rate: the naive model, without position bias."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from twotowers.models.protocol import PER_DOCUMENT, Array, CellModel
 
 @dataclass(frozen=True)
 class DocumentRate(CellModel):
-    """P(click) = sigmoid(gamma_qd), whatever the position (DCTR; Chuklin et al. 2015, Section 3.2).
+    """P(click) = sigmoid(gamma_qd) at every position (DCTR; Chuklin et al. 2015, Section 3.2).
 
     Attributes:
-        centre: as a user, the relevance whose document is clicked in one half of its impressions.
+        centre: the relevance with P(click) = 1/2, for the simulated user.
 
     Example:
         >>> DocumentRate().chance(np.array([2.0]), positions=2)

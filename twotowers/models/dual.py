@@ -1,4 +1,4 @@
-"""The dual learning algorithm's two losses, of the same two towers (Ai et al. 2018)."""
+"""The two losses of the dual learning algorithm (Ai et al. 2018), added up."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from flax import nnx
 from twotowers.models.towers import TwoTowers
 
 ABSENT = -1e9
-"""The logit of what is not on a list: its share of a softmax is 0."""
+"""The logit of documents and positions that a list lacks: their share of a softmax is 0."""
 
 
 class DualTowers(nnx.Module):
-    """Towers f of documents and g of positions that teach each other (Ai et al. 2018).
+    """A tower f of documents and a tower g of positions, each weighting the other's clicks.
 
-    On a list, relevance is r = softmax(f) and examination o = softmax(g). A click on document d at
-    position k costs
+    On a list, relevance is r = softmax(f) and examination is o = softmax(g). The loss of a click
+    on document d at position k is (Ai et al. 2018)
 
         -(o_1 / o_k) ln r_d  -  (r_1 / r_d) ln o_k
 
-    where r_1 is the relevance of the document at position 1. Both weights are at most `highest`,
-    and the gradient takes them for constants. So f learns from clicks that g weighs, and g learns
-    from clicks that f weighs. Both ratios refer to position 1, so no scale is open.
+    where r_1 is the relevance of the document at position 1. Both weights are at most `highest`.
+    The gradient treats them as constants, so f learns from clicks weighted by g, and g learns
+    from clicks weighted by f. Both ratios refer to position 1, which fixes the scale.
 
     Losses are computed from counts. They equal the losses of the sessions if all sessions of a
     query show one ranking. If rankings differ, a query's documents count as one list, and r_1 is
     the mean over the documents at position 1.
 
-    The weights change while training, so the losses of two epochs cannot be compared. Early
-    stopping, which gives no `key`, sees another loss: the likelihood of where the clicks of a list
-    fall, P(d, k) proportional to r_d o_k.
+    The weights change during training, so the losses of two epochs cannot be compared. Early
+    stopping passes no `key` and gets another loss: the negative log-likelihood of where the clicks
+    of a list fall, with P(d, k) proportional to r_d o_k.
 
     Attributes:
-        towers: their own click model is not asked.
-        highest: of both weights.
+        towers: give f and g. Their click model is not used.
+        highest: the largest value of both weights.
     """
 
     def __init__(self, towers: TwoTowers, *, highest: float):
@@ -48,14 +48,15 @@ class DualTowers(nnx.Module):
         clicked: jax.Array,
         key: jax.Array | None = None,
     ) -> jax.Array:
-        """Losses of every cell: [..., documents, positions]; arguments as of `TwoTowers`."""
+        """Loss of every cell: [..., documents, positions]. Arguments as in `TwoTowers`."""
         relevance = jnp.where(shown.sum(-1) > 0, self.towers.relevance(inputs, key), ABSENT)
         examination = jnp.where(shown.sum(-2) > 0, self.towers.examination_for(key), ABSENT)
         shown, clicked = shown.astype(jnp.float32), clicked.astype(jnp.float32)
         if key is None:
             both = relevance[..., None] + examination[..., None, :]
             both = jnp.where(shown > 0, both, ABSENT)
-            # Of one list: sessions that show it add up, and are as many at the first position.
+            # Counts add up over sessions. Every session shows one document at position 1, so the
+            # impressions there are the number of sessions, and dividing by it gives one list.
             sessions = jnp.maximum(shown[..., 0].sum(-1), 1)[..., None, None]
             total = jax.nn.logsumexp(both, axis=(-2, -1), b=shown / sessions, keepdims=True)
             return jnp.where(clicked > 0, clicked * (total - both), 0)

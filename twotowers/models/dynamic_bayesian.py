@@ -1,4 +1,4 @@
-"""The dynamic Bayesian network: what attracts need not satisfy."""
+"""The dynamic Bayesian network: attraction and satisfaction are separate parts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,20 @@ from twotowers.models.protocol import ONCE, PER_DOCUMENT
 class DynamicBayesian(ChainModel):
     """after_click = lambda (1 - s), after_none = lambda (DBN; Chapelle and Zhang 2009).
 
-    Eqs. 5.31 and 5.32, the second with its bracket put right (see `ChainModel`).
+    s is P(satisfied | clicked), and lambda is P(going on | not satisfied). These are Eqs. 5.31 and
+    5.32 of the thesis, with the bracket of the second corrected (see `ChainModel`).
 
     Attributes:
-        patience: lambda of the user, in (0, 1).
-        satisfied: P(satisfied | clicked) of the user for the highest relevance, in (0, 1).
-        noise, highest: as a user, see `PositionBased`.
+        patience: lambda of the simulated user, in (0, 1).
+        satisfied: s of the simulated user for the highest relevance, in (0, 1).
+        noise, highest: of the simulated user; see `PositionBased`.
+
+    Example:
+        >>> from twotowers.models.chances import Chance
+        >>> half = Chance.of(np.array([0.5, 0.5]))
+        >>> parts = {"attraction": half, "satisfaction": half, "continuation": Chance.of(0.8)}
+        >>> DynamicBayesian().marginal(parts).value.round(3)
+        array([0.5, 0.3])
     """
 
     parts: ClassVar[Mapping[str, str]] = {
@@ -52,7 +60,7 @@ class DynamicBayesian(ChainModel):
         }
 
     def relevance(self, parts):
-        """ln of attraction times satisfaction: a good document is clicked and satisfies."""
+        """ln(attraction x satisfaction) of each document (Chapelle and Zhang 2009)."""
         return parts["attraction"].log + parts["satisfaction"].log
 
     def truth(self, relevance, positions):

@@ -15,10 +15,18 @@ from twotowers.models.protocol import ONCE, CellModel
 
 @dataclass(frozen=True)
 class GlobalRate(CellModel):
-    """P(click) = sigmoid(rho), whatever the document and the position (GCTR; Eq. 5.19).
+    """P(click) = sigmoid(rho) for every document and position (GCTR; thesis, Eq. 5.19).
 
     Attributes:
-        chance_of_click: as a user, that probability, in (0, 1).
+        chance_of_click: P(click) of the simulated user, in (0, 1).
+
+    Raises:
+        InputError: `chance_of_click` is out of range.
+
+    Example:
+        >>> GlobalRate(chance_of_click=0.2).chance(np.array([0.0, 4.0]), positions=2).round(3)
+        array([[0.2, 0.2],
+               [0.2, 0.2]])
     """
 
     parts: ClassVar[Mapping[str, str]] = {"rate": ONCE}

@@ -1,4 +1,4 @@
-"""A model of cells, asked as one of pages: its clicks do not depend on each other."""
+"""Adapters that give a `CellModel` the interface of a `PageModel`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twotowers.models.protocol import CellModel
 
 @dataclass(frozen=True)
 class IndependentClicks(page.PageModel):
-    """What a `CellModel` says, in the words of a `PageModel`.
+    """A `CellModel` as a `PageModel`: no click depends on another click of the page.
 
     Attributes:
         of: the model of cells.
@@ -48,14 +48,14 @@ class IndependentClicks(page.PageModel):
 
 
 class _Counted(IndependentClicks):
-    """A model of one part, whose probability is that of a click."""
+    """A model with one part, whose probability is P(click): clicks can be counted."""
 
     def counts(self, clicks, where):
         return dict.fromkeys(self.parts, (clicks & where, where))
 
 
 class _Explained(IndependentClicks):
-    """A model that says what its parts are, given a click and given none."""
+    """A model with `expectations`, which gives each part's posterior: EM can fit it."""
 
     def expectations(self, chances, clicks, where):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -66,7 +66,7 @@ class _Explained(IndependentClicks):
 
 
 def as_pages(model: CellModel | page.PageModel) -> page.PageModel:
-    """A click model as one of pages."""
+    """The model itself if it is a `PageModel`, else a `PageModel` around it."""
     if isinstance(model, page.PageModel):
         return model
     if len(model.parts) == 1:

@@ -1,8 +1,7 @@
-"""Negative log-likelihood of a click model's cells, from the model's own click probability.
+"""Negative log-likelihood of the cells of a click model.
 
-`cell_losses` asks the model for its log-odds of a click, and for nothing else. Where a model has
-a faster derivative, that is registered here as the model's own implementation; a test holds each
-of them against the general one.
+`cell_losses` needs only the model's log-odds of a click. Models with a faster derivative register
+an implementation of their own here. A test compares each of these with the general one.
 """
 
 from __future__ import annotations
@@ -16,15 +15,16 @@ from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 
 LIMIT = 85.0
-"""Logits whose exponential and its inverse are both float32, so that no 0 meets an infinity."""
+"""Largest size of a logit z for which float32 holds both e^z and e^-z. Beyond it their product
+would be 0 x infinity, which is NaN."""
 
 
 @jax.custom_jvp
 def softplus(logits: jax.Array) -> jax.Array:
-    """ln(1 + e^z), stable for large |z|; its derivative is computed as one sigmoid.
+    """ln(1 + e^z), stable for large |z|, with the sigmoid as its derivative.
 
-    The same values as JAX's own without its care for infinities less infinities, in two thirds of
-    the time; JAX's derivative goes through the logarithm and costs four times as much.
+    It gives the values of `jax.nn.softplus` in two thirds of the time, because it leaves out the
+    handling of inf - inf. JAX's derivative goes through the logarithm and takes four times as long.
     """
     return jnp.maximum(logits, 0) + jnp.log1p(jnp.exp(-jnp.abs(logits)))
 
@@ -35,14 +35,17 @@ def _softplus_jvp(primals, tangents):
 
 
 def click_losses(logits: jax.Array, shown: jax.Array, clicked: jax.Array) -> jax.Array:
-    """-[c ln p + (n - c) ln(1 - p)] of n impressions and c clicks, by the log-odds of p.
+    """-[c ln p + (n - c) ln(1 - p)] for n impressions and c clicks, from the log-odds of p.
 
     Args:
         logits: [...] log-odds of a click.
-        shown: impressions, of a shape that broadcasts to the same.
-        clicked: clicks, likewise.
+        shown: impressions, of a shape that broadcasts to that of the logits.
+        clicked: clicks, in the same shape.
+
+    Returns:
+        [...] in nats.
     """
-    # n softplus(z) - c z, without the logarithm of a sigmoid, which underflows for large |z|.
+    # The same as n softplus(z) - c z. ln(sigmoid(z)) would underflow for large |z|.
     return shown.astype(jnp.float32) * softplus(logits) - clicked.astype(jnp.float32) * logits
 
 
@@ -55,18 +58,18 @@ def cell_losses(
     Args:
         model: a `CellModel`.
         attraction: [..., documents] logits.
-        examination: [positions] logits; a model without that part does not read them.
+        examination: [positions] logits. A model without this part does not read them.
         shown: [..., documents, positions] impressions.
-        clicked: the same shape, clicks.
+        clicked: clicks, in the same shape.
 
     Returns:
-        [..., documents, positions].
+        [..., documents, positions] in nats.
     """
     return click_losses(cell_logits(model, attraction[..., None], examination), shown, clicked)
 
 
 def cell_logits(model, attraction: jax.Array, examination: jax.Array) -> jax.Array:
-    """The model's log-odds of a click, from those parts that it has."""
+    """The model's log-odds of a click, from the parts that it has."""
     parts = {"attraction": attraction, "examination": examination}
     return model.click_logit(**{name: parts[name] for name in model.parts})
 
@@ -83,10 +86,10 @@ def _(model: PositionBased, attraction, examination, shown, clicked):
 
 @jax.custom_jvp
 def additive_losses(attraction, examination, shown, clicked) -> jax.Array:
-    """The additive model's losses of cells, whose log-odds are attraction + examination.
+    """Losses of the additive model's cells. The log-odds are attraction + examination.
 
-    Its derivative takes an exponential per document and one per position instead of one per
-    cell, which would be most of its cost. Both parts count as at most +-LIMIT there.
+    The derivative computes one exponential per document and one per position. One per cell would
+    be most of its cost. The derivative clips both parts to [-LIMIT, LIMIT].
     """
     return click_losses(attraction[..., None] + examination, shown, clicked)
 
@@ -106,10 +109,10 @@ def _inverse_exp(logits: jax.Array) -> jax.Array:
 
 @jax.custom_jvp
 def product_losses(attraction, examination, shown, clicked) -> jax.Array:
-    """The position-based model's losses of cells, whose probability is s(a) s(b).
+    """Losses of the position-based model's cells. P(click) is p = s(a) s(b), s the sigmoid.
 
-    With p = s(a) s(b), the derivative by a is -(c - n p) / (1 - p) s(-a), and by b the same with
-    s(-b): sigmoids of documents and of positions, and none of cells.
+    The derivative by a is -(c - n p) / (1 - p) s(-a), and by b the same with s(-b). It computes
+    sigmoids per document and per position, and none per cell.
     """
     logits = PositionBased().click_logit(attraction[..., None], examination)
     return click_losses(logits, shown, clicked)
@@ -120,7 +123,7 @@ def _product_losses_jvp(primals, tangents):
     attraction, examination, shown, clicked = primals
     attracted, examined = jax.nn.sigmoid(attraction)[..., None], jax.nn.sigmoid(examination)
     ignored, unseen = jax.nn.sigmoid(-attraction)[..., None], jax.nn.sigmoid(-examination)
-    # 1 - s(a) s(b) without a difference, which would lose all digits near 1.
+    # 1 - s(a) s(b) as a sum. The difference would lose all digits for products near 1.
     missed = jnp.maximum(ignored + attracted * unseen, jnp.finfo(jnp.float32).tiny)
     error = shown.astype(jnp.float32) * attracted * examined - clicked.astype(jnp.float32)
     moved = ignored * tangents[0][..., None] + unseen * tangents[1]

@@ -1,4 +1,4 @@
-"""Mixtures of click models: each session is one of several kinds of user's."""
+"""Mixtures of click models: each session comes from one of several kinds of user."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from twotowers.models.protocol import ONCE, CellModel
 class MixtureModel(page.PageModel):
     """P(clicks) = sum over m of P(m) P(clicks | model m) (thesis, Eq. 5.12 with temperature 1).
 
-    Parts of one name are shared. P(m) comes from chances of its own, of which `share_1` is P(1),
-    and `share_m` is P(m) among the models from m on. Eq. 5.12 has a temperature, by which the
-    log-likelihoods of the models are divided; at any other value than 1 it is no likelihood, and
-    gives no probability of a click.
+    Models share parts of the same name. The parts `share_1`, `share_2`, ... give P(m): `share_1`
+    is P(1), and `share_m` is the probability of m among the models from m on. The temperature of
+    Eq. 5.12 divides the models' log-likelihoods. With any value other than 1 the sum is no
+    likelihood and gives no click probability, so it is 1 here.
 
-    A subclass says `components`.
+    A subclass gives `components`.
 
     Attributes:
         components: the models that are mixed, two or more.
@@ -31,7 +31,7 @@ class MixtureModel(page.PageModel):
 
     @property
     def parts(self) -> Mapping[str, str]:
-        """All parts of the models, and the shares."""
+        """The parts of all models, and the shares."""
         found = {}
         for model in self.components:
             found |= dict(model.parts)
@@ -62,7 +62,7 @@ class MixtureModel(page.PageModel):
         return _mean(chances, weights)
 
     def _each(self, parts):
-        """ln P(m), the model, and its own parts."""
+        """ln P(m), model and the model's parts, for each m."""
         left = certain(parts["share_1"].log)
         for number, component in enumerate(self.components, start=1):
             model = as_pages(component)
@@ -74,7 +74,7 @@ class MixtureModel(page.PageModel):
 
 
 def _mean(chances: list[Chance], weights: list) -> Chance:
-    """The mean of chances by weights whose logarithms are given, up to a factor."""
+    """The weighted mean of chances, from the logarithms of weights that need not sum to 1."""
     numbers = numbers_of(weights[0])
 
     def stacked(each) -> object:

@@ -1,4 +1,4 @@
-"""The ten click models of the thesis, in the order of its appendix, by their short names."""
+"""The short names of the thesis's ten click models, in the order of its appendix."""
 
 MODELS = {
     "gctr": "global_rate",
@@ -12,4 +12,4 @@ MODELS = {
     "dbn": "dynamic_bayesian",
     "sdbn": "simplified_bayesian",
 }
-"""From each model's short name to that of its file."""
+"""Short name -> name of the model's file."""

@@ -1,12 +1,13 @@
-"""Click models over the clicks of a whole page, which may depend on each other.
+"""Click models whose clicks on a page may depend on each other.
 
-A `PageModel` says how likely each click is given those above it, from chances of its parts; the
-probability of a page follows. `ChainModel` is the family of those who read from top to bottom and
-at some point stop: CM, DCM, CCM, DBN and SDBN (Chuklin et al. 2015, Chapter 3).
+A `PageModel` gives the probability of each click given the clicks above it. Their product is the
+probability of a page. `ChainModel` covers models whose user reads from top to bottom and stops
+somewhere: CM, DCM, CCM, DBN and SDBN (Chuklin et al. 2015, Chapter 3).
 
-Formulas take the parts laid out for pages: of documents [..., K], of positions [K], of jumps
-[K, K] (position, and position of the last click above it; row and column 0 are the first position
-and no click), of what there is once []. They work on NumPy and on JAX arrays alike.
+Formulas take the parts laid out for pages. A part per document has shape [..., K], a part per
+position [K], and a part with a single probability []. A part per jump has shape [K, K]: its row is
+the position from 0, and its column the position from 1 of the last click above (0 for none).
+Formulas accept NumPy and JAX arrays.
 """
 
 from __future__ import annotations
@@ -23,32 +24,30 @@ from twotowers.models.protocol import PER_DOCUMENT, Array
 
 Parts = Mapping[str, Chance]
 Credits = Mapping[str, tuple[Array, Array]]
-"""Per part the (expected) number of successes and of trials: of each click of a page."""
+"""Part -> (successes, trials) at each position of a page, counted or expected."""
 
 CELLS, JUMPS, PAGES = "cells", "jumps", "pages"
-"""The smallest statistics that say all there is to know to a model: counts per (pair, position);
-per (pair, position, last click); or distinct pages with their clicks."""
+"""The sufficient statistics of a model: counts per (pair, position); counts per (pair, position,
+last click); or distinct pages with their clicks."""
 
 
 @dataclass(frozen=True)
 class PageModel:
     """A click model over the clicks of a page.
 
-    A subclass gives `conditional` and `marginal`; `examination` if the model has one; and `truth`
-    if it can be a user. It lies in a file of its own, whose name is its name in a configuration.
-    To be fitted in closed form or by EM (`twotowers.fitting.pages`) it has one of
+    A subclass gives `conditional` and `marginal`. It gives `examination` if the model has one, and
+    `truth` if it can be a simulated user. Its file's name is its name in a configuration.
+    Two more methods let `twotowers.fitting.pages` fit it:
 
-        counts(clicks, where) -> Credits
-        expectations(chances, clicks, where) -> Credits
+        counts(clicks, where) -> Credits                   closed form: trials are observed
+        expectations(chances, clicks, where) -> Credits    EM: trials are hidden
 
-    of which the first can see the successes and trials of each part, and the second expects them,
-    given the clicks. `clicks` and `where` are [pages, K] bool, and so is the shape of `chances`,
-    the probability of each part at each click, and of all credits. A model whose statistics are
-    CELLS or JUMPS says P(click) of one of these, from chances of its parts there, in
-    `of_cells(parts)`.
+    `clicks` and `where` are [pages, K] bool. `chances` holds the probability of each part at each
+    position, [pages, K]. Credits have the same shape. A model with statistics CELLS or JUMPS also
+    gives `of_cells(parts)`: P(click) of a row of these statistics, from its parts' chances there.
 
     Attributes:
-        parts: from the name of each part to what has a probability of its own.
+        parts: part -> its kind: `PER_DOCUMENT`, `PER_POSITION`, `PER_JUMP` or `ONCE`.
         statistics: CELLS, JUMPS or PAGES.
     """
 
@@ -56,47 +55,51 @@ class PageModel:
     statistics: ClassVar[str] = PAGES
 
     def conditional(self, parts: Parts, clicks: Array) -> Chance:
-        """P(C_k = 1 | C_1..C_{k-1}) of each click: [..., K].
+        """P(C_k = 1 | C_1..C_{k-1}) at each position: [..., K].
 
         Args:
             parts: the chance of each part, laid out for pages.
-            clicks: [..., K] bool; those behind the end of a page are ignored.
+            clicks: [..., K] bool. Clicks past the end of a page have no effect on the page.
         """
         raise NotImplementedError
 
     def marginal(self, parts: Parts) -> Chance:
-        """P(C_k = 1) where no click is known; of a shape that broadcasts to [..., K]."""
+        """P(C_k = 1), not given any click, in a shape that broadcasts to [..., K]."""
         raise NotImplementedError
 
     def examination(self, parts: Parts) -> Chance:
-        """P(E_k = 1) where no click is known; as `marginal`."""
+        """P(E_k = 1), not given any click, in a shape that broadcasts to [..., K]."""
         raise NotImplementedError
 
     def log_likelihood(self, parts: Parts, clicks: Array, where: Array) -> Array:
-        """ln P(C_1..C_K): [...].
+        """ln P(C_1..C_K): [...] in nats.
 
         Args:
-            parts, clicks: as of `conditional`.
-            where: [..., K] bool, False behind the end of a page.
+            parts, clicks: as in `conditional`.
+            where: [..., K] bool, False past the end of a page.
         """
         return -losses(self.conditional(parts, clicks), clicks, where).sum(-1)
 
     def relevance(self, parts: Parts) -> Array:
-        """What to rank documents by, the higher the better: log-odds of attraction here."""
+        """Ranking scores of documents, higher is better. Here: the log-odds of attraction."""
         return parts["attraction"].logits
 
     def truth(self, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
-        """The logits of each part for a simulated user, as of `CellModel.truth`."""
+        """The logits of each part for a simulated user; see `CellModel.truth`."""
         raise NotImplementedError
 
     def sample(
         self, parts: Parts, where: np.ndarray, *, rng: np.random.Generator
     ) -> dict[str, np.ndarray]:
-        """Clicks of pages, and hidden events that were drawn on the way: [..., K] bool each.
+        """Draw clicks, and the hidden events that the model draws for them: [..., K] bool each.
 
         Args:
-            parts: as of `conditional`, in NumPy.
-            where: [..., K] bool, False behind the end of a page.
+            parts: as in `conditional`, in NumPy.
+            where: [..., K] bool, False past the end of a page.
+            rng: source of randomness.
+
+        Returns:
+            "clicks", and what else was drawn, such as "examination" and "attraction".
         """
         clicks = np.zeros(where.shape, bool)
         drawn = rng.random(where.shape)
@@ -108,26 +111,28 @@ class PageModel:
 
 @dataclass(frozen=True)
 class ChainModel(PageModel):
-    """Somebody reads from top to bottom, and at some point stops.
+    """A user who reads from top to bottom and stops somewhere.
 
-    Documents are examined until the user stops: E_1 = 1, and E_k = 0 for all k behind the stop.
-    C_k = 1 exactly if k is examined and its document attracts. Whether k + 1 is examined depends
-    on whether k was clicked:
+    The user examines documents until the stop: E_1 = 1, and E_k = 0 for all k after it. C_k = 1
+    exactly if position k is examined and its document attracts. Whether the user goes on to k + 1
+    depends on whether k was clicked:
 
         P(E_{k+1} = 1 | E_k = 1, C_k = 1) = after_click_k
         P(E_{k+1} = 1 | E_k = 1, C_k = 0) = after_none_k
 
-    With g_k the attraction and e_k = P(E_k = 1), the examination is, without known clicks,
-    e_{k+1} = e_k (g_k after_click_k + (1 - g_k) after_none_k). Of clicks that are known it is
-    after_click_k behind a click, and behind none, by Bayes' rule,
-    (1 - g_k) e_k after_none_k / (1 - g_k e_k). Eqs. 5.30 and 5.32 of the thesis misplace a
-    bracket: as printed, the terms of the last line would apply behind clicks too.
+    With g_k the attraction and e_k = P(E_k = 1), examination without known clicks is
 
-    A subclass gives `continuation` and `credit`.
+        e_{k+1} = e_k (g_k after_click_k + (1 - g_k) after_none_k)
+
+    Given the clicks above k + 1, it is after_click_k if k was clicked. If not, Bayes' rule gives
+    (1 - g_k) e_k after_none_k / (1 - g_k e_k). Eqs. 5.30 and 5.32 of the thesis misplace a
+    bracket: as printed, the terms of the second case would also apply after a click.
+
+    A subclass gives `continuation`, and `credit` if EM is to fit it.
     """
 
     def continuation(self, parts: Parts) -> tuple[Chance, Chance]:
-        """after_click and after_none, of shapes that broadcast to [..., K]."""
+        """after_click and after_none, in shapes that broadcast to [..., K]."""
         raise NotImplementedError
 
     def credit(
@@ -138,14 +143,14 @@ class ChainModel(PageModel):
         examined: np.ndarray,
         clicks: np.ndarray,
     ) -> Credits:
-        """Expected successes and trials of each part, from what is expected of the chain.
+        """Expected successes and trials of each part, given all clicks of a page.
 
         Args:
-            chances: the probability of each part at each click, [pages, K].
-            clicked: P(went on) and P(stopped) behind each click, [pages, K]; both are 0 where there
-                was no click, and at the end of a page.
-            skipped: the same behind documents that were examined and not clicked.
-            examined: P(E_k = 1 | all clicks).
+            chances: the probability of each part at each position, [pages, K].
+            clicked: P(went on) and P(stopped) after each click, [pages, K]. Both are 0 where there
+                was no click, and at the last position of a page.
+            skipped: P(examined, no click, went on) and P(examined, no click, stopped), likewise.
+            examined: P(E_k = 1 | all clicks), [pages, K].
             clicks: [pages, K] bool.
         """
         raise NotImplementedError
@@ -154,7 +159,7 @@ class ChainModel(PageModel):
         def step(examined: Chance, column):
             attractive, after_click, after_none, clicked = column
             found = examined & attractive
-            # P(E_k = 1, C_k = 0), and whether the user then goes on.
+            # ln P(E_k = 1, C_k = 0), and ln P(C_k = 0, and k + 1 is not examined).
             skipped = examined.log + attractive.other
             unseen = log_sum(examined.other, skipped + after_none.other)
             behind = Chance(skipped + after_none.log - found.other, unseen - found.other)
@@ -200,14 +205,14 @@ class ChainModel(PageModel):
         parts = {name: Chance.of(values) for name, values in chances.items()}
         after_click, after_none = self._laid_out(parts)
         ignored, length = parts["attraction"].other, clicks.shape[1]
-        # ln P(no click from k on | E_k = 1); nothing is known behind the end of a page.
+        # ln P(no click from k on | E_k = 1). It is 0 past the end of a page.
         silent = np.zeros((len(clicks), length + 1))
         for place in reversed(range(length)):
             on = log_sum(
                 after_none.other[:, place], after_none.log[:, place] + silent[:, place + 1]
             )
             silent[:, place] = np.where(where[:, place], ignored[:, place] + on, 0)
-        behind = np.cumsum(clicks[:, ::-1], axis=1)[:, ::-1] > 0  # a click here or further down
+        behind = np.cumsum(clicks[:, ::-1], axis=1)[:, ::-1] > 0  # a click here or below
         examined = np.zeros((len(clicks), length + 1))
         reached, total = np.zeros(len(clicks)), silent[:, 0]
         for place in range(length):
@@ -227,11 +232,11 @@ class ChainModel(PageModel):
 
 @dataclass(frozen=True)
 class SimplifiedModel(ChainModel):
-    """A chain whose user is taken to have stopped for good with the last click.
+    """A chain that is fitted as if the user always stopped after the last click.
 
-    Then nothing is hidden: all documents up to the last click were examined (all of the page,
-    where there was none), and parameters are rates that can be counted. This is what PyClick fits.
-    Of the clicks it says what the full model says.
+    Then nothing is hidden. The user examined all documents down to the last click, or the whole
+    page if there was no click. So parameters are rates that can be counted, as PyClick does.
+    Predictions use the full model's formulas.
     """
 
     def counts(self, clicks, where):
@@ -241,29 +246,29 @@ class SimplifiedModel(ChainModel):
         return {"attraction": (clicks, examined)} | self.counted_behind(clicks, went_on)
 
     def counted_behind(self, clicks: np.ndarray, went_on: np.ndarray) -> Credits:
-        """Successes and trials of what is behind a click: [pages, K] bool.
+        """Successes and trials of the parts that act after a click: [pages, K] bool.
 
         Args:
             clicks: which documents were clicked.
-            went_on: of which of them the click was not the last.
+            went_on: which of the clicks were not the last of their page.
         """
         raise NotImplementedError
 
 
 def losses(chance: Chance, clicks: Array, where: Array) -> Array:
-    """-ln P(what was observed) of each click, 0 behind the end of a page: [..., K]."""
+    """-ln P(click or none, as observed) at each position, 0 past the end of a page: [..., K]."""
     numbers = numbers_of(clicks)
     observed = numbers.where(clicks, chance.log, chance.other)
     return -numbers.where(where, observed, 0.0)
 
 
 def lay_out(values: Mapping[str, Array], parts: Mapping[str, str], pair: Array) -> dict[str, Array]:
-    """Parts by document [pairs] -> by page [..., K]; the others as they are.
+    """Spread the parts per document from pairs [pairs] to pages [..., K]; keep the other parts.
 
     Args:
-        values: of each part.
-        parts: what each belongs to.
-        pair: [..., K] numbers of the pairs.
+        values: the values of each part.
+        parts: part -> its kind, such as `PER_DOCUMENT`.
+        pair: [..., K] number of the query-document pair at each position.
     """
     return {
         name: value[pair] if parts[name] == PER_DOCUMENT else value
@@ -272,7 +277,12 @@ def lay_out(values: Mapping[str, Array], parts: Mapping[str, str], pair: Array) 
 
 
 def last_clicks(clicks: Array) -> Array:
-    """[..., K] position from 1 of the last click above each position, 0 where there is none."""
+    """[..., K] position from 1 of the last click above each position, 0 for none.
+
+    Example:
+        >>> last_clicks(np.array([[True, False, True, False]]))
+        array([[0, 1, 1, 3]])
+    """
     numbers = numbers_of(clicks)
     place = numbers.where(clicks, numbers.arange(1, clicks.shape[-1] + 1), 0)
     above = numbers.concatenate([numbers.zeros_like(place[..., :1]), place[..., :-1]], axis=-1)
@@ -280,10 +290,10 @@ def last_clicks(clicks: Array) -> Array:
 
 
 def highest_so_far(values: Array) -> Array:
-    """Maximum up to and with each position along the last axis, of NumPy or JAX arrays."""
+    """Running maximum along the last axis, of NumPy or JAX arrays."""
     if numbers_of(values) is np:
         return np.maximum.accumulate(values, axis=-1)
-    import jax  # here, since simulations need no JAX
+    import jax  # here, because simulations run without JAX
 
     return jax.lax.cummax(values, axis=values.ndim - 1)
 

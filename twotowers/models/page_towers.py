@@ -1,4 +1,4 @@
-"""A click model of pages whose parts are given by towers and tables."""
+"""A click model of pages whose parts come from towers and tables."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 
 
 class PageTowers(nnx.Module):
-    """A click model with a tower for each part of documents, and a table for each other part.
+    """A click model with a tower for each part per document, and a table for each other part.
 
     Attributes:
-        model: the click model, asked as one of pages.
-        towers: by part; each maps inputs [..., documents, *] to logits [..., documents].
-        tables: by part; logits of positions, jumps or all clicks, which start at 0.
+        model: the click model, as a `PageModel`.
+        towers: part -> tower, which maps inputs [..., documents, *] to logits [..., documents].
+        tables: part -> logits per position, per jump or of the single probability. They start
+            at 0, which is probability 1/2.
     """
 
     def __init__(
@@ -45,12 +46,12 @@ class PageTowers(nnx.Module):
     def chances(
         self, inputs: jax.Array, documents: jax.Array, key: jax.Array | None = None
     ) -> dict[str, Chance]:
-        """The parts laid out for pages.
+        """The chance of each part, laid out for pages.
 
         Args:
-            inputs: [..., list, *] what the towers read of the documents of each page's list.
-            documents: [..., K] which of the list stands at each position.
-            key: draws what is dropped while training.
+            inputs: [..., documents, *] the towers' inputs for the documents of each page's query.
+            documents: [..., K] index among these of the document at each position.
+            key: source of randomness of dropout. Given while training only.
         """
         logits = {part: table[...] for part, table in self.tables.items()}
         for number, (part, tower) in enumerate(self.towers.items()):
@@ -59,21 +60,25 @@ class PageTowers(nnx.Module):
         return {part: Chance.from_logits(each) for part, each in logits.items()}
 
     def row_losses(self, inputs, documents, position, shown, clicked, key=None) -> jax.Array:
-        """-ln P(click or none | clicks above) of each position of some pages: [..., K].
+        """-ln P(click or none, as observed | clicks above) at each position of pages: [..., K].
 
-        As `TwoTowers.row_losses`, of rows that are the positions of a page, from top to bottom.
+        The interface is that of `TwoTowers.row_losses`. Rows must be the positions of a page from
+        top to bottom, because each click depends on those above it.
         """
         chance = self.model.conditional(self.chances(inputs, documents, key), clicked)
         return losses(chance, clicked, shown)
 
     def page_losses(self, inputs, documents, shown, clicked) -> tuple[jax.Array, jax.Array]:
-        """The same, of each click alone and of each click given those above it."""
+        """-ln P(click or none, as observed), first not given other clicks, then given those above.
+
+        Both are [..., K].
+        """
         chances = self.chances(inputs, documents)
         alone = self.model.marginal(chances).broadcast(clicked.shape)
         given = self.model.conditional(chances, clicked)
         return losses(alone, clicked, shown), losses(given, clicked, shown)
 
     def scores(self, inputs: jax.Array) -> jax.Array:
-        """What to rank documents by: [..., documents]."""
+        """Ranking scores: [..., documents], higher is better."""
         logits = {part: tower(inputs) for part, tower in self.towers.items()}
         return self.model.relevance({p: Chance.from_logits(each) for p, each in logits.items()})

@@ -1,4 +1,4 @@
-"""The position-based model: a click needs an examined position and an attractive document."""
+"""The position-based model: a click takes an examined position and an attractive document."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from twotowers.models.protocol import Array, CellModel, log_sigmoid, odds_of
 class PositionBased(CellModel):
     """P(click) = P(examined | k) P(attractive | q, d) (Craswell et al. 2008, Section 3.2).
 
-    As a user, P(examined | k) = (1 / k)^eta, and graded relevance y gives
+    The simulated user has P(examined | k) = (1 / k)^eta. Graded relevance y gives
     P(attractive) = noise + (1 - noise) (2^y - 1) / (2^highest - 1).
 
     Attributes:
-        eta: how steeply examination falls, 0 or more; 0 is no position bias.
+        eta: how steeply examination falls, in [0, 100]; 0 is no position bias.
         noise: P(attractive) of a document of relevance 0, in [0, 1].
-        highest: the highest relevance there is, above 0.
+        highest: the highest grade of relevance, in [1e-6, 100].
+
+    Raises:
+        InputError: a value is out of range.
 
     Example:
         >>> PositionBased().chance(np.array([4.0, 0.0]), positions=2).round(3)
@@ -45,7 +48,7 @@ class PositionBased(CellModel):
         return expit(attraction) * expit(examination)
 
     def examined(self, positions: int) -> np.ndarray:
-        """[positions] P(examined | k) of the simulated user, its true propensities."""
+        """[positions] P(examined | k) of the simulated user: the true propensities."""
         return (1 / np.arange(1, positions + 1)) ** self.eta
 
     def truth(self, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
@@ -59,8 +62,9 @@ class PositionBased(CellModel):
     def expectations(self, attraction: np.ndarray, examination: np.ndarray) -> dict[str, tuple]:
         """P(part | click) and P(part | no click) of each part, for EM (Wang et al. 2018).
 
-        A click needs both, so each is certain after a click; without one,
-        P(attraction | no click) = attraction (1 - examination) / (1 - attraction examination).
+        A click needs both parts, so P(part | click) = 1. Without a click,
+        P(attraction | no click) = attraction (1 - examination) / (1 - attraction examination),
+        and P(examination | no click) is the same with both parts swapped.
         """
         none = 1 - attraction * examination
         return {
@@ -69,5 +73,6 @@ class PositionBased(CellModel):
         }
 
     def position_bias(self, examination: Array) -> Array:
-        """ln P(examined | k): of a product, its logarithm is known up to a constant."""
+        """ln P(examined | k). The data identify the product's factors up to one scale, so its
+        logarithm up to one constant."""
         return log_sigmoid(examination)

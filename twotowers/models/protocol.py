@@ -1,11 +1,11 @@
-"""What every click model says, whether it simulates clicks (a user) or explains them (a model).
+"""The interface of click models whose clicks are independent, and names shared by all models.
 
-A click model is a frozen dataclass. Its fields are the constants of the model; its parameters
-come from outside, as logits of its parts: attraction (one per query-document pair) and
-examination (one per position). Towers, tables and a simulated truth all give such logits, so a
-user and a model of the same kind are the same class.
+A click model is a frozen dataclass. Its fields are constants. Its parameters come from outside, as
+logits of its parts: attraction (one per query-document pair) and examination (one per position).
+Towers, tables and a simulated user all give such logits. So the class that simulates clicks as a
+user also explains them as a model.
 
-The formulas work on NumPy and on JAX arrays alike, in the precision of what they are given.
+The formulas accept NumPy and JAX arrays, and keep their precision.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ Array = Any
 
 PER_DOCUMENT, PER_POSITION = "document", "position"
 ONCE, PER_JUMP = "once", "jump"
-"""A part may also have one probability in all, or one per position and position of the last click
-above it (0 where there is none)."""
+"""The kinds of parts: one probability per query-document pair, one per position, a single one, or
+one per jump. A jump is a position and the position of the last click above it (0 for none)."""
 
 
 @dataclass(frozen=True)
 class CellModel:
-    """A click model in which clicks of a page are independent, given its documents and positions.
+    """A click model whose clicks are independent, given documents and positions.
 
-    Counts of cells (query, document, position) are its sufficient statistics.
-    A subclass gives `click_logit`; `truth` if it can be a user; and `expectations` if it can be
-    fitted by EM (see `twotowers.fitting.em`). It lies in a file of its own,
-    whose name is the name of the model in a configuration.
+    Counts of cells (query, document, position) are its sufficient statistics. A subclass gives
+    `click_logit`. It gives `truth` if it can be a simulated user, and `expectations` if EM can fit
+    it (see `twotowers.fitting.em`). Its file's name is its name in a configuration.
 
     Attributes:
-        parts: from the name of each part to what it belongs to, a document or a position.
+        parts: part -> its kind, such as `PER_DOCUMENT`.
 
     Example:
         >>> from dataclasses import dataclass
@@ -54,15 +53,15 @@ class CellModel:
     }
 
     def click_logit(self, **parts: Array) -> Array:
-        """Log-odds of a click, of the shape that the parts' logits broadcast to."""
+        """Log-odds of a click, in the shape that the parts' logits broadcast to."""
         raise NotImplementedError
 
     def click_probability(self, **parts: np.ndarray) -> np.ndarray:
-        """P(click) in [0, 1], of the shape that the parts' logits broadcast to."""
+        """P(click) in [0, 1], in the shape that the parts' logits broadcast to."""
         return expit(self.click_logit(**parts))
 
     def probability(self, **chances: np.ndarray) -> np.ndarray:
-        """P(click) in [0, 1] from the parts' probabilities instead of their logits."""
+        """P(click) in [0, 1], from the parts' probabilities instead of their logits."""
         return self.click_probability(**{name: logit(value) for name, value in chances.items()})
 
     def truth(self, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
@@ -70,10 +69,11 @@ class CellModel:
 
         Args:
             relevance: [...] graded relevance in [0, 4].
-            positions: positions on the page.
+            positions: number of positions on the page.
 
         Returns:
-            per part an array of the shape of `relevance`, or [positions].
+            part -> logits, in the shape of `relevance` for a part per document, [positions] for
+            a part per position, and so on.
         """
         raise NotImplementedError
 
@@ -88,23 +88,23 @@ class CellModel:
         return np.broadcast_to(chance, (*np.shape(relevance), positions))
 
     def sample(self, chance: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
-        """Clicks of pages whose cells have the given probabilities: bool of the same shape."""
+        """Draw clicks with the given probabilities: bool, in the same shape."""
         return rng.random(chance.shape) < chance
 
     def position_bias(self, examination: Array) -> Array:
-        """Per position, what the data identify up to one constant; logits of examination here."""
+        """[positions] what the data identify up to one constant. Here: the examination logits."""
         return examination
 
 
 def log_sigmoid(logits: Array) -> Array:
-    """ln s(z) of NumPy or JAX arrays, without underflow."""
+    """ln sigmoid(z) of NumPy or JAX arrays, without underflow."""
     numbers = logits.__array_namespace__()
     return -numbers.logaddexp(numbers.zeros_like(logits), -logits)
 
 
 def odds_of(log_probability: Array) -> Array:
-    """Log-odds of a probability given as its logarithm: ln p - ln(1 - p)."""
+    """Log-odds from the logarithm of a probability: ln p - ln(1 - p)."""
     numbers = log_probability.__array_namespace__()
-    # Certain clicks have finite log-odds, too, so that none of them meets a 0 as infinity.
+    # Keeps the log-odds of p = 1 finite, because 0 x infinity in a loss is NaN.
     below_one = numbers.minimum(log_probability, -numbers.finfo(log_probability.dtype).tiny)
     return below_one - numbers.log(-numbers.expm1(below_one))

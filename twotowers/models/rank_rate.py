@@ -1,4 +1,4 @@
-"""The click-through rate of each position, whatever the document."""
+"""The rank-based click-through rate: one rate per position, for all documents."""
 
 from __future__ import annotations
 
@@ -15,11 +15,20 @@ from twotowers.models.protocol import PER_POSITION, CellModel
 
 @dataclass(frozen=True)
 class RankRate(CellModel):
-    """P(click) = sigmoid(theta_k), whatever the document (RCTR; Eq. 5.20).
+    """P(click) = sigmoid(theta_k) for every document (RCTR; thesis, Eq. 5.20).
+
+    The simulated user has P(click) = first k^-eta.
 
     Attributes:
-        first: as a user, P(click) at the first position, in (0, 1).
-        eta: as a user, how steeply it falls: P(click) = first k^-eta; 0 or more.
+        first: P(click) of the simulated user at position 1, in (0, 1).
+        eta: how steeply it falls, in [0, 100].
+
+    Raises:
+        InputError: a value is out of range.
+
+    Example:
+        >>> RankRate(first=0.4, eta=1.0).chance(np.array([0.0]), positions=2).round(3)
+        array([[0.4, 0.2]])
     """
 
     parts: ClassVar[Mapping[str, str]] = {"examination": PER_POSITION}

@@ -1,7 +1,7 @@
-"""What makes a document relevant to the simulated user.
+"""The relevance of documents for the simulated user (Hager et al. 2025, Section 7).
 
-Hager et al. 2025, Section 7, Eqs. 23 and 24: annotated labels, or a synthetic function
-of the features plus noise, brought to the annotations' range [0, 4].
+Relevance is the annotated label, or a synthetic function of the features plus noise (Eqs. 23 and
+24), scaled to the range of the labels, [0, 4].
 """
 
 from __future__ import annotations
@@ -29,23 +29,28 @@ def relevance(
 ) -> np.ndarray:
     """Relevance of each document in [0, 4].
 
-    The weights of a synthetic function are the same for all splits of a seed; its noise
-    is not. Scaling uses the percentiles of the split itself, as the published code does.
+    All splits of a seed share the weights of a synthetic function. Each split draws its own noise.
+    Scaling uses the percentiles of the split itself, as the published code does.
 
     Args:
         name: 'annotated', 'linear' (Eq. 23) or 'deep' (Eq. 24).
         labels: [rows] annotated relevance in [0, 4].
         features: [rows, width].
-        seed: draws weights and noise.
-        split: name of the split, which draws its own noise.
-        padding: how many documents of zero features the percentiles count too. The published
-            code pads short lists with them before it scales.
+        seed: seed of weights and noise.
+        split: name of the split, for its noise.
+        padding: number of documents with zero features that the percentiles include. The
+            published code pads short lists with such documents before it scales.
 
     Returns:
         [rows] float32.
 
     Raises:
         InputError: the name is unknown.
+
+    Example:
+        >>> labels, features = np.array([0, 4]), np.zeros((2, 3))
+        >>> relevance("annotated", labels, features, seed=1, split="train")
+        array([0., 4.], dtype=float32)
     """
     if name == "annotated":
         return labels.astype(np.float32)
@@ -62,30 +67,35 @@ def relevance(
 def noisy_scores(
     name: str, features: np.ndarray, purpose: str, seed: int, split: str
 ) -> np.ndarray:
-    """[rows] a synthetic function of features, with noise drawn for a purpose, before scaling."""
+    """[rows] a synthetic function of features plus noise, before scaling.
+
+    The noise is a random stream named by `purpose`, seed and split.
+    """
     noise = stream(purpose, seed, split).normal(0, NOISE, len(features))
     return SYNTHETIC[name](features, np.random.default_rng(seed)) + noise
 
 
 def empty_scores(name: str, width: int, padding: int, seed: int, split: str) -> np.ndarray:
-    """[padding] scores of documents of zero features. Their noise is a stream of its own, so
-    that documents have the same however many there are."""
+    """[padding] scores of documents with zero features.
+
+    Their noise is a stream of its own, so their number does not change the noise of documents.
+    """
     empty = np.broadcast_to(np.zeros(width), (padding, width))
     return noisy_scores(name, empty, "relevance noise of padding", seed, split)
 
 
 def padding_of(lengths: np.ndarray, places: int | None) -> int:
-    """How many of so many places per query are empty; none if lists are not padded."""
+    """Number of empty places in all lists if each is padded to `places`; 0 if `places` is None."""
     return 0 if places is None else int(np.maximum(places - lengths, 0).sum())
 
 
 def linear(features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """w x with standard normal w (Eq. 23, before the noise): [rows, width] -> [rows]."""
+    """w x with standard normal w (Eq. 23 without noise): [rows, width] -> [rows]."""
     return features @ rng.standard_normal(features.shape[1])
 
 
 def deep(features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """w2 tanh(W1 x + b1) + b2, 16 hidden units, all standard normal (Eq. 24, before the noise)."""
+    """w2 tanh(W1 x + b1) + b2, 16 hidden units, all standard normal (Eq. 24 without noise)."""
     first = rng.standard_normal((features.shape[1], HIDDEN))
     first_bias = rng.standard_normal(HIDDEN)
     second = rng.standard_normal(HIDDEN)
@@ -96,14 +106,18 @@ SYNTHETIC = {"linear": linear, "deep": deep}
 
 
 def rescale(scores: np.ndarray, empty: Sequence[float] | np.ndarray = ()) -> np.ndarray:
-    """Clip to the 5th and 95th percentile, then map those to 0 and 4.
+    """Clip to the 5th and 95th percentile, then map these to 0 and 4.
 
     Args:
-        scores: [rows] of documents.
-        empty: [padding] scores that count in the percentiles only.
+        scores: [rows] scores of documents.
+        empty: [padding] further scores that only the percentiles include.
 
     Returns:
-        [rows] float32.
+        [rows] float32 in [0, 4].
+
+    Example:
+        >>> rescale(np.arange(101.0))[[0, 5, 50, 95, 100]]
+        array([0., 0., 2., 4., 4.], dtype=float32)
     """
     low, high = np.percentile(np.concatenate([scores, empty]), [5, 95])
     return (HIGHEST * (np.clip(scores, low, high) - low) / (high - low)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The simplified dynamic Bayesian network: whoever is not satisfied always goes on."""
+"""The simplified dynamic Bayesian network: a user who is not satisfied always goes on."""
 
 from __future__ import annotations
 
@@ -16,11 +16,20 @@ from twotowers.models.protocol import PER_DOCUMENT
 class SimplifiedBayesian(ChainModel):
     """after_click = 1 - s, after_none = 1: `DynamicBayesian` with lambda = 1 (SDBN).
 
-    This is the full model: that the last click satisfied is hidden. `SimplifiedBayesianCounted`
-    counts instead. The thesis prints no formula of it.
+    This is the full model: whether the last click satisfied is hidden, and EM infers it.
+    `SimplifiedBayesianCounted` assumes that it satisfied, and counts. The thesis prints no formula
+    for this model.
 
     Attributes:
-        satisfied, noise, highest: as a user, see `DynamicBayesian`.
+        satisfied, noise, highest: of the simulated user; see `DynamicBayesian`.
+
+    Example:
+        >>> import numpy as np
+        >>> from twotowers.models.chances import Chance
+        >>> half = Chance.of(np.array([0.5, 0.5]))
+        >>> parts = {"attraction": half, "satisfaction": half}
+        >>> SimplifiedBayesian().marginal(parts).value.round(3)
+        array([0.5  , 0.375])
     """
 
     parts: ClassVar[Mapping[str, str]] = {

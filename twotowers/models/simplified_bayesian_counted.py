@@ -12,7 +12,7 @@ from twotowers.models.simplified_bayesian import SimplifiedBayesian
 
 @dataclass(frozen=True)
 class SimplifiedBayesianCounted(SimplifiedModel):
-    """The clicks of `SimplifiedBayesian`, counted (Chapelle and Zhang 2009, Section 5).
+    """`SimplifiedBayesian`, fitted by counting (Chapelle and Zhang 2009, Section 5).
 
     Satisfaction is the share of a document's clicks that were the last of their page.
     """

@@ -1,7 +1,7 @@
-"""A click model whose parts are given by towers, and what is added to its loss.
+"""A click model whose parts come from towers, and the auxiliary losses of its heads.
 
-Architectures and initialisation are those of Hager et al. 2025, Section 7 and its
-published code: Flax's defaults everywhere.
+Architectures are those of Hager et al. 2025, Section 7. Initialisation is Flax's default, as in
+the published code.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ TOWERS = {"linear": LinearTower, "deep": DeepTower, "embedding": EmbeddingTower}
 """Relevance towers that need no options."""
 
 BUILD = Callable[..., nnx.Module]
-"""What makes a tower, of a number of inputs and `rngs`, or a head, of `rngs`."""
+"""Builds a tower from a number of inputs and `rngs`, or a head from `rngs`."""
 
 
 @jax.jit
 def scores(tower, inputs: jax.Array) -> jax.Array:
-    """A trained tower's logits of its inputs, by one compiled function: [...]."""
+    """Logits of a trained tower, compiled: inputs [..., documents, *] -> [..., documents]."""
     return tower(inputs)
 
 
 class PositionTower(nnx.Module):
-    """A tower that reads positions, one-hot: its first layer is an embedding of them.
+    """A tower over one-hot positions. Its first layer is an embedding of positions.
 
-    Every position is one row, however often it was shown; so it counts in batch normalisation.
+    Each position is one row of its input, however often it was shown. So batch normalisation
+    weights all positions equally.
     """
 
     def __init__(self, build: BUILD, positions: int, *, rngs: nnx.Rngs):
@@ -52,7 +53,7 @@ class PositionTower(nnx.Module):
 
 
 class KnownExamination(nnx.Module):
-    """Examination logits that are given and not trained, each lane's own."""
+    """Examination logits that are known and not trained. Each lane has its own."""
 
     def __init__(self, positions: int):
         self.logits = Constant(jnp.zeros(positions), column="examination")
@@ -63,18 +64,18 @@ class KnownExamination(nnx.Module):
 
 
 class TwoTowers(nnx.Module):
-    """A click model with a relevance tower for attraction and a table for examination.
+    """A click model with a relevance tower for attraction, and a table or tower for examination.
 
-    It asks the click model what a click is; objectives ask it, and know no parts.
+    Objectives ask it for losses of cells and never read its parts.
 
     Attributes:
         model: the click model, for example `twotowers.models.additive.Additive()`.
         relevance: a tower that maps inputs [..., documents, *] to logits [..., documents].
-        bias: [positions, 1] embedding, the examination logits; or a `PositionTower` or
-            `KnownExamination`, which give them.
-        dropout: rate at which examination logits are dropped while training, drawn for each
-            position of each unit (query or session) of a batch.
-        heads: losses of their own, added to those of cells while training.
+        bias: the examination logits: an embedding [positions, 1], a `PositionTower` or a
+            `KnownExamination`.
+        dropout: rate of dropout of examination logits while training, in [0, 0.99]. It is drawn
+            for each position of each unit (query or session) of a batch.
+        heads: auxiliary losses, added to the losses of cells while training.
     """
 
     def __init__(
@@ -105,13 +106,13 @@ class TwoTowers(nnx.Module):
         return self.examination_for(None)
 
     def examination_for(self, key: jax.Array | None) -> jax.Array:
-        """[positions] examination logits, as in a training step if there is a `key`."""
+        """[positions] examination logits, those of a training step if there is a `key`."""
         if isinstance(self.bias, PositionTower | KnownExamination):
             return self.bias(None if key is None else jax.random.fold_in(key, 1))
         return self.bias.embedding[...][:, 0]
 
     def _dropped(self, examination: jax.Array, units: tuple[int, ...], key: jax.Array) -> jax.Array:
-        """[positions] as they are, or [*units, positions] of which some are dropped."""
+        """[*units, positions] logits after dropout, or [positions] if the rate is 0."""
         if isinstance(self.dropout, float) and not self.dropout:
             return examination
         shape = (*units, examination.size)
@@ -127,7 +128,7 @@ class TwoTowers(nnx.Module):
         key: jax.Array,
         labels: Mapping[str, jax.Array],
     ) -> jax.Array:
-        """Losses of cells, and those of all heads."""
+        """Losses of cells plus the losses of all heads."""
         parts = {"attraction": attraction, "examination": examination}
         for place, head in enumerate(self.heads):
             its = jax.random.fold_in(key, 3 + place)
@@ -136,16 +137,16 @@ class TwoTowers(nnx.Module):
 
     @property
     def position_bias(self) -> jax.Array | None:
-        """[positions] what of examination is identified up to a constant (Section 4.2).
+        """[positions] position bias, identified up to a constant (Section 4.2).
 
-        None of a click model without that part, whose table nothing has moved.
+        None if the click model has no examination: then no gradient reached the table.
         """
         if "examination" not in self.model.parts:
             return None
         return self.model.position_bias(self.examination)
 
     def __call__(self, inputs: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """Log-odds of a click of each document at each position: [..., documents, positions]."""
+        """Log-odds of a click on each document at each position: [..., documents, positions]."""
         attraction = self.relevance(inputs, key)[..., :, None]
         logits = cell_logits(self.model, attraction, self.examination)
         return jnp.broadcast_to(logits, (*attraction.shape[:-1], self.examination.size))
@@ -158,21 +159,23 @@ class TwoTowers(nnx.Module):
         key: jax.Array | None = None,
         labels: Mapping[str, jax.Array] | None = None,
     ) -> jax.Array:
-        """Negative log-likelihood of every cell of some pages: [..., documents, positions].
+        """Negative log-likelihood of all cells of some queries: [..., documents, positions].
+
+        With a `key`, dropout applies and the heads' losses are added.
 
         Args:
-            inputs: [..., documents, *] what the relevance tower reads.
+            inputs: [..., documents, *] input of the relevance tower.
             shown: [..., documents, positions] impressions.
-            clicked: the same shape, clicks.
-            key: draws what is dropped; there is one while training, and only then.
-            labels: [..., documents] what heads are told of documents, by name.
+            clicked: clicks, in the same shape.
+            key: source of randomness of dropout. Given while training only.
+            labels: name -> [..., documents] labels that heads read.
         """
         attraction = self.relevance(inputs, key)
         if key is None:
             return cell_losses(self.model, attraction, self.examination, shown, clicked)
         examination = self.examination_for(key)
         used = self._dropped(examination, attraction.shape[:-1], key)
-        # Where each unit has its own, they are the same for all of its documents.
+        # With dropout each unit has logits of its own, which all of its documents share.
         used = used[..., None, :] if used.ndim > 1 else used
         losses = cell_losses(self.model, attraction, used, shown, clicked)
         labels = {name: each[..., None] for name, each in (labels or {}).items()}
@@ -189,14 +192,15 @@ class TwoTowers(nnx.Module):
         key: jax.Array | None = None,
         labels: Mapping[str, jax.Array] | None = None,
     ) -> jax.Array:
-        """Negative log-likelihood of listed cells only: [..., rows].
+        """Negative log-likelihood of listed cells: [..., rows]. See `cell_losses`.
 
         Args:
-            inputs: [..., documents, *] what the relevance tower reads.
+            inputs: [..., documents, *] input of the relevance tower.
             document, position: [..., rows] indices from 0 of each cell.
-            shown, clicked: [..., rows] impressions and clicks; 0 impressions cost nothing.
-            key: draws what is dropped; there is one while training, and only then.
-            labels: [..., documents] what heads are told of documents, by name.
+            shown, clicked: [..., rows] impressions and clicks. A row with 0 impressions has
+                likelihood loss 0.
+            key: source of randomness of dropout. Given while training only.
+            labels: name -> [..., documents] labels that heads read.
         """
         attraction = jnp.take_along_axis(self.relevance(inputs, key), document, axis=-1)
         if key is None:
@@ -227,22 +231,28 @@ def two_towers(
     dropout: float | Lane = 0.0,
     heads: Sequence[BUILD] = (),
 ) -> TwoTowers:
-    """A freshly initialised two-tower model.
+    """Build and initialise a two-tower model.
 
     Args:
-        tower: 'linear', 'deep' or 'embedding', or what makes another tower of features.
-        width: features per document (all but the embedding).
-        pairs: number of query-document pairs (embedding).
-        positions: positions on the page.
-        seed: initialises all parameters.
-        model: what a click is; the additive model if None.
-        examination: what makes the tower of positions; a table of them if None; 'known' where
-            `twotowers.fitting.gradient.fit` fills them in.
-        dropout: of examination logits.
-        heads: what makes each head.
+        tower: 'linear', 'deep' or 'embedding', or a function that builds another tower.
+        width: number of features per document (all towers but 'embedding').
+        pairs: number of query-document pairs ('embedding').
+        positions: number of positions on the page.
+        seed: seed of the initialisation.
+        model: the click model; the additive one if None.
+        examination: builds a tower of positions. None is a table. 'known' is for logits that
+            `twotowers.fitting.gradient.fit` fills in.
+        dropout: rate of dropout of examination logits, in [0, 0.99].
+        heads: functions that build the heads.
 
     Raises:
-        InputError: the tower is unknown, or the model has not the parts that a head needs.
+        InputError: the tower is unknown, the rate is out of range, or the model lacks a part that
+            a head needs.
+
+    Example:
+        >>> model = two_towers("linear", width=3, pairs=0, positions=2, seed=1)
+        >>> model(jnp.ones((5, 4, 3))).shape  # queries, documents, positions
+        (5, 4, 2)
     """
     rngs = nnx.Rngs(seed)
     model = model or Additive()

@@ -1,4 +1,4 @@
-"""The user browsing model: examination depends on the position and on that of the last click."""
+"""The user browsing model: examination depends on the position and the last click above it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,21 @@ from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP
 
 @dataclass(frozen=True)
 class UserBrowsing(PageModel):
-    """P(C_k | clicks above) = theta_{k,k'} g_k, k' the last click above k, or 0 (UBM; Dupret and
-    Piwowarski 2008; Eqs. 5.25 and 5.26).
+    """P(C_k = 1 | clicks above) = theta_{k,k'} g_k (UBM; Dupret and Piwowarski 2008).
+
+    k' is the position of the last click above k, or 0. These are Eqs. 5.25 and 5.26 of the thesis.
 
     Attributes:
-        distance: as a user, theta_{k,k'} = (k - k')^-distance for a click at k' above k.
-        eta: as a user, theta_{k,0} = k^-eta.
-        noise, highest: as a user, see `PositionBased`.
+        distance: the simulated user has theta_{k,k'} = (k - k')^-distance for k' > 0.
+        eta: the simulated user has theta_{k,0} = k^-eta.
+        noise, highest: of the simulated user; see `PositionBased`.
+
+    Example:
+        >>> attraction = Chance.of(np.array([0.5, 0.5]))
+        >>> examination = Chance.of(np.array([[1, 0], [0.2, 0.8]]))  # theta_{1,0}; theta_{2,0..1}
+        >>> parts = {"attraction": attraction, "examination": examination}
+        >>> UserBrowsing().conditional(parts, np.array([True, False])).value.round(3)
+        array([0.5, 0.4])
     """
 
     parts: ClassVar[Mapping[str, str]] = {
@@ -51,14 +59,14 @@ class UserBrowsing(PageModel):
         return self._paths(parts)[1]
 
     def _paths(self, parts) -> tuple[Chance, Chance]:
-        """P(C_k) and P(E_k), over all positions that the last click above k may have."""
+        """P(C_k = 1) and P(E_k = 1), summed over the positions of the last click above k."""
         attraction, jumps = parts["attraction"], parts["examination"]
         numbers = numbers_of(attraction.log)
         length = attraction.log.shape[-1]
         behind = numbers.arange(length)
 
         def step(last, column):
-            # ln P(the last click above k was at k'), k' from 0.
+            # `last` is ln P(the last click above k is at k'), for k' from 0.
             attractive, seen, place = column
             click = seen & Chance(*(log[..., None] for log in attractive))
             found = [Chance(*(log_sum_over(log + last) for log in each)) for each in (click, seen)]
@@ -66,7 +74,7 @@ class UserBrowsing(PageModel):
             return numbers.where(behind == place + 1, found[0].log[..., None], last), tuple(found)
 
         start = numbers.where(behind == 0, 0.0, NEVER) + numbers.zeros_like(attraction.log)
-        # The row of each position, and its number.
+        # Scanning goes along the last axis, so positions must be there.
         rows = Chance(*(log.T for log in jumps))
         columns = attraction, rows, behind
         return over_positions(step, start, columns)
@@ -86,10 +94,10 @@ class UserBrowsing(PageModel):
 
 
 def product_credits(chances, clicks, where) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Of a click that needs an examined position and an attractive document.
+    """Expected successes and trials if a click takes an examined position (e) and attraction (g).
 
-    Only what is examined is tried: P(examined | no click) = e (1 - g) / (1 - e g) trials of the
-    document's attraction that fail.
+    Attraction has a trial only if the position is examined. So no click counts as
+    P(examined | no click) = e (1 - g) / (1 - e g) failed trials of attraction.
     """
     examination, attraction = chances["examination"], chances["attraction"]
     none = 1 - examination * attraction

@@ -1,4 +1,4 @@
-"""Losses on relevance labels: what the rankers behind logging policies minimise."""
+"""The loss of logging policies' rankers on relevance labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jax.tree_util import register_dataclass
 @register_dataclass
 @dataclass(frozen=True)
 class LabelLoss:
-    """Mean squared error to relevance labels; a unit is a query (the logging policy's ranker).
+    """Mean squared error to relevance labels over a query's documents; a unit is a query.
 
     Attributes:
         features: [queries, documents, width].

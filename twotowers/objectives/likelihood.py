@@ -1,12 +1,11 @@
-"""What a fit minimises, as data: arrays that stay on the device, and a loss per unit.
+"""The objectives of fits: data on the device, and a loss per unit.
 
-An objective is a pytree with the number of its `units` (queries, or sessions) and
-`losses(model, index, lane, key)`, the loss of the units with those indices in the log of
-that lane, whose mean over all units is the objective. `has(lane)` says which units that log has
-something of; the loss of the others is 0. Under `jax.vmap` over lanes, what
-lanes share (the features) is gathered and multiplied once. What a click is, the model says: an
-objective asks it for losses of cells, and reaches into none of its parts. An objective
-also carries the labels of documents that heads read (`twotowers.heads.head.LABELS`).
+An objective is a pytree. `units` is its number of units (queries or sessions).
+`losses(model, index, lane, key)` gives the losses of the units with these indices in the log of a
+lane, and their mean over all units is the objective. `has(lane)` gives the units with data in that
+log. The loss of the others is 0. Under `jax.vmap` over lanes, features are gathered and multiplied
+once, because all lanes share them. An objective asks the model for losses of cells and never reads
+its parts. It also holds the labels of documents that heads read (`twotowers.heads.head.LABELS`).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from jax.tree_util import register_dataclass
 
 
 def told_of(labels: Mapping[str, jax.Array], lane: jax.Array, query: jax.Array) -> dict:
-    """The keyword `labels` for some queries in one lane; no keyword if no head reads labels."""
+    """The keyword argument `labels` for some queries in one lane, left out if there are none."""
     if not labels:
         return {}
     return {"labels": {name: each[lane, query] for name, each in labels.items()}}
@@ -29,18 +28,19 @@ def told_of(labels: Mapping[str, jax.Array], lane: jax.Array, query: jax.Array) 
 @register_dataclass
 @dataclass(frozen=True)
 class CountLoss:
-    """Negative log-likelihood of click counts; a unit is a query (Eq. 3, from counts).
+    """Negative log-likelihood of click counts; a unit is a query (Hager et al. 2025, Eq. 3).
 
-    As in the published code, a session's loss is the mean over its documents, and the
-    objective the mean over sessions. Cells without impressions, padding among them,
-    contribute nothing. Weighted counts (`twotowers.logs.propensities`) give Eq. 22.
+    As in the published code, a session's loss is the mean over its documents, and the objective is
+    the mean over sessions. Cells without impressions, such as padding, have loss 0. Weighted counts
+    (`twotowers.logs.propensities`) give Eq. 22.
 
     Attributes:
-        inputs: [queries, documents, ...] what the relevance tower reads.
+        inputs: [queries, documents, ...] input of the relevance tower.
         impressions: [lanes, queries, documents, positions].
         clicks: the same shape.
-        weight: [lanes, queries] 1 / (documents of the query x mean sessions per query).
-        labels: [lanes, queries, documents] by name.
+        weight: [lanes, queries] weight of each query's sum of losses:
+            1 / (documents of the query x mean sessions per query) gives the mean above.
+        labels: name -> [lanes, queries, documents] labels that heads read.
     """
 
     inputs: jax.Array
@@ -68,18 +68,18 @@ class CountLoss:
 @register_dataclass
 @dataclass(frozen=True)
 class RowLoss:
-    """The objective of `CountLoss` from those cells only that were shown; a unit is a query.
+    """The objective of `CountLoss`, computed from listed cells; a unit is a query.
 
-    For long lists, of whose documents x positions few are ever shown together.
+    It is for long lists: few of their documents x positions are ever shown.
 
     Attributes:
-        inputs: [queries, documents, ...] what the relevance tower reads.
+        inputs: [queries, documents, ...] input of the relevance tower.
         document: [lanes, queries, rows] list index of each cell's document.
         position: [lanes, queries, rows] 0-based position of each cell.
-        impressions: [lanes, queries, rows]; 0 behind the last cell of a query.
+        impressions: [lanes, queries, rows]; 0 after the last cell of a query.
         clicks: the same shape.
-        weight: [lanes, queries] 1 / (documents of the query x mean sessions per query).
-        labels: [lanes, queries, documents] by name.
+        weight: [lanes, queries] as in `CountLoss`.
+        labels: name -> [lanes, queries, documents] labels that heads read.
     """
 
     inputs: jax.Array
@@ -113,15 +113,15 @@ class RowLoss:
 @register_dataclass
 @dataclass(frozen=True)
 class SessionLoss:
-    """The same objective from a log of sessions; a unit is a session.
+    """The objective of `CountLoss`, computed from sessions; a unit is a session.
 
     Attributes:
-        inputs: [queries, documents, ...] what the relevance tower reads.
+        inputs: [queries, documents, ...] input of the relevance tower.
         query: [lanes, sessions] index of the query.
-        documents: [lanes, sessions, positions] list index of the document shown there.
+        documents: [lanes, sessions, positions] list index of the document at each position.
         clicks: [lanes, sessions, positions] bool.
-        where: [lanes, sessions, positions] bool, False behind the end of a list.
-        labels: [lanes, queries, documents] by name.
+        where: [lanes, sessions, positions] bool, False past the end of a page.
+        labels: name -> [lanes, queries, documents] labels that heads read.
     """
 
     inputs: jax.Array
@@ -136,7 +136,7 @@ class SessionLoss:
         return self.query.shape[1]
 
     def has(self, lane: jax.Array) -> jax.Array:
-        """[units] bool: every session is one."""
+        """[units] bool: all True, because every session has data."""
         return jnp.ones(self.units, bool)
 
     def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):

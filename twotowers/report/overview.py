@@ -1,7 +1,8 @@
 """The overview of all papers, made of the summaries that their pages leave.
 
-It is written anew whenever a paper's page is finished. So it is there from the first finished paper
-on, and grows while the others still run.
+It is written when a run starts, and again whenever a paper's page is finished. Until then it lists
+the paper's items. Their small pictures are those files that the figures' jobs write, so that each
+appears as soon as it is drawn and the overview is loaded again.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from pathlib import Path
 
 from twotowers.report.paper_page import PAGE, SUMMARY, tallies, tally
 from twotowers.report.rendering import render
+from twotowers.report.words import printed_name
 
 
 def write_overview(
-    folder: str | Path, papers: Mapping[str, str], *, scale: str, version: str
+    folder: str | Path, papers: Mapping[str, Mapping], *, scale: str, version: str
 ) -> None:
     """Write the overview.
 
@@ -27,8 +29,9 @@ def write_overview(
 
     Args:
         folder: Where the overview goes; each paper's page is in the folder of its key below it.
-        papers: The title of every paper of the run, by key. A paper without a summary, or with one
-            of another scale, is shown as not finished.
+        papers: The title, citation and items of every paper of the run, by key:
+            `twotowers.running.descriptions.outlines`. A paper without a summary, or with one of
+            another scale, is shown as not finished.
         scale, version: Of the run.
     """
     folder = Path(folder)
@@ -40,13 +43,27 @@ def write_overview(
             "overview.html.j2",
             folder / PAGE,
             papers=finished,
-            waiting={key: papers[key] for key, summary in found.items() if summary is None},
+            waiting={key: _waiting(papers[key]) for key in papers if found[key] is None},
             claims=rows,
             tally=tally(rows),
             tallies=tallies(rows),
             scale=scale,
             version=version,
         )
+
+
+def _waiting(paper: Mapping) -> dict:
+    """What the template needs of a paper without a summary."""
+    items = [
+        {
+            "name": name,
+            "label": printed_name(name),
+            "title": item["title"],
+            "image": f"{name}.svg" if item["kind"] == "figure" else None,
+        }
+        for name, item in paper["items"].items()
+    ]
+    return {"title": paper["title"], "citation": paper["citation"], "items": items}
 
 
 def _summary(path: Path, scale: str) -> dict | None:

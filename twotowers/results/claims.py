@@ -1,9 +1,9 @@
-"""What a paper says, and whether a result bears it out.
+"""Claims of papers, and verdicts on them.
 
 A claim is a sentence, its conditions, and a judge. The judge is a function of a long-form result
-(see `twotowers.results.statistics`) and knows no threshold: it returns the numbers that it
-measured, in words, and one value per condition, in their order. A condition holds its threshold
-once; what is expected, the verdict and its reason all come from there.
+(see `twotowers.results.statistics`) without thresholds. It returns the measured numbers as a text,
+and one value per condition, in their order. A condition holds its threshold once. The expectation,
+the verdict and its reason are derived from it.
 
     >>> from twotowers.results.conditions import above, at_most, number
     >>> CLAIMS = Claims()
@@ -47,22 +47,22 @@ COLUMNS = [
     "stands_on",
 ]  # fmt: skip
 
-# What a judge returns: the measured numbers in words, and one value per condition.
+# What a judge returns: the measured numbers as a text, and one value per condition.
 Measured = tuple[str, Iterable]
 
 
 class NotTestable(Exception):
-    """Raised by a judge whose result lacks what the claim speaks of; the message says what."""
+    """A judge raises it if the result lacks what the claim is about. The message says what."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a judge found.
+    """The outcome of a claim.
 
     Attributes:
         verdict: REPRODUCED, NOT_REPRODUCED or NOT_TESTABLE.
-        measured: The numbers behind it, compactly.
-        reason: Which conditions failed, or what was lacking.
+        measured: The numbers behind the verdict, as a short text.
+        reason: Which conditions failed, or what was missing. Empty if the claim is reproduced.
     """
 
     verdict: str
@@ -75,14 +75,14 @@ class Claim:
     """One statement of a paper.
 
     Attributes:
-        id: Its name on the page: a number, with a letter where it has parts.
-        item: The figure or table that it belongs to. The judge sees what this is drawn from.
+        id: Its name on the page: a number, followed by a letter if the claim has parts.
+        item: The figure or table that it belongs to. The judge sees the results of this item.
         where: Where the paper says it.
-        statement: What the paper says, in a sentence.
-        conditions: What must hold of a result, all of it.
-        judge: From a long-form result to the measured numbers in words, and one value per
-            condition; it raises NotTestable where the result lacks what the claim speaks of.
-        also: Other items whose results the judge compares with.
+        statement: What the paper says, in one sentence.
+        conditions: The conditions, all of which must hold.
+        judge: Function of a long-form result that returns the measured numbers as a text, and one
+            value per condition. It raises NotTestable if the result lacks what the claim is about.
+        also: Other items whose results the judge sees too.
     """
 
     id: str
@@ -95,12 +95,12 @@ class Claim:
 
     @property
     def expected(self) -> str:
-        """All conditions in words and numbers."""
+        """All conditions as a text."""
         return "; ".join(condition.words for condition in self.conditions)
 
 
 class Claims(list[Claim]):
-    """Claims of a paper, or of a part of it, each told above the judge that measures it."""
+    """The claims of a paper, or of a part of it. A decorator adds each claim to its judge."""
 
     def add(
         self,
@@ -114,14 +114,14 @@ class Claims(list[Claim]):
         also: Sequence[str] = (),
         **lane,
     ) -> Callable:
-        """A decorator of a judge.
+        """A decorator that adds the claims measured by a judge.
 
         Args:
             id, item, where, statement, conditions, also: As in `Claim`.
-            parts: Lanes about which the same is claimed, by the label that ends their statement:
-                4 becomes 4a, 4b, 4c.
-            letters: What the names of parts end in.
-            lane: What the judge is given besides the results.
+            parts: Label -> arguments of the judge, for a statement about several cases. Each makes
+                a claim of its own, such as 4a and 4b, and the label ends its statement.
+            letters: The letters of the parts.
+            lane: Further arguments of the judge.
         """
 
         def of(judge: Callable) -> Callable:
@@ -138,16 +138,18 @@ class Claims(list[Claim]):
 
 
 def in_order(*lists: Iterable[Claim]) -> list[Claim]:
-    """The claims of several lists by number and letter."""
+    """The claims of several lists, sorted by number and letter."""
     return sorted(
         chain(*lists), key=lambda claim: (int(claim.id.rstrip(ascii_lowercase)), claim.id)
     )
 
 
 def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
-    """Judge one claim: reproduced if every condition holds; else the reason names those that fail.
+    """Judge one claim.
 
-    A result that lacks what the judge needs is not testable.
+    It is reproduced if every condition holds. Otherwise the reason names the conditions that fail.
+    It is not testable if the result lacks what the judge needs, or if only conditions with an
+    `otherwise` fail.
     """
     try:
         measured, values = claim.judge(results)
@@ -171,24 +173,24 @@ def judge_all(
     items: Mapping[str, Sequence[str]],
     data: Mapping[str, str],
 ) -> pd.DataFrame:
-    """Judge every claim, each on the results that its items are drawn from.
+    """Judge every claim on the results that its items are drawn from.
 
-    So `stands_on` cannot leave out what a verdict rests on: a judge does not see other results. Its
-    column of the same name tells the judge what each row stands on.
+    A judge sees no other results, so `stands_on` covers all data behind a verdict. The results that
+    a judge sees have a column `stands_on` too, with the kind of data behind each row.
 
     Args:
         claims: The claims of one paper.
         results: Our results, long form.
-        authors: The authors' published results in the same form, a mean as a single seed; None
-            if nothing is published.
-        items: The settings and studies that each item is drawn from. A claim of none of these
-            items is judged on all results.
-        data: What each setting and study reads, one of `twotowers.results.standing.KINDS`.
+        authors: The authors' published results in the same form, with each mean as a single seed;
+            None if nothing is published.
+        items: Item -> the settings and studies that it is drawn from. A claim whose items are not
+            among these is judged on all results.
+        data: Setting or study -> what it reads, one of `twotowers.results.standing.KINDS`.
 
     Returns:
-        One row per claim with the columns COLUMNS. `authors` is what the same judge measures on
-        the published results, and is empty where they do not hold what it needs. `stands_on` is
-        the weakest kind of data behind the results that the judge saw.
+        One row per claim with the columns COLUMNS. `authors` is the judge's text on the published
+        results, empty if they lack what it needs. `stands_on` is the weakest kind of data behind
+        the results that the judge saw.
     """
     results = results.assign(stands_on=results["setting"].map(data))
     if authors is not None:
@@ -208,21 +210,21 @@ def judge_all(
 
 
 def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where) -> pd.Series:
-    """Means over seeds, on a full grid of cells.
+    """Means over seeds, at every point of a grid.
 
     Args:
         results: Long form.
-        over: The grid: from column to the values it must have, or None for all that it has.
+        over: The grid: column -> the values it must have, or None for all values in the results.
         where: The selection, as in `select`.
 
     Returns:
-        One mean per cell, indexed by the columns of `over` (values as given there).
+        One mean per grid point, indexed by the columns of `over` (values as given there).
 
     Raises:
-        NotTestable: a cell is absent, not finite, or lacks a seed that another cell has.
+        NotTestable: a grid point is missing, not finite, or lacks a seed that another one has.
     """
     about = ", ".join(f"{column} {value}" for column, value in where.items())
-    # Of a column that no result has, no row has the value.
+    # `select` would raise a KeyError if the results lack a column.
     rows = select(results, **where) if set(where) <= set(results) else results.iloc[:0]
     if rows.empty:
         raise NotTestable(f"no results for {about}")
@@ -250,7 +252,7 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
 
 
 def _snapped(rows: pd.DataFrame, column: str, values: Sequence) -> pd.DataFrame:
-    """Replace the selected numbers by the equal ones asked for, so that they index exactly."""
+    """Replace numbers by the nearest values asked for, so that both are equal as index keys."""
     if all(isinstance(value, str) for value in values):
         return rows
     found = rows[column].to_numpy(dtype=float)

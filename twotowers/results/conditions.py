@@ -1,4 +1,4 @@
-"""Conditions on measured values. One threshold gives both the words and the comparison.
+"""Conditions on measured values. One threshold gives both the text and the comparison.
 
 >>> condition = at_most("MCC at K = 1", 0.9)
 >>> condition.words
@@ -29,14 +29,14 @@ RELATIONS = {
 
 @dataclass(frozen=True)
 class Condition:
-    """What a claim asks of a measured value, or of each of several values.
+    """A condition of a claim on one measured value, or on each of several values.
 
     Attributes:
-        quantity: What is measured, in words. Without a relation it is the whole condition.
+        quantity: What is measured, as a text. Without a relation it is the whole condition.
         relation: How the value must compare with the threshold: a key of RELATIONS.
         threshold: A number.
-        of: What the threshold is a multiple of, in words. The judge gives its value.
-        otherwise: Why the claim cannot be tested if only this condition fails.
+        of: What the threshold is a multiple of, as a text. The judge gives its value.
+        otherwise: Why the claim is not testable if only conditions with this text fail.
 
     Example:
         >>> half = below("the error at tau 1", 0.5, "times that at tau 0")
@@ -63,9 +63,12 @@ class Condition:
         """Whether every value satisfies the condition. An empty array and NaN do not.
 
         Args:
-            measured: A number, or an array of any shape. With `of`, a tuple: this value, and the
-                value that the threshold is a multiple of. Without a relation, whether the
+            measured: A number, or an array of any shape. With `of`, a tuple of this and of the
+                value that the threshold is a multiple of. Without a relation, a bool: whether the
                 condition holds.
+
+        Raises:
+            TypeError: a tuple without `of`, or `of` without a tuple.
         """
         if isinstance(measured, tuple) != bool(self.of):
             raise TypeError(f"{self.words}: a pair is needed if and only if the condition has `of`")
@@ -77,42 +80,42 @@ class Condition:
 
 
 def below(quantity: str, threshold: float, of: str = "") -> Condition:
-    """Less than the threshold."""
+    """The quantity is less than the threshold."""
     return Condition(quantity, "below", threshold, of)
 
 
 def at_most(quantity: str, threshold: float, of: str = "") -> Condition:
-    """The threshold or less."""
+    """The quantity is the threshold or less."""
     return Condition(quantity, "at most", threshold, of)
 
 
 def above(quantity: str, threshold: float, of: str = "") -> Condition:
-    """More than the threshold."""
+    """The quantity is more than the threshold."""
     return Condition(quantity, "above", threshold, of)
 
 
 def at_least(quantity: str, threshold: float, of: str = "") -> Condition:
-    """The threshold or more."""
+    """The quantity is the threshold or more."""
     return Condition(quantity, "at least", threshold, of)
 
 
 def exactly(quantity: str, threshold: float) -> Condition:
-    """The threshold itself."""
+    """The quantity equals the threshold."""
     return Condition(quantity, "exactly", threshold)
 
 
 def holds(words: str) -> Condition:
-    """A condition without a threshold, such as an order. The judge says whether it holds."""
+    """A condition without a threshold, such as an order. The judge returns whether it holds."""
     return Condition(words)
 
 
 def evidence_if(words: str, otherwise: str) -> Condition:
-    """A condition without which the others are no evidence: then the claim is not testable."""
+    """A condition that evidence needs. If only such conditions fail, the claim is not testable."""
     return Condition(f"evidence only if {words}", otherwise=otherwise)
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number as compactly as papers print it: .043, -1.226."""
+    """A number without the zero before the point, as papers print it: .043, -1.226."""
     return _leading_zero.sub(r"\1.", f"{value:.{digits}f}")
 
 

@@ -1,8 +1,8 @@
 """Results in long form: one row per measured number.
 
-Columns: paper, setting, seed; the columns that tell the rows of a setting or study apart (model,
-method and lanes of a fit; regime, variant or others of a study); metric, position (1-based, NA if
-the metric has none), value.
+The columns are paper, setting and seed; columns that tell the rows of a setting or study apart
+(model, method and lanes of a fit; regime, variant and others of a study); metric, position (from 1,
+NA if the metric has none) and value.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def write_results(
     """Write the results of one job.
 
     Args:
-        results: columns metric, position, value, and those that tell rows apart.
+        results: columns metric, position and value, and those that tell rows apart.
         path: the parquet file.
-        paper, setting, seed: the values of these columns.
+        paper, setting, seed: values of these columns, the same in every row.
 
     Raises:
         InputError: a required column is missing.

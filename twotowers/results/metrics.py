@@ -1,7 +1,7 @@
-"""Ranking metrics: the one nDCG of the whole project.
+"""Metrics of rankings, of predicted clicks and of relevance.
 
-Rax computes it. This module fixes what libraries disagree on: the gain is 2^y - 1, the
-discount is log2(1 + rank), and a list without a relevant document counts 0. (LightGBM and
+Rax computes nDCG and MRR. This module fixes what libraries disagree on: the gain is 2^y - 1, the
+discount is 1 / log2(1 + rank), and a list without a relevant document counts 0. (LightGBM and
 allRank >= 1.4.1 count it 1, which shifts absolute values.)
 """
 
@@ -17,16 +17,24 @@ from twotowers.logs.counts import Counts, Rows
 
 
 def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
-    """Normalised discounted cumulative gain of each list.
+    """Normalised discounted cumulative gain (nDCG) of each list.
+
+    DCG = sum over ranks of (2^y - 1) / log2(1 + rank), divided by the DCG of the best order
+    (Järvelin and Kekäläinen 2002; Burges et al. 2005).
 
     Args:
         scores: [queries, documents] model scores; higher ranks first.
-        labels: [queries, documents] graded relevance >= 0, not necessarily whole.
+        labels: [queries, documents] graded relevance y >= 0. Fractions are allowed.
         where: [queries, documents] bool, False on padding.
-        topn: the last rank whose gain counts.
+        topn: the last rank that counts.
 
     Returns:
-        [queries] float32 in [0, 1]; 0 where no document has a positive label.
+        [queries] float32 in [0, 1]; 0 for a list without a positive label.
+
+    Example:
+        >>> scores, labels = np.array([[0.3, 0.2, 0.1]]), np.array([[0, 1, 0]])
+        >>> ndcg(scores, labels, where=np.ones((1, 3), bool)).round(3)
+        array([0.631], dtype=float32)
     """
     return np.asarray(_ndcg(scores, labels, where=where, topn=topn))
 
@@ -45,23 +53,29 @@ def dcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
 
 
 def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
-    """Reciprocal rank of the first document with label >= 1, per list.
+    """Reciprocal rank of each list: 1 / rank of the first document with label >= 1.
 
     Args and returns are those of `ndcg`. The value is 0 if the first `topn` have no such document.
+
+    Example:
+        >>> scores, labels = np.array([[0.3, 0.2, 0.1]]), np.array([[0, 1, 0]])
+        >>> mrr(scores, labels, where=np.ones((1, 3), bool)).tolist()
+        [0.5]
     """
     return np.asarray(_mrr(scores, labels >= 1, where=where, topn=topn))
 
 
 def arp(scores, labels, *, where) -> np.ndarray:
-    """Average relevant position of each list, sum of rank x label / sum of labels.
+    """Average relevant position of each list: sum of rank x label / sum of labels.
 
-    Joachims et al. (2017), here with graded labels; the lower, the better.
+    It is that of Joachims et al. (2017), here with graded labels. Lower is better.
 
     Args:
-        scores, labels, where: as in `ndcg`; documents of equal score are ranked in their order.
+        scores, labels, where: as in `ndcg`. Documents with equal scores are ranked in their order.
 
     Returns:
-        [queries] float64, 1 or more; 0 where no document has a positive label, as published.
+        [queries] float64, 1 or more. A list without a positive label has 0, as in the published
+        code.
 
     Example:
         >>> arp(np.array([[0.3, 0.2, 0.1]]), np.array([[3, 0, 1]]), where=np.ones((1, 3), bool))
@@ -99,13 +113,13 @@ def shown_ndcg(
     DCG is a sum over cells, so its mean over sessions follows from the counts exactly.
 
     Args:
-        counts: of one log.
-        relevance: [queries, documents].
-        where: [queries, documents] bool.
-        topn: last position whose gain counts.
+        counts: the counts of one log.
+        relevance: [queries, documents] graded relevance >= 0.
+        where: [queries, documents] bool, False on padding.
+        topn: the last position that counts.
 
     Returns:
-        [queries]; 0 for queries without sessions.
+        [queries] in [0, 1]; 0 for queries without sessions or without a positive label.
     """
     gain = np.where(where, 2.0**relevance - 1, 0)
     discount = 1 / np.log2(2 + np.arange(topn))
@@ -122,9 +136,10 @@ def shown_ndcg(
 
 
 def perplexity(losses: np.ndarray, impressions: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """Click perplexity at each position, 2^(-mean log2 P(what was observed)).
+    """Click perplexity at each position: 2^(-mean log2 P(click or none, as observed)).
 
-    A perfect prediction has 1, a coin has 2 (Chuklin et al. 2015, Section 5.1.2, Eq. 5.3).
+    A perfect prediction has 1, and P(click) = 1/2 has 2 (Chuklin et al. 2015, Section 5.1.2,
+    Eq. 5.3).
 
     Args:
         losses: negative log-likelihoods (natural logarithm) of cells, any shape.
@@ -132,7 +147,7 @@ def perplexity(losses: np.ndarray, impressions: np.ndarray, position: np.ndarray
         position: 0-based positions of the cells, the same shape.
 
     Returns:
-        [positions]; NaN where a position was never shown.
+        [positions], 1 or more; NaN for a position that was never shown.
 
     Example:
         >>> perplexity(np.log([2.0, 1.0]), np.array([1, 1]), np.array([0, 1]))
@@ -146,16 +161,21 @@ def perplexity(losses: np.ndarray, impressions: np.ndarray, position: np.ndarray
 
 
 def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
-    """Pearson's correlation with the true relevance: [lanes] float64.
+    """Pearson's correlation of estimates with the true relevance.
 
-    Each document has the same weight, however often it is shown. Chen et al. (2024) call it MCC.
+    All documents have the same weight, however often they were shown. Chen et al. (2024) call it
+    MCC.
 
     Args:
         truth: [documents] true relevance, or [lanes, documents].
         relevance: [lanes, documents] estimates.
 
     Returns:
-        NaN where either is constant.
+        [lanes] float64 in [-1, 1]; NaN if either is constant.
+
+    Example:
+        >>> correlation(np.array([1.0, 2.0, 3.0]), np.array([[2.0, 4.0, 6.0], [3.0, 2.0, 1.0]]))
+        array([ 1., -1.])
     """
     truth, relevance = (
         values - values.mean(-1, keepdims=True)
@@ -165,7 +185,7 @@ def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
     return (truth * relevance).sum(-1) / np.where(scale > 0, scale, np.nan)
 
 
-# Each is compiled as a whole: op by op it takes seconds to start.
+# Compiled as a whole, because dispatching single operations takes longer to start.
 _ndcg = jax.jit(partial(rax.ndcg_metric, reduce_fn=None), static_argnames="topn")
 _dcg = jax.jit(partial(rax.dcg_metric, reduce_fn=None), static_argnames="topn")
 _mrr = jax.jit(partial(rax.mrr_metric, reduce_fn=None), static_argnames="topn")

@@ -1,7 +1,7 @@
-"""Means and standard deviations over runs, beside the printed ones.
+"""Means and standard deviations over runs, ours and the printed ones.
 
-`twotowers.results.statistics.compare` gives means with their intervals. `moments` is for papers
-that print a mean and a standard deviation over runs. It gives each of them a row.
+`moments` is for papers that print a mean and a standard deviation over runs, and gives each of them
+a row. `twotowers.results.statistics.compare` is for means with their intervals.
 """
 
 from __future__ import annotations
@@ -19,17 +19,22 @@ STATISTICS = {"": "mean", "<": "upper bound", ">": "lower bound"}
 
 
 def measured(results: pd.DataFrame, settings: str | Sequence[str], **where) -> pd.DataFrame:
-    """The rows of some settings or studies that have the wanted value, or values, in each column.
+    """The rows of some settings or studies that have a wanted value in each given column.
+
+    Args:
+        results: Long form.
+        settings: The name of a setting or study, or several.
+        where: Column -> the wanted value or values.
 
     Raises:
-        InputError: a setting lacks a column, or no setting has one of the values.
+        InputError: a setting or study lacks a column, or none of them has one of the values.
     """
     settings = [settings] if isinstance(settings, str) else list(settings)
     for name in settings:
         rows = select(results, setting=name)
         for column in where:
             if column not in rows or rows[column].isna().all():
-                raise InputError(f"study {name!r} has no such results", field=column)
+                raise InputError(f"{name!r} has no results with this column", field=column)
     found, names = select(results, setting=settings), ", ".join(map(repr, settings))
     for column, wanted in where.items():
         present = found[column].dropna().unique()
@@ -38,7 +43,7 @@ def measured(results: pd.DataFrame, settings: str | Sequence[str], **where) -> p
         for value in wanted if several else [wanted]:
             if select(found, **{column: value}).empty:
                 raise InputError(
-                    f"study {names} has no results for {value!r}",
+                    f"no results of {names} for {value!r}",
                     field=column,
                     expected=f"one of {', '.join(map(repr, sorted(present)))}",
                 )
@@ -56,13 +61,13 @@ def moments(
     keys: Sequence[str],
     order: Mapping[str, Sequence] | None = None,
 ) -> pd.DataFrame:
-    """Mean and standard deviation over runs, a row each, and the printed ones.
+    """Mean and standard deviation over runs, ours and the printed ones, with a row each.
 
     Args:
         results: Long form, one row per run (seed) and combination of `keys`.
         published: Long form with value, sd, n and bound, or an empty table.
         keys: The key columns.
-        order: For key columns, their values in the order of rows. Other values come last.
+        order: Key column -> its values in the order of rows. Other values come last.
 
     Returns:
         Columns `keys`, statistic, value, low, high, n, source. The statistic is 'mean' (with its
@@ -105,9 +110,9 @@ def runs(results: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def whole(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """The table with integers in each key column that holds whole numbers only.
+    """The table with integers in key columns whose numbers are all whole.
 
-    pandas turns the integers of a lane into floats if one of the studies lacks the lane.
+    pandas turns the integers of a lane into floats if some rows have no value of the lane.
     """
     numbers = [name for name in keys if pd.api.types.is_float_dtype(table[name])]
     integers = [name for name in numbers if (table[name].dropna() % 1 == 0).all()]

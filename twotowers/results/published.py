@@ -1,8 +1,9 @@
-"""The authors' printed numbers, in the long form of our own.
+"""The authors' printed numbers, in the long form of our results.
 
-They lie in `papers/<paper>/published/*.csv`, a row per number, copied digit by digit. Columns:
+They are in `papers/<paper>/published/*.csv`, one row per number, with the digits as printed. The
+columns are
 
-    setting     our setting or study that makes the number
+    setting     our setting or study that computes the number
     ...         the columns that tell rows apart, as in our results
     metric
     position    empty if the metric has none
@@ -14,8 +15,8 @@ They lie in `papers/<paper>/published/*.csv`, a row per number, copied digit by 
 
 Rows without a setting repeat a number of another row and are not read.
 
-A paper whose files have another form brings a `published.py` with `bands()`, which returns this
-form.
+If the files of a paper have another form, its `published.py` has a function `bands()` that returns
+this form.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ MEASURES = {"value", "sd"}
 
 
 def bands(paper: str) -> pd.DataFrame:
-    """Every published number once, with its spread.
+    """All published numbers of a paper, with standard deviations and numbers of runs.
 
     Returns:
         Columns paper, setting, those that tell rows apart (NA where they do not apply), metric,
-        position, value, sd (NaN if not published), n, and bound if there are any. A paper without
+        position, value, sd (NaN if not published), n, and bound if any is printed. A paper without
         printed numbers has no rows.
     """
     folder = ROOT / "papers" / paper
@@ -60,7 +61,7 @@ def bands(paper: str) -> pd.DataFrame:
 def results(paper: str) -> pd.DataFrame:
     """The published means in the form of our results, for the judges. The seed is 0.
 
-    A printed bound counts as the value. For a range the upper end counts.
+    A printed bound counts as the value. Of a range, the upper end counts.
     """
     table = bands(paper)
     if "bound" in table:

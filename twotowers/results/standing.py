@@ -1,4 +1,4 @@
-"""What a verdict stands on: data that is real, data that is not, or no data at all."""
+"""The kinds of data that a verdict can stand on."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ UNVERIFIED = "unverified data"
 REAL = "real data"
 
 KINDS = {
-    SIMULATION: "What the paper itself simulates. It needs no data set.",
-    REAL: "The files of the data set, known by checksums that were verified.",
-    UNVERIFIED: "Files that the user named. No checksum of them is known.",
-    STAND_IN: "Data that was generated in the place of a data set, so that everything runs without "
-    "a download. It has no real document, so a verdict on it is no replication on the real set.",
+    SIMULATION: "The paper's own simulation. It needs no data set.",
+    REAL: "The files of the data set, verified by their checksums.",
+    UNVERIFIED: "Files that the user named. Their checksums are not known.",
+    STAND_IN: "Data generated in the place of a data set, so that everything runs without a "
+    "download. It has no real document, so a verdict on it is no replication on the real set.",
 }
-"""Each kind of data and what it means, from what can be doubted least to what most."""
+"""Kind of data -> its meaning, from the strongest evidence to the weakest."""
 
 
 def weakest(kinds: Iterable[str]) -> str:
-    """The kind that can be doubted most; of nothing, a simulation.
+    """The weakest of some kinds of data, or a simulation if there are none.
 
     >>> weakest([SIMULATION, STAND_IN, REAL])
     'stand-in'

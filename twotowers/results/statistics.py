@@ -1,8 +1,8 @@
-"""Rows of a long-form result, and their means and 95 % intervals over seeds.
+"""Selections of long-form results, and means with 95 % intervals over seeds.
 
-A result is one pandas DataFrame with a row per measured number: descriptive columns
-(setting, strength, temperature, metric, position, ...), a column `seed` and a column `value`.
-Published results have no seeds. Their rows have the mean (`value`), `sd` and `n`.
+A result is a pandas DataFrame with a row per measured number: descriptive columns (setting,
+strength, temperature, metric, position, ...), a column `seed` and a column `value`. Published
+results have no seeds. Their rows have the mean (`value`), `sd` and `n`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,20 @@ BAND = ["value", "low", "high", "n"]
 def interval(
     mean: ArrayLike, sd: ArrayLike, n: ArrayLike, *, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Student's t interval of a mean, with n - 1 degrees of freedom.
+    """Student's t interval of a mean: mean +- t(n - 1) sd / sqrt(n).
 
     Args:
         mean: Means, any shape.
-        sd: Sample standard deviations (of n - 1 degrees of freedom), same shape.
+        sd: Sample standard deviations (with n - 1 degrees of freedom), same shape.
         n: Numbers of observations, same shape.
-        level: The interval's coverage.
+        level: Coverage of the interval, in (0, 1).
 
     Returns:
-        Low and high ends; NaN for a single observation or without an sd.
+        Low and high ends; NaN for a single observation or a missing sd.
+
+    Example:
+        >>> [end.round(3).item() for end in interval(0.0, 1.0, 4)]
+        [-1.591, 1.591]
     """
     mean, sd, n = (np.asarray(array, dtype=float) for array in (mean, sd, n))
     several = n > 1
@@ -42,15 +46,19 @@ def interval(
 def frequency_interval(
     successes: ArrayLike, n: ArrayLike, *, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's score interval of a probability.
+    """Wilson's score interval of a probability (Wilson 1927).
 
     Args:
         successes: Numbers of successes, any shape.
         n: Numbers of independent trials, at least 1, same shape.
-        level: The interval's coverage.
+        level: Coverage of the interval, in (0, 1).
 
     Returns:
         Low and high ends, in [0, 1].
+
+    Example:
+        >>> [end.round(3).item() for end in frequency_interval(5, 10)]
+        [0.237, 0.763]
     """
     successes, n = np.asarray(successes, float), np.asarray(n, float)
     z = ndtri((1 + level) / 2)
@@ -61,13 +69,13 @@ def frequency_interval(
 
 
 def paired_p(one: ArrayLike, other: ArrayLike) -> float:
-    """Two-sided p-value of Student's t test that paired values have one mean.
+    """Two-sided p-value of Student's paired t test, with equal means as the null hypothesis.
 
     Args:
         one, other: [pairs], at least two, such as a metric of the same queries under two methods.
 
     Returns:
-        In [0, 1]; 1 where all pairs are equal.
+        In [0, 1]. If all differences are the same number, it is 1 for 0 and 0 for another.
     """
     difference = np.asarray(one, float) - np.asarray(other, float)
     n, sd = len(difference), difference.std(ddof=1)
@@ -79,11 +87,13 @@ def paired_p(one: ArrayLike, other: ArrayLike) -> float:
 def holm(p: ArrayLike) -> np.ndarray:
     """p-values of several tests, corrected for their number (Holm 1979).
 
+    P(the corrected p-value of any true null hypothesis is <= alpha) <= alpha.
+
     Args:
         p: [tests] in [0, 1].
 
     Returns:
-        [tests]: at most a share alpha of families has one that is below alpha by chance.
+        [tests] in [0, 1].
 
     Example:
         >>> print(holm([0.01, 0.04, 0.03]))
@@ -105,15 +115,15 @@ def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         by: The columns that tell the summarised numbers apart.
 
     Returns:
-        Columns `by`, value, low, high, n; in the order of `by`.
+        Columns `by`, value, low, high, n; sorted by `by`.
 
     Raises:
-        ValueError: a seed occurs twice in a group, so `by` lacks a column that matters.
+        ValueError: a seed occurs twice in a group, so `by` lacks a column.
     """
     by = list(by)
     if results.duplicated([*by, "seed"]).any():
         raise ValueError(
-            f"a seed occurs twice within one group of {by}: name the column that differs"
+            f"a seed occurs twice in a group of {by}: add the column in which the rows differ"
         )
     grouped = results.groupby(by, dropna=False, sort=True)["value"]
     moments = grouped.agg(value="mean", sd="std", n="size").reset_index()
@@ -121,10 +131,10 @@ def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def over_draws(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Median and 2.5 to 97.5 percentile over seeds, if each seed draws the data again.
+    """Median, 2.5th and 97.5th percentile over seeds, for seeds that each draw the data again.
 
-    This is a bootstrap's percentile interval: the sampling error of one log. The interval of
-    `over_seeds` is that of a mean, and narrows with more seeds.
+    This is the percentile interval of a bootstrap. It shows the sampling error of one log. The
+    interval of `over_seeds` is that of a mean, and narrows with more seeds.
 
     Args and returns are those of `over_seeds`.
     """
@@ -143,15 +153,15 @@ def from_moments(moments: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def without_levels(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Subtract each seed's mean from the rows of its group, and add the group's mean.
+    """Remove the seeds' levels: value - mean of the seed + mean of the group, in each group.
 
-    The means stay, their intervals narrow. If a seed also draws the task (say, a synthetic
-    relevance function), the level of the seed hides the differences between conditions, although
-    all conditions were measured on the same task. The intervals after this step are those of the
-    differences (Cousineau's within-subject interval).
+    Means over seeds stay the same, and their intervals become those of differences between
+    conditions (Cousineau's within-subject interval). Use it if a seed also draws the task, for
+    example a synthetic relevance function. Then all conditions of a seed share its level, which
+    would hide their differences.
 
     Args:
-        results: Long form; every seed has the same rows in a group.
+        results: Long form. Every seed must have the same rows in a group.
         by: The columns that make a group. The rows of a group are the conditions compared.
     """
     level = results.groupby([*by, "seed"])["value"].transform("mean")
@@ -162,7 +172,7 @@ def without_levels(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def compare(
     results: pd.DataFrame, published: pd.DataFrame, by: Sequence[str], **where
 ) -> pd.DataFrame:
-    """Reproduced and published bands of the same selection in one table.
+    """Reproduced and published means, with their intervals, of the same selection in one table.
 
     Args:
         results: Long form with seed and value.
@@ -174,8 +184,9 @@ def compare(
         Columns `by`, value, low, high, n, source (reproduced or published).
     """
     bands = {"reproduced": over_seeds(select(results, **where), by)}
-    if len(published):
-        bands["published"] = from_moments(select(published, **where), by)
+    # Where nothing is printed, the printed numbers may lack the key columns.
+    if len(printed := select(published, **where)):
+        bands["published"] = from_moments(printed, by)
     return pd.concat(
         [band.assign(source=source) for source, band in bands.items()], ignore_index=True
     )
@@ -184,9 +195,9 @@ def compare(
 def select(frame: pd.DataFrame, **where) -> pd.DataFrame:
     """The rows in which every named column equals its value, or one of its values.
 
-    Numbers are compared up to 1e-6, so that .333 from a file equals .333 from a setting.
+    Numbers are equal up to 1e-6, so .333 from a file equals .333 from a setting.
     """
-    if frame.empty:  # which may lack the columns
+    if frame.empty:  # An empty frame may lack the columns.
         return frame
     keep = np.ones(len(frame), dtype=bool)
     for column, wanted in where.items():

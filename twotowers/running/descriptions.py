@@ -46,9 +46,19 @@ def source_note(plan: Plan, paper: str, item: str) -> str:
     return f"Data: {', '.join(data) or 'simulated'}. Scale: {scale}. Seeds: {seeds}."
 
 
-def titles(plan: Plan) -> dict[str, str]:
-    """The title of every paper of the run, by key."""
-    return {key: paper.title for key, paper in plan.experiments.items()}
+def outlines(plan: Plan) -> dict[str, dict]:
+    """What the overview shows of each paper of the run before its page is there, by key."""
+    shown = ("title", "kind")
+    return {
+        key: {
+            "title": paper.title,
+            "citation": paper.citation,
+            "items": {
+                name: {word: item[word] for word in shown} for name, item in paper.items.items()
+            },
+        }
+        for key, paper in plan.experiments.items()
+    }
 
 
 def page_paper(plan: Plan, key: str) -> dict:

@@ -31,7 +31,7 @@ OPTIONAL = {
 COLUMNS = ("setting", "model", "method", "seed", "metric", "position")
 """Columns of fits, besides lanes, by which a drawing may choose rows."""
 
-OVERRIDDEN = ("rankers", "training", "towers", "logs", "studies")
+OVERRIDDEN = ("rankers", "training", "towers", "logs", "settings", "studies")
 """Sections with entries that a scale may override."""
 
 
@@ -107,7 +107,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     validate(raw, "experiment.schema.yaml", path)
     raw = OPTIONAL | raw
     # Entries that share a YAML alias are one object. Each name needs a copy of its own.
-    for section in (*OVERRIDDEN, "settings"):
+    for section in OVERRIDDEN:
         raw[section] = {name: dict(entry) for name, entry in raw[section].items()}
     scale = raw["scales"][config["scale"]]
     for section in OVERRIDDEN:

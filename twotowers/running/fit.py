@@ -27,6 +27,7 @@ from twotowers.results.metrics import arp, dcg, mrr, ndcg, perplexity, shown_arp
 from twotowers.running.parts import TABLE, examination_builder, part_builder, reads_pairs
 from twotowers.running.registry import build_model, find
 from twotowers.running.settling import MODEL, USER_LANE, listed, queries_of
+from twotowers.running.uncertainty import of_uncertainty
 
 
 def fit_setting(
@@ -276,11 +277,17 @@ def _on_annotations(scores: np.ndarray, judged: Judged) -> list[tuple[str, None,
 
 
 def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
-    """Loss per impression and nDCG@5 on the validation split, by which lanes may be chosen."""
+    """Loss per impression, lowest watched loss and nDCG@5 on the validation split.
+
+    By these lanes may be chosen. A lane that diverged has an infinite watched loss.
+    """
     split = task.splits["validation"]
     if fitted.cell_losses is not None:
         shown = split.counts.of_log(log).impressions.sum()
         yield {"metric": "validation_nll", "value": fitted.cell_losses(split).sum() / shown}
+    if fitted.history is not None:
+        watched = np.where(np.isfinite(fitted.history), fitted.history, np.inf)
+        yield {"metric": "validation_loss", "value": watched.min()}
     yield {"metric": "validation_ndcg@5", "value": _ndcg_at_5(fitted, split).mean()}
 
 
@@ -301,7 +308,12 @@ def _ndcg_at_5(fitted: Fitted, split: Split) -> np.ndarray:
     return ndcg(fitted.scores(split.inputs), split.relevance, where=split.where, topn=5)
 
 
-FURTHER = {"validation": of_validation, "queries": of_queries, "epochs": of_epochs}
+FURTHER = {
+    "validation": of_validation,
+    "queries": of_queries,
+    "epochs": of_epochs,
+    "uncertainty": of_uncertainty,
+}
 """Further measurements, by their name in a setting's `measure`."""
 
 

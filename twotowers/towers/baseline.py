@@ -1,4 +1,4 @@
-"""A parameter per query-document pair, as a difference from one that all pairs share."""
+"""A parameter per query-document pair, added to a baseline that all pairs share."""
 
 from __future__ import annotations
 
@@ -12,22 +12,32 @@ READS = "pairs"
 
 
 class BaselineTower(Tower):
-    """logit = baseline + difference of the pair (thesis, Section 5.4.2).
+    """logit = baseline + difference[pair] (thesis, Section 5.4.2).
 
-    A pair that is hardly ever shown stays near the baseline, which all pairs learn together.
+    All pairs train the baseline. A pair that is rarely shown stays near it.
 
     Args:
-        pairs: how many there are.
-        baseline: where the shared logit starts.
-        variance: of the differences that training starts from; above 0.
+        pairs: number of query-document pairs.
+        baseline: initial value of the baseline.
+        variance: variance of the initial differences, normal with mean 0; in [0, 1e6].
+        rngs: source of randomness.
+
+    Raises:
+        InputError: the variance is out of range.
+
+    Example:
+        >>> tower = BaselineTower(3, baseline=1.0, variance=0.0, rngs=nnx.Rngs(0))
+        >>> tower(jnp.array([[0, 2]])).tolist()
+        [[1.0, 1.0]]
     """
 
     def __init__(
         self, pairs: int, *, baseline: float = 1.0, variance: float = 1e-5, rngs: nnx.Rngs
     ):
+        self.pairs = pairs
         self.differences = drawn(pairs, variance, rngs)
         self.baseline = nnx.Param(jnp.float32(baseline))
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[...] pair numbers -> [...] logits; `key` is accepted for symmetry, not used."""
+        """[...] pair numbers -> [...] logits. `key` is not used."""
         return self.baseline[...] + self.differences[...][pairs]

@@ -1,4 +1,4 @@
-"""The deep tower of Hager et al. 2025, Section 7, and its published code."""
+"""The deep tower of Hager et al. 2025, Section 7, as in the published code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ LANES = ("dropout",)
 
 
 class DeepTower(Tower):
-    """Two hidden layers of 32 ELU units, with dropout while training if asked for."""
+    """Two hidden layers of ELU units, each with optional dropout.
+
+    Args:
+        width: number of features.
+        hidden: units per hidden layer.
+        dropout: rate of dropout after each hidden layer while training, in [0, 0.99]; a number or
+            a lane.
+        rngs: source of randomness.
+
+    Raises:
+        InputError: the dropout rate is out of range.
+    """
 
     def __init__(
         self, width: int, *, hidden: int = 32, dropout: float | Lane = 0.0, rngs: nnx.Rngs
@@ -23,7 +34,7 @@ class DeepTower(Tower):
         self.dropout = number(dropout, field="dropout", low=0, high=HIGHEST_RATE)
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[..., width] features -> [...] logits; without a `key` nothing is dropped."""
+        """[..., width] features -> [...] logits. Dropout needs a `key`."""
         keys = [None, None] if key is None else jax.random.split(key)
         hidden = drop(elu(self.first(rows(features))), self.dropout, keys[0])
         hidden = matmul(hidden, self.second.kernel[...]) + self.second.bias[...]

@@ -1,4 +1,4 @@
-"""A tower of dense layers: any widths, an activation, dropout, and normalisation."""
+"""A tower of dense layers with any widths, an activation, dropout and normalisation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ CHOICES = {"activation": ("elu", "relu", "tanh"), "normalise": ("none", "batch",
 ACTIVATIONS = {"elu": elu, "relu": jax.nn.relu, "tanh": jnp.tanh}
 
 MOMENTUM = 0.9
-"""Of running statistics: r <- .9 r + .1 batch. Epochs are short, so they must not lag behind."""
+"""Momentum of running statistics: r <- .9 r + .1 batch. Epochs are short, so a higher momentum
+would leave the statistics behind the parameters."""
 
 NORMALISATIONS: dict[str, Callable] = {
     "batch": lambda width, rngs: nnx.BatchNorm(width, momentum=MOMENTUM, rngs=rngs),
@@ -29,13 +30,16 @@ NORMALISATIONS: dict[str, Callable] = {
 
 
 class DenseTower(Tower):
-    """Hidden layers h <- drop(activation(normalise(h W + b))), and a last one without activation.
+    """Hidden layers h <- drop(activation(normalise(h W + b))), and a linear last layer.
 
-    Initialised by Flax's defaults. Batch normalisation (Ioffe and Szegedy, 2015) is over all rows
-    of a batch but padding, which is rows of nothing but zeros: h <- g (h - mean) / sqrt(var + 1e-5)
-    + s. Running means of both statistics take their place where there is no `key`. They are no
-    parameters: each lane carries its own. There is no b then: any would be subtracted with the
-    mean, and optimisers that divide by the size of a gradient would move it by rounding errors.
+    Initialisation is Flax's default. Batch normalisation (Ioffe and Szegedy, 2015) is
+
+        h <- g (h - mean) / sqrt(var + 1e-5) + s
+
+    over all rows of a batch, except for padding, which is rows of zeros. Without a `key` it uses
+    running means of both statistics. They are no parameters, and each lane has its own. Layers with
+    batch normalisation have no b. The mean would cancel any b, so its gradient would be a rounding
+    error, and optimisers that divide by a gradient's size would still move it.
     """
 
     def __init__(
@@ -48,19 +52,25 @@ class DenseTower(Tower):
         normalise: str = "none",
         rngs: nnx.Rngs,
     ):
-        """A freshly initialised tower.
+        """Initialise a tower.
 
         Args:
-            width: numbers per row.
-            layers: the width of each hidden layer, or {width, dropout} where its dropout rate is
-                its own.
+            width: numbers per row of input.
+            layers: for each hidden layer its width, or {width, dropout} for a dropout rate of its
+                own.
             activation: 'elu', 'relu' or 'tanh'.
-            dropout: rate behind every hidden layer that has none of its own; may be a lane.
+            dropout: rate of dropout after the other hidden layers, in [0, 0.99]; a number or a
+                lane.
             normalise: 'batch', 'layer' or 'none'.
-            rngs: initialises all parameters.
+            rngs: source of randomness.
 
         Raises:
             InputError: an option is unknown or out of range.
+
+        Example:
+            >>> tower = DenseTower(3, layers=[8, 4], activation="relu", rngs=nnx.Rngs(0))
+            >>> tower(jnp.ones((5, 2, 3))).shape
+            (5, 2)
         """
         for field, given, known in [
             ("activation", activation, ACTIVATIONS),
@@ -82,7 +92,7 @@ class DenseTower(Tower):
         self.last = nnx.Linear(sizes[-1], 1, rngs=rngs)
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[..., width] -> [...] logits; with a `key`, by statistics of this batch and dropout."""
+        """[..., width] -> [...] logits. A `key` turns on dropout and the batch's own statistics."""
         hidden = rows(features)
         counted = (hidden != 0).any(-1, keepdims=True)
         keys = [None] * len(self.own) if key is None else jax.random.split(key, len(self.own))
@@ -99,7 +109,7 @@ class DenseTower(Tower):
 
 
 def _layer(given: int | Mapping) -> tuple[int, float | None]:
-    """A hidden layer's width, and its own dropout rate, None without."""
+    """The width of a hidden layer, and its own dropout rate or None."""
     said = {"width": given} if not isinstance(given, Mapping) else given
     for name in said:
         if name not in ("width", "dropout"):

@@ -11,11 +11,17 @@ READS = "pairs"
 
 
 class EmbeddingTower(Tower):
-    """One logit per query-document pair, looked up by its number."""
+    """One logit per query-document pair, looked up by the pair's number.
+
+    Args:
+        pairs: number of query-document pairs.
+        rngs: source of randomness.
+    """
 
     def __init__(self, pairs: int, *, rngs: nnx.Rngs):
+        self.pairs = pairs
         self.logits = nnx.Embed(pairs, 1, rngs=rngs)
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[...] pair numbers -> [...] logits; `key` is accepted for symmetry, not used."""
+        """[...] pair numbers -> [...] logits. `key` is not used."""
         return self.logits(pairs)[..., 0]

@@ -1,4 +1,4 @@
-"""A smaller table than there are query-document pairs: pairs share parameters by hashing."""
+"""A table smaller than the number of query-document pairs: pairs share parameters by hashing."""
 
 from __future__ import annotations
 
@@ -6,45 +6,54 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.towers.parts import Tower, drawn, rows_of
+from twotowers.towers.lane import Lane
+from twotowers.towers.parts import Tower, drawn, number, rows_at, tables_of
 
 READS = "pairs"
+LANES = ("ratio",)
 
 
 class HashedTower(Tower):
     """logit = baseline + sign(pair) t[hash(pair)] (Weinberger et al. 2009; thesis, Section 5.4.2).
 
-    Two pairs that share a parameter disagree in its sign half of the time. So collisions cancel on
+    Two pairs that share a parameter have opposite signs half of the time, so collisions cancel on
     average.
 
     Args:
-        pairs: how many there are.
-        ratio: how many times smaller the table is, 1 or more.
-        baseline, variance: as of `BaselineTower`.
+        pairs: number of query-document pairs.
+        ratio: pairs per row of the table, in [1, 1e9]. Lanes hold the largest of their tables, and
+            use the first rows of it.
+        baseline, variance, rngs: as in `BaselineTower`.
+
+    Raises:
+        InputError: the ratio or the variance is out of range.
     """
 
     def __init__(
         self,
         pairs: int,
         *,
-        ratio: float = 10.0,
+        ratio: float | Lane = 10.0,
         baseline: float = 1.0,
         variance: float = 1e-5,
         rngs: nnx.Rngs,
     ):
-        self.rows = rows_of(pairs, ratio)
-        self.differences = drawn(self.rows, variance, rngs)
+        tables = tables_of(pairs, ratio)
+        self.ratio = number(ratio, field="ratio", low=1, high=1e9)
+        self.tables = tuple(tables.items())
+        self.differences = drawn(max(tables.values()), variance, rngs)
         self.baseline = nnx.Param(jnp.float32(baseline))
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[...] pair numbers -> [...] logits; `key` is accepted for symmetry, not used."""
+        """[...] pair numbers -> [...] logits. `key` is not used."""
         mixed = scrambled(pairs)
         sign = 1.0 - 2.0 * (scrambled(mixed) >> 31).astype(jnp.float32)
-        return self.baseline[...] + sign * self.differences[...][mixed % jnp.uint32(self.rows)]
+        rows = jnp.uint32(rows_at(self.ratio, self.tables))
+        return self.baseline[...] + sign * self.differences[...][mixed % rows]
 
 
 def scrambled(numbers: jax.Array) -> jax.Array:
-    """uint32: each number as if drawn at random; the finaliser of MurmurHash3, a bijection."""
+    """Hash each number to uint32 by the finaliser of MurmurHash3, which is a bijection."""
     bits = numbers.astype(jnp.uint32) + jnp.uint32(0x9E3779B9)
     bits = (bits ^ (bits >> 16)) * jnp.uint32(0x85EBCA6B)
     bits = (bits ^ (bits >> 13)) * jnp.uint32(0xC2B2AE35)

@@ -1,4 +1,4 @@
-"""Numbers of towers and heads that differ between lanes. It needs no JAX, so plans may read it."""
+"""Numbers of towers and heads that differ between lanes. No JAX, because the plan imports this."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Lane:
-    """A number of a module that differs between lanes.
+    """A number of a tower or head that differs between lanes.
 
     Attributes:
-        column: of the results, and of `varied` in `twotowers.fitting.gradient.fit`.
-        values: all that it takes, for checks; which lane has which, `varied` says.
+        column: its column in the results, and its key in `varied` of
+            `twotowers.fitting.gradient.fit`, which gives the value of each lane.
+        values: all of its values, for checks of their range.
     """
 
     column: str
@@ -19,4 +20,4 @@ class Lane:
 
 
 KNOWN = "known"
-"""Examination as the simulated user has it, which is not trained."""
+"""Setting of examination: it is that of the simulated user, and not trained."""

@@ -9,11 +9,16 @@ from twotowers.towers.parts import Tower, rows
 
 
 class LinearTower(Tower):
-    """One weight per feature, no intercept."""
+    """logit = w x: one weight per feature, no intercept.
+
+    Args:
+        width: number of features.
+        rngs: source of randomness.
+    """
 
     def __init__(self, width: int, *, rngs: nnx.Rngs):
         self.layer = nnx.Linear(width, 1, use_bias=False, rngs=rngs)
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[..., width] features -> [...] logits; `key` is accepted for symmetry, not used."""
+        """[..., width] features -> [...] logits. `key` is not used."""
         return self.layer(rows(features)).reshape(features.shape[:-1])

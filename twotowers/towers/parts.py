@@ -1,8 +1,9 @@
-"""What towers and heads are made of: activations, products, dropout, and numbers that are lanes."""
+"""Building blocks of towers and heads: activations, products, dropout, numbers that are lanes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -12,37 +13,59 @@ from twotowers.errors import check_range
 from twotowers.towers.lane import Lane
 
 HIGHEST_RATE = 0.99
-"""The highest dropout rate: at 1 nothing is left to scale up."""
+"""The highest dropout rate. At rate 1 the scale 1 / (1 - rate) would be infinite."""
 
 
 class Tower(nnx.Module):
-    """From what a document or a position is known by, to one logit.
+    """A module that maps the features or number of a document or position to one logit.
 
-    A tower lies in a file of its own, whose name is its name in a configuration. It is made by
-    `Tower(width, *, <options>, rngs)`, of so many numbers per row. Its options are its
-    keyword-only parameters; those that the file names in `LANES` may differ between lanes.
+    Its file's name is its name in a configuration. `Tower(width, *, <options>, rngs)` builds it,
+    with `width` numbers per row of input. The keyword-only parameters are its options. Those that
+    the file names in `LANES` may differ between lanes. A file with `READS = "pairs"` gets numbers
+    of query-document pairs instead of features.
     """
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """[..., width] -> [...] logits; there is a `key` in training steps, and only there."""
+        """[..., width] -> [...] logits. Only training steps pass a `key`."""
         raise NotImplementedError
 
 
 def rows_of(pairs: int, ratio: float) -> int:
-    """The rows of a table that is `ratio` times smaller than the number of pairs; 1 at least.
+    """Number of rows of a table with one row per `ratio` pairs, rounded up and at least 1.
 
     Raises:
-        InputError: the ratio is below 1.
+        InputError: the ratio is not in [1, 1e9].
+
+    Example:
+        >>> rows_of(25, 10)
+        3
     """
     check_range(ratio, field="ratio", low=1, high=1e9)
     return max(math.ceil(pairs / ratio), 1)
 
 
+def tables_of(pairs: int, ratio: float | Lane) -> dict[float, int]:
+    """The rows of a table (`rows_of`) at the ratio, or at each that lanes have."""
+    ratios = ratio.values if isinstance(ratio, Lane) else (ratio,)
+    return {float(each): rows_of(pairs, each) for each in ratios}
+
+
+def rows_at(ratio: float | Constant, tables: Sequence[tuple[float, int]]) -> int | jax.Array:
+    """The rows at a ratio: a constant of the program, or the lane's own.
+
+    They are looked up. In float32, the division of a large number of pairs would be rounded.
+    """
+    if not isinstance(ratio, nnx.Variable):
+        return dict(tables)[ratio]
+    ratios, rows = (jnp.asarray(column) for column in zip(*tables, strict=True))
+    return rows[jnp.argmin(jnp.abs(ratios - ratio[...]))]
+
+
 def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> nnx.Param:
-    """[rows] numbers with mean 0 and that variance.
+    """[rows] parameters drawn from a normal distribution with mean 0.
 
     Raises:
-        InputError: the variance is negative.
+        InputError: the variance is not in [0, 1e6].
     """
     check_range(variance, field="variance", low=0, high=1e6)
     return nnx.Param(jnp.sqrt(variance) * jax.random.normal(rngs.params(), (rows,)))
@@ -52,17 +75,17 @@ def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> nnx.Param:
 
 
 class Constant(nnx.Variable):
-    """A number of a module that is not trained, and that each lane has its own of.
+    """A number of a module that differs between lanes and is not trained.
 
-    Its metadata `column` names it. `twotowers.fitting.gradient.fit` fills it in.
+    Its metadata `column` names it. `twotowers.fitting.gradient.fit` fills in each lane's value.
     """
 
 
 def number(value: float | Lane, *, field: str, low: float, high: float) -> float | Constant:
-    """What a module keeps of a number that may be a lane.
+    """The attribute for a number that may be a lane: a float, or a `Constant` if it is one.
 
     Raises:
-        InputError: it, or one of the lanes' values, is out of range.
+        InputError: the number, or one of the lane's values, is not in [low, high].
     """
     values = value.values if isinstance(value, Lane) else (value,)
     for each in values:
@@ -73,7 +96,7 @@ def number(value: float | Lane, *, field: str, low: float, high: float) -> float
 
 
 def value_of(value: float | Constant) -> float | jax.Array:
-    """A number as formulas need it: a constant of the program, or the lane's own."""
+    """The number for formulas: the float itself, or the lane's own value of a `Constant`."""
     return value[...] if isinstance(value, nnx.Variable) else value
 
 
@@ -86,15 +109,15 @@ def drop(
     key: jax.Array | None,
     shape: tuple[int, ...] | None = None,
 ) -> jax.Array:
-    """Dropout: h b / (1 - rate) with b ~ Bernoulli(1 - rate), whose expectation is h.
+    """Dropout: h b / (1 - rate) with b ~ Bernoulli(1 - rate). The expectation is h.
 
-    Lanes share the draws; of two rates, the higher drops what the lower does, and more.
+    Lanes share the draws. So the higher of two rates drops all that the lower one drops, and more.
 
     Args:
-        hidden: [...].
-        rate: the probability that an entry is 0.
-        key: draws; without one nothing is dropped.
-        shape: of the draws, if `hidden` is to be repeated.
+        hidden: [...] the inputs h.
+        rate: probability that an entry becomes 0, in [0, 0.99].
+        key: source of randomness. None returns the inputs.
+        shape: shape of the draws, if it is not that of `hidden`. `hidden` is broadcast to it.
     """
     if key is None or (isinstance(rate, float) and not rate):
         return hidden
@@ -104,16 +127,18 @@ def drop(
 
 
 def rows(features: jax.Array) -> jax.Array:
-    """[documents, width]: XLA multiplies one matrix a fifth faster than a stack of lists."""
+    """[..., width] -> [rows, width], because XLA multiplies one matrix a fifth faster than a stack
+    of matrices."""
     return features.reshape(-1, features.shape[-1])
 
 
 @jax.custom_jvp
 def elu(inputs: jax.Array) -> jax.Array:
-    """Exponential linear unit; its derivative is computed from its value, with no second exp.
+    """Exponential linear unit, x for x > 0 and e^x - 1 otherwise.
 
-    By exp instead of expm1, which costs twice as much: absolutely as exact (1e-7), as a hidden
-    unit's value has to be, though not relatively near 0.
+    Its derivative is computed from its value, without a second exponential. expm1 would take twice
+    the time of exp. exp(x) - 1 has the same absolute error of 1e-7, which is enough for a hidden
+    unit, and a larger relative error near 0.
     """
     return jnp.where(inputs > 0, inputs, jnp.exp(jnp.minimum(inputs, 0)) - 1)
 
@@ -126,9 +151,10 @@ def _elu_jvp(primals, tangents):
 
 @jax.custom_vjp
 def matmul(rows: jax.Array, weights: jax.Array) -> jax.Array:
-    """rows @ weights; for the weights' gradient the rows are transposed first.
+    """rows @ weights, with a faster gradient by the weights.
 
-    With lanes, XLA multiplies the copy more than twice as fast as rows read column by column.
+    The gradient copies the transposed rows first. With lanes, XLA multiplies this copy more than
+    twice as fast as rows that it reads column by column.
     """
     return rows @ weights
 
@@ -143,7 +169,7 @@ matmul.defvjp(lambda *inputs: (matmul(*inputs), inputs), _matmul_gradients)
 
 @jax.custom_vjp
 def reverse(inputs: jax.Array, scale: float | jax.Array) -> jax.Array:
-    """The inputs; their gradient is -scale times what it was (Ganin and Lempitsky, 2015)."""
+    """Return the inputs, and multiply their gradient by -scale (Ganin and Lempitsky, 2015)."""
     return inputs
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from papers.hager2023.grid import DATASETS
+from twotowers.report.latex import booktabs
 from twotowers.results.statistics import compare, select
 
 COLUMNS = {
@@ -32,12 +33,8 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str
 
 def tex(table: pd.DataFrame) -> str:
     """A booktabs table; Kept and Moved are what cutting lists does."""
-    lines = [
-        rf"\begin{{tabular}}{{ll{'r' * len(COLUMNS)}}}",
-        r"\toprule",
-        "Data set & & " + " & ".join(name for name, _ in COLUMNS.values()) + r" \\",
-        r"\midrule",
-    ]
+    heads = ["Data set", "", *(name for name, _ in COLUMNS.values())]
+    body = []
     for name, title in DATASETS.items():
         for source, label in (("reproduced", "ours"), ("published", "thesis")):
             values = select(table, setting=f"lists-{name}", source=source)
@@ -46,6 +43,6 @@ def tex(table: pd.DataFrame) -> str:
                 f"{values[metric]:{form}}" if metric in values else "--"
                 for metric, (_, form) in COLUMNS.items()
             ]
-            lines.append(" & ".join([title, label, *cells]) + r" \\")
+            body.append(" & ".join([title, label, *cells]) + r" \\")
             title = ""
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    return booktabs(heads, body, columns=f"ll{'r' * len(COLUMNS)}", packages=["booktabs"])

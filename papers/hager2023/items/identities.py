@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from twotowers.report.latex import booktabs
 from twotowers.results.statistics import over_seeds, select
 
 NAMES = {
@@ -22,5 +23,5 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def tex(table: pd.DataFrame) -> str:
     """A booktabs table."""
     rows = [f"{NAMES[row.metric]} & {row.value:.1e}" + r" \\" for row in table.itertuples()]
-    head = [r"\begin{tabular}{lr}", r"\toprule", r"Identity & largest difference \\", r"\midrule"]
-    return "\n".join([*head, *rows, r"\bottomrule", r"\end{tabular}", ""])
+    heads = ["Identity", "largest difference"]
+    return booktabs(heads, rows, columns="lr", packages=["booktabs"])

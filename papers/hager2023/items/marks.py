@@ -5,11 +5,13 @@ from __future__ import annotations
 import pandas as pd
 
 from papers.hager2023.grid import DATASETS, MEASURES, METHODS, PRODUCTION
+from twotowers.report.latex import booktabs
 from twotowers.results.statistics import over_seeds, select
 
 TITLES = {PRODUCTION: PRODUCTION, **METHODS}
 SIGNS = {1: "higher", -1: "lower", 0: "--"}
 STRICTEST = 36
+HEADS = ["Data set", "Model", "Metric", "$p$", "printed", f"tested, {STRICTEST} comparisons"]
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
@@ -21,20 +23,15 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 def tex(table: pd.DataFrame) -> str:
     """A booktabs table; p is not corrected."""
-    lines = [
-        r"\begin{tabular}{lllrll}",
-        r"\toprule",
-        r"Data set & Model & Metric & $p$ & printed & tested, 36 comparisons \\",
-        r"\midrule",
-    ]
+    body = []
     for (dataset, method, measure), rows in table.groupby(
         ["dataset", "method", "measure"], sort=False
     ):
         values = rows.set_index("metric")["value"]
         tested = select(rows, metric="mark_tested", comparisons=STRICTEST)["value"].iloc[0]
-        lines.append(
+        body.append(
             f"{DATASETS[dataset]} & {TITLES[method]} & {MEASURES[measure]} & "
             f"{values['mark_p']:.1e} & {SIGNS[int(values['mark_printed'])]} & {SIGNS[int(tested)]}"
             + r" \\"
         )
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    return booktabs(HEADS, body, columns="lllrll", packages=["booktabs"])

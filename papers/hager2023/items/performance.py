@@ -18,6 +18,7 @@ from papers.hager2023.grid import (
     of_method,
     t_test,
 )
+from twotowers.report.latex import booktabs
 from twotowers.results.statistics import from_moments, select
 
 TITLES = {PRODUCTION: PRODUCTION, **METHODS}
@@ -80,23 +81,19 @@ def _printed_mark(published, dataset, method, metric) -> int:
 
 def tex(table: pd.DataFrame) -> str:
     """A booktabs table."""
-    lines = [
-        "% Needs the packages booktabs and amssymb.",
-        r"\begin{tabular}{lllrrr}",
-        r"\toprule",
-        rf"Data set & Model & & {' & '.join(MEASURES.values())} \\",
-    ]
+    heads = ["Data set", "Model", "", *MEASURES.values()]
+    body = []
     for dataset, title in DATASETS.items():
-        lines.append(r"\midrule")
+        body += [r"\midrule"] * bool(body)
         for method, name in TITLES.items():
             rows = select(table, dataset=dataset, method=method)
             for source, label in (("reproduced", "ours"), ("published", "thesis")):
                 one = select(rows, source=source).set_index("metric")
                 if len(one):
                     cells = [_cell(one.loc[metric]) for metric in MEASURES]
-                    lines.append(" & ".join([title, name, label, *cells]) + r" \\")
+                    body.append(" & ".join([title, name, label, *cells]) + r" \\")
                     title = name = ""
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    return booktabs(heads, body, columns="lllrrr", packages=["booktabs", "amssymb"])
 
 
 def _cell(row: pd.Series) -> str:

@@ -109,8 +109,10 @@ COUNTED = ("impressions", "clicks")
 def fit(method: str, splits, parameters: int, logs: list[int], positions: int, seed: int) -> list:
     """Test nDCG@10 of each log."""
     module, model, examination = METHODS[method]
+    # The last number is the same for every share, so that all fits are of one compiled program.
+    unused = splits["train"].inputs.size - parameters
     shared = {
-        name: Split(part.inputs % parameters, part.where, part.relevance, part.counts)
+        name: Split(part.inputs % parameters + unused, part.where, part.relevance, part.counts)
         for name, part in splits.items()
     }
     values = (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from papers.zhang2023.winners import METHODS
+from twotowers.report.latex import booktabs
 from twotowers.results.statistics import compare
 
 PROXY = "A proxy: a simulated store, not the Chrome Web Store, whose logs are proprietary."
@@ -34,21 +35,19 @@ def tex(table: pd.DataFrame, *, measures: Mapping[str, str], percent: bool = Fal
     """
     wide = table.pivot(index="method", columns=["metric", "source"], values="value")
     heads = " & ".join(rf"\multicolumn{{2}}{{c}}{{{name}}}" for name in measures.values())
-    lines = [
-        "% Needs the package booktabs.",
-        rf"\begin{{tabular}}{{l{'rr' * len(measures)}}}",
+    top = [
         rf"\multicolumn{{{1 + 2 * len(measures)}}}{{l}}{{{PROXY}}} \\",
-        r"\toprule",
         rf"method & {heads} \\",
-        " & ours & paper" * len(measures) + r" \\",
-        r"\midrule",
+        " & ours & paper" * len(measures),
     ]
+    body = []
     columns = [(metric, source) for metric in measures for source in ("reproduced", "published")]
     for method, name in METHODS.items():
         if method in wide.index:
             cells = [_number(wide.loc[method].get(column), percent) for column in columns]
-            lines.append(rf"{name} & {' & '.join(cells)} \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+            body.append(rf"{name} & {' & '.join(cells)} \\")
+    form = "l" + "rr" * len(measures)
+    return booktabs(["\n".join(top)], body, columns=form, packages=["booktabs"])
 
 
 def _number(value: float | None, percent: bool) -> str:

@@ -17,6 +17,7 @@ from papers.zhang2023.winners import (
     better_than_pal,
     won,
 )
+from twotowers.report.latex import booktabs
 from twotowers.results.statistics import BAND, compare, select
 
 ROWS = ["dataset", "mixing_weight", "source", "chosen_by"]
@@ -59,23 +60,19 @@ def _marks(results: pd.DataFrame, dataset: str, by: str) -> pd.DataFrame:
 
 def tex(table: pd.DataFrame) -> str:
     """A booktabs table; the best method of each row in bold, a star where one is marked."""
-    lines = [
-        "% Needs the package booktabs.",
-        rf"\begin{{tabular}}{{lll{'r' * len(METHODS)}}}",
-        r"\toprule",
-        rf" & policy & & {' & '.join(METHODS.values())} \\",
-    ]
+    heads = ["", "policy", "", *METHODS.values()]
+    body = []
     for dataset, name in DATASETS.items():
         rows = select(table, dataset=dataset)
         if rows.empty:
             continue
-        lines.append(r"\midrule")
+        body += [r"\midrule"] * bool(body)
         for weight, policy in POLICIES.items():
             for (source, by), label in SOURCES.items():
                 one = select(rows, mixing_weight=weight, source=source, chosen_by=by)
-                lines.append(f"{name} & {policy} & {label} & {_numbers(one)}" + r" \\")
+                body.append(f"{name} & {policy} & {label} & {_numbers(one)}" + r" \\")
                 name = policy = ""
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    return booktabs(heads, body, columns=f"lll{'r' * len(METHODS)}", packages=["booktabs"])
 
 
 def _numbers(rows: pd.DataFrame) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from twotowers.results.statistics import compare
@@ -94,4 +95,6 @@ def _head(rows: Mapping[str, str], columns: Sequence[Mapping]) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    return "--" if value is None or pd.isna(value) else f"${value:.3f}$"
+    if value is None or pd.isna(value):
+        return "--"
+    return r"$\infty$" if np.isposinf(value) else f"${value:.3f}$"
