@@ -112,24 +112,24 @@ INTRODUCTION = """\
 
 `yahoo_ltr` and `istella_s_ltr` are generated. They contain no real document, and results on them
 are no replication of results on the real sets. They have as many columns and as long lists as the
-real sets; [`yahoo` and `istella_s`](standins_chen2024.md) have vectors that recur instead. This
+real sets. [`yahoo` and `istella_s`](standins_chen2024.md) instead have vectors that recur. This
 page is written by `.venv/bin/python scripts/calibrate_lists.py`.
 
 **Calibrated:** the lengths of lists to Table 2.1 of the thesis (Hager, 2026), and two numbers of
 nDCG@10 to its Table 2.2: the production ranker (LambdaMART on 20 labelled queries) and full
-supervision. The thesis prints no fully supervised ranker; the best that it prints, IPS after 10^8
-queries, is a lower bound of it, so LambdaMART on the training queries drawn here must reach it to
-.01, and may be better by .03. So the level that the best method can reach is set, and a claim about
-levels says little. How far methods are apart is not calibrated.
+supervision. The thesis prints no fully supervised ranker. The best ranker that it prints, IPS after
+10^8 queries, is a lower bound. So LambdaMART on the training queries drawn here must reach this to
+.01, and may be better by .03. This fixes the level that the best method can reach, so a claim about
+levels is weak evidence. The differences between methods are not calibrated.
 
-**Not calibrated:** the shares of labels are ours. The thesis prints none, and no nDCG of a random
-order either.
+**Not calibrated:** the shares of labels. The thesis prints none, and no nDCG of a random order
+either.
 
-How it is made: six traits of a document, partly shared within its query. A column shows one trait
-and noise, or noise only; 54 of the columns show something. Relevance is a smooth, non-linear
-function of those columns (saturation, an interaction, an optimum), plus noise that no column
-carries, plus an offset per query; fixed thresholds make labels of it. Lists are cut as the thesis
-cuts them before anything is ranked: at the 90th percentile of Table 2.1, stratified by label.
+How it is made: a document has six traits, partly shared within its query. A column shows one trait
+plus noise, or noise only; 54 of the columns show a trait. Relevance is a smooth, non-linear
+function of those columns (saturation, an interaction, an optimum), plus noise that is in no column,
+plus an offset per query. Fixed thresholds turn it into labels. As in the thesis, lists are cut
+before anything is ranked: at the 90th percentile of Table 2.1, stratified by label.
 """
 
 

@@ -205,54 +205,55 @@ INTRODUCTION = """\
 replication of results on the real sets. This page is written by
 `.venv/bin/python scripts/calibrate_vectors.py`.
 
-## What Table 4 says about the real sets
+## What Table 4 tells about the real sets
 
-Nothing about recurring vectors is published but Table 4 and Figures 4 and 7. What we inferred:
+Only Table 4 and Figures 4 and 7 are published about recurring vectors. We inferred the following.
 
-* **Yahoo's 59.8 million edges are not documents.** n (n - 1) / 2 = 59.8 million for n = 10,937:
-  one vector seen under about 10,900 factors. The published check reads ten places of every
-  list without asking whether there is a document (`identifiability_check.py` and
-  `simulate_context_and_node_merging.py`; the fits in `test_semi_synthetic.py` do ask). It needs
-  lists of equal length for that, and the loader's padding puts one vector of zeros behind the
-  end of short ones; where it is called is not in the published code. Gamma distributions with
-  about Yahoo's known list lengths (mean 24, median 19, 90th percentile 49) leave 11,000 to
-  13,500 factors with an empty place. Istella-S has few short lists: its largest component, 101,
-  and 4,851 of its 5,972 edges fit a clique of 99 empty places. The real numbers of edges without
-  empty places are not known; here they are some 13,000 and 1,000.
-* **Empty places are at low ranks**, and that is why components of 98 and 96 factors exist beside
-  one of 15,684 that holds a third of all factors: were the ranks of those vectors random, a
-  clique of 98 would miss the large component with chance 0.68^98. So some vectors are always
-  ranked first. Here two such vectors head 0.2 % of the lists
-  each; whether their components stay apart is chance, as the table shows.
-* **Nodes tell the number of queries.** 50,000 (1 - exp(-q / 5,000)) is 48,894 for q = 19,060,
-  where 19,944 queries would give 49,074 (standard deviation about 30). Table 3's 28,719 of 29,921
-  queries agree: the published preprocessing drops queries without relevant document from the
-  training split too, and empty places are nodes. For Istella-S, q = 19,170 of 19,245.
+* **Most of Yahoo's 59.8 million edges come from empty places.** n (n - 1) / 2 is 59.8 million for
+  n = 10,937: one vector seen under about 10,900 factors. The published check reads ten places of
+  every list and does not test whether a place has a document (`identifiability_check.py` and
+  `simulate_context_and_node_merging.py`; the fits in `test_semi_synthetic.py` do test it). The
+  check needs lists of equal length, and the loader's padding fills short lists with one vector of
+  zeros. The published code does not show where the padding is called. Gamma distributions with
+  about Yahoo's known list lengths (mean 24, median 19, 90th percentile 49) leave 11,000 to 13,500
+  factors with an empty place. Istella-S has few short lists. Its largest component, 101, and
+  4,851 of its 5,972 edges fit a clique of 99 empty places. The real numbers of edges without
+  empty places are unknown. The tables below have ours.
+* **Some vectors are always ranked first.** Empty places are at low ranks. So components of 98 and
+  96 factors can exist beside one of 15,684, which holds a third of all factors. If the ranks of
+  the vectors in a clique of 98 were random, it would miss the large component with probability
+  0.68^98. Here two vectors that are always first head 0.2 % of the lists each. Whether their
+  components stay apart is chance, as the table shows.
+* **The number of nodes gives the number of queries.** 50,000 (1 - exp(-q / 5,000)) is 48,894 for
+  q = 19,060. With 19,944 queries it would be 49,074 (standard deviation about 30). Table 3's
+  28,719 of 29,921 queries agree: the published preprocessing drops queries without relevant
+  document from the training split too, and empty places are nodes. For Istella-S, q is 19,170 of
+  19,245.
 * **The remaining components** (Yahoo: 33,210 factors in 28,957; Istella-S: 943 joins) need some
-  9,000 and 850 links between factors: queries asked again, which show the same documents at the
-  same ranks; documents listed twice in one list, which are neighbours; and documents that are
-  listed in other queries too.
+  9,000 and 850 links between factors. There are three kinds: queries asked again, which show the
+  same documents at the same ranks; documents listed twice in one list, which are neighbours; and
+  documents that are listed in other queries too.
 
-## What Table 6 says about them
+## What Table 6 tells about the real sets
 
 * **A vector has several labels.** The click MSE of DLA is the same from both starts (1.7e-5 and
-  1.1e-6), so it is no unfinished fit but a floor: the same vector is displayed with different
-  labels in different queries, and one relevance cannot be both. Where each vector had one label
-  DLA's click MSE was 2e-7 and 3e-8 here, and differed between starts.
-* **Relevant documents are listed in other queries, at other ranks.** No debias leaves 3.7e-4 and
-  4.4e-5, which is what displays of the same vector disagree by. With links that spread over all
-  documents and one label each it left a third and half of that here. The number of links is given
-  by Table 4, so each must disagree by more: documents that are linked have high labels.
-* **Few links end at rank 1.** Figure 7b, where positions are connected only in half of Istella-S
-  or more, is in keeping with as many links across ranks only if hardly any has an end at one of
-  the ranks. It is the first, if what the ranker prefers is special to its query.
+  1.1e-6). So the fit has converged, and this is the least error: the same vector is displayed with
+  different labels in different queries, and one relevance cannot fit both. When each vector had
+  one label here, DLA's click MSE was 2e-7 and 3e-8, and differed between starts.
+* **Relevant documents are listed in other queries, at other ranks.** The click MSE of no debias,
+  3.7e-4 and 4.4e-5, is the disagreement between displays of the same vector. With links spread
+  over all documents, and one label each, it was a third and half of that here. Table 4 gives the
+  number of links, so each link must disagree by more: linked documents have high labels.
+* **Few links end at rank 1.** In Figure 7b positions are connected only in half of Istella-S or
+  more. With so many links across ranks, this is possible only if hardly any link ends at one of
+  the ranks. It is the first rank if the ranker's preference is special to the query.
 
-Calibrated: list lengths, repeated queries, documents listed twice, links, shares of labels drawn
-anew, label thresholds and noise, to Table 4, to the click MSE of no debias and DLA in Table 6, and
-to the level of test nDCG. Looked at but not calibrated: connectivity by number of contexts and by
-share of the queries; which ranks links join was chosen with Figure 7b in view.
-Simplified: 50 columns instead of 700 and 220; Istella-S's lists have 26 documents instead of 103,
-with a larger share of relevant ones.
+Calibrated to Table 4, to the click MSE of no debias and DLA in Table 6, and to the level of test
+nDCG: list lengths, repeated queries, documents listed twice, links, shares of labels drawn anew,
+label thresholds and noise. The ranks that links join were chosen with Figure 7b in view. Looked at
+but not calibrated: connectivity by number of contexts and by share of the queries. Simplified: 50
+columns instead of 700 and 220; Istella-S's lists have 26 documents instead of 103, with a larger
+share of relevant ones.
 """
 
 if __name__ == "__main__":

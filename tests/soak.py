@@ -201,12 +201,12 @@ def describe(
     rules = Counter(name for _, names in record.kills for name in names)
     verdict = "; ".join(record.faults) or "none"
     return f"""\
-# A soak of random kills
+# A trial of random kills
 
     .venv/bin/python -m tests.soak --kills {kills} --seed {seed} --between {between:g} \\
         --folder /tmp/soak --record docs/soak.md
 
-Written by that command; what it does is said in [tests/soak.py](../tests/soak.py).
+This command writes this page. [tests/soak.py](../tests/soak.py) describes the trial.
 
 | | |
 |---|---|
@@ -219,7 +219,7 @@ Written by that command; what it does is said in [tests/soak.py](../tests/soak.p
 | wall time | {seconds / 60:.0f} min, the machine shared with other work |
 | machine | {os.cpu_count()} cores, {platform.machine()}, {platform.system()} |
 
-What was running when the kill came (several jobs may run; `none` is planning or between jobs):
+Scripts that were running at a kill (several jobs may run; `none` is planning or between jobs):
 
 | script | kills |
 |---|---:|

@@ -3,7 +3,8 @@
     python -m twotowers.clickmodels LOG --format rows --model ubm --out ubm.parquet
 
 Prints the perplexity of held-out pages, and writes the fitted probabilities with their standard
-errors. `--compare` fits all ten models. Ends with 2 on bad input, and then writes nothing.
+errors and intervals (`twotowers.fitting.information`). `--compare` fits all ten models. Ends with 2
+on bad input, and then writes nothing.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import pyarrow.parquet as pq
 from twotowers.errors import InputError, check_range
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import check_types, opened
+from twotowers.fitting.information import Intervals, intervals
 from twotowers.fitting.pages import (
     PagesEstimate,
     Statistics,
-    bootstrap,
     distinct_pages,
     fit_counts,
     fit_pages,
@@ -39,7 +40,6 @@ from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS
 from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION
-from twotowers.randomness import stream
 from twotowers.running.fit import page_perplexities
 from twotowers.running.registry import build_model
 
@@ -51,40 +51,34 @@ COLUMNS = {
     "last_click": pa.int32(),
     "probability": pa.float64(),
     "error": pa.float64(),
+    "low": pa.float64(),
+    "high": pa.float64(),
     "trials": pa.float64(),
+    "impressions": pa.int64(),
 }
 """Of a file of fitted probabilities; see `write_fitted`."""
 
 
 def fit_model(
-    model: PageModel, pages: ObservedPages, prior: tuple[float, float], repeats: int, seed: int
-) -> tuple[PagesEstimate, dict[str, np.ndarray]]:
+    model: PageModel, pages: ObservedPages, prior: tuple[float, float]
+) -> tuple[PagesEstimate, Statistics]:
     """Fit a model to the training pages: in closed form if it can be, else by EM.
 
     Args:
         model: one of pages.
         pages: with the splits "train" and "test".
         prior: imagined successes and failures.
-        repeats: logs to draw for the standard errors of EM; 0 for none.
-        seed: of these draws.
 
     Returns:
-        the estimate, and per part its standard errors; NaN where there are none.
+        the estimate, and what it was fitted to.
     """
     train = pages.sessions["train"]
     number = len(pages.query)
     distinct = distinct_pages(pages.pair[train.query], train.clicks, train.where, pairs=number)
     statistics = Statistics.of_pages(model, distinct)
     if hasattr(model, "counts"):
-        estimate = fit_counts(statistics, prior=prior)
-        return estimate, estimate.errors()
-    estimate = fit_pages(statistics, prior=prior, tolerance=1e-8)
-    if not repeats:
-        return estimate, {
-            part: np.full(values.shape, np.nan) for part, values in estimate.parameters.items()
-        }
-    rng, options = stream("click models", seed), {"prior": prior, "tolerance": 1e-8}
-    return estimate, bootstrap(statistics, estimate, repeats=repeats, rng=rng, **options)
+        return fit_counts(statistics, prior=prior), statistics
+    return fit_pages(statistics, prior=prior, tolerance=1e-8), statistics
 
 
 def perplexities(
@@ -107,16 +101,16 @@ def write_fitted(
     name: str,
     model: PageModel,
     estimate: PagesEstimate,
-    errors: dict[str, np.ndarray],
+    known: dict[str, Intervals],
     pages: ObservedPages,
 ) -> None:
     """Write the fitted probabilities, all or nothing: a parquet file with a row per parameter.
 
     Columns: part (attraction, examination, ...); query and document, position (from 1) and
     last_click (0 for none), as far as the part has them; probability; error, its standard error,
-    missing where there is none; and trials, the expected number of times it was put to the test:
-    what it rests on. Documents that were never tried are left out. The file's metadata names the
-    model.
+    missing where there is none; low and high, an interval of 95 %; trials, the expected number of
+    times it was put to the test: what it rests on; and impressions, how often it was shown.
+    Documents that were never tried are left out. The file's metadata names the model.
     """
     frames = []
     for part, kind in model.parts.items():
@@ -129,9 +123,7 @@ def write_fitted(
             side = pages.pair.shape[1]
             position, last = np.divmod(np.arange(len(values)), side)
             own |= {"position": position + 1, "last_click": last}
-        own |= {
-            "probability": values, "error": errors[part], "trials": estimate.trials[part],
-        }  # fmt: skip
+        own |= {"probability": values, "trials": estimate.trials[part], **vars(known[part])}
         frame = pd.DataFrame(own, index=np.arange(len(values)))
         tried = frame["trials"] > 0
         frames.append(frame[tried])
@@ -191,10 +183,6 @@ def main(arguments: list[str] | None = None) -> int:
         help="share of clicks in what the prior imagines: 1/2 as PyClick, or about the log's own",
     )  # fmt: skip
     parser.add_argument("--prior", type=float, default=2.0, help="imagined clicks, plus 1")
-    parser.add_argument(
-        "--repeats", type=int, default=20,
-        help="logs drawn for the standard errors of what EM finds; 0 for none",
-    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="divides the log")
     options = parser.parse_args(arguments)
     try:
@@ -222,11 +210,12 @@ def _run(options: argparse.Namespace) -> None:
     found = {}
     for name in names:
         model = as_pages(build_model(MODELS[name]))
-        repeats = options.repeats if options.out and name == options.model else 0
-        estimate, errors = fit_model(model, pages, prior, repeats, options.seed)
+        estimate, statistics = fit_model(model, pages, prior)
         found[name] = perplexities(model, estimate, pages, prior)
         if options.out and name == options.model:
-            write_fitted(options.out, name, model, estimate, errors, pages)
+            imagine = dict.fromkeys(estimate.parameters, prior)
+            known = intervals(statistics, estimate.parameters, prior=imagine)
+            write_fitted(options.out, name, model, estimate, known, pages)
     print(*report(names, found), sep="\n", flush=True)
 
 

@@ -3,7 +3,7 @@
 Thresholds were set from the published values before any of ours were seen.
 """
 
-from papers.clax2025.judges import fits, theory
+from papers.clax2025.judges import compression, fits, theory, uncertainty
 from twotowers.results.claims import in_order
 
-CLAIMS = in_order(fits.CLAIMS, theory.CLAIMS)
+CLAIMS = in_order(fits.CLAIMS, theory.CLAIMS, compression.CLAIMS, uncertainty.CLAIMS)

@@ -1,12 +1,9 @@
 """The published estimators of Chen et al. (2024): slow loops, gradients, and what all keep to."""
 
-import doctest
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from papers.chen2024 import estimators
 from papers.chen2024.estimators import _gradient, fit_dla, fit_regression_em, fit_two_tower
 from tests.rates import (
     PROPERTIES,
@@ -185,9 +182,3 @@ def test_a_fixed_point_ends_the_iteration_early():
     found = fit_regression_em(rates, np.ones((1, 4)), steps=2**31 - 1)
     np.testing.assert_allclose(found.relevance[0, :4], rates.rate[0], rtol=1e-6)
     assert (found.examination == 1).all()
-
-
-def test_the_documented_example_runs():
-    ran = doctest.testmod(estimators)
-    assert ran.attempted
-    assert not ran.failed

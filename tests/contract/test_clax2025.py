@@ -5,8 +5,17 @@ import pandas as pd
 import pytest
 
 from papers.clax2025.claims import CLAIMS
-from papers.clax2025.items import em_gradient, fig5_1, priors, recovery
+from papers.clax2025.items import (
+    em_gradient,
+    fig5_1,
+    fig5_2,
+    fig5_3,
+    priors,
+    recovery,
+    uncertainty,
+)
 from papers.clax2025.names import HIDDEN, NINTH
+from papers.clax2025.orders import COMPRESSIONS, WITHOUT_TABLE, between_divisions, correlations
 from papers.clax2025.studies.em_gradient import run
 from twotowers.models.names import MODELS
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
@@ -85,3 +94,97 @@ def test_items_are_drawn():
 def test_the_study_is_a_table(study):
     text = em_gradient.tex(em_gradient.table(study, None))
     assert all(name.upper() in text for name in HIDDEN)
+
+
+METRICS = ("mean_perplexity", "mean_conditional_perplexity")
+
+
+def compressed(move=lambda place, ratio, metric: 0.0, seeds=(1, 2)):
+    """Ten models in order on full tables; on compressed ones each moved, and all of them worse."""
+    rows = []
+    for metric in METRICS:
+        for place, name in enumerate(reversed(MODELS)):
+            rows += [(f"gradient-{name}", np.nan, metric, 1.2 + place / 50, seed) for seed in seeds]
+            for prefix in COMPRESSIONS if name not in WITHOUT_TABLE else ():
+                for ratio in (2.0, 10.0, 100.0, 1000.0):
+                    worse = 0.0001 * ratio**0.5 + move(place, ratio, metric)
+                    rows.append((f"{prefix}-{name}", ratio, metric, 1.2 + place / 50 + worse, 1))
+    columns = ["setting", "tower_ratio", "metric", "value", "seed"]
+    return pd.DataFrame(rows, columns=columns).assign(position=pd.NA, model="a kind")
+
+
+def test_orders_that_stay_have_a_tau_of_one():
+    found = compressed()
+    np.testing.assert_allclose(correlations(found)["value"], 1)
+    np.testing.assert_allclose(between_divisions(found), 1)
+    for claim in ("12", "13", "15"):
+        assert judge(JUDGED[claim], found).verdict == REPRODUCED, claim
+    # Both metrics alike, and nobody behind RCTR.
+    for claim in ("14", "16"):
+        assert judge(JUDGED[claim], found).verdict == NOT_REPRODUCED, claim
+
+
+def test_orders_that_turn_are_noticed():
+    # DCTR, the worst of those with a table, behind RCTR; and the others upside down.
+    turned = compressed(
+        lambda place, ratio, metric: (
+            0.0 if ratio < 1000 or metric != METRICS[0] else 0.2 if place == 7 else 0.3 - place / 25
+        )
+    )
+    taus = correlations(turned).set_index(["compression", "ratio", "metric"])["value"]
+    assert taus["hashed", 1000.0, METRICS[0]] < 0
+    assert taus["hashed", 100.0, METRICS[0]] == pytest.approx(1)
+    assert judge(JUDGED["14"], turned).verdict == REPRODUCED
+    assert judge(JUDGED["16"], turned).verdict == REPRODUCED
+    early = compressed(lambda place, ratio, metric: -place / 25)
+    assert judge(JUDGED["12"], early).verdict == NOT_REPRODUCED
+    assert judge(JUDGED["15"], early).verdict == NOT_REPRODUCED
+    lacking = turned[turned["setting"] != "hashed-ccm"]
+    for claim in ("12", "13", "14", "15", "16"):
+        assert judge(JUDGED[claim], lacking).verdict == NOT_TESTABLE, claim
+
+
+def test_compressed_tables_are_drawn():
+    found = compressed()
+    table = fig5_2.table(found, None)
+    assert set(table["source"]) == {"reproduced", "truth"}
+    assert len(fig5_2.draw(table).axes) == 2
+    alone = fig5_2.table(found[found["seed"] == 1], None)
+    assert set(alone["source"]) == {"reproduced"}
+    tenth = fig5_3.table(found, None)
+    assert len(tenth) == 2 * (10 + 8)
+    assert (tenth["n"] == 1).all()
+    assert len(fig5_3.draw(tenth).axes) == 2
+
+
+PARTS = {
+    "gctr": ["rate"], "rctr": ["examination"], "dctr": ["attraction"], "cm": ["attraction"],
+    "pbm": ["attraction", "examination"], "ubm": ["attraction", "examination"],
+    "dcm": ["attraction", "continuation"], "ccm": ["attraction", "after_none"],
+    "dbn": ["attraction", "satisfaction", "continuation"], "sdbn": ["attraction", "satisfaction"],
+}  # fmt: skip
+
+
+def test_coverage_is_judged_and_drawn():
+    rows = [
+        (f"interval-{name}", part, "coverage", 0.95, 1)
+        for name, parts in PARTS.items()
+        for part in parts
+    ]
+    rows += [(f"stopped-{name}", "attraction", "coverage", 0.7, 1) for name in ("pbm", "dbn")]
+    found = pd.DataFrame(rows, columns=["setting", "part", "metric", "value", "seed"])
+    for claim in ("31", "32", "33"):
+        assert judge(JUDGED[claim], found).verdict == REPRODUCED, claim
+    assert uncertainty.draw(uncertainty.table(found, None)).axes
+    for claim, part, value in (("31", "satisfaction", 0.9), ("32", "continuation", 0.5)):
+        wrong = found.assign(
+            value=np.where(
+                (found["setting"] == "interval-dbn") & (found["part"] == part), value, 0.95
+            )
+        )
+        assert judge(JUDGED[claim], wrong).verdict == NOT_REPRODUCED, claim
+    assert judge(JUDGED["33"], found.assign(value=0.95)).verdict == NOT_REPRODUCED
+    for claim in ("31", "32", "33"):
+        assert judge(JUDGED[claim], found[found["setting"] != "interval-dbn"]).verdict == (
+            NOT_TESTABLE
+        ), claim

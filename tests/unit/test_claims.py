@@ -1,6 +1,5 @@
 """Judging: verdicts, and claims without data."""
 
-import doctest
 import importlib
 import re
 from functools import partial
@@ -9,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from twotowers.results import claims, conditions, standing
 from twotowers.results.claims import (
     COLUMNS,
     NOT_REPRODUCED,
@@ -108,13 +106,6 @@ def test_a_fault_in_a_judge_is_not_hidden():
     broken = Claim("1", "fig1", "", "", [], lambda frame: frame["no such column"])
     with pytest.raises(KeyError):
         judged([broken], results(), results())
-
-
-@pytest.mark.parametrize("module", [claims, conditions, standing])
-def test_examples_in_docstrings_run(module):
-    found = doctest.testmod(module)
-    assert found.attempted
-    assert not found.failed
 
 
 # Whether a value just below, at and just above the threshold meets the condition.

@@ -27,7 +27,7 @@ def log(tmp_path):
 @pytest.mark.parametrize("model", ["pbm", "ubm", "dbn", "cm"])
 def test_a_model_is_fitted_and_written(log, tmp_path, capsys, model):
     out = tmp_path / "fitted.parquet"
-    options = ["--format", "rows", "--model", model, "--positions", "3", "--repeats", "3"]
+    options = ["--format", "rows", "--model", model, "--positions", "3"]
     assert main([str(log), *options, "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     assert "480 pages to fit, 120 held out, 3 query-document pairs" in printed
@@ -38,7 +38,11 @@ def test_a_model_is_fitted_and_written(log, tmp_path, capsys, model):
     assert relevance["probability"].sort_values().index.tolist() == ["a", "c", "b"]
     assert relevance["query"].unique().tolist() == ["q" * 30]
     assert (relevance["error"] > 0).all()
+    assert (relevance["low"] < relevance["probability"]).all()
+    assert (relevance["probability"] < relevance["high"]).all()
     assert (relevance["trials"] > 0).all()
+    # Every page shows all three.
+    assert relevance["impressions"].tolist() == [480] * 3
     if model == "ubm":
         jumps = table[table["part"] == "examination"]
         assert set(zip(jumps["position"], jumps["last_click"], strict=True)) == {

@@ -1,6 +1,5 @@
 """EM on cells against enumeration, closed forms and SciPy; the likelihood never falls."""
 
-import doctest
 import itertools
 from typing import ClassVar
 
@@ -10,7 +9,6 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit, xlog1py, xlogy
 
 from twotowers.errors import InputError
-from twotowers.fitting import em
 from twotowers.fitting.alternating import ClickRates, ExpectationMaximisation, alternate
 from twotowers.fitting.em import CellCounts, fit_em
 from twotowers.models.position_based import PositionBased
@@ -378,9 +376,3 @@ def test_bad_cells(change, message):
     }
     with pytest.raises(InputError, match=message):
         CellCounts(**good | change)
-
-
-def test_the_documented_example_runs():
-    ran = doctest.testmod(em)
-    assert ran.attempted
-    assert not ran.failed

@@ -8,7 +8,6 @@ from twotowers.fitting.em import CellCounts, fit_em
 from twotowers.fitting.pages import (
     PagesProblem,
     Statistics,
-    bootstrap,
     distinct_pages,
     fit_counts,
     fit_pages,
@@ -195,10 +194,6 @@ def test_counts_are_those_by_hand(name):
             assert fitted.parameters[part][key] == pytest.approx(successes / trials)
             assert fitted.trials[part][key] == trials
             assert smooth.parameters[part][key] == pytest.approx((successes + 1) / (trials + 2))
-    rate, error = fitted.parameters, fitted.errors()
-    part = next(iter(tally))
-    expected = np.sqrt(rate[part][0] * (1 - rate[part][0]) / fitted.trials[part][0])
-    assert error[part][0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["gctr", "rctr", "dctr", "cm"])
@@ -242,25 +237,6 @@ def test_what_was_never_tried_is_not_known():
     np.testing.assert_array_equal(fitted.parameters["attraction"], [1, np.nan, np.nan])
     smooth = fit_counts(Statistics.of_pages(Cascade(), pages), prior=(1, 8))
     np.testing.assert_allclose(smooth.parameters["attraction"], [0.2, 1 / 9, 1 / 9])
-
-
-def test_errors_of_the_bootstrap_are_those_of_new_logs():
-    fits, model = [], DynamicBayesian()
-    for seed in range(20):
-        rng = np.random.default_rng(100 + seed)
-        _, truth, *_ = log_of(model, 1, seed=0)
-        pair = rng.permuted(np.broadcast_to(np.arange(PAIRS), (3000, PAIRS)), axis=1)[:, :LENGTH]
-        where = np.ones(pair.shape, bool)
-        chances = {name: Chance.of(v) for name, v in lay_out(truth, model.parts, pair).items()}
-        clicks = model.sample(chances, where, rng=rng)["clicks"]
-        statistics = Statistics.of_pages(model, distinct_pages(pair, clicks, where))
-        fits.append(fit_pages(statistics, tolerance=1e-8))
-    spread = np.std([fit.parameters["attraction"] for fit in fits], axis=0, ddof=1)
-    errors = bootstrap(
-        statistics, fits[-1], repeats=20, rng=np.random.default_rng(5), tolerance=1e-8
-    )
-    ratio = errors["attraction"] / spread
-    assert 0.6 < np.median(ratio) < 1.6
 
 
 def test_what_cannot_be_fitted_is_refused():

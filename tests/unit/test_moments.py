@@ -1,7 +1,5 @@
 """Means and deviations over runs, the strict selection of rows, and their words."""
 
-import doctest
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,8 +64,6 @@ def test_every_run_is_a_row_and_whole_numbers_are_integers():
 
 
 def test_numbers_in_latex():
-    ran = doctest.testmod(latex)
-    assert (ran.failed, ran.attempted) == (0, 1)
     assert latex.moment(None) == "--"
     assert latex.moment(0.0, digits=2) == "$0$"
     assert latex.count(np.nan) == "--"

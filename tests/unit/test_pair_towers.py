@@ -10,6 +10,7 @@ from twotowers.errors import InputError
 from twotowers.running.parts import reads_pairs
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.hashed import HashedTower, scrambled
+from twotowers.towers.lane import Lane
 from twotowers.towers.quotient_remainder import QuotientRemainderTower
 
 PAIRS = 10_000
@@ -40,10 +41,10 @@ def test_hashing_spreads_pairs_evenly_and_signs_are_fair():
     mixed = np.asarray(scrambled(jnp.arange(100_000)))
     assert len(np.unique(mixed)) == 100_000
     tower = HashedTower(100_000, ratio=100, variance=1.0, rngs=nnx.Rngs(0))
-    places = np.bincount(mixed % tower.rows, minlength=tower.rows)
+    places = np.bincount(mixed % 1000, minlength=1000)
     # A Poisson law of mean 100.
     assert places.var() == pytest.approx(100, rel=0.2)
-    tower.differences[...] = jnp.ones(tower.rows)
+    tower.differences[...] = jnp.ones(1000)
     signs = np.asarray(tower(jnp.arange(100_000)) - tower.baseline[...])
     assert set(np.unique(signs)) == {-1, 1}
     assert abs(signs.mean()) < 0.02
@@ -54,6 +55,21 @@ def test_pairs_that_share_a_remainder_differ_by_their_quotient():
     tower.quotient[...] = jnp.array([1.0, 2.0, 3.0, 4.0])
     logits = np.asarray(tower(jnp.arange(20))).reshape(4, 5)
     np.testing.assert_allclose(logits, np.outer([1, 2, 3, 4], logits[0]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [HashedTower, QuotientRemainderTower])
+def test_a_lane_uses_the_table_of_its_own_ratio(kind):
+    """As a tower of that ratio alone, given the same rows."""
+    ratios = (2.0, 7.0, 1000.0)
+    together = kind(PAIRS, ratio=Lane("tower_ratio", ratios), variance=1.0, rngs=nnx.Rngs(0))
+    for ratio in ratios:
+        together.ratio[...] = jnp.float32(ratio)
+        alone = kind(PAIRS, ratio=ratio, rngs=nnx.Rngs(0))
+        for name, leaf in vars(alone).items():
+            if isinstance(leaf, nnx.Param):
+                mine = getattr(together, name)[...]
+                leaf[...] = mine[: leaf[...].size] if leaf[...].ndim else mine
+        np.testing.assert_array_equal(together(jnp.arange(PAIRS)), alone(jnp.arange(PAIRS)))
 
 
 @pytest.mark.parametrize("kind", [HashedTower, QuotientRemainderTower])

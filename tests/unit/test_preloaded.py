@@ -12,7 +12,6 @@ import pytest
 from scripts.runner import PRELOADED
 from twotowers import ROOT
 from twotowers.running.preloaded import FOLDER
-from twotowers.running.processes import RUN
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux preloads")
 
@@ -35,16 +34,16 @@ def server(tmp_path):
     (tmp_path / "heavy.py").write_text(MODULE)
     path = os.pathsep.join([str(ROOT), str(tmp_path)])
     # Sockets have short paths, so the folder is relative.
-    environment = os.environ | {"PYTHONPATH": path, FOLDER: ".", RUN: str(os.getpid())}
+    environment = os.environ | {"PYTHONPATH": path, FOLDER: "."}
     command = [sys.executable, "-m", "twotowers.running.preloaded", "heavy"]
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment)
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("*.sock")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    yield process, environment
-    process.kill()
-    process.wait()
+    with process:
+        yield process, environment
+        process.kill()
 
 
 def job(folder, environment, body: str, **options) -> subprocess.Popen:
@@ -103,6 +102,12 @@ def test_a_job_that_is_killed_takes_its_fork_along(server, tmp_path):
     while os.path.exists(f"/proc/{fork}"):
         assert time.monotonic() < deadline, "the fork goes on"
         time.sleep(0.05)
+
+
+def test_the_process_ends_with_the_run(server):
+    process, _ = server
+    process.stdin.close()
+    assert process.wait(60) == 0
 
 
 def test_without_the_process_a_job_runs_by_itself(server, tmp_path):

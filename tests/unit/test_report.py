@@ -1,6 +1,5 @@
 """Pages: arithmetic of the comparison, checked inputs, nothing unescaped, same bytes twice."""
 
-import doctest
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -421,12 +420,6 @@ def test_names_are_printed_as_papers_print_them(name, printed):
 )
 def test_durations_read_well(seconds, text):
     assert words.duration(seconds) == text
-
-
-def test_examples_in_docstrings_run():
-    found = doctest.testmod(words)
-    assert found.attempted
-    assert not found.failed
 
 
 def test_a_citation_in_another_form_becomes_a_note():

@@ -99,9 +99,9 @@ class ClickModel(Protocol):
     """What `fit_em` needs from a model. The module's docstring has an example.
 
     Attributes:
-        parts: from the name of each binary variable to "document" or "position", whichever has
-            one probability each. A cell's variables must be independent (before its clicks are
-            known).
+        parts: name of each binary variable -> "document" or "position": it has one probability
+            per document, or per position. The variables of a cell must be independent if its
+            clicks are not known.
     """
 
     parts: Mapping[str, str]

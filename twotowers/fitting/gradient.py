@@ -153,8 +153,8 @@ def fit(
 
     Raises:
         InputError: the loss of a lane is not finite, a lane's value is out of range, or
-            `averaged` is asked for a model with running statistics. Lanes of several learning
-            rates may diverge: such a lane keeps its start, and its loss is infinite.
+            `averaged` is asked for a model with running statistics. If lanes have learning rates
+            of their own, single lanes may diverge: they keep their start, with an infinite loss.
     """
     graph, state, rest = nnx.split(model, nnx.Param, ...)
     optimised, rest = _per_lane(rest, settings, varied or {}, lanes)
@@ -183,7 +183,8 @@ def fit(
     best = nnx.merge_state(_restored(state, now.best), now.best_rest)
     done, best = jax.tree.map(lambda leaf: np.asarray(leaf)[:lanes], (now, best))
     lost = ~np.isfinite(done.best_loss)
-    # Of several learning rates some may be too large: that is what their lanes are to tell.
+    # If lanes have learning rates of their own, some rates may be too large. Such lanes are a
+    # result, not an error.
     if lost.all() or (lost.any() and "learning_rate" not in optimised):
         raise InputError(
             f"lanes {np.flatnonzero(lost).tolist()} did not reach a finite validation loss",

@@ -176,10 +176,6 @@ class Statistics:
         sizes = {part: by[kind][1] for part, kind in model.parts.items()}
         return cls(model, index, sizes, clicks, where, number)
 
-    def again(self, number: np.ndarray) -> Statistics:
-        """The same rows with other counts."""
-        return Statistics(self.model, self.index, self.sizes, self.clicks, self.where, number)
-
 
 @dataclass(frozen=True)
 class PagesEstimate:
@@ -197,17 +193,6 @@ class PagesEstimate:
     trials: dict[str, np.ndarray]
     history: np.ndarray
     converged: bool = True
-
-    def errors(self) -> dict[str, np.ndarray]:
-        """Part -> [size] standard errors of counted rates: sqrt(p (1 - p) / trials).
-
-        They are too small if events are hidden. Use `bootstrap` then.
-        """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return {
-                part: np.sqrt(values * (1 - values) / self.trials[part])
-                for part, values in self.parameters.items()
-            }
 
 
 def fit_counts(statistics: Statistics, *, prior: tuple[float, float] = (0.0, 0.0)) -> PagesEstimate:
@@ -277,48 +262,6 @@ def fit_pages(
     trials = problem.maximum(problem.expected(found), found)[1]
     known = np.where(trials + sum(prior) > 0, found, np.nan)
     return PagesEstimate(problem.split(known), problem.split(trials), history, converged)
-
-
-def bootstrap(
-    statistics: Statistics,
-    estimate: PagesEstimate,
-    *,
-    repeats: int,
-    rng: np.random.Generator,
-    **options,
-) -> dict[str, np.ndarray]:
-    """Standard errors by the bootstrap: draw rows of the log with replacement, and fit again.
-
-    Args:
-        statistics: sufficient statistics of a log. Statistics of pages draw whole pages. Those of
-            cells or jumps draw single impressions.
-        estimate: the fit of the log, from which each new fit starts.
-        repeats: number of logs to draw, 2 or more.
-        rng: source of randomness.
-        options: further arguments of `fit_pages`.
-
-    Returns:
-        part -> [size] standard deviation of the estimates, NaN if an estimate is NaN.
-
-    Raises:
-        InputError: `repeats` is out of range.
-    """
-    check_range(repeats, field="repeats", low=2, high=10**6, whole=True)
-    number = np.round(statistics.number).astype(np.int64)
-    share = number / number.sum()
-    start = {
-        # EM cannot leave 0 or 1, so fits start inside, except for the value held at 1 below.
-        part: np.clip(np.where(np.isnan(values), START, values), 1e-3, 1 - 1e-3)
-        for part, values in estimate.parameters.items()
-    }
-    if "examination" in start and estimate.parameters["examination"][0] == 1:
-        start["examination"][0] = 1
-    draws = []
-    for _ in range(repeats):
-        again = statistics.again(rng.multinomial(number.sum(), share).astype(float))
-        fitted = fit_pages(again, start=start, **options)
-        draws.append(fitted.parameters)
-    return {part: np.std([draw[part] for draw in draws], axis=0, ddof=1) for part in start}
 
 
 def _pinned(statistics: Statistics) -> dict[str, np.ndarray]:

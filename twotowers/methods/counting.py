@@ -9,7 +9,6 @@ from twotowers.methods.page_fits import (
     fitted_of,
     imagined,
     statistics_of,
-    unknown_of,
 )
 from twotowers.methods.task import Fitted, Task
 
@@ -36,4 +35,4 @@ def fit(task: Task) -> list[Fitted]:
 def _fitted(task: Task, log: int, prior: float, prior_mean: float) -> Fitted:
     smoothing = imagined(prior, prior_mean)
     estimate = fit_counts(statistics_of(task, log), prior=smoothing)
-    return fitted_of(task, log, estimate, unknown_of(estimate, smoothing))
+    return fitted_of(task, log, estimate, smoothing)

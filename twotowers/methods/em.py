@@ -15,9 +15,8 @@ from twotowers.methods.page_fits import (
     imagined,
     page_losses,
     statistics_of,
-    unknown_of,
 )
-from twotowers.methods.task import Fitted, Split, Task, cells
+from twotowers.methods.task import Fitted, Split, Table, Task, cells
 from twotowers.models.independent import as_pages
 from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION
@@ -67,13 +66,14 @@ def _fitted_pages(
     estimate = fit_pages(
         statistics_of(task, log), prior=smoothing, iterations=iterations, tolerance=tolerance
     )
-    return fitted_of(task, log, estimate, unknown_of(estimate, smoothing))
+    return fitted_of(task, log, estimate, smoothing)
 
 
 def _fitted(
     task: Task, log: int, iterations: int, tolerance: float, prior: float, prior_mean: float
 ) -> Fitted:
     parts, train = task.model.parts, task.splits["train"]
+    smoothing = imagined(prior, prior_mean)
     pair, position, shown, clicked = cells(train, log)
     counts = CellCounts(pair, position, shown, clicked)
     found = fit_em(
@@ -84,7 +84,7 @@ def _fitted(
         start={"examination": np.append(1.0, np.full(counts.positions - 1, 0.5))}
         if "examination" in parts
         else None,
-        prior={"attraction": (prior, 1 + imagined(prior, prior_mean)[1])},
+        prior={"attraction": (prior, 1 + smoothing[1])},
         iterations=iterations,
         tolerance=tolerance,
     )
@@ -92,14 +92,16 @@ def _fitted(
     attraction = np.full(task.pairs, np.nan)
     seen = np.unique(pair)
     attraction[seen] = found.parameters["attraction"][seen]
+    known = {**found.parameters, "attraction": attraction}
     attraction = np.where(np.isnan(attraction), np.nanmean(attraction), attraction)
     chances = {**found.parameters, "attraction": attraction}
     bias = None
     if "examination" in parts:
         # A position below all impressions gets the mean examination. Its bias is NaN (unknown).
         examination, behind = chances["examination"], task.positions - counts.positions
-        known = np.asarray(task.model.position_bias(logit(examination)))
-        bias = np.append(known, np.full(behind, np.nan))
+        log_odds = np.asarray(task.model.position_bias(logit(examination)))
+        bias = np.append(log_odds, np.full(behind, np.nan))
+        known["examination"] = np.append(examination, np.full(behind, np.nan))
         chances["examination"] = np.append(examination, np.full(behind, examination.mean()))
 
     def cell_losses(split: Split) -> np.ndarray:
@@ -119,4 +121,5 @@ def _fitted(
         if train.sessions is None
         else page_losses(as_pages(task.model), chances, log),
         values={"iterations": found.iterations, "converged": float(found.converged)},
+        table=Table(known, {"attraction": smoothing}),
     )

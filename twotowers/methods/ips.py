@@ -68,7 +68,7 @@ def weighed(split: Split, theta: np.ndarray) -> Split:
     """The split with each click divided by the propensity of its position.
 
     Args:
-        split: its counts are of any number of logs.
+        split: with the counts of any number of logs.
         theta: [logs, positions] propensities.
     """
     counts = split.counts
@@ -81,7 +81,7 @@ def weighed(split: Split, theta: np.ndarray) -> Split:
 
 
 def propensities_of(task: Task, log: int, propensities: str) -> np.ndarray:
-    """[positions] propensities of one log; arguments and errors as of `fit`."""
+    """[positions] propensities of one log. Arguments and errors as in `fit`."""
     if propensities == TRUE:
         user = task.users[log] if task.users else None
         if not hasattr(user, "examined"):

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from scipy.special import expit
 
 from twotowers.errors import InputError, nearest
 from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
@@ -22,12 +23,14 @@ from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.counts import Counts, Rows
 from twotowers.logs.propensities import inverse_propensity
 from twotowers.methods.starts import starts_of
-from twotowers.methods.task import Fitted, Split, Task
+from twotowers.methods.task import Fitted, Split, Table, Task
 from twotowers.models.page_towers import PageTowers
 from twotowers.models.protocol import CellModel
 from twotowers.models.relevance import HIGHEST, rescale
 from twotowers.models.towers import TOWERS, TwoTowers, scores, two_towers
 from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
+from twotowers.towers.baseline import BaselineTower
+from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.parts import Constant
 
 LANES = {"weighting": "none", "start": "random"}
@@ -36,8 +39,8 @@ LANES = {"weighting": "none", "start": "random"}
 - "none": each session has weight 1, spread equally over its documents;
 - "ips": "none", with each impression divided by its display propensity;
 - "impressions": each impression has weight 1, so long lists count more;
-- "queries": each query has weight 1, however often it was asked; each of its cells counts once,
-  with its mean click rate as the click.
+- "queries": each cell that was shown has weight 1, however often it was shown, with its click rate
+  as the click.
 
 `start` is where the parameters start: "random", "zero" or "truth" (those of the simulated
 user)."""
@@ -153,6 +156,7 @@ def _fitted(result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitt
             "epochs": result.epochs[lane],
         },
         history=result.history[:, lane],
+        table=_table({"attraction": model.relevance}, {"examination": model.examination}, model),
     )
 
 
@@ -164,7 +168,19 @@ def _fitted_pages(result: Fit, lane: int, log: int) -> Fitted:
         else None,
         page_losses=lambda split: page_losses(model, split, log),
         values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
+        table=_table(model.towers, {part: each[...] for part, each in model.tables.items()}, model),
     )
+
+
+def _table(towers: Mapping, tables: Mapping, model: TwoTowers | PageTowers) -> Table | None:
+    """The probabilities of each part; None where pairs have not one of their own."""
+    logits = {part: np.ravel(each) for part, each in tables.items()}
+    for part, tower in towers.items():
+        if not isinstance(tower, EmbeddingTower | BaselineTower):
+            return None
+        logits[part] = np.asarray(tower(jnp.arange(tower.pairs)))
+    parts = model.model.parts
+    return Table({part: expit(np.asarray(logits[part], float)) for part in parts})
 
 
 def _labels(task: Task, model: TwoTowers, stop_on: str) -> dict[str, jax.Array]:

@@ -1,8 +1,8 @@
-"""The softmax loss of lists, of clicks as they are or by inverse propensities (Ai et al. 2018).
+"""The softmax loss of lists, with or without inverse propensity weights (Ai et al. 2018).
 
-The relevance tower alone is fitted. It is the ranking half of `twotowers.methods.dla` with weights
-that are given, so what the list does to a ranking and what the weights do can be told apart. The
-loss knows scores up to a constant per list, so it predicts no clicks.
+Only the relevance tower is fitted. This is the ranking half of `twotowers.methods.dla` with given
+weights. It separates the effect of the listwise loss from the effect of the weights. The loss does
+not depend on a constant added to all scores of a list, so the method predicts no clicks.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.
 
     Args:
-        task: its model is not asked what a click is.
-        propensities: "none", where every click counts alike; otherwise as of
+        task: its model's click probability is not used.
+        propensities: "none" gives every click the weight 1. Other values are as in
             `twotowers.methods.ips`.
 
     Raises:
-        InputError: propensities are unknown, or lists are too long to be counted in a table.
+        InputError: propensities are unknown, or lists are longer than 32.
     """
     train, validation = (_loss(task, split, propensities) for split in ("train", "validation"))
     towers = two_towers(

@@ -8,7 +8,7 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.fitting.pages import PagesEstimate, Statistics, distinct_pages
-from twotowers.methods.task import Fitted, Split, Task, cells
+from twotowers.methods.task import Fitted, Split, Table, Task, cells
 from twotowers.models.chances import Chance
 from twotowers.models.independent import as_pages
 from twotowers.models.page import PageModel, lay_out, losses
@@ -74,18 +74,16 @@ def pair_of(split: Split, log: int) -> np.ndarray:
     return np.asarray(split.inputs)[pages.query[:, None], pages.documents]
 
 
-def fitted_of(
-    task: Task, log: int, estimate: PagesEstimate, unknown: Mapping[str, float]
-) -> Fitted:
+def fitted_of(task: Task, log: int, estimate: PagesEstimate, prior: tuple[float, float]) -> Fitted:
     """The `Fitted` of an estimate.
 
     Args:
         task: its model was fitted.
         log: index of the log.
         estimate: the fitted probabilities.
-        unknown: part -> the value of probabilities without data; see `unknown_of`.
+        prior: (successes, failures), added to those of every probability.
     """
-    model = as_pages(task.model)
+    model, unknown = as_pages(task.model), unknown_of(estimate, prior)
     parameters = {
         part: np.where(np.isnan(values), unknown[part], values)
         for part, values in estimate.parameters.items()
@@ -104,6 +102,7 @@ def fitted_of(
             "iterations": len(estimate.history) - 1,
             "converged": float(estimate.converged),
         },
+        table=Table(estimate.parameters, dict.fromkeys(estimate.parameters, prior)),
     )
 
 

@@ -110,6 +110,20 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Table:
+    """Fitted probabilities of a click model that has one per query-document pair.
+
+    Attributes:
+        parameters: per part [size] probabilities, NaN where nothing is known. Those of documents
+            are in the order of pairs; of jumps, a position after the other.
+        prior: per part the successes and failures that smoothed them, if any.
+    """
+
+    parameters: Mapping[str, np.ndarray]
+    prior: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Fitted:
     """The result of a method for one lane.
 
@@ -126,6 +140,7 @@ class Fitted:
         page_losses: split with sessions -> two arrays [sessions, K] of -ln P(click or none, as
             observed) at each position: not given other clicks, and given the clicks above. None if
             the method does not predict clicks of pages.
+        table: the fitted probabilities, if each pair has one of its own.
     """
 
     scores: Callable[[np.ndarray], np.ndarray] | None
@@ -134,6 +149,7 @@ class Fitted:
     values: Mapping[str, float] = field(default_factory=dict)
     history: np.ndarray | None = None
     page_losses: Callable[[Split], tuple[np.ndarray, np.ndarray]] | None = None
+    table: Table | None = None
 
 
 def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarray, ...]:

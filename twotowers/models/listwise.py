@@ -1,4 +1,4 @@
-"""The softmax loss of a list: which of its documents a click falls on."""
+"""The softmax loss of a list: on which of its documents a click falls."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from twotowers.models.dual import ABSENT
 
 
 class ListTower(nnx.Module):
-    """A relevance tower f whose lists share their clicks: a click on document d costs -ln r_d.
+    """A relevance tower f with the softmax loss: a click on document d has the loss -ln r_d.
 
-    r = softmax(f) over the documents that the list shows. Clicks may be weighed (Ai et al. 2018,
-    the ranking loss of `twotowers.models.dual`, with weights that are given).
+    r = softmax(f) over the documents that the list shows. Clicks may have weights. This is the
+    ranking loss of `twotowers.models.dual` (Ai et al. 2018) with given weights.
 
     Attributes:
         relevance: a tower that maps inputs [..., documents, *] to logits [..., documents].
@@ -29,7 +29,7 @@ class ListTower(nnx.Module):
         clicked: jax.Array,
         key: jax.Array | None = None,
     ) -> jax.Array:
-        """Losses of every cell: [..., documents, positions]; arguments as of `TwoTowers`.
+        """Loss of every cell: [..., documents, positions]. Arguments as in `TwoTowers`.
 
         Example:
             >>> tower = ListTower(lambda inputs, key: inputs[..., 0])

@@ -47,8 +47,7 @@ class PageModel:
     gives `of_cells(parts)`: P(click) of a row of these statistics, from its parts' chances there.
 
     Attributes:
-        parts: from the name of each part to what it has a probability per: `PER_DOCUMENT`,
-            `PER_POSITION`, `PER_JUMP` or `ONCE`.
+        parts: part -> its kind: `PER_DOCUMENT`, `PER_POSITION`, `PER_JUMP` or `ONCE`.
         statistics: CELLS, JUMPS or PAGES.
     """
 
@@ -268,7 +267,7 @@ def lay_out(values: Mapping[str, Array], parts: Mapping[str, str], pair: Array) 
 
     Args:
         values: the values of each part.
-        parts: what each part has a value per, such as `PER_DOCUMENT`.
+        parts: part -> its kind, such as `PER_DOCUMENT`.
         pair: [..., K] number of the query-document pair at each position.
     """
     return {

@@ -22,9 +22,8 @@ Array = Any
 
 PER_DOCUMENT, PER_POSITION = "document", "position"
 ONCE, PER_JUMP = "once", "jump"
-"""What a part has a probability per: a query-document pair, or a position; nothing (a single
-probability); or a jump, which is a position with the position of the last click above it (0 for
-none)."""
+"""The kinds of parts: one probability per query-document pair, one per position, a single one, or
+one per jump. A jump is a position and the position of the last click above it (0 for none)."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,7 @@ class CellModel:
     it (see `twotowers.fitting.em`). Its file's name is its name in a configuration.
 
     Attributes:
-        parts: from the name of each part to what it has a probability per, such as
-            `PER_DOCUMENT`.
+        parts: part -> its kind, such as `PER_DOCUMENT`.
 
     Example:
         >>> from dataclasses import dataclass

@@ -25,6 +25,7 @@ from twotowers.results.metrics import arp, mrr, ndcg, perplexity, shown_arp, sho
 from twotowers.running.parts import TABLE, examination_builder, part_builder, reads_pairs
 from twotowers.running.registry import build_model, find
 from twotowers.running.settling import MODEL, USER_LANE, listed, queries_of
+from twotowers.running.uncertainty import of_uncertainty
 
 
 def fit_setting(
@@ -257,7 +258,12 @@ def _ndcg_at_5(fitted: Fitted, split: Split) -> np.ndarray:
     return ndcg(fitted.scores(split.inputs), split.relevance, where=split.where, topn=5)
 
 
-FURTHER = {"validation": of_validation, "queries": of_queries, "epochs": of_epochs}
+FURTHER = {
+    "validation": of_validation,
+    "queries": of_queries,
+    "epochs": of_epochs,
+    "uncertainty": of_uncertainty,
+}
 """Further measurements, by their name in a setting's `measure`."""
 
 

@@ -18,24 +18,26 @@ import gc
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import traceback
+import warnings
 import zlib
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-
-from twotowers.running.processes import end_with_run
 
 FOLDER = "TWO_TOWERS_PRELOADED"
 """The environment variable that names the folder of the process's socket."""
 
 WAITING = 64
 """How many jobs may wait until the process has imported everything."""
+
+_started = []
 
 
 def start(folder: str, modules: Sequence[str]) -> None:
@@ -50,7 +52,9 @@ def start(folder: str, modules: Sequence[str]) -> None:
         return
     os.environ[FOLDER] = folder
     Path(_address()).unlink(missing_ok=True)
-    subprocess.Popen([sys.executable, "-m", __spec__.name, *modules], stdin=subprocess.DEVNULL)
+    # Its stdin ends with this process, in whatever way, and it ends with its stdin.
+    command = [sys.executable, "-m", __spec__.name, *modules]
+    _started.append(subprocess.Popen(command, stdin=subprocess.PIPE))
 
 
 def hand_over(script: str) -> None:
@@ -79,8 +83,7 @@ def hand_over(script: str) -> None:
 
 
 def serve(modules: Sequence[str]) -> None:
-    """Import modules, then run what jobs hand over, until the run ends."""
-    end_with_run()
+    """Import modules, then run what jobs hand over, until stdin ends."""
     with socket.socket(socket.AF_UNIX) as server:
         # Jobs that come too early wait in line while modules are imported.
         server.bind(_address())
@@ -92,12 +95,19 @@ def serve(modules: Sequence[str]) -> None:
         gc.freeze()
         # The kernel forgets forks that ended.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        while True:
+        while sys.stdin not in select.select([server, sys.stdin], [], [])[0]:
             connection, _ = server.accept()
             with connection:
-                if os.fork() == 0:
+                if _fork() == 0:
                     server.close()
                     os._exit(_run(connection))
+
+
+def _fork() -> int:
+    """Fork, without Python's warning of threads: the only one is jemalloc's, which can bear it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 def _run(connection: socket.socket) -> int:
@@ -130,7 +140,8 @@ def _run(connection: socket.socket) -> int:
 
 def _end_with(connection: socket.socket) -> None:
     """End this process when the job's own process, the other end, has ended."""
-    connection.recv(1)
+    with contextlib.suppress(OSError):
+        connection.recv(1)
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -34,6 +34,7 @@ class BaselineTower(Tower):
     def __init__(
         self, pairs: int, *, baseline: float = 1.0, variance: float = 1e-5, rngs: nnx.Rngs
     ):
+        self.pairs = pairs
         self.differences = drawn(pairs, variance, rngs)
         self.baseline = nnx.Param(jnp.float32(baseline))
 

@@ -19,6 +19,7 @@ class EmbeddingTower(Tower):
     """
 
     def __init__(self, pairs: int, *, rngs: nnx.Rngs):
+        self.pairs = pairs
         self.logits = nnx.Embed(pairs, 1, rngs=rngs)
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:

@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.towers.parts import Tower, drawn, rows_of
+from twotowers.towers.lane import Lane
+from twotowers.towers.parts import Tower, drawn, number, rows_at, tables_of
 
 READS = "pairs"
+LANES = ("ratio",)
 
 
 class HashedTower(Tower):
@@ -19,7 +21,8 @@ class HashedTower(Tower):
 
     Args:
         pairs: number of query-document pairs.
-        ratio: pairs per row of the table, in [1, 1e9].
+        ratio: pairs per row of the table, in [1, 1e9]. Lanes hold the largest of their tables, and
+            use the first rows of it.
         baseline, variance, rngs: as in `BaselineTower`.
 
     Raises:
@@ -30,20 +33,23 @@ class HashedTower(Tower):
         self,
         pairs: int,
         *,
-        ratio: float = 10.0,
+        ratio: float | Lane = 10.0,
         baseline: float = 1.0,
         variance: float = 1e-5,
         rngs: nnx.Rngs,
     ):
-        self.rows = rows_of(pairs, ratio)
-        self.differences = drawn(self.rows, variance, rngs)
+        tables = tables_of(pairs, ratio)
+        self.ratio = number(ratio, field="ratio", low=1, high=1e9)
+        self.tables = tuple(tables.items())
+        self.differences = drawn(max(tables.values()), variance, rngs)
         self.baseline = nnx.Param(jnp.float32(baseline))
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[...] pair numbers -> [...] logits. `key` is not used."""
         mixed = scrambled(pairs)
         sign = 1.0 - 2.0 * (scrambled(mixed) >> 31).astype(jnp.float32)
-        return self.baseline[...] + sign * self.differences[...][mixed % jnp.uint32(self.rows)]
+        rows = jnp.uint32(rows_at(self.ratio, self.tables))
+        return self.baseline[...] + sign * self.differences[...][mixed % rows]
 
 
 def scrambled(numbers: jax.Array) -> jax.Array:

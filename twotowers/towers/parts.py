@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -41,6 +42,23 @@ def rows_of(pairs: int, ratio: float) -> int:
     """
     check_range(ratio, field="ratio", low=1, high=1e9)
     return max(math.ceil(pairs / ratio), 1)
+
+
+def tables_of(pairs: int, ratio: float | Lane) -> dict[float, int]:
+    """The rows of a table (`rows_of`) at the ratio, or at each that lanes have."""
+    ratios = ratio.values if isinstance(ratio, Lane) else (ratio,)
+    return {float(each): rows_of(pairs, each) for each in ratios}
+
+
+def rows_at(ratio: float | Constant, tables: Sequence[tuple[float, int]]) -> int | jax.Array:
+    """The rows at a ratio: a constant of the program, or the lane's own.
+
+    They are looked up. In float32, the division of a large number of pairs would be rounded.
+    """
+    if not isinstance(ratio, nnx.Variable):
+        return dict(tables)[ratio]
+    ratios, rows = (jnp.asarray(column) for column in zip(*tables, strict=True))
+    return rows[jnp.argmin(jnp.abs(ratios - ratio[...]))]
 
 
 def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> nnx.Param:

@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.towers.parts import Tower, drawn, rows_of
+from twotowers.towers.lane import Lane
+from twotowers.towers.parts import Tower, drawn, number, rows_at, tables_of
 
 READS = "pairs"
+LANES = ("ratio",)
 
 
 class QuotientRemainderTower(Tower):
@@ -21,7 +23,8 @@ class QuotientRemainderTower(Tower):
 
     Args:
         pairs: number of query-document pairs.
-        ratio: pairs per row of the table r, in [1, 1e9].
+        ratio: pairs per row of the table r, in [1, 1e9]. Lanes hold the largest of their tables,
+            and use the first rows of them.
         baseline, variance, rngs: as in `BaselineTower`. The variance is that of r.
 
     Raises:
@@ -32,17 +35,21 @@ class QuotientRemainderTower(Tower):
         self,
         pairs: int,
         *,
-        ratio: float = 10.0,
+        ratio: float | Lane = 10.0,
         baseline: float = 1.0,
         variance: float = 1e-5,
         rngs: nnx.Rngs,
     ):
-        self.remainders = rows_of(pairs, ratio)
-        self.remainder = drawn(self.remainders, variance, rngs)
-        self.quotient = nnx.Param(jnp.ones(max(math.ceil(pairs / self.remainders), 1)))
+        tables = tables_of(pairs, ratio)
+        self.ratio = number(ratio, field="ratio", low=1, high=1e9)
+        self.tables = tuple(tables.items())
+        self.remainder = drawn(max(tables.values()), variance, rngs)
+        quotients = math.ceil(pairs / min(tables.values()))
+        self.quotient = nnx.Param(jnp.ones(max(quotients, 1)))
         self.baseline = nnx.Param(jnp.float32(baseline))
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[...] pair numbers -> [...] logits. `key` is not used."""
-        quotient, remainder = pairs // self.remainders, pairs % self.remainders
+        rows = rows_at(self.ratio, self.tables)
+        quotient, remainder = pairs // rows, pairs % rows
         return self.baseline[...] + self.quotient[...][quotient] * self.remainder[...][remainder]

@@ -1,0 +1,30 @@
+"""Kendall's tau between the models' orders on compressed and on full tables, by ratio."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from papers.clax2025.orders import COMPRESSIONS, METRICS, between_divisions, correlations
+from twotowers.report.charts import Curves, ticks
+from twotowers.results.statistics import over_seeds
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per compression, ratio and metric; and as "truth" what two divisions agree in."""
+    found = correlations(results)
+    rows = over_seeds(found, ["compression", "ratio", "metric"]).assign(source="reproduced")
+    places = rows[["ratio", "metric"]].drop_duplicates()
+    agreed = places["metric"].map(between_divisions(results))
+    reference = places.assign(value=agreed, source="truth").dropna(subset="value")
+    return pd.concat([rows, reference], ignore_index=True)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A panel per metric, a curve per compression."""
+    chart = Curves(
+        table, by={"compression": COMPRESSIONS}, col={"metric": METRICS},
+        truth="two divisions of the log",
+    )  # fmt: skip
+    plot = chart.plot("ratio").scale(x=ticks(table["ratio"], log=True))
+    return chart.figure(plot.label(x="Times smaller", y="Kendall's tau"))

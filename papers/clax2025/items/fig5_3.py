@@ -1,0 +1,34 @@
+"""All ten models on tables that are hashed to a tenth, beside full tables."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from papers.clax2025.orders import METRICS, fits
+from twotowers.models.names import MODELS
+from twotowers.report.charts import Dots
+from twotowers.results.statistics import over_seeds, select
+
+RATIO = 10
+TABLES = {"full": "full table", "hashed": "hashed to a tenth"}
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per model, table and metric, of the divisions of the log that both tables have."""
+    found = fits(results)
+    found = select(found[found["ratio"].isna() | (found["ratio"] == RATIO)], compression=[*TABLES])
+    seeds = found.loc[found["compression"] == "hashed", "seed"].unique()
+    rows = found[found["seed"].isin(seeds)]
+    return over_seeds(rows, ["compression", "model", "metric"]).assign(source="reproduced")
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A panel per metric, a line per model."""
+    off = (table["model"] == "cm") & (table["metric"] != "mean_perplexity")
+    models = {name: name.upper() for name in MODELS}
+    rows = table[~off].assign(model=table["model"].map(models))
+    rows = rows.assign(model=pd.Categorical(rows["model"], list(models.values())))
+    chart = Dots(rows, by={"compression": TABLES}, col={"metric": METRICS})
+    plot = chart.plot("model", orient="y").label(x="", y="").share(x=False)
+    return chart.figure(plot, height=0.6 + 0.22 * len(models))

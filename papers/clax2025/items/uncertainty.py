@@ -1,0 +1,38 @@
+"""How often 95 % intervals hold the truth, a line per part of each model."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from twotowers.models.names import MODELS
+from twotowers.report.charts import Dots
+from twotowers.results.statistics import over_seeds, select
+
+METRICS = (
+    "coverage", "too_low", "too_high", "intervals", "standard_error", "impressions"
+)  # fmt: skip
+METHODS = {"interval": "counting or EM", "stopped": "gradient"}
+"""From the first part of a setting's name to what fitted it."""
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per setting, part and metric: mean and 95 % interval over simulated logs."""
+    rows = select(results, metric=list(METRICS))
+    return over_seeds(rows, ["setting", "part", "metric"]).assign(source="reproduced")
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """One panel: coverage."""
+    method, model = (table["setting"].str.split("-").str[place] for place in (0, 1))
+    named = table.assign(method=method, line=model.str.upper() + ", " + table["part"])
+    rows = select(named, metric="coverage").assign(panel="coverage")
+    order = {name.upper(): place for place, name in enumerate(MODELS)}
+    lines = sorted(set(rows["line"]), key=lambda line: (order[line.split(",")[0]], line))
+    lines = [line.replace("_", " ") for line in lines]
+    rows = rows.assign(line=pd.Categorical(rows["line"].str.replace("_", " "), lines))
+    chart = Dots(rows, by={"method": METHODS}, col={"panel": {"coverage": "Coverage"}})
+    plot = chart.plot("line", orient="y").label(x="", y="")
+    figure = chart.figure(plot, width=5, height=0.6 + 0.19 * len(lines))
+    figure.axes[0].axvline(0.95, color="black", linewidth=0.9, linestyle=":", zorder=0)
+    return figure
