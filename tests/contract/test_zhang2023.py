@@ -72,6 +72,13 @@ def test_a_missing_mark_changes_the_verdict():
     assert judge(JUDGED["5a"], without).verdict == NOT_REPRODUCED
 
 
+def test_every_policy_of_the_cross_examination_has_a_weight():
+    """Without one its rows are of no curve."""
+    found = experiment("zhang2023")
+    for need in found.items["table1x"]["needs"]:
+        assert 1.0 in found.settings[need]["lanes"]["log"]["mixing_weight"], need
+
+
 def on_the_page(name: str, table: pd.DataFrame) -> dict:
     """What the page makes of an item's csv."""
     return comparison_view(table, experiment("zhang2023").items[name].get("highlight"))

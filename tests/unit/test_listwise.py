@@ -16,7 +16,9 @@ SKEWED = np.where(np.eye(5, dtype=bool), 900, 25)
 
 def skewed() -> Counts:
     shown = np.broadcast_to(SKEWED, (1, *RELEVANCE.shape, 5)).copy()
-    return Counts(shown, shown * USER.chance(RELEVANCE, 5))
+    clicked = np.round(1000 * shown * USER.chance(RELEVANCE, 5))
+    # As logs keep them: unsigned.
+    return Counts((1000 * shown).astype(np.uint32), clicked.astype(np.uint32))
 
 
 def centred(values):
@@ -58,7 +60,7 @@ def test_lanes_have_logs_and_users_of_their_own():
     ("changes", "options", "message"),
     [
         ({"counts": listed()}, {}, "positions: lists are too long"),
-        ({}, {}, "nobody knows the examination probabilities"),
+        ({}, {}, "examination probabilities"),
         ({}, {"propensities": "nowhere.csv"}, "there is no such file"),
     ],
 )

@@ -38,4 +38,6 @@ class ListTower(nnx.Module):
             [2.0789999961853027, 0.0]
         """
         logits = jnp.where(shown.sum(-1) > 0, self.relevance(inputs, key), ABSENT)
-        return jnp.where(clicked > 0, -clicked * jax.nn.log_softmax(logits)[..., None], 0)
+        losses = -jax.nn.log_softmax(logits)[..., None]
+        # Counts may be unsigned, and of documents that no list shows.
+        return jnp.where(clicked > 0, clicked * losses, 0)

@@ -122,8 +122,7 @@ def _trained(
     constant = _loss(np.zeros_like(chance), chance)
     for number in range(1, looks[-1] + 1):
         index = rng.choice(len(features), min(batch, len(features)), replace=False)
-        chosen = (each[index] for each in data)
-        params, rest, state = _step(graph, learning_rate, params, rest, state, *chosen)
+        params, rest, state = _step(graph, learning_rate, params, rest, state, index, *data)
         if number in looks:
             f, g = (np.asarray(each, float) for each in _parts(graph, params, rest, features))
             f, g = f[query, document], g[position]
@@ -139,8 +138,9 @@ batch."""
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _step(graph, learning_rate: float, params, rest, state, features, shown, clicked):
-    """Parameters, the rest of the model, and Adam's state after one step."""
+def _step(graph, learning_rate: float, params, rest, state, index, features, shown, clicked):
+    """Parameters, the rest of the model, and Adam's state after a step on some queries."""
+    features, shown, clicked = (each[index] for each in (features, shown, clicked))
 
     def loss(params):
         towers = nnx.merge(graph, params, rest, copy=True)
