@@ -11,7 +11,7 @@ min_version("9.0")
 sys.path.insert(0, workflow.basedir)
 
 from scripts.runner import PRELOADED
-from twotowers import LOG, PAGES, SPLITS
+from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 from twotowers.report.overview import write_overview
 from twotowers.running.descriptions import (
     crate_data,
@@ -86,7 +86,7 @@ onstart:
 
 wildcard_constraints:
     dataset="[^/]+",
-    split="|".join([*SPLITS, LOG, PAGES]),
+    split="|".join([*SPLITS, LOG, PAGES, DOCUMENTS, ANNOTATIONS]),
     paper="[^/]+",
     seed=r"\d+",
 

@@ -15,7 +15,7 @@ rule generate_standin:
         code=code("scripts/generate_standin.py"),
         name=lambda w: w.dataset,
         split=lambda w: w.split,
-        size=lambda w: PLAN.standin(w.dataset)["sizes"][LOG if w.split == PAGES else w.split],
+        size=lambda w: PLAN.standin_size(w.dataset, w.split),
         seed=lambda w: PLAN.standin(w.dataset)["seed"],
     message:
         "Generate the {wildcards.split} part of a stand-in for {wildcards.dataset}"

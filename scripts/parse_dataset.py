@@ -7,12 +7,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from scripts.runner import run
-from twotowers import LOG, PAGES
+from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES
 from twotowers.datasets.letor import read_letor
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
+from twotowers.logs.described import write_documents
 from twotowers.logs.sessions import seen_in
 from twotowers.logs.tiangong import read_tiangong
+from twotowers.logs.vectors import documents_of, read_annotations
 from twotowers.logs.yandex import read_yandex
 
 LOGGER = logging.getLogger("twotowers.parse")
@@ -35,13 +37,19 @@ def main(
     Args:
         inputs: the manifest.
         outputs: one path.
-        split: the part; of a click log its cells, or its pages.
+        split: the part; of a click log its cells, or its pages, or the features of its documents.
         format, label_max, width, reading: see `twotowers.datasets.sources.Source`.
     """
     manifest = json.loads(Path(inputs[0]).read_text(encoding="utf-8"))
-    source = manifest[LOG if split == PAGES else split]["path"]
+    source = manifest[LOG if split in (PAGES, DOCUMENTS) else split]["path"]
     if format == "letor":
         write_rankings(read_letor(source, width=width, label_max=label_max), outputs[0])
+        return
+    if split == ANNOTATIONS:
+        write_rankings(read_annotations(source), outputs[0])
+        return
+    if split == DOCUMENTS:
+        write_documents(outputs[0], documents_of(source, columns=reading.get("columns")))
         return
     if split == PAGES:
         from twotowers.logs.formats import to_sessions

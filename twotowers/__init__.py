@@ -19,3 +19,9 @@ LOG = "log"
 
 PAGES = "pages"
 """The same log page by page, for papers that ask for it."""
+
+DOCUMENTS = "documents"
+"""The features of the documents that such a log shows, where it knows documents by features."""
+
+ANNOTATIONS = "annotations"
+"""Rankings with labels that come with such a log. Their queries need not be the log's."""

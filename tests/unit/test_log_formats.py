@@ -63,6 +63,21 @@ def test_pages_without_a_query_as_of_baidu(tmp_path):
     assert taken(path, "pages")[0][0]["query"] == 0
 
 
+def test_pages_in_many_files(tmp_path):
+    for part in range(3):
+        columns = {"query_doc_ids": [[part, 9]], "clicks": [[0, 1]]}
+        write_pages(tmp_path, f"part-{part}.parquet", **columns)
+    log = open_log(tmp_path / "part-*.parquet", "pages")
+    assert [row for batch in log.batches for row in batch["documents"].to_pylist()] == [
+        [0, 9], [1, 9], [2, 9],
+    ]  # fmt: skip
+    assert log.seen["pages"] == 3
+    wrong = write_pages(tmp_path, "part-1.parquet", query_doc_ids=[[1]], clicks=[[-1]])
+    with pytest.raises(InputError, match="row 1: -1") as error:
+        list(open_log(tmp_path / "part-*.parquet", "pages").batches)
+    assert str(wrong) in str(error.value)
+
+
 def test_pages_of_other_names_with_lanes_and_bias_features(tmp_path):
     path = write_pages(
         tmp_path,

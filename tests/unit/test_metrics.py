@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twotowers.logs.counts import Counts, Rows
-from twotowers.results.metrics import arp, correlation, mrr, ndcg, shown_arp
+from twotowers.results.metrics import arp, correlation, dcg, mrr, ndcg, shown_arp
 
 log2 = np.log2
 
@@ -41,6 +41,16 @@ def test_ndcg_closed_form():
     dcg = 7 / log2(3) + 1 / log2(4)
     ideal = 7 / log2(2) + 1 / log2(3)
     assert one(ndcg, [2.0, 3.0, 1.0], [3, 0, 1]) == pytest.approx(dcg / ideal, rel=1e-6)
+
+
+def test_dcg_closed_form():
+    found = one(dcg, [2.0, 3.0, 1.0], [3, 0, 1])
+    assert found == pytest.approx(7 / log2(3) + 1 / log2(4), rel=1e-6)
+    # Padding and what is ranked below the first `topn` count nothing.
+    assert one(dcg, [2.0, 3.0, 1.0], [3, 0, 1], topn=2) == pytest.approx(7 / log2(3), rel=1e-6)
+    assert one(dcg, [9.0, 3.0, 1.0], [3, 2, 1], where=[0, 1, 1]) == pytest.approx(
+        3 / log2(2) + 1 / log2(3), rel=1e-6
+    )
 
 
 def test_ndcg_counts_the_ideal_of_the_first_topn_only():

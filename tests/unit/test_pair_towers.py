@@ -81,7 +81,7 @@ def test_a_ratio_below_one_is_refused(kind):
 @pytest.mark.parametrize(
     ("name", "pairs"),
     [("embedding", True), ("baseline", True), ("hashed", True), ("quotient_remainder", True),
-     ("linear", False), ("deep", False)],
+     ("linear", False), ("deep", False), ("deep_cross", False)],
 )  # fmt: skip
 def test_what_a_tower_reads(name, pairs):
     assert reads_pairs(name, None) == pairs

@@ -193,7 +193,8 @@ def test_a_paper_brings_towers_of_its_own(tmp_path):
     assert (kind.lanes, kind.lists, kind.holds) == (("decay",), ("sizes",), "Wide")
     assert kind.choices == {"shape": ("flat", "steep")}
     assert set(kinds("towers")) == {
-        "baseline", "deep", "dense", "embedding", "hashed", "linear", "quotient_remainder",
+        "baseline", "deep", "deep_cross", "dense", "embedding", "hashed", "linear",
+        "quotient_remainder",
     }  # fmt: skip
     assert set(kinds("heads")) == {"reversal"}
 
@@ -229,3 +230,39 @@ def test_a_job_depends_on_the_files_of_all_of_its_users(load):
     assert plan.clicks_sources("p", "main") == [
         "twotowers/models/additive.py", "twotowers/models/cascade.py",
     ]  # fmt: skip
+
+
+DESCRIBED = {
+    "from": "dataset", "dataset": "baidu_ultr_uva", "record": "sessions", "features": True,
+    "split": {"train": 0.5, "validation": 0.25, "test": 0.25},
+}  # fmt: skip
+
+
+def test_a_real_log_of_documents_with_features(load, monkeypatch):
+    monkeypatch.setitem(EXPERIMENT, "datasets", {"mslr30k": {}, "baidu_ultr_uva": {}})
+
+    simulated = EXPERIMENT["logs"]["main"]
+
+    def paper(log, tower):
+        monkeypatch.setitem(EXPERIMENT, "logs", {"main": log})
+        setting = {"log": "main", "model": {"tower": tower}, "training": "slow"}
+        return load(["settings", "fit"], setting)
+
+    for tower, parts in [("deep_cross", {"documents", "annotations"}), ("baseline", set())]:
+        plan = Plan(CONFIG, {"p": paper(DESCRIBED, tower)})
+        inputs = plan.fit_inputs("p", "fit", 1)
+        assert set(inputs) == {"log", *parts}
+        assert inputs["log"].endswith("raw/baidu_ultr_uva/pages.parquet")
+    sizes = {part: plan.standin_size("baidu_ultr_uva", part) for part in ("pages", "documents")}
+    assert len(set(sizes.values())) == 1
+    assert plan.standin_size("baidu_ultr_uva", "annotations") == 1000
+    with pytest.raises(InputError, match=r"stand-in has no annotations .*expected log"):
+        plan.standin_size("wscd", "annotations")
+    without = {key: value for key, value in DESCRIBED.items() if key != "features"}
+    with pytest.raises(InputError, match=r"reads features, and this log has none.*features: true"):
+        paper(without, "deep_cross")
+    cells = {key: value for key, value in DESCRIBED.items() if key != "record"}
+    with pytest.raises(InputError, match=r"documents with features needs .*record: sessions"):
+        paper(cells, "deep_cross")
+    with pytest.raises(InputError, match="a simulated log has no 'features'"):
+        paper(simulated | {"features": True}, "deep_cross")

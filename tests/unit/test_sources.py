@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from twotowers import LOG, SPLITS
+from twotowers import ANNOTATIONS, LOG, SPLITS
 from twotowers.datasets import sources
 from twotowers.datasets.sources import FORMATS, load_sources, resolve, source, source_from_config
 from twotowers.errors import InputError
@@ -38,6 +38,8 @@ def test_the_table_has_the_sources():
         "istella_s": ("letor", 220, 4),
         "mq2007": ("letor", 46, 2),
         "mq2008": ("letor", 46, 2),
+        "baidu_ultr": ("pages", None, None),
+        "baidu_ultr_uva": ("vectors", None, None),
         "tiangong_st": ("tiangong", None, None),
         "wscd_2012": ("wscd", None, None),
         "yandex_20_queries": ("yandex", None, None),
@@ -50,7 +52,9 @@ def test_a_ranking_data_set_comes_in_splits_and_a_click_log_in_one_part(name):
     entry = source(name)
     parts = SPLITS if entry.format == "letor" else (LOG,)
     assert not entry.reading
-    assert tuple(entry.splits) == tuple(entry.files_sha256) == FORMATS[entry.format] == parts
+    assert tuple(entry.splits) == tuple(entry.files_sha256)
+    further = (ANNOTATIONS,) if entry.format == "vectors" else ()
+    assert tuple(entry.splits) == (*FORMATS[entry.format], *further) == (*parts, *further)
 
 
 @pytest.mark.parametrize("name", ["mslr_web30k", "istella_s", "yandex_20_queries"])

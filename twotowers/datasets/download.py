@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tarfile
 from pathlib import Path, PurePosixPath
@@ -12,7 +13,7 @@ import requests
 
 from twotowers.datasets.sources import Source
 from twotowers.errors import InputError
-from twotowers.files.artefacts import atomic, sha256
+from twotowers.files.artefacts import atomic, files_of, sha256
 
 RETRIES = 3
 
@@ -34,7 +35,7 @@ def locate(source: Source, folder: str | Path) -> dict[str, Path]:
     folder = Path(folder)
     paths = _find(source, folder)
     for split, path in paths.items():
-        if not path.is_file():
+        if not _is_there(path):
             raise InputError(
                 f"the {split} split of {source.title} is missing from {folder}. {source.how}",
                 path=path,
@@ -93,18 +94,39 @@ def obtain(source: Source, folder: str | Path) -> dict[str, Path]:
     Raises:
         InputError: see `locate` and `fetch`.
     """
-    missing = [path for path in _find(source, Path(folder)).values() if not path.is_file()]
+    missing = [path for path in _find(source, Path(folder)).values() if not _is_there(path)]
     if missing and source.access != "local":
         fetch(source, folder)
     return locate(source, folder)
 
 
 def manifest(paths: dict[str, Path]) -> dict[str, dict[str, str | int]]:
-    """Path, SHA-256 and size in bytes of the file of each split."""
+    """Path, SHA-256 and size in bytes of the file of each split.
+
+    Of several files that a pattern means, the SHA-256 is that of a text with a line "<SHA-256>
+    <name>" for each, in the order of their names.
+    """
     return {
-        split: {"path": str(path), "sha256": sha256(path), "bytes": path.stat().st_size}
+        split: {
+            "path": str(path),
+            "sha256": _sha256(path),
+            "bytes": sum(each.stat().st_size for each in files_of(path)),
+        }
         for split, path in paths.items()
     }
+
+
+def _sha256(path: Path) -> str:
+    files = files_of(path)
+    if files == [path]:
+        return sha256(path)
+    lines = "".join(f"{sha256(each)} {each.name}\n" for each in files)
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is the file, or a file that fits the pattern."""
+    return path.is_file() or any(each.is_file() for each in path.parent.glob(path.name))
 
 
 def _find(source: Source, folder: Path) -> dict[str, Path]:
@@ -112,11 +134,11 @@ def _find(source: Source, folder: Path) -> dict[str, Path]:
     declared = {split: folder / path for split, path in source.splits.items()}
     flat = {split: folder / path.name for split, path in declared.items()}
     distinct = len(set(flat.values())) == len(flat)
-    return flat if distinct and all(map(Path.is_file, flat.values())) else declared
+    return flat if distinct and all(map(_is_there, flat.values())) else declared
 
 
 def _verify(path: Path, expected: str | None) -> None:
-    if expected is not None and (actual := sha256(path)) != expected:
+    if expected is not None and (actual := _sha256(path)) != expected:
         raise InputError(
             f"the file is damaged or another version: its SHA-256 is {actual}",
             path=path,

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
-from twotowers import LOG, SPLITS
+from twotowers import ANNOTATIONS, LOG, SPLITS
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.signatures import check_settings, log_formats
@@ -22,6 +22,8 @@ ACCESS = ("public", "manual", "gated", "local")
 LETOR = "letor"
 FORMATS = {LETOR: SPLITS, "tiangong": (LOG,), **dict.fromkeys(log_formats(), (LOG,))}
 """For each format of files, the parts of a data set."""
+FURTHER = {"vectors": (ANNOTATIONS,)}
+"""For some formats, parts that a data set may have besides."""
 DECLARED_IN_CONFIG = {LETOR: ("name", "width", "label_max", "splits"), LOG: ("name", "splits")}
 """The keys that a configuration must give for rankings, and for a click log."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -42,7 +44,8 @@ class Source:
             owner must be asked), or "local" (declared in the configuration).
         how: How to get it, in prose.
         splits: Path of the file of each part below the user's folder: the train, validation
-            and test split, or the log.
+            and test split, or the log, perhaps with annotations. A log of format "vectors" may be
+            many files: a pattern.
         files_sha256: Of these files; None if not known.
         format: "letor", or that of a click log: one of `twotowers.logs.formats.FORMATS`, or
             "tiangong".
@@ -85,8 +88,9 @@ class Source:
             check_range(self.width, field=f"{where}: width", low=1, high=WIDEST, whole=True)
             # float32 holds whole labels up to this exactly.
             check_range(self.label_max, field=f"{where}: label_max", low=1, high=2**24)
-        _check_keys(self.splits, FORMATS[self.format], f"{where}: splits")
-        _check_keys(self.files_sha256, FORMATS[self.format], f"{where}: files_sha256")
+        further = FURTHER.get(self.format, ())
+        _check_keys(self.splits, FORMATS[self.format], f"{where}: splits", further)
+        _check_keys(self.files_sha256, self.splits, f"{where}: files_sha256")
         for split, path in self.splits.items():
             _check_path(path, f"{where}: splits: {split}")
         for part, checksum in {"sha256": self.sha256, **self.files_sha256}.items():
@@ -139,7 +143,8 @@ def source_from_config(mapping: Mapping[str, Any]) -> Source:
     Args:
         mapping: The keys `name` and `splits` (files relative to the folder). LETOR files are the
             train, validation and test split, and need `width` (number of features) and
-            `label_max` (the highest label). A click log is one file, `log`, and needs `format`.
+            `label_max` (the highest label). A click log is one file, `log`, and needs `format`;
+            with format "vectors" it may have `annotations`, too.
             It may have `reading`, the settings of the format's reader.
 
     Returns:
@@ -159,7 +164,7 @@ def source_from_config(mapping: Mapping[str, Any]) -> Source:
         licence="the user's own responsibility",
         access="local",
         how="Declared in the configuration: put its files into the folder given there.",
-        files_sha256=dict.fromkeys(FORMATS[mapping.get("format", LETOR)]),
+        files_sha256=dict.fromkeys(mapping["splits"]),
     )
 
 

@@ -47,6 +47,24 @@ def atomic(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def files_of(path: str | Path) -> list[Path]:
+    """The files that a path means: itself; or, of a pattern such as `part-*.parquet`, all that fit.
+
+    Returns:
+        in the order of their names.
+
+    Raises:
+        InputError: no file fits the pattern.
+    """
+    path = Path(path)
+    if path.is_file() or not set("*?[") & set(path.name):
+        return [path]
+    found = sorted(each for each in path.parent.glob(path.name) if each.is_file())
+    if not found:
+        raise InputError("no file fits", path=path, expected="a file, or a pattern of files")
+    return found
+
+
 def sha256(path: str | Path) -> str:
     """SHA-256 of a file of any size, in lower-case hexadecimal."""
     with open(path, "rb") as file:

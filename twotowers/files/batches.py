@@ -27,12 +27,15 @@ WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 """Whole numbers that fit into int64 and that int64 prints in the same way."""
 
 
-def read_batches(path: str | Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_batches(
+    path: str | Path, columns: Sequence[str], *, rows: int = ROWS
+) -> Iterator[pa.RecordBatch]:
     """Read some columns of a table of any size.
 
     Args:
         path: a .parquet, .csv, .tsv (both perhaps with .gz), .feather or .arrow file.
         columns: the wanted columns.
+        rows: the most rows of a batch, of a parquet or feather file.
 
     Yields:
         Batches of these columns, in this order. Columns of a csv file are text, as in the file.
@@ -50,7 +53,7 @@ def read_batches(path: str | Path, columns: Sequence[str]) -> Iterator[pa.Record
     if not path.is_file():
         raise InputError("there is no such file", path=path, expected="a table")
     reader, *options = _reader(path)
-    yield from reader(path, columns, *options)
+    yield from reader(path, columns, *options, rows=rows)
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -88,10 +91,10 @@ def _parquet_names(path: Path) -> list[str]:
         return file.schema_arrow.names
 
 
-def _parquet(path: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+def _parquet(path: Path, columns: list[str], *, rows: int) -> Iterator[pa.RecordBatch]:
     with opened(path) as file:
         _check_names(columns, file.schema_arrow.names, path)
-        for batch in file.iter_batches(batch_size=ROWS, columns=columns):
+        for batch in file.iter_batches(batch_size=rows, columns=columns):
             yield batch.select(columns)
 
 
@@ -111,13 +114,13 @@ def _feather_names(path: Path) -> list[str]:
         return file.schema.names
 
 
-def _feather(path: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+def _feather(path: Path, columns: list[str], *, rows: int) -> Iterator[pa.RecordBatch]:
     with _feather_file(path) as file:
         _check_names(columns, file.schema.names, path)
         for number in range(file.num_record_batches):
             batch = file.get_batch(number).select(columns)
-            for start in range(0, len(batch), ROWS):
-                yield batch.slice(start, ROWS)
+            for start in range(0, len(batch), rows):
+                yield batch.slice(start, rows)
 
 
 @contextmanager
@@ -144,10 +147,12 @@ def _csv_names(path: Path, separator: str) -> list[str]:
         return file.schema.names
 
 
-def _csv(path: Path, columns: list[str], separator: str) -> Iterator[pa.RecordBatch]:
+def _csv(path: Path, columns: list[str], separator: str, *, rows: int) -> Iterator[pa.RecordBatch]:
     _check_names(columns, _csv_names(path, separator), path)
     with _csv_file(path, separator, columns) as file:
-        yield from file
+        for batch in file:
+            for start in range(0, len(batch), rows):
+                yield batch.slice(start, rows)
 
 
 def _check_names(wanted: list[str], found: list[str], path: Path) -> None:

@@ -14,6 +14,7 @@ from twotowers.logs.counted import read_cells
 from twotowers.logs.pages import read_pages
 from twotowers.logs.rows import read_rows
 from twotowers.logs.sessions import Stream, read_sessions, seen_in, write_sessions
+from twotowers.logs.vectors import read_vectors
 from twotowers.logs.warehouse import MEMORY, add_up_cells, count_sessions
 from twotowers.logs.wscd import read_wscd
 from twotowers.logs.yandex import read_yandex_sessions
@@ -42,6 +43,7 @@ FORMATS = {
     "sessions": Format(_read_artefact, "our own sessions file"),
     "pages": Format(read_pages, "a row per result page, with lists of documents and clicks"),
     "rows": Format(read_rows, "a row per shown document"),
+    "vectors": Format(read_vectors, "a row per result page, with a vector per document"),
     "cells": Format(read_cells, "a row per query, document and position, counted", counted=True),
     "yandex": Format(read_yandex_sessions, "PyClick's trainSample, pages separated by ;"),
     "wscd": Format(read_wscd, "the text of WSCD 2012: lines of pages and of clicks"),

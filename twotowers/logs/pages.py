@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from twotowers import LOG
 from twotowers.errors import InputError, nearest
+from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches, whole_numbers
 from twotowers.logs.sessions import BATCH, Stream, conform
 from twotowers.logs.strays import Tally
@@ -38,7 +39,7 @@ def read_pages(
     """Read a parquet or feather file, a row per result page.
 
     Args:
-        path: the file.
+        path: the file, or a pattern of files such as `part-*`.
         columns: our name -> the file's, for split, query, documents, clicks, user, lanes and bias
             features. Columns that are left out have our name. None: the first of `LAYOUTS` that
             fits, and `split` and `user` if they exist. Without a query all pages have query 0.
@@ -67,8 +68,8 @@ def read_pages(
     if clicks not in CLICKS:
         raise InputError(f"{clicks!r}", field="clicks", expected=nearest(clicks, CLICKS))
     tally = Tally(path, strays=strays, repeats=repeats)
-    names = named(path, LAYOUTS, columns, [*lanes, *bias])
-    return Stream(_batches(path, names, clicks, split, tally), tally.seen)
+    files = [(each, named(each, LAYOUTS, columns, [*lanes, *bias])) for each in files_of(path)]
+    return Stream(_batches(files, clicks, split, tally), tally.seen)
 
 
 def named(
@@ -109,7 +110,13 @@ def named(
     return names
 
 
-def _batches(path, names: dict[str, str], clicks: str, split: str, tally: Tally) -> Iterator:
+def _batches(files: list, clicks: str, split: str, tally: Tally) -> Iterator[pa.RecordBatch]:
+    for path, names in files:
+        tally.path = path
+        yield from _of_file(path, names, clicks, split, tally)
+
+
+def _of_file(path, names: dict[str, str], clicks: str, split: str, tally: Tally) -> Iterator:
     row = 0
     for whole in read_batches(path, list(names.values())):
         for start in range(0, len(whole), BATCH):
@@ -118,16 +125,16 @@ def _batches(path, names: dict[str, str], clicks: str, split: str, tally: Tally)
             page.setdefault("split", pa.repeat(split, len(batch)))
             page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), len(batch)))
             for name in ("documents", "clicks"):
-                _check_list(page[name], name, path, row)
+                check_list(page[name], name, path, row)
             if clicks == "flags":
-                page["clicks"] = _flags(page["clicks"], tally, path, row)
+                page["clicks"] = click_flags(page["clicks"], tally, path, row)
             else:
                 page["clicks"] = tally.pages(page["documents"], page["clicks"], row)
             yield conform(pa.RecordBatch.from_pydict(page), path, row)
             row += len(batch)
 
 
-def _check_list(column: pa.Array, name: str, path, row: int) -> None:
+def check_list(column: pa.Array, name: str, path, row: int) -> None:
     if not hasattr(column, "value_lengths"):
         raise InputError(
             f"has type {str(column.type)[:40]}", path=path, field=name, expected="a list per page"
@@ -139,7 +146,7 @@ def _check_list(column: pa.Array, name: str, path, row: int) -> None:
         )
 
 
-def _flags(column: pa.Array, tally: Tally, path, row: int) -> pa.Array:
+def click_flags(column: pa.Array, tally: Tally, path, row: int) -> pa.Array:
     offsets = np.concatenate([[0], np.cumsum(column.value_lengths().to_numpy())])
 
     def page(at: int) -> str:

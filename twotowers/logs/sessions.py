@@ -198,12 +198,24 @@ def page_batches(
 
 
 def page_batch(
-    query: np.ndarray, documents: np.ndarray, clicks: np.ndarray, split: str
+    query: np.ndarray,
+    documents: np.ndarray,
+    clicks: np.ndarray,
+    split: str,
+    where: np.ndarray | None = None,
 ) -> pa.RecordBatch:
-    """Pages of one length: query [pages], documents and clicks [pages, positions] -> a batch."""
-    offsets = pa.array(np.arange(len(query) + 1) * documents.shape[1], pa.int32())
+    """Pages as arrays -> a batch.
+
+    Args:
+        query: [pages].
+        documents, clicks: [pages, positions].
+        split: of all pages.
+        where: [pages, positions] bool, False behind the end of a page; None if all are full.
+    """
+    where = np.ones(documents.shape, bool) if where is None else where
+    offsets = pa.array(np.append(0, np.cumsum(where.sum(1))), pa.int32())
     lists = [
-        pa.ListArray.from_arrays(offsets, pa.array(each.ravel())) for each in (documents, clicks)
+        pa.ListArray.from_arrays(offsets, pa.array(each[where])) for each in (documents, clicks)
     ]
     return pa.RecordBatch.from_arrays(
         [pa.repeat(split, len(query)), pa.array(query), *lists], names=REQUIRED

@@ -30,7 +30,23 @@ CHUNK = 100_000
 
 
 @dataclass(frozen=True)
-class Law:
+class Users:
+    """Who clicks: readers, who read from top to bottom, and others, who glance at positions.
+
+    Attributes:
+        patience, unsatisfied: chance to read on after no click, and after one that did not satisfy.
+        readers: share of sessions that read from top to bottom.
+        eta: the others examine position k with chance k^-eta.
+    """
+
+    patience: float
+    unsatisfied: float
+    readers: float
+    eta: float
+
+
+@dataclass(frozen=True)
+class Law(Users):
     """The distribution of pages.
 
     Attributes:
@@ -44,9 +60,6 @@ class Law:
         level, slope, spread, among: log-odds of attraction are level - slope ln(1 + usual rank)
             + spread z + among z', with normal z of the pair and z' of the query.
         satisfied: log-odds of satisfaction, beside 1 per unit of `spread`.
-        patience, unsatisfied: chance to read on after no click, and after one that did not satisfy.
-        readers: share of sessions that read from top to bottom.
-        eta: the others examine position k with chance k^-eta.
     """
 
     queries: float
@@ -59,10 +72,6 @@ class Law:
     spread: float
     among: float
     satisfied: float
-    patience: float
-    unsatisfied: float
-    readers: float
-    eta: float
 
 
 LAW = Law(
@@ -107,25 +116,28 @@ def draw(
     for start in range(0, sessions, CHUNK):
         pages = slice(start, start + CHUNK)
         own, slot = query[pages, None], slots[ranking[pages]]
-        clicks = _clicks(rng, attracts[own, slot], satisfies[own, slot], law)
+        clicks = clicks_of(rng, attracts[own, slot], satisfies[own, slot], law)
         yield query[pages], own * law.documents + slot, clicks
 
 
-def _clicks(rng, attracts: np.ndarray, satisfies: np.ndarray, law: Law) -> np.ndarray:
+def clicks_of(
+    rng: np.random.Generator, attracts: np.ndarray, satisfies: np.ndarray, users: Users
+) -> np.ndarray:
+    """[pages, K] bool: draw clicks, given P(attractive) and P(satisfied | clicked) of documents."""
     pages, length = attracts.shape
     attracted = rng.random(attracts.shape) < attracts
     satisfied = rng.random(attracts.shape) < satisfies
     patient = rng.random(attracts.shape)
-    reader = rng.random(pages) < law.readers
+    reader = rng.random(pages) < users.readers
     place = np.arange(1.0, length + 1)
-    glanced = rng.random(attracts.shape) < place**-law.eta
+    glanced = rng.random(attracts.shape) < place**-users.eta
     reads, clicks = reader.copy(), np.zeros(attracts.shape, bool)
     for k in range(length):
         clicks[:, k] = attracted[:, k] & np.where(reader, reads, glanced[:, k])
         goes = np.where(
             clicks[:, k],
-            ~satisfied[:, k] & (patient[:, k] < law.unsatisfied),
-            patient[:, k] < law.patience,
+            ~satisfied[:, k] & (patient[:, k] < users.unsatisfied),
+            patient[:, k] < users.patience,
         )
         reads &= goes
     return clicks

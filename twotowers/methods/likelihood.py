@@ -163,7 +163,7 @@ def _fitted(result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitt
 def _fitted_pages(result: Fit, lane: int, log: int) -> Fitted:
     model = result.model(lane)
     return Fitted(
-        scores=(lambda inputs: np.asarray(model.scores(jnp.asarray(inputs))))
+        scores=(lambda inputs: np.asarray(_page_scores(model, jnp.asarray(inputs))))
         if len(model.towers)
         else None,
         page_losses=lambda split: page_losses(model, split, log),
@@ -370,6 +370,11 @@ def page_losses(
             losses = _row_losses(model, *columns, position, where, clicks)
             parts.append((losses, losses))
     return tuple(np.concatenate(part).astype(float) for part in zip(*parts, strict=True))
+
+
+@nnx.jit
+def _page_scores(model, inputs):
+    return model.scores(inputs)
 
 
 @nnx.jit

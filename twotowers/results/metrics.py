@@ -39,6 +39,19 @@ def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
     return np.asarray(_ndcg(scores, labels, where=where, topn=topn))
 
 
+def dcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
+    """Discounted cumulative gain of each list, sum of (2^label - 1) / log2(1 + rank).
+
+    Args and the rule for lists without a relevant document are those of `ndcg`. Documents without a
+    label above 0 add nothing, so the largest value depends on the list.
+
+    Example:
+        >>> dcg(np.array([[3.0, 2, 1]]), np.array([[0.0, 2, 1]]), where=np.ones((1, 3), bool))
+        array([2.3927891], dtype=float32)
+    """
+    return np.asarray(_dcg(scores, labels, where=where, topn=topn))
+
+
 def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
     """Reciprocal rank of each list: 1 / rank of the first document with label >= 1.
 
@@ -174,4 +187,5 @@ def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
 
 # Compiled as a whole, because dispatching single operations takes longer to start.
 _ndcg = jax.jit(partial(rax.ndcg_metric, reduce_fn=None), static_argnames="topn")
+_dcg = jax.jit(partial(rax.dcg_metric, reduce_fn=None), static_argnames="topn")
 _mrr = jax.jit(partial(rax.mrr_metric, reduce_fn=None), static_argnames="topn")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from twotowers import SPLITS
+from twotowers import ANNOTATIONS, DOCUMENTS, SPLITS
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
 from twotowers.logs.cells import read_logs
 from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.described import read_documents
 from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.observed import observed_splits
 from twotowers.logs.observed_pages import observed_pages
@@ -21,7 +23,7 @@ from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.protocol import CellModel
 from twotowers.models.towers import TOWERS
-from twotowers.results.metrics import arp, mrr, ndcg, perplexity, shown_arp, shown_ndcg
+from twotowers.results.metrics import arp, dcg, mrr, ndcg, perplexity, shown_arp, shown_ndcg
 from twotowers.running.parts import TABLE, examination_builder, part_builder, reads_pairs
 from twotowers.running.registry import build_model, find
 from twotowers.running.settling import MODEL, USER_LANE, listed, queries_of
@@ -40,7 +42,8 @@ def fit_setting(
 
     Args:
         files: for a simulated log the rankings per split, `policy` and `clicks`; for a real
-            one `log`.
+            one `log`, and where its towers read features `documents`, and
+            `annotations` if there are any.
         setting: `model`, `method`, `lanes`, `training` (its values) and `log` (`from`, `record`,
             `user`, `queries`, `split`), as `twotowers.running.settling` completes them. Lanes
             are all combinations of the log's, and for each of them the method's, parts' and
@@ -92,10 +95,11 @@ def fit_setting(
         ]
     found = find("methods", method["kind"], paper).load()(task, **options)
     test = task.splits["test"]
+    judged = _judged(files, model["features"])
     rows = [
         {**logs[log], **values, "metric": metric, "position": position, "value": value}
         for (log, values), fitted in zip(lanes, found, strict=True)
-        for metric, position, value in measure(fitted, test, log)
+        for metric, position, value in measure(fitted, test, log, judged)
     ]
     rows += [
         {**logs[log], **values, "position": None, **row}
@@ -169,7 +173,7 @@ def _rankings(path: str | Path, policy: ScoredPairs, first: int | None) -> Ranki
 
 
 def _observed(files, setting, logs, positions: int, seed: int, by_pair: bool) -> dict[str, Split]:
-    log = setting["log"]
+    log, model = setting["log"], setting["model"]
     if log.get("record") == "sessions":
         found = observed_pages(
             files["log"],
@@ -178,9 +182,14 @@ def _observed(files, setting, logs, positions: int, seed: int, by_pair: bool) ->
             seed=seed,
             bootstrap=log.get("bootstrap", False),
         )
+        inputs = found.pair
+        if not by_pair:
+            described = read_documents(files[DOCUMENTS])
+            width = round(model["features"] * described.features.shape[1])
+            inputs = described.features[described.rows(found.document), :width][found.pair]
         return {
             split: Split(
-                found.pair, found.where, None, found.counts(split), sessions=[found.sessions[split]]
+                inputs, found.where, None, found.counts(split), sessions=[found.sessions[split]]
             )
             for split in SPLITS
         }
@@ -203,9 +212,41 @@ def tower_inputs(lists: Rankings, where: np.ndarray, embedded: bool, features: f
     return pad(lists.features[:, :width], lists.offsets, where.shape[1])
 
 
-def measure(fitted: Fitted, test: Split, log: int) -> list[tuple[str, int | None, float]]:
+@dataclass(frozen=True)
+class Judged:
+    """Annotated documents of queries that need not be in the log.
+
+    Attributes:
+        inputs: [queries, documents, width] what the relevance tower reads.
+        where: [queries, documents] bool, False on padding.
+        labels: [queries, documents].
+    """
+
+    inputs: np.ndarray
+    where: np.ndarray
+    labels: np.ndarray
+
+
+def _judged(files: Mapping, features: float) -> Judged | None:
+    """The annotated documents that come with a log, if its towers can rank them."""
+    if ANNOTATIONS not in files:
+        return None
+    lists = read_rankings(files[ANNOTATIONS])
+    where = mask(lists.lengths, int(lists.lengths.max()))
+    return Judged(
+        tower_inputs(lists, where, False, features),
+        where,
+        pad(lists.label, lists.offsets, where.shape[1]),
+    )
+
+
+def measure(
+    fitted: Fitted, test: Split, log: int, judged: Judged | None = None
+) -> list[tuple[str, int | None, float]]:
     """Metric, position (or None) and value of one lane on its unweighted test log."""
     rows = []
+    if judged is not None and fitted.scores is not None:
+        rows += _on_annotations(fitted.scores(judged.inputs), judged)
     if fitted.bias is not None:
         bias = fitted.bias - fitted.bias[0]
         rows += [("position_bias", rank, value) for rank, value in enumerate(bias, start=1)]
@@ -224,6 +265,15 @@ def measure(fitted: Fitted, test: Split, log: int) -> list[tuple[str, int | None
     elif test.relevance is None and fitted.cell_losses is not None:
         rows += perplexities(fitted.cell_losses(test), test.counts, log)
     return [*rows, *((metric, None, value) for metric, value in fitted.values.items())]
+
+
+def _on_annotations(scores: np.ndarray, judged: Judged) -> list[tuple[str, None, float]]:
+    """Means over all annotated queries; those without a relevant document count 0."""
+    given = {"where": judged.where}
+    return [
+        (name, None, metric(scores, judged.labels, **given).mean())
+        for name, metric in (("dcg@10", dcg), ("ndcg@10", ndcg), ("mrr@10", mrr))
+    ]
 
 
 def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:

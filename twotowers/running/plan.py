@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from twotowers import LOG, PAGES, ROOT, SPLITS
+from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT, SPLITS
 from twotowers.datasets.sources import Source, resolve
 from twotowers.errors import InputError, nearest
 from twotowers.running.experiments import Experiment
-from twotowers.running.parts import TABLE, name_of
+from twotowers.running.parts import TABLE, name_of, reads_pairs
 from twotowers.running.registry import find
 from twotowers.running.settling import STUDY
 from twotowers.towers.lane import KNOWN
@@ -77,7 +77,7 @@ ENVIRONMENTS = {
 ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
 """The file endings of an item, by kind."""
 
-LOG_KEYS = ("from", "record", "user", "queries", "split", "bootstrap")
+LOG_KEYS = ("from", "record", "features", "user", "queries", "split", "bootstrap")
 """The keys of a log that a fit needs."""
 
 
@@ -249,6 +249,20 @@ class Plan:
             )
         return {"sizes": sizes, "seed": 0}
 
+    def standin_size(self, dataset: str, part: str) -> int:
+        """How many queries or sessions a part of a stand-in has.
+
+        Raises:
+            InputError: the data set has no such part.
+        """
+        sizes = self.standin(dataset)["sizes"]
+        of = LOG if part in (PAGES, DOCUMENTS) else part
+        if of not in sizes:
+            raise InputError(
+                f"the stand-in has no {of}", field=f"datasets.{dataset}", expected=", ".join(sizes)
+            )
+        return sizes[of]
+
     def source(self, dataset: str) -> Source:
         """The data source of a data set."""
         return resolve(self.config["datasets"][dataset]["source"])
@@ -301,7 +315,14 @@ class Plan:
         dataset = log["dataset"]
         if log.get("from") == "dataset":
             part = PAGES if log.get("record") == "sessions" else LOG
-            return {LOG: self.file("raw", dataset=dataset, split=part)}
+            parts = {LOG: part}
+            tower = experiment.settings[setting]["model"]["tower"]
+            if log.get("features") and not reads_pairs(tower, paper):
+                judged = ANNOTATIONS in self.source(dataset).splits
+                parts |= {name: name for name in (DOCUMENTS, *([ANNOTATIONS] if judged else []))}
+            return {
+                name: self.file("raw", dataset=dataset, split=each) for name, each in parts.items()
+            }
         return {
             **self.rankings(paper, dataset),
             **self.clicks_inputs(paper, name, seed),

@@ -33,7 +33,7 @@ USER_LANE = "user_kind"
 STUDY = ("module", "dataset", "raw", "ranker", "seeds")
 """What a study says besides the parameters of its module."""
 SIMULATED = ("relevance", "policy", "user", "sessions", "queries")
-REAL = ("split", "bootstrap")
+REAL = ("split", "features", "bootstrap")
 """Keys that only a simulated log has, and keys that only a real one has."""
 
 
@@ -62,6 +62,8 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
                 f"the shares {log['split']} do not add up to 1", path=path,
                 field=f"{field}.split", expected="a sum of 1",
             )  # fmt: skip
+        if log.get("features"):
+            _need_pages(log, "a log of documents with features", path, field)
         return {**log, "lanes": {}}
     policy = dict(log["policy"])
     ranker = policy.pop("ranker")
@@ -223,12 +225,13 @@ def _check_numbers(constants: Mapping, path: Path, field: str) -> None:
 def _check_tower(tower: str | Mapping, log: dict, path: Path, name: str, paper: str) -> None:
     """Raise InputError if the log lacks what the tower needs."""
     field, by_pair = f"settings.{name}.model.tower", reads_pairs(tower, paper)
-    if log.get("from") == "dataset" and not by_pair:
+    if log.get("from") == "dataset" and not by_pair and not log.get("features"):
         raise InputError(
-            f"tower {name_of(tower)!r} reads features, and a real log has none",
+            f"tower {name_of(tower)!r} reads features, and this log has none",
             path=path,
             field=field,
-            expected="'embedding': a parameter per query-document pair",
+            expected="'embedding': a parameter per query-document pair; or a log with "
+            "'features: true'",
         )
     apart = len({queries_of(log, split) for split in SPLITS}) > 1
     if log.get("from") != "dataset" and by_pair and apart:

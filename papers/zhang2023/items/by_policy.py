@@ -52,14 +52,20 @@ def draw(
     xlabel: str,
     log: bool = False,
     span: float = 0.0,
+    first: float | None = None,
 ) -> Figure:
     """Panels side by side; with position bias goes its truth.
+
+    The y axis has room for all means. Intervals of few seeds may be wider than it.
 
     Args:
         label, xlabel: Of the axes.
         log: Whether the x axis is logarithmic.
         span: The least range of the y axis.
+        first: The first place that is drawn; all if absent.
     """
+    if first is not None:
+        table = table[table[along] >= first]
     if "position" in table:
         table = with_truth(
             table, ["setting", "position"], lambda at: -np.log(at["position"].astype(float))
@@ -67,5 +73,9 @@ def draw(
     chart = Curves(table, by={"mixing_weight": POLICIES}, col={"setting": settings})
     plot = chart.plot(along).label(x=xlabel, y=label).share(y=False)
     figure = chart.figure(plot.scale(x="log") if log else plot)
+    for axes, name in zip(figure.axes, settings, strict=True):
+        means = table.loc[table["setting"] == name, "value"]
+        room = 0.1 * (means.max() - means.min())
+        axes.set_ylim(means.min() - room, means.max() + room)
     equal_spans(figure.axes, at_least=span)
     return figure

@@ -1,0 +1,147 @@
+"""The deep and cross tower, and towers of features as parts of page models."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from twotowers.errors import InputError
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.models.dynamic_bayesian import DynamicBayesian
+from twotowers.models.page_towers import PageTowers
+from twotowers.objectives.likelihood import SessionLoss
+from twotowers.towers.deep import DeepTower
+from twotowers.towers.deep_cross import DeepCrossTower
+from twotowers.towers.lane import Lane
+from twotowers.towers.linear import LinearTower
+
+RNG = np.random.default_rng(0)
+PAGES, LENGTH, WIDTH = 40, 4, 3
+FEATURES = RNG.normal(size=(PAGES, LENGTH, WIDTH)).astype(np.float32)
+CLICKS = RNG.random((PAGES, LENGTH)) < 0.4
+WHERE = np.arange(LENGTH) < RNG.integers(2, LENGTH + 1, PAGES)[:, None]
+PLACES = np.broadcast_to(np.arange(LENGTH), (PAGES, LENGTH)).astype(np.uint8)
+
+
+def normalised(x, norm):
+    x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
+    return x * np.asarray(norm.scale[...]) + np.asarray(norm.bias[...])
+
+
+def affine(x, layer):
+    return x @ np.asarray(layer.kernel[...], float) + np.asarray(layer.bias[...], float)
+
+
+def plain(tower, x):
+    """The network's formula in float64, row by row of features."""
+    first = crossed = normalised(x.astype(float), tower.input_norm)
+    for layer in tower.crosses:
+        crossed = first * affine(crossed, layer) + crossed
+    for layer, norm in zip(tower.layers, tower.norms, strict=True):
+        crossed = normalised(affine(crossed, layer), norm)
+        crossed = np.where(crossed > 0, crossed, np.expm1(np.minimum(crossed, 0)))
+    return affine(crossed, tower.last)[..., 0]
+
+
+def shaken(tower, seed=1):
+    """The tower with other scales and shifts than those of a fresh one, which are 1 and 0."""
+    keys = iter(jax.random.split(jax.random.key(seed), 100))
+    state = jax.tree.map(
+        lambda leaf: leaf + 0.3 * jax.random.normal(next(keys), leaf.shape),
+        nnx.state(tower, nnx.Param),
+    )
+    nnx.update(tower, state)
+    return tower
+
+
+@pytest.mark.parametrize(("cross", "deep"), [(1, 1), (2, 2), (3, 1)])
+def test_the_tower_is_its_formula(cross, deep):
+    tower = shaken(DeepCrossTower(WIDTH, cross=cross, deep=deep, hidden=7, rngs=nnx.Rngs(1)))
+    assert (len(tower.crosses), len(tower.layers)) == (cross, deep)
+    expected = plain(tower, FEATURES)
+    np.testing.assert_allclose(tower(FEATURES), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(tower(FEATURES, jax.random.key(0)), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_thesis_size():
+    tower = DeepCrossTower(WIDTH, rngs=nnx.Rngs(0))
+    assert [layer.kernel.shape for layer in tower.crosses] == [(WIDTH, WIDTH)] * 2
+    assert [layer.kernel.shape for layer in tower.layers] == [(WIDTH, 32), (32, 32)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hidden": 0}, "hidden: 0 is out of range"),
+        ({"cross": 0}, "cross: 0 is out of range"),
+        ({"deep": 1.5}, "deep: 1.5 is out of range"),
+        ({"dropout": 1}, "dropout: 1 is out of range"),
+    ],
+)
+def test_options(options, message):
+    with pytest.raises(InputError, match=message):
+        DeepCrossTower(WIDTH, **options, rngs=nnx.Rngs(0))
+
+
+# As parts of a page model.
+
+
+BUILD = partial(DeepCrossTower, hidden=5)
+
+
+def page_loss(lanes):
+    columns = np.arange(PAGES), PLACES, CLICKS, WHERE
+    columns = (jnp.asarray(np.repeat(column[None], lanes, axis=0)) for column in columns)
+    return SessionLoss(jnp.asarray(FEATURES), *columns)
+
+
+def fit_pages(dropout, lanes, **varied):
+    build = partial(BUILD, dropout=dropout)
+    model = PageTowers(DynamicBayesian(), build, WIDTH, LENGTH, rngs=nnx.Rngs(2))
+    settings = FitSettings(
+        learning_rate=0.02, batch=10, steps=4, epochs=3, patience=3, min_delta=0.0
+    )
+    loss = page_loss(lanes)
+    result = fit(model, loss, loss, settings, lanes=lanes, seed=1, varied=varied)
+    return [result.model(lane) for lane in range(lanes)]
+
+
+RATES = [0.0, 0.6]
+
+
+def test_lanes_equal_separate_fits_and_both_towers_learn():
+    together = fit_pages(Lane("tower_dropout", tuple(RATES)), 2, tower_dropout=RATES)
+    (alone,) = fit_pages(RATES[1], 1)
+    leaves = [jax.tree.leaves(nnx.state(each, nnx.Param)) for each in (together[1], alone)]
+    for found, expected in zip(*leaves, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+    fresh = PageTowers(DynamicBayesian(), BUILD, WIDTH, LENGTH, rngs=nnx.Rngs(2))
+    for part in ("attraction", "satisfaction"):
+        logits = [np.asarray(model.towers[part](FEATURES)) for model in (*together, fresh)]
+        for one, other in [(0, 1), (0, 2), (1, 2)]:
+            assert np.abs(logits[one] - logits[other]).max() > 0.01
+
+
+@pytest.mark.parametrize("build", [LinearTower, DeepTower, DeepCrossTower])
+def test_each_part_of_documents_has_a_tower_of_its_own(build):
+    """The losses are those of the chain's recursion, by hand, from the towers' own logits."""
+    model = PageTowers(DynamicBayesian(), build, WIDTH, LENGTH, rngs=nnx.Rngs(3))
+    attraction, satisfaction = (
+        1 / (1 + np.exp(-np.asarray(model.towers[part](jnp.asarray(FEATURES)), float)))
+        for part in ("attraction", "satisfaction")
+    )
+    assert np.abs(attraction - satisfaction).max() > 1e-3
+    examined, expected = np.ones(PAGES), np.zeros((PAGES, LENGTH))
+    for k in range(LENGTH):
+        g, clicked = attraction[:, k], CLICKS[:, k]
+        chance = examined * g
+        expected[:, k] = -np.log(np.where(clicked, chance, 1 - chance)) * WHERE[:, k]
+        behind_none = 0.5 * examined * (1 - g) / (1 - chance)
+        examined = np.where(clicked, 0.5 * (1 - satisfaction[:, k]), behind_none)
+    found = model.row_losses(FEATURES, PLACES.astype(int), None, WHERE, CLICKS)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+    ranked = np.log(attraction) + np.log(satisfaction)
+    np.testing.assert_allclose(model.scores(FEATURES), ranked, rtol=1e-3, atol=1e-3)

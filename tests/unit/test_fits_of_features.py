@@ -1,0 +1,95 @@
+"""Fits of real logs whose documents are known by features, measured on annotations."""
+
+import numpy as np
+import pytest
+
+from twotowers import ANNOTATIONS, DOCUMENTS, LOG
+from twotowers.datasets.standin_uva import (
+    WIDTH,
+    generate_annotations,
+    generate_documents,
+    generate_pages,
+)
+from twotowers.errors import InputError
+from twotowers.files.rankings import read_rankings, write_rankings
+from twotowers.logs.described import read_documents, write_documents
+from twotowers.logs.observed_pages import observed_pages
+from twotowers.logs.sessions import write_sessions
+from twotowers.methods.task import Fitted
+from twotowers.running.fit import _judged, _observed, fit_setting, measure
+
+SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}
+SETTING = {
+    "model": {"kind": "position_based", "tower": "linear", "features": 1.0},
+    "method": {"kind": "likelihood"},
+    "lanes": {"log": {}, "method": {"weighting": ["none"], "start": ["random"]}},
+    "training": {
+        "learning_rate": 0.05, "batch": 50, "steps": 10, "epochs": 3, "patience": 1, "min_delta": 0,
+    },
+    "log": {"from": "dataset", "record": "sessions", "features": True, "split": SHARES},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("raw")
+    paths = {part: folder / f"{part}.parquet" for part in (LOG, DOCUMENTS, ANNOTATIONS)}
+    write_sessions(paths[LOG], generate_pages(800, seed=1))
+    write_documents(paths[DOCUMENTS], generate_documents(800, seed=1))
+    write_rankings(generate_annotations(30, seed=1), paths[ANNOTATIONS])
+    return paths
+
+
+@pytest.mark.parametrize(("share", "width"), [(1.0, WIDTH), (0.5, WIDTH // 2)])
+def test_inputs_are_the_features_of_what_was_shown(files, share, width):
+    setting = {**SETTING, "model": {**SETTING["model"], "features": share}}
+    splits = _observed(files, setting, [{}], 10, 1, by_pair=False)
+    pages = observed_pages(files[LOG], SHARES, positions=10, seed=1)
+    described = read_documents(files[DOCUMENTS])
+    by_number = dict(zip(described.document.tolist(), described.features, strict=True))
+    found = splits["test"]
+    assert found.inputs.shape == (*pages.pair.shape, width)
+    rng = np.random.default_rng(0)
+    for ranking in rng.choice(len(pages.pair), 50):
+        for place in np.flatnonzero(pages.where[ranking]):
+            number = pages.document[pages.pair[ranking, place]]
+            expected = by_number[int(number)][:width]
+            np.testing.assert_array_equal(found.inputs[ranking, place], expected)
+
+
+def test_annotations_are_measured_as_a_loop_measures_them(files):
+    judged = _judged(files, 1.0)
+    weights = np.random.default_rng(0).normal(size=WIDTH).astype(np.float32)
+    split = _observed(files, SETTING, [{}], 10, 1, by_pair=False)["test"]
+    rows = measure(Fitted(scores=lambda inputs: inputs @ weights), split, 0, judged)
+    lists = read_rankings(files[ANNOTATIONS])
+    gains, shares = [], []
+    for start, end in zip(lists.offsets, lists.offsets[1:], strict=False):
+        order = np.argsort(-(lists.features[start:end] @ weights))
+        discount = 1 / np.log2(2 + np.arange(10))
+        gain = 2 ** lists.label[start:end] - 1
+        gains.append(gain[order][:10] @ discount)
+        shares.append(gains[-1] / max(-np.sort(-gain)[:10] @ discount, 1e-9))
+    found = {metric: value for metric, _, value in rows}
+    assert found["dcg@10"] == pytest.approx(np.mean(gains), rel=1e-5)
+    assert found["ndcg@10"] == pytest.approx(np.mean(shares), rel=1e-5)
+    assert 0 < found["mrr@10"] <= 1
+    assert measure(Fitted(scores=None), split, 0, judged) == []
+
+
+def test_a_setting_on_features(files):
+    found = fit_setting(files, SETTING, positions=10, seed=1).set_index("metric")["value"]
+    assert {"dcg@10", "ndcg@10", "mrr@10", "mean_conditional_perplexity"} <= set(found.index)
+    assert np.isfinite(found).all()
+    without = {name: path for name, path in files.items() if name != ANNOTATIONS}
+    again = fit_setting(without, SETTING, positions=10, seed=1).set_index("metric")["value"]
+    assert "dcg@10" not in again.index
+    assert again["mean_perplexity"] == found["mean_perplexity"]
+
+
+def test_a_document_without_features_is_refused(files, tmp_path):
+    write_documents(tmp_path / "few.parquet", [(np.arange(3), np.zeros((3, WIDTH)))])
+    with pytest.raises(InputError, match="has no features"):
+        _observed(
+            files | {DOCUMENTS: tmp_path / "few.parquet"}, SETTING, [{}], 10, 1, by_pair=False
+        )

@@ -1,0 +1,131 @@
+"""The stand-in for Baidu-ULTR-UVA: layout, and the published figures of the real set."""
+
+import numpy as np
+import pytest
+
+from scripts import calibrate_uva as calibrate
+from scripts.generate_standin import main as generate
+from twotowers import ANNOTATIONS, DOCUMENTS, PAGES
+from twotowers.datasets.standin_uva import (
+    CANDIDATES,
+    LAW,
+    NAME,
+    WHOLE,
+    WIDTH,
+    candidates,
+    draw,
+    features_of,
+    generate_annotations,
+    rotation,
+)
+from twotowers.files.rankings import read_rankings
+from twotowers.logs.described import read_documents
+from twotowers.logs.sessions import read_sessions
+from twotowers.randomness import stream
+
+PARTS = {PAGES: 700, DOCUMENTS: 700, ANNOTATIONS: 20}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("raw")
+    for part, size in PARTS.items():
+        generate([], [folder / f"{part}.parquet"], name=NAME, split=part, size=size, seed=0)
+    return folder
+
+
+def test_layout(parts):
+    batches = list(read_sessions(parts / "pages.parquet"))
+    pages = [row for batch in batches for row in batch.to_pylist()]
+    assert len(pages) == 700
+    described = read_documents(parts / "documents.parquet")
+    assert described.features.shape[1] == WIDTH == 32
+    shown = set()
+    for page in pages:
+        assert 5 <= len(page["documents"]) == len(set(page["documents"])) <= 10
+        # Documents belong to one query.
+        assert {number // CANDIDATES for number in page["documents"]} == {page["query"]}
+        shown |= set(page["documents"])
+    assert described.document.tolist() == sorted(shown)
+    annotated = read_rankings(parts / "annotations.parquet")
+    assert annotated.lengths.tolist() == [CANDIDATES] * 20
+    assert set(annotated.label.tolist()) <= {0, 1, 2, 3, 4}
+    assert annotated.features.shape == (20 * CANDIDATES, WIDTH)
+
+
+def test_the_same_seed_gives_the_same_files(parts, tmp_path):
+    for part, size in PARTS.items():
+        generate([], [tmp_path / part], name=NAME, split=part, size=size, seed=0)
+        assert (tmp_path / part).read_bytes() == (parts / f"{part}.parquet").read_bytes()
+    generate([], [tmp_path / "other"], name=NAME, split=PAGES, size=700, seed=1)
+    assert (tmp_path / "other").read_bytes() != (tmp_path / PAGES).read_bytes()
+
+
+def test_the_whole_log_has_hashed_ids_and_no_queries(parts, tmp_path):
+    generate([], [tmp_path / "pages"], name=WHOLE, split=PAGES, size=700, seed=0)
+    whole, own = (
+        [row for batch in read_sessions(path) for row in batch.to_pylist()]
+        for path in (tmp_path / "pages", parts / "pages.parquet")
+    )
+    assert [page["clicks"] for page in whole] == [page["clicks"] for page in own]
+    assert {page["query"] for page in whole} == {0}
+    ids = {}
+    for page, known in zip(whole, own, strict=True):
+        for number, document in zip(page["documents"], known["documents"], strict=True):
+            assert ids.setdefault(document, number) == number
+            assert 0 <= number < 2**31
+    assert len(set(ids.values())) == len(ids)
+
+
+def test_figures_of_the_log():
+    found = calibrate.logged(LAW, sessions=40_000, seed=0)
+    assert found["queries"] == pytest.approx(calibrate.QUERIES, rel=0.01)
+    assert found["pairs"] == pytest.approx(calibrate.PAIRS, rel=0.01)
+    assert found["documents"] == pytest.approx(calibrate.DOCUMENTS, rel=0.01)
+    assert found["clicks"] == pytest.approx(calibrate.CLICKS, rel=0.05)
+    assert found["one"] == pytest.approx(calibrate.ONE, rel=0.08)
+    assert found["two"] == pytest.approx(calibrate.TWO, rel=0.05)
+    np.testing.assert_allclose(found["rates"] / found["rates"][0], calibrate.RATES, atol=0.04)
+
+
+def test_figures_of_the_annotations():
+    found = calibrate.annotated(LAW)
+    assert found["random"] == pytest.approx(calibrate.RANDOM, rel=0.01)
+    assert found["random_ndcg"] == pytest.approx(calibrate.RANDOM_NDCG, rel=0.01)
+    assert found["policy"] == pytest.approx(calibrate.POLICY, rel=0.01)
+    assert found["expert"] == pytest.approx(calibrate.EXPERT, rel=0.01)
+
+
+def test_annotations_reach_beyond_what_is_shown():
+    """The production ranker's first documents attract more than the pool, and are more relevant."""
+    rng = stream("test")
+    found = candidates(rng, 2000)
+    shown = np.argsort(-found.score, axis=1)[:, :10]
+    for name, least in (("attraction", 0.3), ("relevance", 0.05)):
+        values = getattr(found, name)
+        gain = np.take_along_axis(values, shown, axis=1).mean() - values.mean()
+        assert gain > least, name
+    # Attraction, relevance and satisfaction have variance 1 about the query's own level.
+    for name in ("attraction", "satisfaction"):
+        assert getattr(found, name).std() == pytest.approx(1, rel=0.15)
+    # What attracts agrees with relevance as little as the law says.
+    pooled = [getattr(found, name).ravel() for name in ("attraction", "relevance", "satisfaction")]
+    assert np.corrcoef(pooled)[0, 1] == pytest.approx(LAW.agreement, abs=0.08)
+    assert np.corrcoef(pooled)[1, 2] == pytest.approx(LAW.agreement, abs=0.08)
+
+
+def test_columns_show_traits_in_a_rotation():
+    np.testing.assert_allclose(rotation() @ rotation().T, np.eye(WIDTH), atol=1e-5)
+    rng = stream("test")
+    traits = rng.standard_normal((20_000, 8), np.float32)
+    seen = features_of(rng, traits) @ rotation().T
+    correlation = np.corrcoef(seen[:, :8].T, traits.T)[:8, 8:]
+    np.testing.assert_allclose(np.diag(correlation), 0.97, atol=0.01)
+    annotated = generate_annotations(50, seed=0)
+    assert annotated.features.std() == pytest.approx(1, rel=0.15)
+
+
+def test_no_click_behind_the_end_of_a_page():
+    for block in draw(500, seed=0):
+        assert not (block.clicks & ~block.where).any()
+        assert (np.diff(block.query) >= 0).all()

@@ -1,0 +1,271 @@
+"""The stand-in for Baidu-ULTR-UVA: pages of documents known by features, and annotated queries.
+
+A query has CANDIDATES documents. A document has traits, of which features show some well and some
+hardly; a rotation hides which column shows what, as in the embeddings of the real set. From traits
+and noise come its relevance and its appeal, which agree little. What attracts follows from both,
+what satisfies from relevance and noise. A production ranker sees what columns say of attraction,
+and shows the first of its ranking: the log knows no other documents. Annotators label all
+CANDIDATES of other queries, far beyond what is shown. Users are those of `standin_wscd`: some read
+from top to bottom, others glance at positions. So none of the click models is the one that clicked.
+
+What was calibrated (`scripts/calibrate_uva.py`), without any fit of a click model: lengths of
+pages, queries and pairs per session, click rates by rank, and the shares of sessions with clicks,
+to Table 3.1 of the thesis and the published click rates; how much columns say of labels, how
+labels spread, and how little relevance and appeal agree, to the published DCG@10 of a random
+ranking, of the logging policy and of a ranker trained on labels (de Haan and Hager 2024).
+
+Width and sizes are smaller than the real ones (768 columns), since fits would take too long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import expit
+
+from twotowers import LOG
+from twotowers.datasets.standin_vectors import signal_of_traits
+from twotowers.files.rankings import Rankings
+from twotowers.logs.sessions import page_batch
+from twotowers.logs.standin_wscd import Users, clicks_of
+from twotowers.randomness import stream
+
+NAME, WHOLE = "baidu_ultr_uva", "baidu_ultr"
+"""The set with features, and the whole log without, whose law is the same here."""
+CANDIDATES = 55
+"""Documents of a query: 382,038 pairs of 6,985 annotated queries are 54.7 a query."""
+LENGTH = 10
+LENGTHS = {5: 0.09, 6: 0.10, 7: 0.13, 8: 0.18, 9: 0.24, 10: 0.26}
+"""Shares of pages by length: 8.16 documents on average, none below 5."""
+LOADINGS = (0.97, 0.7, 0.4, 0.2)
+"""How strongly the columns of a trait show it."""
+TRAITS = 8
+"""Relevance follows from the first four, appeal from the others."""
+WIDTH = TRAITS * len(LOADINGS)
+HASH = np.uint64(0x9E3779B97F4A7C15)
+"""Multiplied by it modulo 2^64, numbers spread over the higher bits (Fibonacci hashing)."""
+BLOCK = 1024
+"""Queries to draw at a time."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """The distribution of documents, pages and clicks.
+
+    Attributes:
+        queries: number of queries per session; most of them are never asked.
+        head: about this share of it is equally common. Beyond it, the share of a query falls with
+            its rank, as in Zipf's law.
+        likeness: share of a trait's variance that is the query's own.
+        among: standard deviation of a query's own offset to the relevance of its documents.
+        predictable: share of the variance of relevance, and of appeal, that columns carry.
+        agreement: correlation of attraction, and of satisfaction, with relevance.
+        ranked: share of the variance of the production ranker's scores that columns explain.
+        jitter: standard deviation of what a page view adds to these scores.
+        thresholds: relevance from which a document has label 1, 2, 3, 4.
+        level, spread: log-odds of attraction are level + spread z, with a normal z.
+        satisfied: the same level for satisfaction.
+        users: who clicks.
+    """
+
+    queries: float
+    head: float
+    likeness: float
+    among: float
+    predictable: float
+    agreement: float
+    ranked: float
+    jitter: float
+    thresholds: tuple[float, float, float, float]
+    level: float
+    spread: float
+    satisfied: float
+    users: Users
+
+
+LAW = Law(
+    queries=20.0, head=0.025, likeness=0.3, among=0.5, predictable=0.165, agreement=0.243,
+    ranked=0.5, jitter=0.2, thresholds=(-0.402, 0.553, 1.936, 2.841),
+    level=-1.923, spread=1.285, satisfied=-0.916,
+    users=Users(patience=0.714, unsatisfied=0.987, readers=0.43, eta=1.332),
+)  # fmt: skip
+
+SIGNAL_MEAN, SIGNAL_SD = -0.401, 1.328
+"""Of `signal_of_traits`, of normal traits."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """All documents of some queries.
+
+    Attributes:
+        traits: [queries, CANDIDATES, TRAITS].
+        signal: [queries, CANDIDATES] what columns carry of relevance, with variance 1.
+        relevance, attraction, satisfaction, score: [queries, CANDIDATES], with variance 1 about
+            the query's offset.
+    """
+
+    traits: np.ndarray
+    signal: np.ndarray
+    relevance: np.ndarray
+    attraction: np.ndarray
+    satisfaction: np.ndarray
+    score: np.ndarray
+
+
+def candidates(rng: np.random.Generator, queries: int, law: Law = LAW) -> Candidates:
+    """Draw queries with their documents."""
+    shape = queries, CANDIDATES
+
+    def normal(*more: int) -> np.ndarray:
+        return rng.standard_normal((*shape, *more), np.float32)
+
+    def mixed(share: float, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Variance 1, of which the first has that share."""
+        return np.float32(share**0.5) * one + np.float32((1 - share) ** 0.5) * other
+
+    own = rng.standard_normal((queries, 1, TRAITS), np.float32)
+    traits = mixed(law.likeness, np.broadcast_to(own, (*shape, TRAITS)), normal(TRAITS))
+    half = TRAITS // 2
+    signal, charm = (
+        ((signal_of_traits(part.reshape(-1, half)) - SIGNAL_MEAN) / SIGNAL_SD).reshape(shape)
+        for part in (traits[..., :half], traits[..., half:])
+    )
+    relevance = mixed(law.predictable, signal, normal())
+    appeal = mixed(law.predictable, charm, normal())
+    both = law.agreement**2
+    return Candidates(
+        traits,
+        signal,
+        relevance + law.among * rng.standard_normal((queries, 1), np.float32),
+        mixed(both, relevance, appeal),
+        mixed(both, relevance, normal()),
+        mixed(law.ranked, mixed(both, signal, charm), normal()),
+    )
+
+
+@cache
+def rotation() -> np.ndarray:
+    """[WIDTH, WIDTH] orthogonal and the same for all seeds: what the columns are."""
+    drawn = stream(f"{NAME} columns").standard_normal((WIDTH, WIDTH))
+    return np.linalg.qr(drawn)[0].astype(np.float32)
+
+
+def features_of(rng: np.random.Generator, traits: np.ndarray) -> np.ndarray:
+    """[rows, TRAITS] -> [rows, WIDTH] float32."""
+    loading = np.repeat(np.float32(LOADINGS), TRAITS)
+    noise = rng.standard_normal((len(traits), WIDTH), np.float32)
+    shown = loading * np.tile(traits, len(LOADINGS)) + np.sqrt(1 - loading**2) * noise
+    return shown @ rotation()
+
+
+def generate_annotations(queries: int, *, seed: int, law: Law = LAW) -> Rankings:
+    """Queries with all of their documents, labelled 0 to 4.
+
+    Args:
+        queries: their number.
+        seed: of the draw. They are none of the log's queries.
+        law: their distribution.
+    """
+    rng = stream(f"{NAME} annotations", seed)
+    found = candidates(rng, queries, law)
+    return Rankings(
+        query=np.repeat(np.arange(queries), CANDIDATES),
+        document=np.tile(np.arange(CANDIDATES, dtype=np.int32), queries),
+        label=labels_of(found.relevance, law).ravel(),
+        features=features_of(rng, found.traits.reshape(-1, TRAITS)),
+    )
+
+
+def labels_of(relevance: np.ndarray, law: Law = LAW) -> np.ndarray:
+    """Labels 0 to 4, float32."""
+    return np.searchsorted(law.thresholds, relevance).astype(np.float32)
+
+
+def generate_pages(sessions: int, *, seed: int, law: Law = LAW) -> Iterator[pa.RecordBatch]:
+    """Pages, query by query, for `twotowers.logs.sessions.write_sessions`.
+
+    Documents have numbers of their own: no two queries share one.
+
+    Args:
+        sessions: number of pages.
+        seed: of the draw.
+        law: their distribution.
+    """
+    for block in draw(sessions, seed=seed, law=law):
+        yield page_batch(block.query, block.documents, block.clicks, LOG, block.where)
+
+
+def generate_hashed_pages(sessions: int, *, seed: int, law: Law = LAW) -> Iterator[pa.RecordBatch]:
+    """The same pages as Baidu-ULTR has them: no queries, and ids of 31 bits that tell nothing.
+
+    Args:
+        sessions, seed, law: as of `generate_pages`.
+    """
+    for block in draw(sessions, seed=seed, law=law):
+        hashed = (block.documents.astype(np.uint64) * HASH) >> np.uint64(33)
+        none = np.zeros(len(hashed), np.int64)
+        yield page_batch(none, hashed.astype(np.int64), block.clicks, LOG, block.where)
+
+
+def generate_documents(
+    sessions: int, *, seed: int, law: Law = LAW
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Number and features of each document that pages show: [documents], [documents, WIDTH].
+
+    Args:
+        sessions, seed, law: as of `generate_pages`.
+    """
+    for number, block in enumerate(draw(sessions, seed=seed, law=law)):
+        shown = np.unique(block.documents[block.where])
+        traits = block.traits.reshape(-1, TRAITS)[shown - block.query[0] * CANDIDATES]
+        yield shown, features_of(stream(f"{NAME} features", seed, number), traits)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Pages of successive queries.
+
+    Attributes:
+        query: [pages], from the lowest on.
+        documents: [pages, LENGTH] query times CANDIDATES plus the document's number there.
+        clicks, where: [pages, LENGTH] bool; `where` is False behind the end of a page.
+        traits: [queries, CANDIDATES, TRAITS].
+    """
+
+    query: np.ndarray
+    documents: np.ndarray
+    clicks: np.ndarray
+    where: np.ndarray
+    traits: np.ndarray
+
+
+def draw(sessions: int, *, seed: int, law: Law = LAW) -> Iterator[Block]:
+    """Pages, some queries at a time."""
+    rng = stream(f"{NAME} stand-in", seed)
+    most = np.log1p(law.queries / law.head)
+    asked = (law.head * sessions * np.expm1(rng.random(sessions) * most)).astype(np.int64)
+    views = np.unique(asked, return_counts=True)[1]
+    longest, shares = np.array(list(LENGTHS)), np.array(list(LENGTHS.values()))
+    for start in range(0, len(views), BLOCK):
+        own = views[start : start + BLOCK]
+        found = candidates(rng, len(own), law)
+        lengths = rng.choice(longest, len(own), p=shares)
+        page = np.repeat(np.arange(len(own)), own)
+        noise = rng.standard_normal((len(page), CANDIDATES), np.float32)
+        slots = np.argsort(-(found.score[page] + law.jitter * noise), axis=1)[:, :LENGTH]
+        at = page[:, None], slots
+        clicks = clicks_of(
+            rng,
+            expit(law.level + law.spread * found.attraction[at]),
+            expit(law.satisfied + law.spread * found.satisfaction[at]),
+            law.users,
+        )
+        where = np.arange(LENGTH) < lengths[page, None]
+        query = start + page
+        documents = query[:, None] * CANDIDATES + slots
+        yield Block(query, documents, clicks & where, where, found.traits)

@@ -1,0 +1,104 @@
+"""The features of documents that a log knows by number: written as a stream, read as a matrix.
+
+A parquet file with a row per document and the columns
+
+    document   int64, as in the log's `documents`; no document twice
+    features   fixed-size list of float32
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twotowers.errors import InputError
+from twotowers.files.artefacts import atomic
+from twotowers.files.tables import read_table
+
+
+@dataclass(frozen=True)
+class Described:
+    """Documents and their features.
+
+    Attributes:
+        document: [documents] int64, rising.
+        features: [documents, width] float32.
+    """
+
+    document: np.ndarray
+    features: np.ndarray
+
+    def rows(self, documents: np.ndarray) -> np.ndarray:
+        """The row of each of some documents.
+
+        Raises:
+            InputError: a document has no features.
+        """
+        place = np.searchsorted(self.document, documents)
+        place = np.minimum(place, len(self.document) - 1)
+        if not np.array_equal(self.document[place], documents):
+            missing = np.asarray(documents)[self.document[place] != documents][0]
+            raise InputError(
+                f"{missing} has no features", field="document", expected="a row of its own"
+            )
+        return place
+
+
+def write_documents(path: str | Path, batches: Iterable[tuple[np.ndarray, np.ndarray]]) -> int:
+    """Write documents, all or nothing; the number written.
+
+    Args:
+        path: the parquet file.
+        batches: [documents] numbers, and [documents, width] features, which are stored as float32.
+    """
+    number, writer = 0, None
+    with atomic(path) as temporary:
+        try:
+            for document, features in batches:
+                values = np.ascontiguousarray(features, np.float32)
+                lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+                table = pa.table({"document": pa.array(document, pa.int64()), "features": lists})
+                if writer is None:
+                    # Features hardly compress, so a dictionary encoding would only cost time.
+                    writer = pq.ParquetWriter(
+                        temporary, table.schema, compression="zstd", compression_level=1,
+                        use_dictionary=False,
+                    )  # fmt: skip
+                writer.write_table(table)
+                number += len(table)
+        finally:
+            if writer is not None:
+                writer.close()
+    return number
+
+
+def read_documents(path: str | Path) -> Described:
+    """Read what `write_documents` wrote.
+
+    Raises:
+        InputError: the file cannot be read, a column is missing or has another type, or a document
+            occurs twice.
+
+    Example:
+        >>> write_documents("/tmp/documents.parquet", [(np.array([9, 4]), np.eye(2))])
+        2
+        >>> read_documents("/tmp/documents.parquet").rows(np.array([9, 4, 9]))
+        array([1, 0, 1])
+    """
+    table = read_table(path, {"document": pa.int64(), "features": None})
+    document = table["document"].to_numpy()
+    features = table["features"].combine_chunks()
+    values = features.flatten().to_numpy().reshape(len(table), features.type.list_size)
+    order = np.argsort(document, kind="stable")
+    document = document[order]
+    twice = document[1:][np.diff(document) == 0]
+    if len(twice):
+        raise InputError(
+            f"{twice[0]} occurs twice", path=path, field="document", expected="each document once"
+        )
+    return Described(document, values[order])
