@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.workflow.project import PAPER, PAPERS, Project, Run
-from twotowers import SPLITS
+from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("plans")]
 
@@ -107,12 +107,12 @@ def declared(project: Project, papers: list[str], scale: str, from_files: bool =
         logs |= read
     parts = len(SPLITS) * len(used) + len(logs)
     if from_files:
-        return total + Counter(fetch=len(used | logs), parse=parts)
+        return total + Counter(fetch=len(used | {name for name, _ in logs}), parse=parts)
     return total + Counter(generate_standin=parts)
 
 
-def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set[str]]:
-    """A paper's own jobs of each rule, the data sets whose documents it ranks, its click logs."""
+def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set[tuple[str, str]]]:
+    """A paper's own jobs of each rule, the data sets that it ranks, and the parts of its logs."""
     values = experiment["scales"][scale]
     seeds = values["seeds"]
     items = {key: i for key, i in experiment["items"].items() if scale in i.get("scales", [scale])}
@@ -158,4 +158,16 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
         page=1,
         **Counter(item["kind"] for item in items.values()),
     )
-    return jobs, ranked, used - ranked
+    parts = {
+        (user["dataset"], part)
+        for user in users
+        if user.get("dataset") in used - ranked
+        for part in parts_of(user)
+    }
+    return jobs, ranked, parts
+
+
+def parts_of(user: dict) -> list[str]:
+    """The parts of a click log that a log of an experiment, or a study, reads."""
+    described = [DOCUMENTS, ANNOTATIONS] if user.get("features") else []
+    return [PAGES if user.get("record") == "sessions" else LOG, *described]

@@ -74,8 +74,9 @@ def draw(
     plot = chart.plot(along).label(x=xlabel, y=label).share(y=False)
     figure = chart.figure(plot.scale(x="log") if log else plot)
     for axes, name in zip(figure.axes, settings, strict=True):
-        means = table.loc[table["setting"] == name, "value"]
-        room = 0.1 * (means.max() - means.min())
-        axes.set_ylim(means.min() - room, means.max() + room)
+        means = table.loc[table["setting"] == name, "value"].dropna()
+        if means.size:
+            room = 0.1 * (means.max() - means.min()) or 0.01
+            axes.set_ylim(means.min() - room, means.max() + room)
     equal_spans(figure.axes, at_least=span)
     return figure
