@@ -3,6 +3,7 @@ import os
 import sys
 import time
 from functools import partial
+from importlib.util import find_spec
 
 from snakemake.utils import min_version
 
@@ -12,7 +13,6 @@ sys.path.insert(0, workflow.basedir)
 
 from scripts.runner import PRELOADED
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
-from twotowers.report.overview import write_overview
 from twotowers.running.descriptions import (
     crate_data,
     items_needs,
@@ -72,8 +72,11 @@ os.environ.update(
 
 onstart:
     only_run(config["results"], config["figures"])
-    # It is there at once, and grows. Whoever chose single items gets no pages.
-    if not config["only"]:
+    # It is there at once, and grows. Whoever chose single items gets no pages. Where Snakemake has
+    # an environment of its own, without the libraries of jobs, it comes with the first page.
+    if not config["only"] and find_spec("jinja2") and find_spec("pandas"):
+        from twotowers.report.overview import write_overview
+
         os.makedirs(config["figures"], exist_ok=True)
         run = {"scale": config["scale"], "version": code_version(PLAN.root)}
         write_overview(config["figures"], outlines(PLAN), **run)
@@ -81,7 +84,7 @@ onstart:
     # ready jobs every second: up to a tenth of a core. Local jobs need no limit.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
-        start_preloaded(".snakemake", PRELOADED)
+        start_preloaded(PRELOADED)
 
 
 wildcard_constraints:

@@ -22,7 +22,7 @@ WORKFLOW = """
 from twotowers.running.preloaded import start
 onstart:
     if config["preloaded"]:
-        start(".snakemake", ["scripts.runner", "twotowers.running.fit"])
+        start(["scripts.runner", "twotowers.running.fit"])
 rule all:
     input: expand("{job}.txt", job=range(config["jobs"]))
 rule job:

@@ -34,11 +34,12 @@ def server(tmp_path):
     (tmp_path / "heavy.py").write_text(MODULE)
     path = os.pathsep.join([str(ROOT), str(tmp_path)])
     # Sockets have short paths, so the folder is relative.
-    environment = os.environ | {"PYTHONPATH": path, FOLDER: "."}
+    (tmp_path / "own").mkdir()
+    environment = os.environ | {"PYTHONPATH": path, FOLDER: "own"}
     command = [sys.executable, "-m", "twotowers.running.preloaded", "heavy"]
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE)
     deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("*.sock")):
+    while not list(tmp_path.glob("own/*.sock")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     with process:
@@ -65,7 +66,7 @@ def test_a_job_runs_in_a_fork_with_its_own_streams_folder_and_environment(server
     for word in ("first", "second"):
         folder = tmp_path / word
         folder.mkdir()
-        (folder / next(tmp_path.glob("*.sock")).name).symlink_to(next(tmp_path.glob("*.sock")))
+        (folder / "own").symlink_to(tmp_path / "own")
         out, err = job(folder, environment | {"WORD": word}, body).communicate()
         imported_by, ran_in, seen, *rest = out.split()
         assert int(imported_by) == process.pid != int(ran_in)
@@ -104,10 +105,11 @@ def test_a_job_that_is_killed_takes_its_fork_along(server, tmp_path):
         time.sleep(0.05)
 
 
-def test_the_process_ends_with_the_run(server):
+def test_the_process_ends_with_the_run(server, tmp_path):
     process, _ = server
     process.stdin.close()
     assert process.wait(60) == 0
+    assert not (tmp_path / "own").exists(), "nothing is left behind"
 
 
 def test_without_the_process_a_job_runs_by_itself(server, tmp_path):

@@ -23,6 +23,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 import warnings
@@ -40,18 +41,17 @@ WAITING = 64
 _started = []
 
 
-def start(folder: str, modules: Sequence[str]) -> None:
+def start(modules: Sequence[str]) -> None:
     """Start the process, and name its folder in the environment of the jobs to come.
 
     Args:
-        folder: a folder for its socket, relative to that of the jobs: sockets have short paths.
         modules: what it imports: the scripts of jobs, and what they import late.
     """
     # A fork of a process with Apple's frameworks may hang.
     if sys.platform != "linux":
         return
-    os.environ[FOLDER] = folder
-    Path(_address()).unlink(missing_ok=True)
+    # Paths of sockets are short, and nobody can copy one. So it is not in the project's folder.
+    os.environ[FOLDER] = tempfile.mkdtemp(prefix="two-towers-")
     # Its stdin ends with this process, in whatever way, and it ends with its stdin.
     command = [sys.executable, "-m", __spec__.name, *modules]
     _started.append(subprocess.Popen(command, stdin=subprocess.PIPE))
@@ -101,6 +101,8 @@ def serve(modules: Sequence[str]) -> None:
                 if _fork() == 0:
                     server.close()
                     os._exit(_run(connection))
+    os.unlink(_address())
+    os.rmdir(os.environ[FOLDER])
 
 
 def _fork() -> int:
