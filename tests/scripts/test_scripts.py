@@ -372,7 +372,11 @@ def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, 
             "appendix_a": {"kind": "study", "parameters": {"documents": 300}, **simulated},
         },
     }
-    run = {"papers": {PAPER: "A paper", "later": "Another"}, "scale": "tiny", "version": "v0-test"}
+    papers = {
+        key: {"title": title, "citation": "Somebody", "items": {}}
+        for key, title in ((PAPER, "A paper"), ("later", "Another"))
+    }
+    run = {"papers": papers, "scale": "tiny", "version": "v0-test"}
     build_page.main([], outputs, paper=paper, **run)
     page = outputs.page.read_text()
     for words in ("An appendix", "A grid", "v0-test", CLAIMS[0].statement, "documents: 300"):

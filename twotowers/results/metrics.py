@@ -46,8 +46,9 @@ def dcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
     label above 0 add nothing, so the largest value depends on the list.
 
     Example:
-        >>> dcg(np.array([[3.0, 2, 1]]), np.array([[0.0, 2, 1]]), where=np.ones((1, 3), bool))
-        array([2.3927891], dtype=float32)
+        >>> shown = np.ones((1, 3), bool)
+        >>> dcg(np.array([[3.0, 2, 1]]), np.array([[0.0, 2, 1]]), where=shown).round(3)
+        array([2.393], dtype=float32)
     """
     return np.asarray(_dcg(scores, labels, where=where, topn=topn))
 

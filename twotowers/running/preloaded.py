@@ -84,6 +84,8 @@ def hand_over(script: str) -> None:
 
 def serve(modules: Sequence[str]) -> None:
     """Import modules, then run what jobs hand over, until stdin ends."""
+    # Ctrl-C is for jobs. This process ends with the run.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as server:
         # Jobs that come too early wait in line while modules are imported.
         server.bind(_address())
@@ -115,6 +117,7 @@ def _fork() -> int:
 def _run(connection: socket.socket) -> int:
     """Run the script that a job hands over; returns its exit status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     length, streams, _, _ = socket.recv_fds(connection, 8, 3)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
