@@ -2,6 +2,7 @@
 import os
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 
@@ -75,9 +76,11 @@ onstart:
     if not config["only"] and find_spec("jinja2") and find_spec("pandas"):
         from twotowers.report.overview import write_overview
 
-        os.makedirs(config["figures"], exist_ok=True)
         run = {"scale": config["scale"], "version": code_version(PLAN.root)}
-        write_overview(config["figures"], outlines(PLAN), **run)
+        # Where there is no room for it, jobs will say so.
+        with suppress(OSError):
+            os.makedirs(config["figures"], exist_ok=True)
+            write_overview(config["figures"], outlines(PLAN), **run)
     # Snakemake's limit of jobs per second has a timer for every job that ended, and each asks all
     # ready jobs every second: up to a tenth of a core. Local jobs need no limit.
     if workflow.local_exec:
