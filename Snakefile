@@ -41,6 +41,7 @@ PLAN = Plan(
     {key: load_experiment(key, config) for key in config["papers"]},
     root=workflow.basedir,
 )
+VERSION = code_version(PLAN.root)
 ORDER = Order(PLAN, seconds=read_seconds()["folders"])
 # The digest of a rule's code is a parameter, so that an edit reruns what depends on it.
 code = partial(code_digest, root=PLAN.root)
@@ -76,7 +77,7 @@ onstart:
     if not config["only"] and find_spec("jinja2") and find_spec("pandas"):
         from twotowers.report.overview import write_overview
 
-        run = {"scale": config["scale"], "version": code_version(PLAN.root)}
+        run = {"scale": config["scale"], "version": VERSION}
         # Where there is no room for it, jobs will say so.
         with suppress(OSError):
             os.makedirs(config["figures"], exist_ok=True)

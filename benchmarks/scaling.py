@@ -116,7 +116,7 @@ def prepare(
 ) -> partial:
     """A function that fits noise of the given size for some epochs.
 
-    It validates on a third of the queries, as in the comparison of fits.
+    A third of the queries validates, as in `benchmarks.fits`.
     """
     world = shapes(queries, documents, width)
     counts = draw(world, sessions, temperature)

@@ -21,7 +21,7 @@ rule page:
         paper=lambda w: page_paper(PLAN, w.paper),
         papers=outlines(PLAN),
         scale=config["scale"],
-        version=code_version(PLAN.root),
+        version=VERSION,
     message:
         "Build the page of {wildcards.paper}"
     script:
@@ -44,7 +44,7 @@ rule overview:
         papers=outlines(PLAN),
         claims=PLAN.of_papers("claims"),
         scale=config["scale"],
-        version=code_version(PLAN.root),
+        version=VERSION,
     message:
         "Build the overview"
     script:
@@ -72,7 +72,7 @@ rule crate:
         lock=f"{workflow.basedir}/requirements.txt",
         data=crate_data(PLAN),
         config=config,
-        version=code_version(PLAN.root),
+        version=VERSION,
         logs=f"{PLAN.results}/logs",
     message:
         "Record how all of it was made"

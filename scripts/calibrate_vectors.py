@@ -19,12 +19,13 @@ from papers.chen2024.contexts import (
     POSITIONS,
     Places,
     assign_contexts,
+    click_chance,
     context_vectors,
-    examination,
     relevance,
     vector_ids,
 )
 from papers.chen2024.judges.connectivity import GRAPH
+from papers.chen2024.rates import same_rows
 from papers.chen2024.studies.connectivity import components, graph
 from papers.chen2024.studies.contexts import gains
 from twotowers import ROOT
@@ -33,7 +34,6 @@ from twotowers.datasets.standin import generate
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import Rankings
 from twotowers.fitting.alternating import (
-    ClickRates,
     LeastSquares,
     alternate,
     click_mse,
@@ -160,16 +160,9 @@ def section(name: str) -> str:
 def click_errors(lists: Rankings, feature: np.ndarray, places: Places) -> list[float]:
     """Click MSE of no debiasing and of DLA with examination from 1, as study `contexts` draws."""
     seen, factor = np.unique(places.shown, return_inverse=True)
-    observed = examination(context_vectors(CONTEXTS, seed=SEED))[places.shown]
-    chance = relevance(lists.label) * observed
-    rates = ClickRates(
-        feature=feature,
-        factor=factor[None],
-        rate=simulate_rates(chance, CLICKS, np.random.default_rng(SEED))[None],
-        weight=np.ones((1, len(feature)), np.float32),
-        features=feature.max() + 1,
-        factors=len(seen),
-    )
+    chance = click_chance(lists.label, places, context_vectors(CONTEXTS, seed=SEED))
+    rate = simulate_rates(chance, CLICKS, np.random.default_rng(SEED))
+    rates = same_rows(feature, factor, rate, features=feature.max() + 1, factors=len(seen))
     start = np.ones((1, len(seen)))
     fits = (fit_naive(rates), alternate(rates, start, LeastSquares(), steps=STEPS))
     return [click_mse(rates, fit)[0] for fit in fits]

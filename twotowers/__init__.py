@@ -24,4 +24,4 @@ DOCUMENTS = "documents"
 """The features of the documents that such a log shows, where it knows documents by features."""
 
 ANNOTATIONS = "annotations"
-"""Rankings with labels that come with such a log. Their queries need not be the log's."""
+"""Labelled rankings that come with such a log. Their queries may be others than the log's."""

@@ -138,3 +138,14 @@ def relevance(label: np.ndarray) -> np.ndarray:
             f"{label[wrong][0]:g} is no label", field="label", expected="0, 1, 2, 3 or 4"
         )
     return RELEVANCE[label.astype(int)]
+
+
+def click_chance(label: np.ndarray, places: Places, vectors: np.ndarray) -> np.ndarray:
+    """[rows] the chance of a click on each displayed document: relevance x examination.
+
+    Args:
+        label: [rows] labels 0 to 4.
+        places: the bias factor of each display.
+        vectors: [contexts, 10] X_t.
+    """
+    return relevance(label) * examination(vectors)[places.shown]

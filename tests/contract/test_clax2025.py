@@ -50,12 +50,12 @@ def test_judges_notice_another_gradient_and_another_end(study):
 
 def test_the_published_numbers_bear_out_what_the_authors_say():
     published = results("clax2025")
-    # What is published lacks DCTR, RCTR and GCTR of PyClick, and values by rank.
+    # The authors publish no values by rank, and none of PyClick's DCTR, RCTR and GCTR.
     assert judge(JUDGED["4"], published).verdict == REPRODUCED
     assert judge(JUDGED["5"], published).verdict == REPRODUCED
     assert judge(JUDGED["2"], published).verdict == REPRODUCED
     assert judge(JUDGED["24"], published).verdict == REPRODUCED
-    # Of the study and of recovery nothing is published.
+    # Nothing is published for the study and for `recovery`.
     for claim in ("8", "11", "21", "22", "23", "25"):
         assert judge(JUDGED[claim], published).verdict == NOT_TESTABLE
 

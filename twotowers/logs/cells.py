@@ -107,7 +107,7 @@ def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs
             compression="lz4",
             use_dictionary=text,
             write_statistics=[SPLIT, *first.lane],
-            # These are small numbers in no order. lz4 compresses the other columns well.
+            # lz4 compresses all columns well but these: small numbers in no order.
             column_encoding=dict.fromkeys(CELL[3:], "DELTA_BINARY_PACKED"),
         ) as writer,
     ):

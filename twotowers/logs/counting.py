@@ -81,5 +81,5 @@ def count_cells(
 
 
 def seen(log: pa.Table) -> dict[str, int]:
-    """The other counts of a reader: the numbers in a log's metadata."""
+    """What the reader counted beside clicks, such as pages left out, from the log's metadata."""
     return {name.decode(): int(count) for name, count in (log.schema.metadata or {}).items()}

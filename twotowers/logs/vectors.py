@@ -210,19 +210,30 @@ def _vectors(
         raise wrong(
             at, f"a vector of {lengths[at]} numbers", f"{width or 'some'} numbers, as before"
         )
-    numbers = vectors.flatten()
-    if not (pa.types.is_floating(numbers.type) or pa.types.is_integer(numbers.type)):
-        raise InputError(
-            f"has type {str(column.type)[:40]}", path=file, field=FEATURES,
-            expected="vectors of numbers",
-        )  # fmt: skip
-    values = pc.cast(numbers, pa.float32(), safe=False).to_numpy(zero_copy_only=False)
+    numbers, values = _numbers(vectors, column, file, FEATURES, "vectors of numbers")
     values = values.reshape(len(lengths), width)
     if not np.isfinite(values).all():
         at, place = (int(each[0]) for each in np.nonzero(~np.isfinite(values)))
         found = numbers[at * width + place].as_py()
         raise wrong(at, f"{'no value' if found is None else found} was found", "finite numbers")
     return offsets, values
+
+
+def _numbers(
+    lists: pa.Array, column: pa.Array, file: Path, field: str, expected: str
+) -> tuple[pa.Array, np.ndarray]:
+    """The numbers of some lists as they are in the file, and as float32 with NaN for missing ones.
+
+    Args:
+        lists: the lists, of a column or inside of it.
+        column: the whole column, whose type an error names.
+    """
+    flat = lists.flatten()
+    if not (pa.types.is_floating(flat.type) or pa.types.is_integer(flat.type)):
+        raise InputError(
+            f"has type {str(column.type)[:40]}", path=file, field=field, expected=expected
+        )
+    return flat, pc.cast(flat, pa.float32(), safe=False).to_numpy(zero_copy_only=False)
 
 
 def _labels(column: pa.Array, lengths: np.ndarray, file: Path, row: int) -> np.ndarray:
@@ -235,13 +246,7 @@ def _labels(column: pa.Array, lengths: np.ndarray, file: Path, row: int) -> np.n
             f"row {row + at + 1}: {own[at]} labels and {lengths[at]} documents", path=file,
             field=LABELS, expected="a label per document, and a document or more",
         )  # fmt: skip
-    flat = column.flatten()
-    if not (pa.types.is_floating(flat.type) or pa.types.is_integer(flat.type)):
-        raise InputError(
-            f"has type {str(column.type)[:40]}", path=file, field=LABELS,
-            expected="a list of numbers per query",
-        )  # fmt: skip
-    labels = pc.cast(flat, pa.float32(), safe=False).to_numpy(zero_copy_only=False)
+    flat, labels = _numbers(column, column, file, LABELS, "a list of numbers per query")
     bad = ~((labels >= 0) & (labels <= LARGEST_LABEL))
     if bad.any():
         at = int(np.flatnonzero(bad)[0])

@@ -234,8 +234,9 @@ class ChainModel(PageModel):
 class SimplifiedModel(ChainModel):
     """A chain that is fitted as if the user always stopped after the last click.
 
-    Then nothing is hidden. The user examined all documents down to the last click, or the whole
-    page if there was no click. So parameters are rates that can be counted, as PyClick does.
+    Under this assumption nothing is hidden: the user examined all documents down to the last click,
+    or the whole page if there was no click. So parameters are rates that can be counted, as PyClick
+    does.
     Predictions use the full model's formulas.
     """
 

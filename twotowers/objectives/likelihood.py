@@ -70,7 +70,7 @@ class CountLoss:
 class RowLoss:
     """The objective of `CountLoss`, computed from listed cells; a unit is a query.
 
-    It is for long lists: few of their documents x positions are ever shown.
+    It is for long lists. Most of their documents are never shown at most positions.
 
     Attributes:
         inputs: [queries, documents, ...] input of the relevance tower.

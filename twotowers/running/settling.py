@@ -252,7 +252,7 @@ def check_study(name: str, study: Mapping, *, path: Path, paper: str, root: Path
 
 
 def settle_item(name: str, item: dict, *, path: Path, paper: str) -> dict:
-    """An item with its drawing, general or the paper's own. The default has the item's name.
+    """Fill in an item's drawing. An item that names none has the drawing of its own name.
 
     Returns:
         The item with `draw`: the drawing's kind and its parameters. A parameter `needs` gets what

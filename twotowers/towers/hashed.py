@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.towers.lane import Lane
-from twotowers.towers.parts import Tower, drawn, number, rows_at, tables_of
+from twotowers.towers.parts import SmallTable, Tower
 
 READS = "pairs"
 LANES = ("ratio",)
@@ -21,8 +21,7 @@ class HashedTower(Tower):
 
     Args:
         pairs: number of query-document pairs.
-        ratio: pairs per row of the table, in [1, 1e9]. Lanes hold the largest of their tables, and
-            use the first rows of it.
+        ratio: pairs per row of the table, as in `SmallTable`.
         baseline, variance, rngs: as in `BaselineTower`.
 
     Raises:
@@ -38,18 +37,15 @@ class HashedTower(Tower):
         variance: float = 1e-5,
         rngs: nnx.Rngs,
     ):
-        tables = tables_of(pairs, ratio)
-        self.ratio = number(ratio, field="ratio", low=1, high=1e9)
-        self.tables = tuple(tables.items())
-        self.differences = drawn(max(tables.values()), variance, rngs)
+        self.differences = SmallTable(pairs, ratio, variance, rngs)
         self.baseline = nnx.Param(jnp.float32(baseline))
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[...] pair numbers -> [...] logits. `key` is not used."""
         mixed = scrambled(pairs)
         sign = 1.0 - 2.0 * (scrambled(mixed) >> 31).astype(jnp.float32)
-        rows = jnp.uint32(rows_at(self.ratio, self.tables))
-        return self.baseline[...] + sign * self.differences[...][mixed % rows]
+        row = mixed % jnp.uint32(self.differences.rows())
+        return self.baseline[...] + sign * self.differences.values[...][row]
 
 
 def scrambled(numbers: jax.Array) -> jax.Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -44,21 +43,34 @@ def rows_of(pairs: int, ratio: float) -> int:
     return max(math.ceil(pairs / ratio), 1)
 
 
-def tables_of(pairs: int, ratio: float | Lane) -> dict[float, int]:
-    """The rows of a table (`rows_of`) at the ratio, or at each that lanes have."""
-    ratios = ratio.values if isinstance(ratio, Lane) else (ratio,)
-    return {float(each): rows_of(pairs, each) for each in ratios}
+class SmallTable(nnx.Module):
+    """A table of parameters that is smaller than the number of query-document pairs.
 
+    Args:
+        pairs: number of query-document pairs.
+        ratio: pairs per row, in [1, 1e9]. Lanes hold the largest of their tables, and use the first
+            rows of it.
+        variance, rngs: of the parameters, as in `drawn`.
 
-def rows_at(ratio: float | Constant, tables: Sequence[tuple[float, int]]) -> int | jax.Array:
-    """The rows at a ratio: a constant of the program, or the lane's own.
-
-    They are looked up. In float32, the division of a large number of pairs would be rounded.
+    Raises:
+        InputError: the ratio or the variance is out of range.
     """
-    if not isinstance(ratio, nnx.Variable):
-        return dict(tables)[ratio]
-    ratios, rows = (jnp.asarray(column) for column in zip(*tables, strict=True))
-    return rows[jnp.argmin(jnp.abs(ratios - ratio[...]))]
+
+    def __init__(self, pairs: int, ratio: float | Lane, variance: float, rngs: nnx.Rngs):
+        ratios = ratio.values if isinstance(ratio, Lane) else (ratio,)
+        self.sizes = tuple((float(each), rows_of(pairs, each)) for each in ratios)
+        self.ratio = number(ratio, field="ratio", low=1, high=1e9)
+        self.values = drawn(max(rows for _, rows in self.sizes), variance, rngs)
+
+    def rows(self) -> int | jax.Array:
+        """The number of rows in use: a constant of the program, or the lane's own.
+
+        It is looked up. In float32, the division of a large number of pairs would be rounded.
+        """
+        if not isinstance(self.ratio, nnx.Variable):
+            return dict(self.sizes)[self.ratio]
+        ratios, rows = (jnp.asarray(column) for column in zip(*self.sizes, strict=True))
+        return rows[jnp.argmin(jnp.abs(ratios - self.ratio[...]))]
 
 
 def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> nnx.Param:

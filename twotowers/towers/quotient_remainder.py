@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.towers.lane import Lane
-from twotowers.towers.parts import Tower, drawn, number, rows_at, tables_of
+from twotowers.towers.parts import SmallTable, Tower
 
 READS = "pairs"
 LANES = ("ratio",)
@@ -23,8 +23,7 @@ class QuotientRemainderTower(Tower):
 
     Args:
         pairs: number of query-document pairs.
-        ratio: pairs per row of the table r, in [1, 1e9]. Lanes hold the largest of their tables,
-            and use the first rows of them.
+        ratio: pairs per row of the table r, as in `SmallTable`.
         baseline, variance, rngs: as in `BaselineTower`. The variance is that of r.
 
     Raises:
@@ -40,16 +39,13 @@ class QuotientRemainderTower(Tower):
         variance: float = 1e-5,
         rngs: nnx.Rngs,
     ):
-        tables = tables_of(pairs, ratio)
-        self.ratio = number(ratio, field="ratio", low=1, high=1e9)
-        self.tables = tuple(tables.items())
-        self.remainder = drawn(max(tables.values()), variance, rngs)
-        quotients = math.ceil(pairs / min(tables.values()))
+        self.remainder = SmallTable(pairs, ratio, variance, rngs)
+        quotients = math.ceil(pairs / min(rows for _, rows in self.remainder.sizes))
         self.quotient = nnx.Param(jnp.ones(max(quotients, 1)))
         self.baseline = nnx.Param(jnp.float32(baseline))
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[...] pair numbers -> [...] logits. `key` is not used."""
-        rows = rows_at(self.ratio, self.tables)
-        quotient, remainder = pairs // rows, pairs % rows
-        return self.baseline[...] + self.quotient[...][quotient] * self.remainder[...][remainder]
+        rows = self.remainder.rows()
+        quotient, remainder = self.quotient[...], self.remainder.values[...]
+        return self.baseline[...] + quotient[pairs // rows] * remainder[pairs % rows]

@@ -16,15 +16,15 @@ from papers.chen2024.contexts import (
     Places,
     assign_contexts,
     bias_features,
+    click_chance,
     context_vectors,
-    examination,
     relevance,
     vector_ids,
 )
 from papers.chen2024.displays import displayed
+from papers.chen2024.rates import same_rows
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
 from twotowers.fitting.alternating import (
-    ClickRates,
     LeastSquares,
     alternate,
     click_mse,
@@ -75,7 +75,7 @@ def run(
     places = assign_contexts(lists.lengths, contexts, seed=data_seed)
     seen, factor = np.unique(places.shown, return_inverse=True)
     truth = relevance(lists.label)
-    chance = truth * examination(vectors)[places.shown]
+    chance = click_chance(lists.label, places, vectors)
     rate = simulate_rates(chance, clicks, stream("clicks", seed))
     described = bias_features(vectors)
     merges = {
@@ -86,14 +86,10 @@ def run(
 
     frames = []
     for variant, numbers in merges.items():
-        rates = ClickRates(
-            feature=feature,
-            factor=np.tile(numbers[factor], (len(STARTS), 1)),
-            rate=np.tile(rate, (len(STARTS), 1)),
-            weight=np.ones((len(STARTS), len(rate)), np.float32),
-            features=feature.max() + 1,
-            factors=max(numbers) + 1,
-        )
+        rates = same_rows(
+            feature, numbers[factor], rate,
+            features=feature.max() + 1, factors=max(numbers) + 1, lanes=len(STARTS),
+        )  # fmt: skip
         random = stream("start", seed, variant).random(rates.factors)
         starts = np.stack([np.ones(rates.factors), random])
         fits = {"dla": (alternate(rates, starts, LeastSquares(), steps=steps), STARTS)}

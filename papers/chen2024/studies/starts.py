@@ -12,8 +12,8 @@ import pandas as pd
 from papers.chen2024.contexts import POSITIONS
 from papers.chen2024.estimators import fit_dla, fit_regression_em
 from papers.chen2024.lists import generate
+from papers.chen2024.rates import same_rows
 from papers.chen2024.studies.synthetic import Log, merged_positions, rows_of, with_swap
-from twotowers.fitting.alternating import ClickRates
 from twotowers.identifiability.intervention import node_intervention
 from twotowers.randomness import stream
 
@@ -52,19 +52,14 @@ def run(inputs, *, seed: int, starts: int, steps: int, clicks: int, data_seed: i
     }
     rows = []
     for variant, (documents, positions, rates) in variants.items():
-        lanes = (starts, 1)
         fitted = fit_regression_em(
-            ClickRates(
-                feature=documents,
-                factor=np.tile(positions, lanes),
-                rate=np.tile(rates, lanes),
-                weight=np.ones((starts, len(documents)), np.float32),
-                features=len(lists.labels),
-                factors=POSITIONS,
+            same_rows(
+                documents, positions, rates,
+                features=len(lists.labels), factors=POSITIONS, lanes=starts,
             ),
             stream("many starts", seed, variant).random((starts, POSITIONS)),
             steps=steps,
-        )
+        )  # fmt: skip
         stuck = (fitted.examination[:, np.unique(positions)] == 1).any(1)
         rows += [(variant, "stuck", stuck.sum()), (variant, "starts", starts)]
     frame = pd.DataFrame(rows, columns=["variant", "metric", "value"])

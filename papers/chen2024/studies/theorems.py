@@ -11,10 +11,10 @@ import pandas as pd
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
 from papers.chen2024.lists import RELEVANCE, Lists, generate
+from papers.chen2024.rates import same_rows
 from papers.chen2024.studies.propositions import random_log
 from papers.chen2024.studies.synthetic import rows_of
 from twotowers.fitting.alternating import (
-    ClickRates,
     LeastSquares,
     RateEstimate,
     alternate,
@@ -164,20 +164,13 @@ def example1(lists: Lists, clicks: int, steps: int, rng: np.random.Generator) ->
     """Every display has a bias factor of its own."""
     feature, factor = rows_of(lists.documents)
     truth = RELEVANCE[lists.labels]
-    rate = simulate_rates(truth[feature] * EXAMINATION[factor], clicks, rng)[None]
+    rate = simulate_rates(truth[feature] * EXAMINATION[factor], clicks, rng)
     rows = len(feature)
-    rates = ClickRates(
-        feature=feature,
-        factor=np.arange(rows)[None],
-        rate=rate,
-        weight=np.ones((1, rows), np.float32),
-        features=len(truth),
-        factors=rows,
-    )
+    rates = same_rows(feature, np.arange(rows), rate, features=len(truth), factors=rows)
     found = alternate(rates, rng.random((1, rows)), LeastSquares(), steps=steps)
     constant = RateEstimate(
         relevance=np.ones((1, len(truth))),
-        examination=(np.bincount(rates.factor[0], rate[0]) / np.bincount(rates.factor[0]))[None],
+        examination=(np.bincount(rates.factor[0], rate) / np.bincount(rates.factor[0]))[None],
     )
     return {
         "constant": click_mse(rates, constant)[0],
