@@ -12,6 +12,7 @@ min_version("9.0")
 
 sys.path.insert(0, workflow.basedir)
 
+from scripts.runner import PRELOADED
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 from twotowers.running.descriptions import (
     crate_data,
@@ -26,6 +27,7 @@ from twotowers.running.experiments import check_config, load_experiment
 from twotowers.running.joblogs import failures
 from twotowers.running.order import Order
 from twotowers.running.plan import Plan
+from twotowers.running.preloaded import start as start_preloaded
 from twotowers.running.processes import RUN, only_run
 from twotowers.running.progress import read_seconds
 from twotowers.running.provenance import code_digest, code_version
@@ -86,6 +88,7 @@ onstart:
     # ready jobs every second: up to a tenth of a core. Local jobs need no limit.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
+        start_preloaded(PRELOADED)
 
 
 wildcard_constraints:

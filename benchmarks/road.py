@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,10 @@ SIZES = {
 }
 IMPORTS = ("numpy", "jax", "flax.nnx", "twotowers.running.fit", "twotowers.report.figures")
 WORKFLOW = """
+from twotowers.running.preloaded import start
+onstart:
+    if config["preloaded"]:
+        start(["scripts.runner", "twotowers.running.fit"])
 rule all:
     input: expand("{job}.txt", job=range(config["jobs"]))
 rule job:
@@ -25,6 +30,7 @@ rule job:
     script: "job.py"
 """
 JOB = "from pathlib import Path\nPath(snakemake.output[0]).touch()\n"
+FIT = f"import scripts.runner\nimport twotowers.running.fit\n{JOB}"
 
 
 def run(*, jobs: int, base: dict, repeats: int) -> Iterator[dict]:
@@ -34,15 +40,19 @@ def run(*, jobs: int, base: dict, repeats: int) -> Iterator[dict]:
     for module in IMPORTS:
         took = best_seconds(lambda module=module: call([*python, f"import {module}"]), repeats)
         yield row(f"start Python and import {module}", took)
-    one, many = (workflow_seconds(count) for count in (1, jobs))
-    yield row("Snakemake, one job that does nothing", one)
-    yield row(
-        "Snakemake, each further such job, its own Python included", (many - one) / (jobs - 1)
-    )
+    yield row("Snakemake, one job that does nothing", workflow_seconds(JOB, 1))
+    for what, job, preloaded in (
+        ("imports nothing", JOB, False),
+        ("imports what a fit does", FIT, False),
+        ("imports what a fit does, preloaded", FIT, True),
+    ):
+        one, many = (workflow_seconds(job, count, preloaded) for count in (1, jobs))
+        each = (many - one) / (jobs - 1)
+        yield row(f"Snakemake, each further job that {what}, its own Python included", each)
     dry = [sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "all"]
     target = f"{Path(tempfile.gettempdir()) / 'nowhere'}"
     planned = [*dry, "--config", f"results={target}", f"figures={target}"]
-    yield row("Snakemake, planning every job of both papers", seconds(lambda: call(planned)))
+    yield row("Snakemake, planning every job of all papers", seconds(lambda: call(planned)))
     yield from compilation(base)
     yield from laptop_grid()
 
@@ -52,15 +62,17 @@ def row(what: str, took: float) -> dict:
 
 
 def call(command: list[str], folder: Path = ROOT) -> None:
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
 
 
-def workflow_seconds(jobs: int) -> float:
-    """Seconds of a Snakemake run of jobs that do nothing, one at a time."""
+def workflow_seconds(job: str, jobs: int, preloaded: bool = False) -> float:
+    """Seconds of a Snakemake run of jobs, one at a time, by a preloaded process or not."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "Snakefile").write_text(WORKFLOW)
-        Path(folder, "job.py").write_text(JOB)
-        command = [sys.executable, "-m", "snakemake", "--cores", "1", "--config", f"jobs={jobs}"]
+        Path(folder, "job.py").write_text(job)
+        command = [sys.executable, "-m", "snakemake", "--cores", "1"]
+        command += ["--config", f"jobs={jobs}", f"preloaded={preloaded}"]
         return seconds(lambda: call(command, Path(folder)))
 
 

@@ -12,13 +12,23 @@ from pathlib import Path
 
 from twotowers.running.devices import asks_for_gpu, use_own_gpu
 from twotowers.running.joblogs import cause, job_log
+from twotowers.running.preloaded import hand_over
 from twotowers.running.processes import end_with_run
 from twotowers.running.provenance import code_version
 
 if hasattr(sys.modules["__main__"], "snakemake"):
+    if not asks_for_gpu(sys.modules["__main__"].snakemake.resources):
+        hand_over(sys.argv[0])
     # Imported modules stay, and looking for garbage in them takes a quarter of a job's start. So
     # scripts import this module first, and `run` freezes all objects before collection restarts.
     gc.disable()
+
+PRELOADED = (
+    *("scripts.fit_setting", "scripts.run_study", "scripts.simulate_clicks"),
+    *("scripts.train_policy", "scripts.draw_item", "scripts.build_page"),
+    "twotowers.report.figures",  # which only figures import
+)
+"""What a run imports once for all of its jobs: scripts that run often or import much."""
 
 
 def paper_module(paper: str, name: str):

@@ -751,7 +751,10 @@ def test_the_runner_logs_what_a_job_says(tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(("begin", "looked"), [("snakemake = None", False), ("", True)])
+JOB = "from types import SimpleNamespace; snakemake = SimpleNamespace(resources={})"
+
+
+@pytest.mark.parametrize(("begin", "looked"), [(JOB, False), ("", True)])
 def test_only_a_job_looks_for_no_garbage_while_it_imports(begin, looked):
     code = f"{begin}\nimport gc\nfrom scripts import runner\nprint(gc.isenabled())"
     said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
@@ -275,8 +276,10 @@ def test_full_disk(project):
 def test_out_of_memory(project, prlimit):
     before = remove(project, STUDY)
     run = project.start("--cores", "1", STUDY)
-    # The limit applies to the job, not to the scheduler.
-    subprocess.run([prlimit, "--pid", str(await_job(run)), "--as=100000000"], check=True)
+    await_job(run)
+    # The limit applies to the job and to the process that is forked for it, not to the scheduler.
+    for process in psutil.Process(run.pid).children(recursive=True):
+        subprocess.run([prlimit, "--pid", str(process.pid), "--as=100000000"], check=True)
     text, _ = run.communicate(timeout=120)
     assert run.returncode == 1, text
     assert "results/smoke/logs/fits" in text

@@ -1,0 +1,146 @@
+"""Jobs that a preloaded process runs: what they see, how they end, and what they leave behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from scripts.runner import PRELOADED
+from twotowers import ROOT
+from twotowers.running.preloaded import FOLDER
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux preloads")
+
+# The module that the process imports, and of which it tells its forks.
+MODULE = "import os\nWHO = os.getpid()\nseen = []\n"
+JOB = """
+import sys
+sys.path.insert(0, {root!r})
+from twotowers.running.preloaded import hand_over
+if "heavy" not in sys.modules:
+    hand_over(sys.argv[0])
+import os, heavy
+{body}
+"""
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A process with `heavy` imported; yields the environment of its jobs."""
+    (tmp_path / "heavy.py").write_text(MODULE)
+    path = os.pathsep.join([str(ROOT), str(tmp_path)])
+    # Sockets have short paths, so the folder is relative.
+    (tmp_path / "own").mkdir()
+    environment = os.environ | {"PYTHONPATH": path, FOLDER: "own"}
+    command = [sys.executable, "-m", "twotowers.running.preloaded", "heavy"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("own/*.sock")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    with process:
+        yield process, environment
+        process.kill()
+
+
+def job(folder, environment, body: str, **options) -> subprocess.Popen:
+    """Start a job in a process of its own."""
+    script = folder / "job.py"
+    script.write_text(JOB.format(root=str(ROOT), body=body))
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, str(script)]
+    return subprocess.Popen(command, cwd=folder, env=environment, **pipes, **options)
+
+
+def test_a_job_runs_in_a_fork_with_its_own_streams_folder_and_environment(server, tmp_path):
+    process, environment = server
+    body = (
+        "heavy.seen.append(1)\n"
+        "print(heavy.WHO, os.getpid(), heavy.seen, os.getcwd(), os.environ['WORD'], __name__)\n"
+        "print('trouble', file=sys.stderr)"
+    )
+    for word in ("first", "second"):
+        folder = tmp_path / word
+        folder.mkdir()
+        (folder / "own").symlink_to(tmp_path / "own")
+        out, err = job(folder, environment | {"WORD": word}, body).communicate()
+        imported_by, ran_in, seen, *rest = out.split()
+        assert int(imported_by) == process.pid != int(ran_in)
+        assert seen == "[1]", "the second job sees nothing of the first"
+        assert rest == [str(folder), word, "__main__"]
+        assert err == "trouble\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        ("pass", 0, ""),
+        ("sys.exit(3)", 3, ""),
+        ("sys.exit('no')", 1, ""),
+        ("raise ValueError('wrong')", 1, "ValueError: wrong"),
+        ("os.kill(os.getpid(), 9)", 1, ""),
+        ("import subprocess; sys.exit(subprocess.run(['false']).returncode + 4)", 5, ""),
+    ],
+)
+def test_a_job_ends_as_its_script_does(server, tmp_path, body, status, told):
+    ended = job(tmp_path, server[1], body)
+    _, err = ended.communicate()
+    assert ended.returncode == status
+    assert told in err
+
+
+def test_a_job_that_is_killed_takes_its_fork_along(server, tmp_path):
+    body = "print(os.getpid(), flush=True); import time; time.sleep(600)"
+    running = job(tmp_path, server[1], body)
+    fork = int(running.stdout.readline())
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    deadline = time.monotonic() + 30
+    while os.path.exists(f"/proc/{fork}"):
+        assert time.monotonic() < deadline, "the fork goes on"
+        time.sleep(0.05)
+
+
+def test_the_process_ends_with_the_run(server, tmp_path):
+    process, _ = server
+    process.stdin.close()
+    assert process.wait(60) == 0
+    assert not (tmp_path / "own").exists(), "nothing is left behind"
+
+
+def test_without_the_process_a_job_runs_by_itself(server, tmp_path):
+    process, environment = server
+    process.kill()
+    process.wait()
+    body = "print(heavy.WHO == os.getpid())"
+    for words in (environment, environment | {FOLDER: "nowhere"}):
+        out, err = job(tmp_path, words, body).communicate()
+        assert (out, err) == ("True\n", "")
+
+
+def test_what_is_preloaded_can_be_forked():
+    """It starts neither threads nor JAX's backends: a fork would have neither.
+
+    jemalloc, the allocator of pyarrow, has a thread and starts it again in a fork.
+    """
+    code = (
+        "import importlib, sys\n"
+        "from pathlib import Path\n"
+        "for name in sys.argv[1:]: importlib.import_module(name)\n"
+        "from jax._src import xla_bridge\n"
+        "names = {path.read_text().strip() for path in Path('/proc/self/task').glob('*/comm')}\n"
+        "print(names - {'jemalloc_bg_thd'}, xla_bridge.backends_are_initialized())"
+    )
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    run = subprocess.run(
+        [sys.executable, "-c", code, *PRELOADED],
+        cwd=ROOT,
+        env=os.environ | threads,
+        capture_output=True,
+        text=True,
+    )
+    assert run.stdout == f"{{{Path(sys.executable).name!r}}} False\n", run.stderr
