@@ -93,8 +93,8 @@ def test_the_gradient_of_q_is_that_of_the_likelihood(name):
     _, statistics = statistics_of(HIDDEN[name], 300)
     problem = PagesProblem(statistics, (0.0, 0.0), "expectations")
     point = np.random.default_rng(1).uniform(0.2, 0.8, problem.size)
-    credits = problem.expected(point)
-    shares, trials = problem.maximum(credits, point)
+    totals = problem.totals(point)
+    shares, trials = problem.shares(totals, point), totals[1]
     # dQ/dp = (successes - trials p) / (p (1 - p)) of binomial trials.
     gradient = trials * (shares - point) / (point * (1 - point))
     for place in range(problem.size):

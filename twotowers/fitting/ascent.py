@@ -56,8 +56,12 @@ def climb(
         )
     converged = False
     while not converged and len(history) <= iterations:
-        new = leap(problem, now) if accelerate else problem.step(now)
-        value, size = problem.objective(new), max(abs(history[-1]), 1)
+        if accelerate:
+            new, value = leap(problem, now)
+        else:
+            new = problem.step(now)
+            value = problem.objective(new)
+        size = max(abs(history[-1]), 1)
         if not value >= history[-1] - ROUNDING * size:
             raise InputError(
                 f"the log-likelihood fell from {history[-1]:.12g} to {value:.12g}",
@@ -71,18 +75,20 @@ def climb(
     return now, np.array(history), converged
 
 
-def leap(problem: Problem, vector: np.ndarray) -> np.ndarray:
+def leap(problem: Problem, vector: np.ndarray) -> tuple[np.ndarray, float]:
     """A SQUAREM cycle (Varadhan and Roland, 2008): extrapolate two EM steps, then do a third.
 
-    If this gives a lower objective than the two EM steps, their result is returned.
+    If this gives a lower objective than the two EM steps, their result is returned. Its objective
+    is returned too.
     """
     once = problem.step(vector)
     twice = problem.step(once)
     moved, bent = once - vector, twice - 2 * once + vector
     if not bent.any():
-        return twice
+        return twice, problem.objective(twice)
     length = max(np.linalg.norm(moved) / np.linalg.norm(bent), 1)
     far = vector + 2 * length * moved + length**2 * bent
     # EM cannot leave 0 or 1. So a value extrapolated to or past them takes EM's own value.
     far = problem.step(np.where((far > 0) & (far < 1), far, twice))
-    return far if problem.objective(far) >= problem.objective(twice) else twice
+    reached, safe = problem.objective(far), problem.objective(twice)
+    return (far, reached) if reached >= safe else (twice, safe)

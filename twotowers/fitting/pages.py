@@ -23,6 +23,7 @@ needs fewer steps for the same likelihood.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -32,6 +33,7 @@ from scipy.special import xlog1py, xlogy
 
 from twotowers.errors import InputError, check_range
 from twotowers.fitting.ascent import climb
+from twotowers.fitting.blocks import blocks, in_order
 from twotowers.models.chances import Chance
 from twotowers.models.page import JUMPS, PAGES, Credits, PageModel, last_clicks, losses
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
@@ -170,7 +172,7 @@ class Statistics:
             PER_DOCUMENT: (pair, pairs),
             PER_POSITION: (position, length),
             PER_JUMP: (position * length + last, length * length),
-            ONCE: (np.zeros_like(pair), 1),
+            ONCE: (np.broadcast_to(0, pair.shape), 1),
         }
         index = {part: by[kind][0] for part, kind in model.parts.items()}
         sizes = {part: by[kind][1] for part, kind in model.parts.items()}
@@ -209,10 +211,11 @@ def fit_counts(statistics: Statistics, *, prior: tuple[float, float] = (0.0, 0.0
         InputError: the model has no `counts`, or the prior is out of range.
     """
     problem = PagesProblem(statistics, prior, "counts")
-    credits = statistics.model.counts(statistics.clicks, statistics.where)
-    found, trials = problem.maximum(credits, np.full(problem.size, np.nan))
+    nothing = np.full(problem.size, np.nan)
+    totals = problem.totals(nothing)
+    found = problem.shares(totals, nothing)
     return PagesEstimate(
-        problem.split(found), problem.split(trials), np.array([problem.objective(found)])
+        problem.split(found), problem.split(totals[1]), np.array([problem.objective(found)])
     )
 
 
@@ -259,7 +262,7 @@ def fit_pages(
         accelerate=accelerate,
         name=type(statistics.model).__name__,
     )
-    trials = problem.maximum(problem.expected(found), found)[1]
+    trials = problem.totals(found)[1]
     known = np.where(trials + sum(prior) > 0, found, np.nan)
     return PagesEstimate(problem.split(known), problem.split(trials), history, converged)
 
@@ -283,6 +286,7 @@ class PagesProblem:
 
     Attributes:
         size: length of the vector.
+        blocks: the rows that are worked on at a time.
     """
 
     def __init__(self, statistics: Statistics, prior: tuple[float, float], needs: str):
@@ -295,7 +299,8 @@ class PagesProblem:
             )  # fmt: skip
         for count in prior:
             check_range(count, field="prior", low=0, high=1e9)
-        self.statistics, self.prior = statistics, prior
+        self.statistics, self.prior, self.needs = statistics, prior, needs
+        self.blocks = blocks(*statistics.clicks.shape)
         ends = np.cumsum([0, *statistics.sizes.values()])
         self.slices = {
             part: slice(*ends[place : place + 2]) for place, part in enumerate(statistics.sizes)
@@ -318,44 +323,81 @@ class PagesProblem:
         """The probabilities by part."""
         return {part: vector[place].copy() for part, place in self.slices.items()}
 
-    def chances(self, vector: np.ndarray) -> dict[str, np.ndarray]:
-        """Part -> [rows, K] probability that applies at each position."""
-        own = self.split(vector)
-        return {part: own[part][index] for part, index in self.statistics.index.items()}
-
     def objective(self, vector: np.ndarray) -> float:
         """Log-likelihood plus log prior. NaN parameters have no trials, so START replaces them."""
-        given, model = self.statistics, self.statistics.model
-        known = np.where(np.isnan(vector), START, vector)
-        parts = {part: Chance.of(values) for part, values in self.chances(known).items()}
-        if model.statistics == PAGES:
-            rows = model.log_likelihood(parts, given.clicks, given.where)
-        else:
-            rows = -losses(model.of_cells(parts), given.clicks, given.where).sum(-1)
+        given, known = self.statistics, np.where(np.isnan(vector), START, vector)
+        rows, prior = np.empty(len(given.number)), np.empty(self.size)
         successes, failures = self.prior
-        prior = xlogy(successes, known) + xlog1py(failures, -known)
+
+        def of_rows(block: slice) -> None:
+            rows[block] = self._log_likelihood(known, block)
+
+        def of_prior(block: slice) -> None:
+            prior[block] = xlogy(successes, known[block]) + xlog1py(failures, -known[block])
+
+        for work, parts in ((of_rows, self.blocks), (of_prior, blocks(self.size))):
+            deque(in_order(work, parts), maxlen=0)
         return float(given.number @ rows + prior.sum())
 
-    def expected(self, vector: np.ndarray) -> Credits:
-        """The E-step: expected successes and trials of each part at each position."""
-        given = self.statistics
-        return given.model.expectations(self.chances(vector), given.clicks, given.where)
+    def _log_likelihood(self, vector: np.ndarray, block: slice) -> np.ndarray:
+        """[rows] ln P of the clicks of some rows."""
+        given, model = self.statistics, self.statistics.model
+        clicks, where = given.clicks[block], given.where[block]
+        parts = {}
+        for part, place in self.slices.items():
+            own, index = vector[place], self._index(part, block)
+            # The same numbers either way. Logarithms of the smaller array take less time.
+            few = len(own) < index.size
+            parts[part] = Chance.of(own).at(index) if few else Chance.of(own[index])
+        if model.statistics == PAGES:
+            return model.log_likelihood(parts, clicks, where)
+        return -losses(model.of_cells(parts), clicks, where).sum(-1)
 
-    def maximum(self, credits: Credits, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The M-step: shares of successes, and the trials without the prior's.
+    def _chances(self, vector: np.ndarray, block: slice) -> dict[str, np.ndarray]:
+        """Part -> probability that applies at each position of some rows."""
+        return {part: vector[at][self._index(part, block)] for part, at in self.slices.items()}
+
+    def _index(self, part: str, block: slice) -> np.ndarray:
+        """The part's index at some rows, in a shape that broadcasts to [rows, K]: what rows or
+        positions share is there once."""
+        index = self.statistics.index[part]
+        by_row, by_place = index.strides
+        return index[block if by_row else slice(1), slice(None if by_place else 1)]
+
+    def _credits(self, vector: np.ndarray, block: slice) -> Credits:
+        given = self.statistics
+        clicks, where = given.clicks[block], given.where[block]
+        if self.needs == "counts":
+            return given.model.counts(clicks, where)
+        return given.model.expectations(self._chances(vector, block), clicks, where)
+
+    def totals(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The E-step: successes and trials of each probability, counted or expected."""
+
+        def weighed(block: slice) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+            number, found = self.statistics.number[block, None], []
+            for part, credit in self._credits(vector, block).items():
+                index = self.statistics.index[part][block].ravel()
+                found.append((part, index, [(each * number).ravel() for each in credit]))
+            return found
+
+        totals = np.zeros(self.size), np.zeros(self.size)
+        for found in in_order(weighed, self.blocks):
+            for part, index, weights in found:
+                for total, weight in zip(totals, weights, strict=True):
+                    # In the order of the rows, so the sums do not depend on the blocks.
+                    np.add.at(total[self.slices[part]], index, weight)
+        return totals
+
+    def shares(self, totals: tuple[np.ndarray, np.ndarray], before: np.ndarray) -> np.ndarray:
+        """The M-step: shares of successes.
 
         A probability without trials and prior keeps its value in `before`.
         """
-        successes, trials = np.zeros(self.size), np.zeros(self.size)
-        for part, place in self.slices.items():
-            index, size = self.statistics.index[part].ravel(), self.statistics.sizes[part]
-            for total, each in zip((successes, trials), credits[part], strict=True):
-                weight = (each * self.statistics.number[:, None]).ravel()
-                total[place] = np.bincount(index, weight, size)
-        above, below = successes + self.prior[0], trials + sum(self.prior)
+        above, below = totals[0] + self.prior[0], totals[1] + sum(self.prior)
         shares = np.minimum(above / np.where(below > 0, below, 1), 1)
-        return np.where(below > 0, shares, before), trials
+        return np.where(below > 0, shares, before)
 
     def step(self, vector: np.ndarray) -> np.ndarray:
         """An E-step and an M-step."""
-        return self.maximum(self.expected(vector), vector)[0]
+        return self.shares(self.totals(vector), vector)

@@ -43,7 +43,7 @@ class PageModel:
         expectations(chances, clicks, where) -> Credits    EM: trials are hidden
 
     `clicks` and `where` are [pages, K] bool. `chances` holds the probability of each part at each
-    position, [pages, K]. Credits have the same shape. A model with statistics CELLS or JUMPS also
+    position, in a shape that broadcasts to [pages, K]. Credits have the shape of clicks. A model with statistics CELLS or JUMPS also
     gives `of_cells(parts)`: P(click) of a row of these statistics, from its parts' chances there.
 
     Attributes:
@@ -146,7 +146,7 @@ class ChainModel(PageModel):
         """Expected successes and trials of each part, given all clicks of a page.
 
         Args:
-            chances: the probability of each part at each position, [pages, K].
+            chances: the probability of each part at each position, as in `PageModel`.
             clicked: P(went on) and P(stopped) after each click, [pages, K]. Both are 0 where there
                 was no click, and at the last position of a page.
             skipped: P(examined, no click, went on) and P(examined, no click, stopped), likewise.

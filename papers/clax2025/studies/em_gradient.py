@@ -62,7 +62,8 @@ def _at_random(statistics: Statistics, rng: np.random.Generator) -> dict[str, fl
     """Eq. 5.10, and an EM step, at random parameters."""
     problem = PagesProblem(statistics, (0.0, 0.0), "expectations")
     point = rng.uniform(0.2, 0.8, problem.size)
-    step, trials = problem.maximum(problem.expected(point), point)
+    totals = problem.totals(point)
+    step, trials = problem.shares(totals, point), totals[1]
     tried = trials > 0
     # dQ/dp = (successes - trials p) / (p (1 - p)), of binomial trials.
     of_q = np.where(tried, trials * (step - point) / (point * (1 - point)), 0)
@@ -94,7 +95,8 @@ def _ends(statistics: Statistics, documents: int) -> dict[str, float]:
     def negative(logits: np.ndarray) -> tuple[float, np.ndarray]:
         vector = start.copy()
         vector[free] = expit(logits)
-        shares, trials = problem.maximum(problem.expected(vector), vector)
+        totals = problem.totals(vector)
+        shares, trials = problem.shares(totals, vector), totals[1]
         gradient = trials * (shares - vector)
         return -problem.objective(vector) / documents, -gradient[free] / documents
 
