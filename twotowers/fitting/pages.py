@@ -28,10 +28,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.special import xlog1py, xlogy
 
 from twotowers.errors import InputError, check_range
+from twotowers.files.distinct import number_rows
 from twotowers.fitting.ascent import climb
 from twotowers.fitting.blocks import blocks, in_order
 from twotowers.models.chances import Chance
@@ -72,16 +72,12 @@ def distinct_pages(
         where: [pages, K] bool, False past the end of a page.
         pairs: number of query-document pairs; one more than the largest in `pair` if None.
     """
-    pair, clicks = np.where(where, pair, -1), clicks & where
-    pairs = int(pair.max(initial=-1)) + 1 if pairs is None else pairs
-    code = np.zeros(len(pair), np.int64)
-    for place in range(pair.shape[1]):
-        # `factorize` keeps codes below the number of pages, so the next product fits into int64.
-        symbol = (pair[:, place].astype(np.int64) + 1) * 2 + clicks[:, place]
-        code = pd.factorize(code * (2 * pairs + 2) + symbol)[0]
-    _, first = np.unique(code, return_index=True)
+    pairs = int(pair.max(initial=-1, where=where)) + 1 if pairs is None else pairs
+    kind = np.int32 if pairs < 2**30 else np.int64
+    code, first = number_rows(np.where(where, (pair.astype(kind) + 1) * 2 + clicks, 0))
     number = np.bincount(code, minlength=len(first)).astype(float)
-    return Pages(np.maximum(pair[first], 0), clicks[first], where[first], number, pairs)
+    shown = where[first]
+    return Pages(np.where(shown, pair[first], 0), clicks[first] & shown, shown, number, pairs)
 
 
 @dataclass(frozen=True)

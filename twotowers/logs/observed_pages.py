@@ -11,8 +11,9 @@ import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError
+from twotowers.files.distinct import number_rows
 from twotowers.logs.counts import Rows
-from twotowers.logs.sessions import read_sessions
+from twotowers.logs.sessions import GROUP, read_sessions
 from twotowers.logs.simulation import Sessions
 from twotowers.randomness import stream
 
@@ -69,16 +70,14 @@ def observed_pages(
     """
     query, document, clicks, lengths = _columns(path, positions)
     where = np.arange(positions) < lengths[:, None]
-    queries, query_names = pd.factorize(np.repeat(query, lengths))
+    queries, query_names = pd.factorize(query)
+    queries = np.repeat(queries, lengths)
     documents, document_names = pd.factorize(document)
-    number, first = pd.factorize(queries * len(document_names) + documents)
+    number, first = _pairs(queries, documents, len(document_names))
     pair, clicked = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
     pair[where], clicked[where] = number, clicks
-    rankings = np.where(where, pair, -1)
-    code = np.zeros(len(rankings), np.int64)
-    for place in range(positions):
-        code = pd.factorize(code * (len(first) + 1) + rankings[:, place] + 1)[0]
-    _, shown_first = np.unique(code, return_index=True)
+    del query, document, clicks, queries, documents, number
+    code, shown_first = number_rows(np.where(where, pair + 1, 0))
     rng = stream("observed pages", seed)
     order, sessions = rng.permutation(len(code)), {}
     ends = np.round(np.cumsum([0, *shares.values()]) * len(code)).astype(int)
@@ -101,10 +100,25 @@ def observed_pages(
     )
 
 
+def _pairs(queries: np.ndarray, documents: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The number of each query-document pair, and query x size + document of each pair.
+
+    Args:
+        queries, documents: [shown] numbers, in the order of their first occurrence.
+        size: number of documents.
+    """
+    query_of = np.empty(size, queries.dtype)
+    query_of[documents] = queries
+    if np.array_equal(query_of[documents], queries):
+        # No document belongs to two queries, so documents are pairs.
+        return documents, query_of * size + np.arange(size)
+    return pd.factorize(queries * size + documents)
+
+
 def _columns(path: str | Path, positions: int) -> tuple[np.ndarray, ...]:
     """The query of each page, all documents and clicks in order, and the lengths of pages."""
     parts = []
-    for batch in read_sessions(path):
+    for batch in read_sessions(path, batch=GROUP):
         lengths = batch["documents"].value_lengths().to_numpy()
         if len(lengths) and (lengths.max() > positions or lengths.min() < 1):
             raise InputError(

@@ -43,8 +43,9 @@ class PageModel:
         expectations(chances, clicks, where) -> Credits    EM: trials are hidden
 
     `clicks` and `where` are [pages, K] bool. `chances` holds the probability of each part at each
-    position, in a shape that broadcasts to [pages, K]. Credits have the shape of clicks. A model with statistics CELLS or JUMPS also
-    gives `of_cells(parts)`: P(click) of a row of these statistics, from its parts' chances there.
+    position, in a shape that broadcasts to [pages, K]. Credits have the shape of clicks. A model
+    with statistics CELLS or JUMPS also gives `of_cells(parts)`: P(click) of a row of these
+    statistics, from its parts' chances there.
 
     Attributes:
         parts: part -> its kind: `PER_DOCUMENT`, `PER_POSITION`, `PER_JUMP` or `ONCE`.
