@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 from benchmarks import (
+    clickmodels,
     counting,
     fits,
     gpu,
@@ -32,6 +33,7 @@ PARTS = {
     "pbm": pbm,
     "simulator": simulator,
     "counting": counting,
+    "clickmodels": clickmodels,
     "scaling": scaling,
     "longlists": longlists,
     "road": road,

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks import fits, gpu, scaling
+from benchmarks import clickmodels, fits, gpu, scaling
 from benchmarks.limits import extrapolations, predicted
 from benchmarks.measure import PACKAGES, ROOT
 from twotowers.files.artefacts import atomic
 from twotowers.report.charts import Curves
 from twotowers.report.figures import save
 
-PAGES = ("benchmarks/README.md", "docs/scaling.md")
+PAGES = ("benchmarks/README.md", "benchmarks/clickmodels.md", "docs/scaling.md")
 RESULTS = ROOT / "benchmarks" / "results"
 
 Results = dict[str, dict]
@@ -94,6 +94,10 @@ def markdown(rows: list[dict], columns: dict[str, tuple[str, Callable]]) -> str:
 def digits(value: float) -> str:
     """Three significant digits, with separators of thousands."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 def whole(value: int) -> str:
@@ -179,6 +183,67 @@ def counting_table(results: Results) -> str:
         "peak memory, GB": ("peak_gb", "{:.2f}".format),
     }
     return markdown(results["counting"]["rows"], columns)
+
+
+SHORT = {"model": ("model", str.upper)}
+
+
+def clickmodels_table(results: Results) -> str:
+    columns = SHORT | {
+        "distinct pages": ("distinct", whole),
+        "pairs": ("pairs", whole),
+        "reading, s": ("read", digits),
+        "statistics, s": ("statistics", digits),
+        "estimation, s": ("estimation", digits),
+        "in all, s": ("seconds", digits),
+        "CLAX on an A6000, s": ("published", str),
+        "times faster": ("faster", digits),
+        "cycles": ("cycles", str),
+        "conditional perplexity": ("conditional", "{:.4f}".format),
+        "... converged": ("converged", "{:.4f}".format),
+        "scan or group-by, s": ("plain", digits),
+        "times as long": ("times", digits),
+        "peak memory, GB": ("fit_gb", "{:.2f}".format),
+    }
+    return markdown(clickmodels.longest(results["clickmodels"]["rows"]), columns)
+
+
+def clax_table(results: Results) -> str:
+    columns = SHORT | {
+        "sessions": ("sessions", whole),
+        "ours, s": ("own", digits),
+        "CLAX, s": ("seconds", digits),
+        "epochs": ("epochs", str),
+        "stopped by itself": ("ended", yes),
+        "times faster": ("faster", digits),
+        "conditional perplexity": ("own_conditional", "{:.4f}".format),
+        "CLAX's": ("conditional", "{:.4f}".format),
+        "reached": ("reached", yes),
+    }
+    return markdown(clickmodels.beside_clax(results["clickmodels"]["rows"]), columns)
+
+
+def pyclick_table(results: Results) -> str:
+    columns = SHORT | {
+        "sessions": ("sessions", whole),
+        "ours, s": ("seconds", digits),
+        "cycles": ("cycles", str),
+        "PyClick, a round, s": ("peer", digits),
+        "rounds timed": ("rounds", str),
+        f"{clickmodels.PYCLICK_ROUNDS} rounds, s": ("all", digits),
+        "times faster": ("faster", digits),
+    }
+    return markdown(clickmodels.beside_pyclick(results["clickmodels"]["rows"]), columns)
+
+
+def by_sessions_table(results: Results) -> str:
+    rows = clickmodels.by_sessions(results["clickmodels"]["rows"])
+    sizes = [key.split()[1] for key in rows[0] if key.startswith("seconds")]
+    columns = SHORT | {f"{int(size):,} sessions, s": (f"seconds {size}", digits) for size in sizes}
+    columns |= {
+        f"{int(size):,} sessions, GB": (f"fit_gb {size}", "{:.2f}".format) for size in sizes
+    }
+    return markdown(rows, columns)
 
 
 def longlists_table(results: Results) -> str:
@@ -288,6 +353,10 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "queries": ("scaling", scaling_table("queries", "queries")),
     "documents": ("scaling", scaling_table("documents", "documents")),
     "width": ("scaling", scaling_table("width", "width")),
+    "clickmodels": ("clickmodels", clickmodels_table),
+    "clickmodels-clax": ("clickmodels", clax_table),
+    "clickmodels-pyclick": ("clickmodels", pyclick_table),
+    "clickmodels-sessions": ("clickmodels", by_sessions_table),
     "longlists": ("longlists", longlists_table),
     "road": ("road", road_table),
     "site": ("site", site_table),

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from benchmarks import fits, gpu, limits, pages, scaling, simulator, worlds
+from benchmarks import clickmodels, fits, gpu, limits, pages, scaling, simulator, worlds
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
 from benchmarks.replay import Arrays, Samples, collate, replay
@@ -223,6 +223,15 @@ def results() -> dict:
             {"engine": "DuckDB", "version": "1", "impressions": 10, "cells": 5}
             | {"seconds": 1, "scan": 1, "peak_gb": 1}
         ],
+        "clickmodels": [
+            {"what": "plain scan, Arrow", "sessions": 10, "seconds": 1},
+            {"what": "fit", "model": "gctr", "sessions": 10, "read": 1, "prepared": 1.5}
+            | {"seconds": 2, "cycles": 0, "conditional": 1.5, "fit_gb": 1},
+            {"what": "beside CLAX", "model": "gctr", "sessions": 10, "seconds": 100}
+            | {"epochs": 2, "ended": True, "conditional": 1.6},
+            {"what": "beside PyClick", "model": "pbm", "sessions": 10, "seconds": 2}
+            | {"cycles": 3, "peer": 8, "rounds": 1},
+        ],
         "scaling": [
             {"grid": grid, "tower": tower, **size, **change}
             for grid, changes in scaling.GRIDS.items()
@@ -249,6 +258,19 @@ def test_every_table_is_made_from_rows_of_its_part(results):
         assert {row.count("|") for row in rows} == {header.count("|")}, name
         assert "2000-01-01; P, 2 cores" in text
     assert "| 100 |" in pages.fill("<!-- road --><!-- /road -->", results)
+
+
+def test_seconds_beside_the_peers(results):
+    rows = results["clickmodels"]["rows"]
+    (fit,) = clickmodels.longest(rows)
+    assert (fit["faster"], fit["times"]) == (53 / 2, 2)
+    assert (fit["statistics"], fit["estimation"]) == (0.5, 0.5)
+    (clax,) = clickmodels.beside_clax(rows)
+    # Reading the file does not count, since CLAX's pages are in memory.
+    assert (clax["own"], clax["faster"], clax["reached"]) == (1, 100, True)
+    (pyclick,) = clickmodels.beside_pyclick(rows)
+    assert (pyclick["all"], pyclick["faster"]) == (400, 200)
+    assert clickmodels.by_sessions(rows) == [{"model": "gctr", "seconds 10": 2, "fit_gb 10": 1}]
 
 
 def test_a_row_of_one_timed_epoch_takes_the_losses_and_epochs_of_the_one_it_follows():
@@ -325,6 +347,23 @@ def test_long_lists_are_the_same_log_in_both_layouts(tmp_path, monkeypatch):
     assert listed["read"]["held"] < 0.2 * listed["read"]["all_cells"]
     assert dense["read"]["held"] == dense["read"]["all_cells"] == 20 * 40**2
     assert all(row["seconds"] > 0 and row["peak_gb"] > 0 for row in rows)
+
+
+def test_click_models_are_fitted_from_their_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
+    monkeypatch.setattr(clickmodels, "CACHE", tmp_path)
+    main(["clickmodels", "--quick"])
+    rows = pages.read(tmp_path / "quick")["clickmodels"]["rows"]
+    fitted = {row["model"]: row for row in rows if row["what"] == "fit"}
+    assert set(fitted) == set(clickmodels.PUBLISHED)
+    assert all(0 < row["read"] < row["prepared"] < row["seconds"] for row in fitted.values())
+    assert fitted["pbm"]["distinct"] == fitted["dbn"]["rows"] < 2000 < fitted["pbm"]["pairs"]
+    assert all(
+        row["conditional"] == pytest.approx(row["converged"], abs=0.01)
+        for row in fitted.values()
+        if "converged" in row
+    )
+    assert {"plain scan, Arrow", "group-by, DuckDB"} < {row["what"] for row in rows}
 
 
 def test_the_gpu_part_where_there_is_none_fits_on_cores_twice(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,6 +100,25 @@ def observed_pages(
     )
 
 
+def position_counts(path: str | Path, *, positions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Impressions and clicks of each position, in one pass that keeps no page: [positions] each.
+
+    Args:
+        path, positions: see `observed_pages`.
+
+    Raises:
+        InputError: see `observed_pages`.
+    """
+    shown, clicked = np.zeros(positions, np.int64), np.zeros(positions, np.int64)
+    for _, _, clicks, lengths in _batches(path, positions):
+        place = np.arange(len(clicks)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        shown += np.bincount(place, minlength=positions)
+        clicked += np.bincount(place[clicks], minlength=positions)
+    if not shown.any():
+        raise InputError("the log is empty", path=path)
+    return shown, clicked
+
+
 def _pairs(queries: np.ndarray, documents: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The number of each query-document pair, and query x size + document of each pair.
 
@@ -117,7 +136,15 @@ def _pairs(queries: np.ndarray, documents: np.ndarray, size: int) -> tuple[np.nd
 
 def _columns(path: str | Path, positions: int) -> tuple[np.ndarray, ...]:
     """The query of each page, all documents and clicks in order, and the lengths of pages."""
-    parts = []
+    parts = list(_batches(path, positions))
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    if not len(columns[0]):
+        raise InputError("the log is empty", path=path)
+    return tuple(columns)
+
+
+def _batches(path: str | Path, positions: int) -> Iterator[list[np.ndarray]]:
+    """The columns of some pages at a time."""
     for batch in read_sessions(path, batch=GROUP):
         lengths = batch["documents"].value_lengths().to_numpy()
         if len(lengths) and (lengths.max() > positions or lengths.min() < 1):
@@ -126,11 +153,7 @@ def _columns(path: str | Path, positions: int) -> tuple[np.ndarray, ...]:
                 field="documents", expected=f"1 to {positions}, the 'positions' of the experiment",
             )  # fmt: skip
         columns = batch["query"], batch["documents"].flatten(), batch["clicks"].flatten()
-        parts.append([*(_numpy(column) for column in columns), lengths])
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    if not len(columns[0]):
-        raise InputError("the log is empty", path=path)
-    return tuple(columns)
+        yield [*(_numpy(column) for column in columns), lengths]
 
 
 def _numpy(column: pa.Array) -> np.ndarray:

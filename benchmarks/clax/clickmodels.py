@@ -1,0 +1,134 @@
+"""CLAX's ten click models with its own trainer, parameters and collate function, timed.
+
+It runs in CLAX's environment. Of this project it imports only what runs there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+
+import numpy as np
+import optax
+import torch
+from clax import Trainer
+from clax.datasets.utils import SessionCollator
+from clax.models import (
+    CascadeModel,
+    ClickChainModel,
+    DependentClickModel,
+    DocumentCTRModel,
+    DynamicBayesianNetwork,
+    GlobalCTRModel,
+    PositionBasedModel,
+    RankCTRModel,
+    UserBrowsingModel,
+)
+from flax import nnx
+from torch.utils.data import DataLoader, Dataset, Subset
+
+from benchmarks.clax.replay import Clock
+
+VALIDATION = 50_000
+"""Of the held-out pages, those that CLAX may stop by."""
+
+
+class Pages(Dataset):
+    """Pages one by one, in the form of CLAX's own data sets."""
+
+    def __init__(self, file, split: str):
+        self.pair, self.clicks = file[f"{split}.pair"], file[f"{split}.clicks"]
+        self.positions = np.arange(1, self.clicks.shape[1] + 1)
+        self.mask = np.ones(self.clicks.shape[1], bool)
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    def __getitem__(self, index: int) -> dict:
+        return {
+            "n": len(self.mask),
+            "query_doc_ids": self.pair[index],
+            "positions": self.positions,
+            "clicks": self.clicks[index],
+            "mask": self.mask,
+        }
+
+
+COLLATE = SessionCollator(
+    query_features={"n": np.int32},
+    doc_features={
+        "query_doc_ids": np.int32, "positions": np.int32, "clicks": np.int32, "mask": bool,
+    },
+)  # fmt: skip
+
+
+class Limited(Clock):
+    """Early stopping that also ends training after the epoch in which its seconds have passed."""
+
+    def __init__(self, limit: float, **settings):
+        super().__init__(**settings)
+        self.limit = limit
+
+    @property
+    def should_stop(self) -> bool:
+        return super().should_stop or self.seconds[-1] > self.limit
+
+
+def built(name: str, pairs: int, length: int):
+    """The model with CLAX's own choice of parameters: a table, and a baseline that learns."""
+    pair, place = {"query_doc_pairs": pairs}, {"positions": length}
+    kinds = {
+        "gctr": (GlobalCTRModel, {}),
+        "rctr": (RankCTRModel, place),
+        "dctr": (DocumentCTRModel, pair),
+        "pbm": (PositionBasedModel, pair | place),
+        "cm": (CascadeModel, pair),
+        "ubm": (UserBrowsingModel, pair | place),
+        "dcm": (DependentClickModel, pair | place),
+        "ccm": (ClickChainModel, pair),
+        "dbn": (DynamicBayesianNetwork, pair),
+        "sdbn": (DynamicBayesianNetwork, pair | {"fix_continuation": True}),
+    }
+    kind, arguments = kinds[name]
+    return kind(**arguments, rngs=nnx.Rngs(0))
+
+
+def fit_log(
+    *, path: str, name: str, batch: int, learning_rate: float, epochs: int, limit: float
+) -> dict:
+    """Train until early stopping or the limit, and predict the held-out pages."""
+    with np.load(path) as file:
+        train, test = Pages(file, "train"), Pages(file, "test")
+    validation = Subset(test, range(min(VALIDATION, len(test))))
+    torch.manual_seed(0)
+    # Ids count from 1, and CLAX's tables add a row for padding.
+    model = built(name, max(int(data.pair.max()) for data in (train, test)), train.clicks.shape[1])
+
+    def loader(data, *, shuffle: bool = False) -> DataLoader:
+        return DataLoader(data, batch_size=batch, shuffle=shuffle, collate_fn=COLLATE)
+
+    def some(data) -> Subset:
+        """A whole batch and one of the last one's size, so that both programs are compiled."""
+        return Subset(data, range(min(len(data), batch + len(data) % batch)))
+
+    optimizer = optax.adamw(learning_rate, weight_decay=1e-4)
+    # CLAX's patience of 0 is 1 here: an epoch without a gain ends training.
+    stopping = {"patience": 1, "min_delta": 1e-5}
+    trainer = Trainer(optimizer, epochs=1, early_stopping=Limited(limit, **stopping))
+    with contextlib.redirect_stdout(sys.stderr):
+        start = time.perf_counter()
+        trainer.train(nnx.clone(model), loader(some(train)), loader(some(validation)))
+        compilation = time.perf_counter() - start
+        trainer.epochs, trainer.early_stopping = epochs, Limited(limit, **stopping)
+        trainer.train(model, loader(train, shuffle=True), loader(validation))
+        found = trainer.test_clicks(model, loader(test)).iloc[-1]
+    clock = trainer.early_stopping
+    return {
+        "compilation": compilation,
+        "seconds": clock.seconds[-1],
+        "epochs": len(clock.seconds),
+        "ended": bool(clock.bad >= clock.patience),
+        "conditional": float(found["test_cond_ppl"]),
+        "perplexity": float(found["test_ppl"]),
+    }
