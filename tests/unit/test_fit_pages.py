@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from twotowers.errors import InputError
+from twotowers.files import distinct
+from twotowers.fitting import blocks
 from twotowers.fitting.em import CellCounts, fit_em
 from twotowers.fitting.pages import (
     PagesProblem,
@@ -85,6 +87,32 @@ def test_distinct_pages_are_the_log():
         for p, c, w, n in zip(pages.pair, pages.clicks, pages.where, pages.number, strict=True)
     }
     assert found == rows
+
+
+@pytest.mark.parametrize("name", [*HIDDEN, *SEEN])
+def test_fits_do_not_depend_on_blocks_and_cores(name, monkeypatch):
+    fit = fit_pages if name in HIDDEN else fit_counts
+    _, statistics = statistics_of({**HIDDEN, **SEEN}[name], 300)
+    whole = fit(statistics, prior=(1.0, 2.0))
+    monkeypatch.setattr(blocks, "CELLS", 40)
+    monkeypatch.setattr(blocks, "cores", lambda: 3)
+    parted = fit(statistics, prior=(1.0, 2.0))
+    assert len(blocks.blocks(*statistics.clicks.shape)) > 1
+    assert parted.history.tobytes() == whole.history.tobytes()
+    for part, values in whole.parameters.items():
+        assert parted.parameters[part].tobytes() == values.tobytes()
+        assert parted.trials[part].tobytes() == whole.trials[part].tobytes()
+
+
+@pytest.mark.parametrize("factor", [distinct.FACTOR, np.uint64(0)])
+def test_distinct_rows_are_told_apart_though_all_hashes_are_equal(factor, monkeypatch):
+    monkeypatch.setattr(distinct, "FACTOR", factor)
+    rows = np.random.default_rng(0).integers(0, 3, (200, 4))
+    number, first = distinct.number_rows(rows)
+    np.testing.assert_array_equal(rows[first][number], rows)
+    assert len(first) == len({tuple(row) for row in rows.tolist()})
+    assert (np.diff(first) > 0).all()
+    assert number[first].tolist() == list(range(len(first)))
 
 
 @pytest.mark.parametrize("name", HIDDEN)

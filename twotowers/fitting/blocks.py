@@ -20,7 +20,10 @@ CELLS = 1 << 15
 def cores() -> int:
     """How many threads may work: OMP_NUM_THREADS, as the pipeline's jobs have it, or all cores."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
-    return int(asked) if asked.isdecimal() and int(asked) else len(os.sched_getaffinity(0))
+    if asked.isdecimal() and int(asked):
+        return int(asked)
+    # Not every system says which cores a process may use.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def blocks(rows: int, width: int = 1) -> list[slice]:

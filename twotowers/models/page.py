@@ -204,31 +204,35 @@ class ChainModel(PageModel):
 
     def expectations(self, chances, clicks, where) -> Credits:
         parts = {name: Chance.of(values) for name, values in chances.items()}
-        after_click, after_none = self._laid_out(parts)
-        ignored, length = parts["attraction"].other, clicks.shape[1]
+        after_click, after_none = map(_by_position, self._laid_out(parts))
+        ignored, (pages, length) = _by_position(parts["attraction"]).other, clicks.shape
         # ln P(no click from k on | E_k = 1). It is 0 past the end of a page.
-        silent = np.zeros((len(clicks), length + 1))
+        silent = np.zeros((length + 1, pages))
         for place in reversed(range(length)):
-            on = log_sum(
-                after_none.other[:, place], after_none.log[:, place] + silent[:, place + 1]
-            )
-            silent[:, place] = np.where(where[:, place], ignored[:, place] + on, 0)
+            on = log_sum(after_none.other[place], after_none.log[place] + silent[place + 1])
+            silent[place] = np.where(where[:, place], ignored[place] + on, 0)
         behind = np.cumsum(clicks[:, ::-1], axis=1)[:, ::-1] > 0  # a click here or below
-        examined = np.zeros((len(clicks), length + 1))
-        reached, total = np.zeros(len(clicks)), silent[:, 0]
+        examined = np.zeros((length + 1, pages))
+        reached, total = np.zeros(pages), silent[0].copy()
         for place in range(length):
-            hidden = np.exp(reached + silent[:, place] - total)
-            examined[:, place] = np.where(behind[:, place], 1, hidden) * where[:, place]
-            clicked, follows = clicks[:, place], silent[:, place + 1]
-            goes, stays = after_click.log[:, place], after_click.other[:, place]
-            total = np.where(clicked, log_sum(stays, goes + follows), total)
-            skipped = reached + ignored[:, place] + after_none.log[:, place]
-            reached = np.where(clicked, goes, skipped)
+            hidden = np.exp(reached + silent[place] - total)
+            examined[place] = np.where(behind[:, place], 1, hidden) * where[:, place]
+            clicked = np.flatnonzero(clicks[:, place])
+            goes, stays = after_click.log[place, clicked], after_click.other[place, clicked]
+            total[clicked] = log_sum(stays, goes + silent[place + 1, clicked])
+            reached = reached + ignored[place] + after_none.log[place]
+            reached[clicked] = goes
+        examined = examined.T
         now, then = examined[:, :-1], examined[:, 1:]
         known = where & np.append(where[:, 1:], np.zeros((len(where), 1), bool), axis=1)
         clicked = (clicks & known) * then, (clicks & known) * (1 - then)
         skipped = (~clicks & known) * then, (~clicks & known) * (now - then)
         return self.credit(chances, clicked, skipped, now, clicks)
+
+
+def _by_position(chance: Chance) -> Chance:
+    """[pages, K] -> [K, pages], with the pages of a position side by side in memory."""
+    return Chance(*(np.ascontiguousarray(log.T) for log in chance))
 
 
 @dataclass(frozen=True)
