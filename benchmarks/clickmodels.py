@@ -49,7 +49,7 @@ SIZES = {
 LENGTH = 10
 PRIOR = imagined(2, 1 / 9)
 """One imagined click in nine trials, as in the baseline of the thesis."""
-TOLERANCE, CONVERGED = 3e-4, 1e-6
+TOLERANCE, CONVERGED = 3e-4, 1e-5
 """Relative gains of the objective in a cycle of EM at which it stops."""
 THREADS, MEMORY = 2, "6GB"
 """Of DuckDB."""
@@ -63,7 +63,7 @@ ROUNDS = {"PBM": 3, "UBM": 3, "CCM": 1, "DBN": 1}
 """Rounds of PyClick's EM that are timed, of its 50. Its first round has the fewest parameters to
 copy, so the others are no faster."""
 PYCLICK_ROUNDS = 50
-CLAX_TRAINING = {"batch": 8192, "learning_rate": 0.01, "epochs": 100, "limit": 75.0}
+CLAX_TRAINING = {"batch": 8192, "learning_rate": 0.01, "epochs": 100, "limit": 15.0}
 """The authors' own for WSCD-2012. Training ends after the epoch in which `limit` seconds pass."""
 
 GROUP_BY = """
