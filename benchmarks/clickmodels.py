@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.measure import CACHE, child, peak, seconds
 from twotowers.fitting.pages import (
+    Pages,
     PagesEstimate,
     Statistics,
     distinct_pages,
@@ -84,16 +85,19 @@ def run(*, sessions: list[int], held_out: int, clax: int, pyclick: int) -> Itera
             found = child("benchmarks.counting:time_scan", name=name, path=f"{log}/train.parquet")
             yield {"what": f"plain scan, {name}", **size, **found}
         yield {"what": "group-by, DuckDB", **size, **child(f"{here}:time_group_by", log=log)}
+        read = child(f"{here}:time_read", log=log)
         for name in MODELS:
             converge = number == max(sessions)
             found = child(f"{here}:time_fit", log=log, name=name, converge=converge)
-            yield {"what": "fit", "model": name, **size, **found}
+            yield {"what": "fit", "model": name, **size, **with_reading(found, read)}
         if clax == number:
             yield from _beside_clax(log, number)
     if pyclick and PYCLICK.exists():
         log = str(_log(pyclick, pyclick // 10))
+        read = child(f"{here}:time_read", log=log)
         for name in ROUNDS:
             ours = child(f"{here}:time_fit", log=log, name=name.lower(), converge=False)
+            ours = with_reading(ours, read)
             peer = child(f"{here}:time_pyclick", log=log, name=name)
             yield {"what": "beside PyClick", "model": name.lower(), "sessions": pyclick, **ours,
                    "peer": peer["seconds"], "rounds": ROUNDS[name]}  # fmt: skip
@@ -143,34 +147,47 @@ def time_group_by(*, log: str) -> dict:
         return {"seconds": seconds(lambda: connection.execute(query))}
 
 
+def time_read(*, log: str) -> dict:
+    """Seconds from the file to distinct pages, which are kept for the fits of all models."""
+    start = time.perf_counter()
+    pages = observed_pages(f"{log}/train.parquet", {"train": 1.0}, positions=LENGTH, seed=0)
+    read = time.perf_counter() - start
+    train, size = pages.sessions["train"], len(pages.query)
+    distinct = distinct_pages(pages.pair[train.query], train.clicks, train.where, pairs=size)
+    found = {"read": read, "reduced": time.perf_counter() - start - read}
+    np.savez(f"{log}/pages.npz", **vars(distinct), documents=pages.document)
+    return found | {"pairs": size, "distinct": len(distinct.number)}
+
+
 def time_fit(*, log: str, name: str, converge: bool) -> dict:
-    """Seconds from the file to parameters, and the perplexity of held-out pages."""
+    """Seconds from distinct pages to parameters, and the perplexity of held-out pages.
+
+    Rates that no pair has a share in are counted from the file instead.
+    """
     model, path = as_pages(build_model(MODELS[name])), f"{log}/train.parquet"
-    by_pair = PER_DOCUMENT in model.parts.values()
-    start, documents, found = time.perf_counter(), np.empty(0, int), {}
-    if by_pair:
-        pages = observed_pages(path, {"train": 1.0}, positions=LENGTH, seed=0)
-        documents, train = pages.document, pages.sessions["train"]
-        found["read"] = time.perf_counter() - start
-        pair, size = pages.pair[train.query], len(pages.query)
-        distinct = distinct_pages(pair, train.clicks, train.where, pairs=size)
-        found |= {"pairs": size, "distinct": len(distinct.number)}
-        del pages, train, pair
+    documents, found = np.empty(0, int), {}
+    if PER_DOCUMENT in model.parts.values():
+        with np.load(f"{log}/pages.npz") as file:
+            arrays = dict(file)
+        documents = arrays.pop("documents")
+        distinct = Pages(**arrays | {"pairs": int(arrays["pairs"])})
+        start = time.perf_counter()
         statistics = Statistics.of_pages(model, distinct)
-        found["rows"] = len(statistics.number)
     else:
+        start = time.perf_counter()
         shown, clicked = position_counts(path, positions=LENGTH)
         found["read"] = time.perf_counter() - start
+        start = time.perf_counter()
         where = np.zeros(LENGTH, int), np.arange(LENGTH)
         statistics = Statistics.of_cells(model, *where, shown, clicked, pairs=1, positions=LENGTH)
-    found["prepared"] = time.perf_counter() - start
-    counted = hasattr(model, "counts")
+    found |= {"rows": len(statistics.number), "statistics": time.perf_counter() - start}
+    counted, start = hasattr(model, "counts"), time.perf_counter()
     estimate = (
         fit_counts(statistics, prior=PRIOR)
         if counted
         else fit_pages(statistics, prior=PRIOR, tolerance=TOLERANCE)
     )
-    found |= {"seconds": time.perf_counter() - start, "fit_gb": peak()}
+    found |= {"estimation": time.perf_counter() - start, "fit_gb": peak()}
     test = f"{log}/test.parquet"
     found |= {"cycles": len(estimate.history) - 1, **perplexity(model, estimate, documents, test)}
     if converge and not counted:
@@ -179,6 +196,15 @@ def time_fit(*, log: str, name: str, converge: bool) -> dict:
         final = perplexity(model, after, documents, test)["conditional"]
         found |= {"converged": final, "further": len(after.history) - 1}
     return found
+
+
+def with_reading(fit: dict, read: dict) -> dict:
+    """A fit's row, with the seconds and memory of what was read for it."""
+    if "read" in fit:
+        read = {"read": fit["read"], "reduced": 0.0, "peak_gb": 0.0}
+    spent = read["read"], read["reduced"], fit["statistics"], fit["estimation"]
+    most = max(read["peak_gb"], fit["fit_gb"])
+    return {**fit, **read, "seconds": sum(spent), "fit_gb": most}
 
 
 def perplexity(model: PageModel, estimate: PagesEstimate, documents: np.ndarray, path: str) -> dict:
@@ -256,8 +282,7 @@ def longest(rows: list[dict]) -> list[dict]:
     for name, row in fits_at(rows, sessions).items():
         own, published = beside.get(name), PUBLISHED[name]
         row = row | {"published": published, "faster": published / row["seconds"]}
-        row |= {"statistics": row["prepared"] - row["read"]}
-        row |= {"estimation": row["seconds"] - row["prepared"]}
+        row["statistics"] += row["reduced"]
         if own:
             row |= {"plain": own, "times": row["seconds"] / own}
         if "converged" in row:
