@@ -321,7 +321,7 @@ def by_sessions(rows: list[dict]) -> list[dict]:
     """A row per model: seconds and memory at each number of sessions."""
     sizes = sorted({row["sessions"] for row in rows if row["what"] == "fit"})
     found = []
-    for name in fits_at(rows, sizes[-1]):
+    for name in dict.fromkeys(row["model"] for row in rows if row["what"] == "fit"):
         row = {"model": name}
         for size in sizes:
             own = fits_at(rows, size).get(name, {})
