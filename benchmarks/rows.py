@@ -54,9 +54,9 @@ SHARES = dict(zip(SPLITS, (0.5, 0.25, 0.25), strict=True))
 PAGES = 8192
 """Pages of the log whose steps are timed. They show random rows of the table."""
 
-STEPS = {True: (50, 550), False: (4, 24)}
-"""Steps of the epochs that are timed, on used rows and on all. Their difference is the time of
-steps, and what is left is the time of an epoch without steps."""
+FEW = 4
+"""Steps of the shorter of two epochs that are timed. Their difference is the time of steps, and
+what is left is the time of an epoch without steps."""
 
 
 def run(*, pages: int, models: list[str], rates: list[float], tables: list[int]) -> Iterator[dict]:
@@ -134,8 +134,9 @@ def time_steps(*, table: int, rows: bool) -> dict:
 
     train, validation = pages(PAGES), pages(64)
     model = PageTowers(DocumentRate(), BaselineTower, table, POSITIONS, rngs=nnx.Rngs(SEED))
+    many = FEW + (500 if rows else max(10**8 // table, 8))
     seconds = {}
-    for steps in STEPS[rows]:
+    for steps in (FEW, many):
         settings = FitSettings(
             learning_rate=0.01, batch=BATCH, steps=steps, epochs=1, patience=1, min_delta=0,
             rows=rows,
@@ -145,6 +146,5 @@ def time_steps(*, table: int, rows: bool) -> dict:
             start = time.process_time()
             fit(model, train, validation, settings, lanes=1, seed=SEED)
             seconds[steps] = min(time.process_time() - start, seconds.get(steps, np.inf))
-    few, many = STEPS[rows]
-    step = (seconds[many] - seconds[few]) / (many - few)
-    return {"step": step, "epoch": seconds[few] - few * step}
+    step = (seconds[many] - seconds[FEW]) / (many - FEW)
+    return {"step": step, "epoch": seconds[FEW] - FEW * step}

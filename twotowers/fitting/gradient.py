@@ -155,13 +155,13 @@ def fit(
         varied: column -> [lanes, ...] values that differ between lanes: fields of the settings that
             `VARIED` names, and each `twotowers.towers.parts.Constant` of the model.
         starts: [lanes, parameters of a model] start of each lane, in the order of
-            `jax.flatten_util.ravel_pytree` of the model's state.
+            `jax.flatten_util.ravel_pytree` of the model's state, without tables if `rows`.
 
     Raises:
         InputError: the loss of a lane is not finite, a lane's value is out of range, or
             `averaged` is asked for a model with running statistics, or `rows` for a model without
-            tables. If lanes have learning rates
-            of their own, single lanes may diverge: they keep their start, with an infinite loss.
+            tables. If lanes have learning rates of their own, single lanes may diverge: they keep
+            their start, with an infinite loss.
     """
     graph, state, rest = split(model, rows=settings.rows)
     optimised, rest = _per_lane(rest, settings, varied or {}, lanes)

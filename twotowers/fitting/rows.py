@@ -77,6 +77,22 @@ class UsedRows:
 
     Attributes:
         optimizer: one that treats each number alone, as all of `twotowers.fitting.optimizers` do.
+
+    Example:
+        A loss that uses row 2 twice, and row 1 not at all:
+
+        >>> from jax.flatten_util import ravel_pytree
+        >>> from twotowers.towers.baseline import BaselineTower
+        >>> tower = BaselineTower(3, baseline=0.0, variance=0.0, rngs=nnx.Rngs(0))
+        >>> graph, params, rest = split(tower, rows=True)
+        >>> vector, restore = ravel_pytree(params)
+        >>> def loss(vector, rest):
+        ...     logits = nnx.merge(graph, restore(vector), rest)(jnp.array([2, 0, 2]))
+        ...     return logits.sum(), nnx.State({})
+        >>> steps = UsedRows(optax.sgd(0.5))
+        >>> vector, rest, _ = steps.step(loss, vector, rest, steps.init(vector, rest))
+        >>> vector.tolist(), rest["differences"][::2].tolist()
+        ([-1.5], [-0.5, -1.0])
     """
 
     optimizer: optax.GradientTransformation
