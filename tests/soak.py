@@ -3,9 +3,10 @@
     .venv/bin/python -m tests.soak --kills 200 --seed 1 --folder /tmp/soak --record docs/soak.md
 
 It runs one paper at scale smoke in a copy of the project. Kills (SIGKILL) come at random moments
-and hit the whole run, its scheduler alone, or one job. In a chain, each run goes on where the
-previous one was killed, until one ends by itself. Then every csv and svg must have the bytes of the
-undisturbed run. A random part of all files is removed for the next chain.
+and hit the whole run, its scheduler alone, one job, or the process of which jobs are forks and
+these with it. In a chain, each run goes on where the previous one was killed, until one ends by
+itself. Then every csv and svg must have the bytes of the undisturbed run. A random part of all
+files is removed for the next chain.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from tests.workflow.project import PAPER, Project, clean_project, own_environment
 from twotowers.files.artefacts import atomic
 from twotowers.randomness import stream
 
-KINDS = ("run", "scheduler", "job")
+KINDS = ("run", "scheduler", "job", "preloaded")
+OURS = (b".snakemake/scripts/", b"twotowers.running.preloaded")
+"""What the command of each process of a run contains: jobs' own processes, and the preloaded
+process with its forks."""
 SHARES = {
     "raw": 0.05,
     "rankings": 0.05,
@@ -120,6 +125,13 @@ def one_run(project: Project, rng, log, record: Record, kills: int, between: flo
             run.wait(wait if len(record.kills) < kills else None)
         except subprocess.TimeoutExpired:
             jobs = running_jobs(run.pid)
+            processes = [each.pid for each in psutil.Process(run.pid).children(recursive=True)]
+            if kind == "preloaded":
+                for pid in {*processes} - {*jobs}:
+                    _kill(pid)
+                    wounded = True
+                record.kills.append((kind, tuple(jobs.values()) or ("none",)))
+                continue
             if kind == "job":
                 if jobs:
                     pid = sorted(jobs)[int(victim * len(jobs))]
@@ -133,7 +145,7 @@ def one_run(project: Project, rng, log, record: Record, kills: int, between: flo
             else:
                 run.kill()
             run.wait()
-            record.faults += survivors(jobs)
+            record.faults += survivors(processes)
             return False
         if run.returncode and not wounded:
             record.faults.append(f"run {record.runs} failed by itself, exit {run.returncode}")
@@ -162,19 +174,21 @@ def running_jobs(scheduler: int) -> dict[int, str]:
     return jobs
 
 
-def survivors(jobs: dict[int, str]) -> list[str]:
-    """The jobs of a dead run that do not end. A new job needs time, since it imports first."""
+def survivors(processes: list[int]) -> list[str]:
+    """The processes of a dead run that do not end. A new job needs time, since it imports first."""
     deadline = time.monotonic() + 120
-    while (alive := [pid for pid in jobs if _is_job(pid)]) and time.monotonic() < deadline:
+    while (alive := [*filter(None, map(_command, processes))]) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return [f"{jobs[pid]} outlived its run" for pid in alive]
+    return [f"{command} outlived its run" for command in alive]
 
 
-def _is_job(pid: int) -> bool:
+def _command(pid: int) -> str:
+    """The command of a process of a run, or nothing if it has ended."""
     try:
-        return b".snakemake/scripts/" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return False
+        return ""
+    return command.decode() if any(word in command for word in OURS) else ""
 
 
 def differences(project: Project, expected: dict[str, str]) -> list[str]:
@@ -198,6 +212,7 @@ def describe(
 ) -> str:
     """The record as a page."""
     kinds = Counter(kind for kind, _ in record.kills)
+    of_kinds = ", ".join(str(kinds[kind]) for kind in KINDS)
     rules = Counter(name for _, names in record.kills for name in names)
     verdict = "; ".join(record.faults) or "none"
     return f"""\
@@ -211,7 +226,7 @@ This command writes this page. [tests/soak.py](../tests/soak.py) describes the t
 | | |
 |---|---|
 | kills survived | {len(record.kills)} of {kills} |
-| of the whole run, of the scheduler alone, of one job | {", ".join(str(kinds[k]) for k in KINDS)} |
+| of the whole run, of the scheduler alone, of one job, of all forks | {of_kinds} |
 | runs started, chains completed | {record.runs}, {record.chains} |
 | files compared after each chain | {files} (every csv and svg of {PAPER} at scale smoke) |
 | differences, files left behind, jobs that outlived their run | {verdict} |
