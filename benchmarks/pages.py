@@ -153,6 +153,37 @@ def scaling_table(grid: str, *sizes: str) -> Callable[[Results], str]:
     return make
 
 
+def steps_table(results: Results) -> str:
+    """A row per size of the table, with the times of both updates in one run."""
+    rows = [row for row in results["rows"]["rows"] if row["what"] == "step"]
+    for row in rows:
+        row["ratio"] = row["all step"] / row["used step"]
+    columns = {
+        "rows of the table": ("table", whole),
+        "a step on all rows, s": ("all step", digits),
+        "on used rows, s": ("used step", digits),
+        "ratio": ("ratio", digits),
+        "an epoch besides, all rows, s": ("all epoch", digits),
+        "used rows, s": ("used epoch", digits),
+        "peak memory, all rows, GB": ("all peak_gb", "{:.2f}".format),
+        "used rows, GB": ("used peak_gb", "{:.2f}".format),
+    }
+    return markdown(rows, columns)
+
+
+def updates_table(results: Results) -> str:
+    columns = {
+        "model": ("model", str),
+        "pairs": ("pairs", whole),
+        "updates": ("update", str),
+        "learning rate": ("learning_rate", str),
+        "epochs": ("epochs", str),
+        "validation loss": ("validation", "{:.5f}".format),
+        "held-out perplexity": ("perplexity", "{:.4f}".format),
+    }
+    return markdown([row for row in results["rows"]["rows"] if row["what"] == "fit"], columns)
+
+
 def simulator_table(results: Results) -> str:
     rows = results["simulator"]["rows"]
     plain = {row["temperature"]: row for row in rows if row["simulator"] != "counts"}
@@ -357,6 +388,8 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "clickmodels-clax": ("clickmodels", clax_table),
     "clickmodels-pyclick": ("clickmodels", pyclick_table),
     "clickmodels-sessions": ("clickmodels", by_sessions_table),
+    "steps": ("rows", steps_table),
+    "updates": ("rows", updates_table),
     "longlists": ("longlists", longlists_table),
     "road": ("road", road_table),
     "site": ("site", site_table),

@@ -245,6 +245,12 @@ def results() -> dict:
             for tower in scaling.TOWERS
             for change in changes
         ],
+        "rows": [
+            {"what": "step", "table": 10**5, "all step": 2, "all epoch": 1, "all peak_gb": 1}
+            | {"used step": 1, "used epoch": 1, "used peak_gb": 1},
+            {"what": "fit", "model": "document_rate", "update": "all rows, Adam", "pairs": 10}
+            | {"learning_rate": 0.1, "epochs": 2, "validation": 0.5, "perplexity": 1.2},
+        ],
         "longlists": [
             {"layout": "listed", "temperature": 0, "queries": 9, "what": "read", "seconds": 1}
             | {"held": 5, "all_cells": 50, "dense_gb": 1, "peak_gb": 1}

@@ -1,12 +1,15 @@
 """Jobs that a preloaded process runs: what they see, how they end, and what they leave behind."""
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from scripts.runner import PRELOADED
@@ -103,6 +106,26 @@ def test_a_job_that_is_killed_takes_its_fork_along(server, tmp_path):
     while os.path.exists(f"/proc/{fork}"):
         assert time.monotonic() < deadline, "the fork goes on"
         time.sleep(0.05)
+
+
+def test_a_fork_that_cannot_take_over_a_job_ends(server, tmp_path, monkeypatch):
+    process, _ = server
+    monkeypatch.chdir(tmp_path)
+    (address,) = Path("own").glob("*.sock")
+    request = json.dumps({"script": "job.py", "folder": "nowhere", "environment": {}}).encode()
+    for _ in range(2):
+        with socket.socket(socket.AF_UNIX) as connection, open(tmp_path / "said", "w") as said:
+            connection.connect(str(address))
+            streams = [said.fileno()] * 3
+            socket.send_fds(connection, [len(request).to_bytes(8)], streams)
+            connection.sendall(request)
+            assert connection.recv(1) == b"\x01"
+        assert "FileNotFoundError" in (tmp_path / "said").read_text()
+    deadline = time.monotonic() + 30
+    while psutil.Process(process.pid).children():
+        assert time.monotonic() < deadline, "the fork goes on"
+        time.sleep(0.05)
+    assert process.poll() is None
 
 
 def test_the_process_ends_with_the_run(server, tmp_path):

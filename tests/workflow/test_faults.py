@@ -89,6 +89,17 @@ def await_job(run: subprocess.Popen) -> int:
     return next(iter(jobs))
 
 
+def await_fork(run: subprocess.Popen) -> int:
+    """The process id of the first fork of a run's preloaded process. Waits for it."""
+    await_job(run)
+    deadline = time.monotonic() + 120
+    scheduler = psutil.Process(run.pid)
+    while not (forks := {*scheduler.children(recursive=True)} - {*scheduler.children()}):
+        assert time.monotonic() < deadline, "no job was forked"
+        time.sleep(0.01)
+    return next(iter(forks)).pid
+
+
 # Kills and signals
 
 
@@ -276,10 +287,8 @@ def test_full_disk(project):
 def test_out_of_memory(project, prlimit):
     before = remove(project, STUDY)
     run = project.start("--cores", "1", STUDY)
-    await_job(run)
-    # The limit applies to the job and to the process that is forked for it, not to the scheduler.
-    for process in psutil.Process(run.pid).children(recursive=True):
-        subprocess.run([prlimit, "--pid", str(process.pid), "--as=100000000"], check=True)
+    # The limit applies to the process that is forked for the job, and to no other.
+    subprocess.run([prlimit, "--pid", str(await_fork(run)), "--as=100000000"], check=True)
     text, _ = run.communicate(timeout=120)
     assert run.returncode == 1, text
     assert "results/smoke/logs/fits" in text

@@ -30,7 +30,8 @@ from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError, check_range
 from twotowers.fitting.batches import batch_order, own_units
-from twotowers.fitting.optimizers import DECAYING, Optimizer, check_decay
+from twotowers.fitting.optimizers import DECAYING, Optimizer, check_decay, check_rows
+from twotowers.fitting.rows import AllRows, UsedRows, split
 from twotowers.towers.parts import Constant
 
 LOGGER = logging.getLogger(__name__)
@@ -68,9 +69,12 @@ class FitSettings:
         averaged: whether to validate and keep an exponential average of the parameters over about
             one epoch's steps (Polyak and Juditsky, 1992). It smooths out the noise of single
             batches. False keeps the parameters of the last step.
+        rows: whether a step updates only the rows of tables that its batch uses
+            (`twotowers.fitting.rows`). All other parameters are updated in each step.
 
     Raises:
-        InputError: a value is out of range, or the optimiser or an option of it is unknown.
+        InputError: a value is out of range, the optimiser or an option of it is unknown, or both
+            `averaged` and `rows` are asked for.
 
     Example:
         >>> settings = FitSettings(learning_rate=0.01, batch=64, epochs=50, patience=3, min_delta=0)
@@ -86,6 +90,7 @@ class FitSettings:
     steps: int | None = field(default=None)
     weight_decay: float | None = field(default=None)
     averaged: bool = field(default=False)
+    rows: bool = field(default=False)
     optimizer: Optimizer | str | Mapping = field(default="adamw")
 
     def __post_init__(self):
@@ -99,6 +104,7 @@ class FitSettings:
             object.__setattr__(self, "weight_decay", DECAYING.get(self.optimizer.name, 0.0))
         check_range(self.weight_decay, field="weight_decay", low=0, high=10)
         check_decay(self.optimizer, self.weight_decay)
+        check_rows(self.rows, self.averaged)
         check_range(self.min_delta, field="min_delta", low=0, high=10)
 
 
@@ -149,14 +155,15 @@ def fit(
         varied: column -> [lanes, ...] values that differ between lanes: fields of the settings that
             `VARIED` names, and each `twotowers.towers.parts.Constant` of the model.
         starts: [lanes, parameters of a model] start of each lane, in the order of
-            `jax.flatten_util.ravel_pytree` of the model's state.
+            `jax.flatten_util.ravel_pytree` of the model's state, without tables if `rows`.
 
     Raises:
         InputError: the loss of a lane is not finite, a lane's value is out of range, or
-            `averaged` is asked for a model with running statistics. If lanes have learning rates
-            of their own, single lanes may diverge: they keep their start, with an infinite loss.
+            `averaged` is asked for a model with running statistics, or `rows` for a model without
+            tables. If lanes have learning rates of their own, single lanes may diverge: they keep
+            their start, with an infinite loss.
     """
-    graph, state, rest = nnx.split(model, nnx.Param, ...)
+    graph, state, rest = split(model, rows=settings.rows)
     optimised, rest = _per_lane(rest, settings, varied or {}, lanes)
     key = jax.random.key(seed)
     block = 1 if settings.steps is None else _block(lanes)
@@ -251,12 +258,13 @@ class _Lanes:
     history: jax.Array
 
 
-def _optimizer(settings: FitSettings, optimised: Mapping) -> optax.GradientTransformation:
+def _steps(settings: FitSettings, optimised: Mapping) -> AllRows | UsedRows:
     optimizer = settings.optimizer
     given = {"learning_rate": settings.learning_rate}
     if optimizer.name in DECAYING:
         given["weight_decay"] = settings.weight_decay
-    return getattr(optax, optimizer.name)(**given | dict(optimised) | dict(optimizer.options))
+    made = getattr(optax, optimizer.name)(**given | dict(optimised) | dict(optimizer.options))
+    return UsedRows(made) if settings.rows else AllRows(made)
 
 
 @partial(jax.jit, static_argnums=(3, 4, 5))
@@ -277,7 +285,7 @@ def _start(
         params=params,
         rest=rest,
         average=params if settings.averaged else None,
-        optimizer=jax.vmap(_optimizer(settings, {}).init)(params),
+        optimizer=jax.vmap(_steps(settings, {}).init)(params, rest),
         best=params,
         best_rest=rest,
         best_loss=jnp.full(count, jnp.inf),
@@ -337,9 +345,8 @@ def _train(
         return mean_loss(graph, state, lane, order, objective=validation)
 
     def lane_step(params, rest, average, state, index, lane, optimised, key, counted):
-        gradient, rest = jax.grad(batch_loss, has_aux=True)(params, rest, index, lane, key, counted)
-        updates, state = _optimizer(settings, optimised).update(gradient, state, params)
-        params = optax.apply_updates(params, updates)
+        loss = partial(batch_loss, index=index, lane=lane, key=key, counted=counted)
+        params, rest, state = _steps(settings, optimised).step(loss, params, rest, state)
         if settings.averaged:
             steps = settings.steps or -(-own[0].size[lane] // settings.batch)
             average = optax.incremental_update(params, average, 1 / steps)

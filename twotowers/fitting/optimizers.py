@@ -102,11 +102,13 @@ class Optimizer:
 
 
 def check_training(training: Mapping, *, path: str | Path, field: str) -> None:
-    """Raise InputError if a training names an unknown optimiser, or a weight decay it lacks."""
+    """Raise InputError if a training names an unknown optimiser, or what it does not allow."""
     optimizer = Optimizer.read(
         training.get("optimizer", "adamw"), path=path, field=f"{field}.optimizer"
     )
     check_decay(optimizer, training.get("weight_decay"), path=path, field=f"{field}.weight_decay")
+    given = (training.get(name, False) for name in ("rows", "averaged"))
+    check_rows(*given, path=path, field=f"{field}.rows")
 
 
 def check_decay(optimizer: Optimizer, decay, *, path=None, field: str = "weight_decay") -> None:
@@ -115,4 +117,13 @@ def check_decay(optimizer: Optimizer, decay, *, path=None, field: str = "weight_
         raise InputError(
             f"{optimizer.name!r} has no weight decay", path=path, field=field,
             expected=f"0, or one of the optimisers {', '.join(DECAYING)}",
+        )  # fmt: skip
+
+
+def check_rows(rows: bool, averaged: bool, *, path=None, field: str = "rows") -> None:
+    """Raise InputError if used rows are to be updated alone, and parameters to be averaged."""
+    if rows and averaged:
+        raise InputError(
+            "an average of parameters changes all rows in every step", path=path, field=field,
+            expected="false, or 'averaged: false'",
         )  # fmt: skip

@@ -31,6 +31,7 @@ import zlib
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 FOLDER = "TWO_TOWERS_PRELOADED"
 """The environment variable that names the folder of the process's socket."""
@@ -102,7 +103,7 @@ def serve(modules: Sequence[str]) -> None:
             with connection:
                 if _fork() == 0:
                     server.close()
-                    os._exit(_run(connection))
+                    _run(connection)
     os.unlink(_address())
     os.rmdir(os.environ[FOLDER])
 
@@ -114,8 +115,30 @@ def _fork() -> int:
         return os.fork()
 
 
-def _run(connection: socket.socket) -> int:
-    """Run the script that a job hands over; returns its exit status."""
+def _run(connection: socket.socket) -> NoReturn:
+    """Run the script that a job hands over, send its exit status, and end this process.
+
+    Whatever happens, a fork must not go on with what its parent does, or end as its parent would.
+    """
+    status = 1
+    try:
+        script = _become(connection)
+        runpy.run_path(script, run_name="__main__")
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            connection.sendall(bytes([status]))
+        os._exit(status)
+
+
+def _become(connection: socket.socket) -> str:
+    """Take over a job's streams, environment and folder; returns its script."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     length, streams, _, _ = socket.recv_fds(connection, 8, 3)
@@ -128,19 +151,7 @@ def _run(connection: socket.socket) -> int:
     os.chdir(job["folder"])
     sys.argv = [job["script"]]
     threading.Thread(target=_end_with, args=[connection], daemon=True).start()
-    status = 0
-    try:
-        runpy.run_path(job["script"], run_name="__main__")
-    except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
-        traceback.print_exc()
-        status = 1
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):
-            stream.flush()
-    connection.sendall(bytes([status]))
-    return status
+    return job["script"]
 
 
 def _end_with(connection: socket.socket) -> None:

@@ -43,6 +43,13 @@ def rows_of(pairs: int, ratio: float) -> int:
     return max(math.ceil(pairs / ratio), 1)
 
 
+class Table(nnx.Param):
+    """[rows] parameters that a tower looks up, only as `table[...][rows]`.
+
+    A fit may update the rows that a batch uses, and no others (`twotowers.fitting.rows`).
+    """
+
+
 class SmallTable(nnx.Module):
     """A table of parameters that is smaller than the number of query-document pairs.
 
@@ -73,14 +80,14 @@ class SmallTable(nnx.Module):
         return rows[jnp.argmin(jnp.abs(ratios - self.ratio[...]))]
 
 
-def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> nnx.Param:
+def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> Table:
     """[rows] parameters drawn from a normal distribution with mean 0.
 
     Raises:
         InputError: the variance is not in [0, 1e6].
     """
     check_range(variance, field="variance", low=0, high=1e6)
-    return nnx.Param(jnp.sqrt(variance) * jax.random.normal(rngs.params(), (rows,)))
+    return Table(jnp.sqrt(variance) * jax.random.normal(rngs.params(), (rows,)))
 
 
 # Numbers that are not trained.

@@ -1,0 +1,150 @@
+"""Steps on all rows of a table, and on the used ones: time by table size, and what they fit.
+
+Time is that of the processor: a fit runs on one thread, so other processes change it little.
+
+Expected before any fit was run: at the same learning rate, used rows learn more slowly. Adam on all
+rows moves a rare row for some 1 / (1 - .9) = 10 steps after each use, by its decaying moment, and
+on used rows it moves the row once. So the best learning rate on used rows is higher, and the best
+losses of both are near each other.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from benchmarks.measure import ONE_THREAD, child
+from benchmarks.worlds import SEED
+from twotowers import SPLITS
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.logs.observed_pages import observed_pages
+from twotowers.logs.sessions import write_sessions
+from twotowers.logs.standins import generate_pages
+from twotowers.methods.likelihood import page_losses, session_loss
+from twotowers.methods.task import Split
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.page_towers import PageTowers
+from twotowers.objectives.likelihood import SessionLoss
+from twotowers.results.metrics import perplexity
+from twotowers.running.registry import build_model
+from twotowers.towers.baseline import BaselineTower
+
+SIZES = {
+    "full": {
+        "pages": 40_000,
+        "models": ["document_rate", "position_based"],
+        "rates": [0.003, 0.01, 0.03, 0.1, 0.3],
+        "tables": [10**5, 10**6, 10**7, 10**8],
+    },
+    "quick": {"pages": 1000, "models": ["document_rate"], "rates": [0.1], "tables": [1000]},
+}
+UPDATES = {
+    "all rows, AdamW": {"optimizer": "adamw", "weight_decay": 1e-4},
+    "all rows, Adam": {"optimizer": "adam"},
+    "used rows, AdamW": {"optimizer": "adamw", "weight_decay": 1e-4, "rows": True},
+}
+BATCH, POSITIONS = 512, 10
+SHARES = dict(zip(SPLITS, (0.5, 0.25, 0.25), strict=True))
+PAGES = 8192
+"""Pages of the log whose steps are timed. They show random rows of the table."""
+
+FEW = 4
+"""Steps of the shorter of two epochs that are timed. Their difference is the time of steps, and
+what is left is the time of an epoch without steps."""
+
+
+def run(*, pages: int, models: list[str], rates: list[float], tables: list[int]) -> Iterator[dict]:
+    """Yield a row per model, update and learning rate, and one per table size and update."""
+    for model in models:
+        for update in UPDATES:
+            fits = child(
+                "benchmarks.rows:fit_standin",
+                environment=ONE_THREAD,
+                **{"model": model, "update": update, "pages": pages, "rates": rates},
+            )
+            shared = {"what": "fit", "model": model, "update": update, "pairs": fits["pairs"]}
+            yield from (shared | row for row in fits["rows"])
+    for table in tables:
+        every, used = (
+            child("benchmarks.rows:time_steps", environment=ONE_THREAD, table=table, rows=rows)
+            for rows in (False, True)
+        )
+        yield {
+            "what": "step",
+            "table": table,
+            **{f"all {key}": value for key, value in every.items()},
+            **{f"used {key}": value for key, value in used.items()},
+        }
+
+
+def fit_standin(*, model: str, update: str, pages: int, rates: list[float]) -> dict:
+    """Fits to a stand-in for WSCD-2012 with early stopping, a lane per learning rate."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pages.parquet"
+        write_sessions(path, generate_pages("wscd", sessions=pages, seed=SEED))
+        log = observed_pages(path, SHARES, positions=POSITIONS, seed=SEED)
+    splits = {
+        split: Split(log.pair, log.where, None, None, sessions=[log.sessions[split]])
+        for split in SPLITS
+    }
+    lanes = [(0, {})] * len(rates)
+    train, validation = (session_loss(splits[split], lanes) for split in SPLITS[:2])
+    # Patience and min_delta are those of Hager, Zoeter and de Rijke (clax2025).
+    settings = FitSettings(
+        learning_rate=rates[0], batch=BATCH, steps=max(train.units // BATCH, 1), epochs=200,
+        patience=1, min_delta=1e-5, **UPDATES[update],
+    )  # fmt: skip
+    towers = PageTowers(
+        build_model(model), BaselineTower, len(log.query), POSITIONS, rngs=nnx.Rngs(SEED)
+    )
+    found = fit(
+        towers, train, validation, settings,
+        lanes=len(rates), seed=SEED, varied={"learning_rate": rates},
+    )  # fmt: skip
+    test = splits["test"]
+    shown = test.sessions[0].where
+    position = np.broadcast_to(np.arange(POSITIONS), shown.shape)
+    losses = (page_losses(found.model(lane), test, 0)[0] for lane in range(len(rates)))
+    held_out = [perplexity(each, shown, position).mean() for each in losses]
+    columns = rates, found.epochs.tolist(), found.loss.tolist(), held_out
+    names = "learning_rate", "epochs", "validation", "perplexity"
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return {"pairs": len(log.query), "rows": rows}
+
+
+def time_steps(*, table: int, rows: bool) -> dict:
+    """Seconds of a step and of an epoch without steps, on a table of this many rows."""
+    rng = np.random.default_rng(SEED)
+
+    def pages(number: int) -> SessionLoss:
+        shape = 1, number, POSITIONS
+        return SessionLoss(
+            inputs=jnp.asarray(rng.integers(table, size=shape[1:]), jnp.int32),
+            query=jnp.arange(number)[None],
+            documents=jnp.asarray(np.broadcast_to(np.arange(POSITIONS, dtype=np.uint8), shape)),
+            clicks=jnp.asarray(rng.random(shape) < 0.3),
+            where=jnp.ones(shape, bool),
+        )
+
+    train, validation = pages(PAGES), pages(64)
+    model = PageTowers(DocumentRate(), BaselineTower, table, POSITIONS, rngs=nnx.Rngs(SEED))
+    many = FEW + (500 if rows else max(10**8 // table, 8))
+    seconds = {}
+    for steps in (FEW, many):
+        settings = FitSettings(
+            learning_rate=0.01, batch=BATCH, steps=steps, epochs=1, patience=1, min_delta=0,
+            rows=rows,
+        )  # fmt: skip
+        # The first compiles.
+        for _ in range(3):
+            start = time.process_time()
+            fit(model, train, validation, settings, lanes=1, seed=SEED)
+            seconds[steps] = min(time.process_time() - start, seconds.get(steps, np.inf))
+    step = (seconds[many] - seconds[FEW]) / (many - FEW)
+    return {"step": step, "epoch": seconds[FEW] - FEW * step}
