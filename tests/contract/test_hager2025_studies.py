@@ -639,7 +639,7 @@ def test_every_item_and_study_is_declared_and_there(scale):
     assert {path.stem for path in (folder / "studies").glob("*.py")} == set(experiment.studies)
     assert set(PARAMETERS) == set(experiment.studies)
     for name, parameters in experiment.studies.items():
-        assert parameters.keys() - {"dataset"} == PARAMETERS[name].keys()
+        assert parameters.keys() - {"dataset", "seeds"} == PARAMETERS[name].keys()
     assert {claim.item for claim in CLAIMS} <= set(experiment.items)
     for entry in experiment.items.values():
         assert "TODO" not in entry["caption"] + entry["expected"]
