@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
+from benchmarks.counting import THREADS
 from benchmarks.measure import CACHE, child, peak, seconds
 from twotowers.fitting.pages import (
     Pages,
@@ -51,9 +52,10 @@ LENGTH = 10
 PRIOR = imagined(2, 1 / 9)
 """One imagined click in nine trials, as in the baseline of the thesis."""
 TOLERANCE, CONVERGED = 3e-4, 1e-5
-"""Relative gains of the objective in a cycle of EM at which it stops."""
-THREADS, MEMORY = 2, "6GB"
-"""Of DuckDB."""
+"""EM stops when a cycle improves its objective by less than this share: first the timed fit, then
+the fit that goes on from there."""
+MEMORY = "6GB"
+"""The memory that DuckDB may use."""
 PUBLISHED = {
     "pbm": 121, "ubm": 148, "dbn": 270, "sdbn": 266, "ccm": 112, "dcm": 152, "cm": 136,
     "dctr": 135, "rctr": 56, "gctr": 53,
@@ -61,11 +63,12 @@ PUBLISHED = {
 """Seconds of CLAX on an NVIDIA A6000 at 10 M sessions of WSCD-2012."""
 PYCLICK = CACHE / "pyclick"
 ROUNDS = {"PBM": 3, "UBM": 3, "CCM": 1, "DBN": 1}
-"""Rounds of PyClick's EM that are timed, of its 50. Its first round has the fewest parameters to
-copy, so the others are no faster."""
+"""How many of the 50 rounds of PyClick's EM are timed. The first round copies the fewest
+parameters, so later rounds are no faster."""
 PYCLICK_ROUNDS = 50
 CLAX_TRAINING = {"batch": 8192, "learning_rate": 0.01, "epochs": 100, "limit": 15.0}
-"""The authors' own for WSCD-2012. Training ends after the epoch in which `limit` seconds pass."""
+"""The authors' own settings for WSCD-2012. `limit` is ours: training ends after the epoch in
+which so many seconds have passed."""
 
 GROUP_BY = """
 CREATE TABLE pairs AS SELECT query, document, count(*) AS shown, count_if(click) AS clicks
@@ -76,7 +79,7 @@ GROUP BY query, document
 
 
 def run(*, sessions: list[int], held_out: int, clax: int, pyclick: int) -> Iterator[dict]:
-    """Yield a row per model and number of sessions, per scan, and per model of a peer."""
+    """Yield one row for each measurement: each fit of ours, each scan, and each model of a peer."""
     here = "benchmarks.clickmodels"
     for number in sessions:
         log = str(_log(number, held_out))
@@ -127,7 +130,7 @@ def _log(sessions: int, held_out: int) -> Path:
 
 
 def generate(*, folder: str, train: int, test: int) -> dict:
-    """Write the first pages of a stand-in, and the others."""
+    """Write two files of a stand-in's pages: the first pages to train on, the next ones to test."""
     pages = (
         batch.slice(start, 1000)
         for batch in generate_pages("wscd", sessions=train + test, seed=0)
@@ -162,7 +165,7 @@ def time_read(*, log: str) -> dict:
 def time_fit(*, log: str, name: str, converge: bool) -> dict:
     """Seconds from distinct pages to parameters, and the perplexity of held-out pages.
 
-    Rates that no pair has a share in are counted from the file instead.
+    Models without a parameter per pair (GCTR, RCTR) are counted from the file instead.
     """
     model, path = as_pages(build_model(MODELS[name])), f"{log}/train.parquet"
     documents, found = np.empty(0, int), {}
@@ -199,7 +202,7 @@ def time_fit(*, log: str, name: str, converge: bool) -> dict:
 
 
 def with_reading(fit: dict, read: dict) -> dict:
-    """A fit's row, with the seconds and memory of what was read for it."""
+    """A fit's row, to which the seconds and memory of reading its log are added."""
     if "read" in fit:
         read = {"read": fit["read"], "reduced": 0.0, "peak_gb": 0.0}
     spent = read["read"], read["reduced"], fit["statistics"], fit["estimation"]
@@ -208,12 +211,11 @@ def with_reading(fit: dict, read: dict) -> dict:
 
 
 def perplexity(model: PageModel, estimate: PagesEstimate, documents: np.ndarray, path: str) -> dict:
-    """Of held-out pages. A document of this log belongs to one query, so it names its pair."""
-    table = pq.read_table(path, columns=["documents", "clicks"])
-    shown, clicks = (
-        table[name].combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(-1, LENGTH)
-        for name in ("documents", "clicks")
-    )
+    """Both perplexities of held-out pages.
+
+    Each document of this log belongs to one query, so the document alone names the pair.
+    """
+    shown, clicks = shown_and_clicked(path)
     pair = pd.Index(documents).get_indexer(shown.ravel()).reshape(shown.shape)
     pair = np.where(pair < 0, len(documents), pair)
     unknown = unknown_of(estimate, PRIOR)
@@ -232,17 +234,22 @@ def perplexity(model: PageModel, estimate: PagesEstimate, documents: np.ndarray,
     }
 
 
+def shown_and_clicked(path: str) -> tuple[np.ndarray, np.ndarray]:
+    """The documents and the clicks of a file of pages, [pages, LENGTH] each."""
+    table = pq.read_table(path, columns=["documents", "clicks"])
+    flat = (table[name].combine_chunks().flatten() for name in table.column_names)
+    shown, clicks = (each.to_numpy(zero_copy_only=False).reshape(-1, LENGTH) for each in flat)
+    return shown, clicks
+
+
 def write_arrays(*, log: str, path: str) -> dict:
     """Both files as arrays of pair numbers from 1 and clicks, as CLAX takes them."""
     arrays, documents = {}, []
     for split in ("train", "test"):
-        table = pq.read_table(f"{log}/{split}.parquet", columns=["documents", "clicks"])
-        columns = [table[name].combine_chunks().flatten() for name in ("documents", "clicks")]
-        shown, clicks = (column.to_numpy(zero_copy_only=False) for column in columns)
+        shown, arrays[f"{split}.clicks"] = shown_and_clicked(f"{log}/{split}.parquet")
         documents.append(shown)
-        arrays[f"{split}.clicks"] = clicks.reshape(-1, LENGTH)
-    number = pd.factorize(np.concatenate(documents))[0].astype(np.int32) + 1
-    train, test = np.split(number.reshape(-1, LENGTH), [len(arrays["train.clicks"])])
+    number = pd.factorize(np.concatenate(documents).ravel())[0].astype(np.int32) + 1
+    train, test = np.split(number.reshape(-1, LENGTH), [len(documents[0])])
     np.savez(path, **arrays, **{"train.pair": train, "test.pair": test})
     return {"pairs": int(number.max())}
 
@@ -292,7 +299,10 @@ def longest(rows: list[dict]) -> list[dict]:
 
 
 def beside_clax(rows: list[dict]) -> list[dict]:
-    """CLAX's rows, with our seconds on the same pages, without reading the file as theirs are."""
+    """The rows that compare with CLAX, to which our seconds on the same pages are added.
+
+    Neither side's seconds contain reading the file.
+    """
     found = []
     for row in rows:
         if row["what"] == "beside CLAX":
@@ -308,7 +318,7 @@ def beside_clax(rows: list[dict]) -> list[dict]:
 
 
 def beside_pyclick(rows: list[dict]) -> list[dict]:
-    """The rows beside PyClick, with the seconds of all rounds of its EM."""
+    """The rows that compare with PyClick, to which the seconds of all of its rounds are added."""
     found = [row for row in rows if row["what"] == "beside PyClick"]
     return [
         row | {"all": PYCLICK_ROUNDS * row["peer"]}
@@ -318,7 +328,7 @@ def beside_pyclick(rows: list[dict]) -> list[dict]:
 
 
 def by_sessions(rows: list[dict]) -> list[dict]:
-    """A row per model: seconds and memory at each number of sessions."""
+    """One row per model, with its seconds and memory at each number of sessions."""
     sizes = sorted({row["sessions"] for row in rows if row["what"] == "fit"})
     found = []
     for name in dict.fromkeys(row["model"] for row in rows if row["what"] == "fit"):

@@ -1,6 +1,7 @@
 """CLAX's ten click models with its own trainer, parameters and collate function, timed.
 
-It runs in CLAX's environment. Of this project it imports only what runs there.
+It runs in a Python environment of CLAX's own, which lacks this project's packages. So it imports
+only `benchmarks.clax.replay` of this project.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import numpy as np
 import optax
 import torch
 from clax import Trainer
-from clax.datasets.utils import SessionCollator
 from clax.models import (
     CascadeModel,
     ClickChainModel,
@@ -26,41 +26,26 @@ from clax.models import (
     UserBrowsingModel,
 )
 from flax import nnx
-from torch.utils.data import DataLoader, Dataset, Subset
+from torch.utils.data import DataLoader, Subset
 
-from benchmarks.clax.replay import Clock
+from benchmarks.clax.replay import Clicks, Clock, collator
 
 VALIDATION = 50_000
-"""Of the held-out pages, those that CLAX may stop by."""
+"""How many of the held-out pages CLAX's early stopping may see."""
 
 
-class Pages(Dataset):
-    """Pages one by one, in the form of CLAX's own data sets."""
+class Pages(Clicks):
+    """Pages with the numbers of their query-document pairs."""
 
     def __init__(self, file, split: str):
-        self.pair, self.clicks = file[f"{split}.pair"], file[f"{split}.clicks"]
-        self.positions = np.arange(1, self.clicks.shape[1] + 1)
-        self.mask = np.ones(self.clicks.shape[1], bool)
-
-    def __len__(self) -> int:
-        return len(self.pair)
+        super().__init__(file[f"{split}.clicks"])
+        self.pair = file[f"{split}.pair"]
 
     def __getitem__(self, index: int) -> dict:
-        return {
-            "n": len(self.mask),
-            "query_doc_ids": self.pair[index],
-            "positions": self.positions,
-            "clicks": self.clicks[index],
-            "mask": self.mask,
-        }
+        return super().__getitem__(index) | {"query_doc_ids": self.pair[index]}
 
 
-COLLATE = SessionCollator(
-    query_features={"n": np.int32},
-    doc_features={
-        "query_doc_ids": np.int32, "positions": np.int32, "clicks": np.int32, "mask": bool,
-    },
-)  # fmt: skip
+COLLATE = collator(query_doc_ids=np.int32)
 
 
 class Limited(Clock):

@@ -21,38 +21,50 @@ from torch.utils.data import DataLoader, Dataset, Subset
 HIDDEN = 32
 
 
-class Sessions(Dataset):
-    """Sessions one by one, in the form of CLAX's own data sets."""
+class Clicks(Dataset):
+    """Pages of one length, one by one, in the form of CLAX's own data sets.
 
-    def __init__(self, file, split: str):
-        self.features, self.query, self.documents, self.clicks = (
-            file[f"{split}.{name}"] for name in ("features", "query", "documents", "clicks")
-        )
-        self.positions = np.arange(1, self.clicks.shape[1] + 1)
-        self.mask = np.ones(self.clicks.shape[1], bool)
+    A subclass adds what is known of the documents.
+    """
+
+    def __init__(self, clicks: np.ndarray):
+        self.clicks = clicks
+        self.positions = np.arange(1, clicks.shape[1] + 1)
+        self.mask = np.ones(clicks.shape[1], bool)
 
     def __len__(self) -> int:
-        return len(self.query)
+        return len(self.clicks)
 
     def __getitem__(self, index: int) -> dict:
         return {
             "n": len(self.mask),
-            "query_doc_features": self.features[self.query[index], self.documents[index]],
             "positions": self.positions,
             "clicks": self.clicks[index],
             "mask": self.mask,
         }
 
 
-COLLATE = SessionCollator(
-    query_features={"n": np.int32},
-    doc_features={
-        "query_doc_features": np.float32,
-        "positions": np.int32,
-        "clicks": np.int32,
-        "mask": bool,
-    },
-)
+def collator(**documents: type) -> SessionCollator:
+    """CLAX's collate function for `Clicks`, with the types of what is known of the documents."""
+    shared = {"positions": np.int32, "clicks": np.int32, "mask": bool}
+    return SessionCollator(query_features={"n": np.int32}, doc_features=documents | shared)
+
+
+class Sessions(Clicks):
+    """Sessions with the features of their documents."""
+
+    def __init__(self, file, split: str):
+        self.features, self.query, self.documents, clicks = (
+            file[f"{split}.{name}"] for name in ("features", "query", "documents", "clicks")
+        )
+        super().__init__(clicks)
+
+    def __getitem__(self, index: int) -> dict:
+        features = self.features[self.query[index], self.documents[index]]
+        return super().__getitem__(index) | {"query_doc_features": features}
+
+
+COLLATE = collator(query_doc_features=np.float32)
 
 
 class Clock:

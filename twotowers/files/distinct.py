@@ -44,7 +44,7 @@ def number_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def first_of(number: np.ndarray) -> np.ndarray:
-    """Where each number occurs first, of numbers in the order of their first occurrence.
+    """Where each number occurs first. Numbers count from 0 in the order of their first occurrence.
 
     Example:
         >>> first_of(np.array([0, 1, 0, 2, 1])).tolist()

@@ -14,11 +14,12 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 CELLS = 1 << 15
-"""Entries of an array that is worked on at a time."""
+"""How many entries of an array are worked on at a time."""
 
 
 def cores() -> int:
-    """How many threads may work: OMP_NUM_THREADS, as the pipeline's jobs have it, or all cores."""
+    """How many threads may work: the variable OMP_NUM_THREADS, which the pipeline sets to 1 for its
+    jobs, or else the number of cores."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdecimal() and int(asked):
         return int(asked)
@@ -27,13 +28,18 @@ def cores() -> int:
 
 
 def blocks(rows: int, width: int = 1) -> list[slice]:
-    """Slices of at most CELLS entries, of an array [rows, width]; one at least."""
+    """Slices that divide an array [rows, width] into blocks of at most CELLS entries.
+
+    There is always one slice, and a slice has one row or more.
+    """
     size = max(CELLS // max(width, 1), 1)
     return [slice(start, start + size) for start in range(0, max(rows, 1), size)]
 
 
 def in_order(work: Callable[[slice], Found], parts: list[slice]) -> Iterator[Found]:
-    """The work's result for each part, in order. Only a few results wait at a time.
+    """Yield `work(part)` for each part, in the order of the parts.
+
+    Threads are only a few parts ahead of what has been taken, so that few results are in memory.
 
     Example:
         >>> [int(part) for part in in_order(lambda rows: rows.start, [slice(0, 5), slice(5, 9)])]

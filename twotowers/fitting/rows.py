@@ -98,7 +98,12 @@ class UsedRows:
     optimizer: optax.GradientTransformation
 
     def init(self, params: jax.Array, rest: nnx.State):
-        """The optimiser's state, and for each table its state and a scratch number per row."""
+        """The states before the first step.
+
+        Returns:
+            the optimiser's state of the vector; for each table the optimiser's state of the table,
+            and one integer per row, in which `_update` keeps what it works with.
+        """
         tables = [
             (self.optimizer.init(table), jnp.zeros(table.shape, jnp.int32))
             for table in jax.tree.leaves(_tables(rest))

@@ -6,6 +6,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
+from twotowers.files.distinct import number_rows
+
 
 def spanning_forest(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """The minimum spanning forest of edges that are sorted by cost.
@@ -26,7 +28,7 @@ def spanning_forest(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarra
         ([0, 2], [0, 0, 1, 1, 2])
     """
     ends = np.sort(ends, axis=1)
-    first = np.sort(np.unique(ends, axis=0, return_index=True)[1])
+    _, first = number_rows(ends)
     first = first[ends[first, 0] != ends[first, 1]]
     # Ranks from 1 stand for costs, because a sparse graph has no edges of cost 0.
     ranks = np.arange(1, len(first) + 1)

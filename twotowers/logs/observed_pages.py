@@ -120,11 +120,14 @@ def position_counts(path: str | Path, *, positions: int) -> tuple[np.ndarray, np
 
 
 def _pairs(queries: np.ndarray, documents: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The number of each query-document pair, and query x size + document of each pair.
+    """Number the pairs of query and document.
 
     Args:
         queries, documents: [shown] numbers, in the order of their first occurrence.
         size: number of documents.
+
+    Returns:
+        [shown] the number of the pair; [pairs] query x size + document of each pair.
     """
     query_of = np.empty(size, queries.dtype)
     query_of[documents] = queries

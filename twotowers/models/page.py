@@ -241,8 +241,7 @@ class SimplifiedModel(ChainModel):
 
     Under this assumption nothing is hidden: the user examined all documents down to the last click,
     or the whole page if there was no click. So parameters are rates that can be counted, as PyClick
-    does.
-    Predictions use the full model's formulas.
+    does. Predictions use the full model's formulas.
     """
 
     def counts(self, clicks, where):
