@@ -12,10 +12,20 @@ from pathlib import Path
 
 import numpy as np
 
-from papers.chen2024.contexts import EXAMINATION, POSITIONS
-from papers.chen2024.estimators import fit_dla, fit_regression_em, fit_two_tower
-from papers.chen2024.lists import RELEVANCE, Lists, read_lists
-from twotowers.fitting.alternating import ClickRates, click_mse, fit_naive, simulate_rates
+from benchmarks.authors_lists import read_lists
+from papers.chen2024.contexts import EXAMINATION
+from papers.chen2024.methods.dla import MeanRatio
+from papers.chen2024.methods.regression_em import CollapsedEM
+from papers.chen2024.methods.two_tower import fit_two_tower
+from papers.chen2024.studies.theorems import relevance_of
+from twotowers.fitting.alternating import (
+    ClickRates,
+    alternate,
+    click_mse,
+    fit_naive,
+    simulate_rates,
+)
+from twotowers.identifiability.linked_lists import Lists
 from twotowers.results.metrics import correlation, ndcg
 
 RUNS = 10
@@ -33,9 +43,8 @@ def sample(folder: Path, variant: str, runs: int) -> tuple[Lists, ClickRates]:
     """The lists of a variant, and their click rates in each run."""
     name, merge = VARIANTS[variant]
     lists = read_lists(folder / name)
-    feature = lists.documents.ravel()
-    position = np.tile(np.arange(POSITIONS), len(lists.documents))
-    chance = np.tile(RELEVANCE[lists.labels][feature] * EXAMINATION[position], (runs, 1))
+    feature, position = lists.rows
+    chance = np.tile(relevance_of(lists)[feature] * EXAMINATION[position], (runs, 1))
     rate = simulate_rates(chance, CLICKS, np.random.default_rng(0))
     factor = np.where(merge & (position == MERGED[1]), MERGED[0], position)
     return lists, ClickRates(
@@ -44,7 +53,7 @@ def sample(folder: Path, variant: str, runs: int) -> tuple[Lists, ClickRates]:
         rate=rate,
         weight=np.ones_like(rate),
         features=len(lists.labels),
-        factors=POSITIONS,
+        factors=len(EXAMINATION),
     )
 
 
@@ -54,7 +63,7 @@ def scores(lists: Lists, relevance: np.ndarray) -> np.ndarray:
     labels = lists.labels[lists.documents].astype(float)
     shown = [run[lists.documents] for run in relevance]
     gains = [[ndcg(each, labels, where=where, topn=top).mean() for each in shown] for top in TOPS]
-    return np.column_stack([correlation(RELEVANCE[lists.labels], relevance), *gains])
+    return np.column_stack([correlation(relevance_of(lists), relevance), *gains])
 
 
 def measure(folder: Path, variant: str, methods: dict) -> None:
@@ -74,14 +83,16 @@ def main() -> None:
     parser.add_argument("--em-steps", type=int, default=100_000, help="of regression EM")
     arguments = parser.parse_args()
     rng = np.random.default_rng(1)
-    uniform, normal = rng.random((RUNS, POSITIONS)), rng.normal(size=(RUNS, POSITIONS))
+    uniform, normal = (draw((RUNS, len(EXAMINATION))) for draw in (rng.random, rng.standard_normal))
     print("| method | MCC | nDCG@1 | nDCG@3 | nDCG@5 | nDCG@10 | largest click MSE |")
     print("|---|---|---|---|---|---|---|")
     for variant in VARIANTS:
         methods = {
-            f"DLA, {variant}": lambda rates: fit_dla(rates, uniform, steps=arguments.steps),
-            f"Regression-EM, {variant}": lambda rates: fit_regression_em(
-                rates, uniform, steps=arguments.em_steps
+            f"DLA, {variant}": lambda rates: alternate(
+                rates, uniform, MeanRatio(), steps=arguments.steps
+            ),
+            f"Regression-EM, {variant}": lambda rates: alternate(
+                rates, uniform, CollapsedEM(), steps=arguments.em_steps
             ),
             f"Two-Tower, {variant}": lambda rates: fit_two_tower(
                 rates, normal, steps=arguments.steps

@@ -8,13 +8,12 @@ import pytest
 
 from papers.chen2024.claims import CLAIMS
 from papers.chen2024.contexts import EXAMINATION
-from papers.chen2024.judges.cells import CLICKS
+from papers.chen2024.judges.cells import CLICKS, LISTS
 from papers.chen2024.judges.connectivity import ENOUGH_CONTEXTS, ENOUGH_SHARE, GRAPH, SIZE, TIANGONG
 from papers.chen2024.judges.contexts import LEVEL, TEST, TRAINING
 from papers.chen2024.judges.redrawn import AGREES, NO_DEBIAS, as_another_draw
-from papers.chen2024.judges.theorems import LAST
+from papers.chen2024.judges.theorems import EDGES, LAST
 from papers.chen2024.judges.words import metric_name
-from papers.chen2024.lists import EDGES
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import results as published_results
 from twotowers.results.standing import REAL, STAND_IN, UNVERIFIED
@@ -40,7 +39,7 @@ TABLE1 = {
     ("two_tower", "merging"): (0.975, 1, 0, 0, 1e-8),
 }
 MEASURES = ("mcc", "ndcg@5", "ndcg@10", "click_mse", "test_ndcg@5", "test_ndcg@10")
-# Table 6, which holds Table 2: method, variant, start.
+# Table 6, which holds Table 2: method, repair, start.
 TABLE6 = {
     "yahoo": {
         ("naive", "plain", "none"): (0.765, 0.841, 0.915, 3.7e-4, 0.693, 0.741),
@@ -84,58 +83,62 @@ def runs(mean: float, sd: float = 0.0, **lane) -> list[dict]:
 
 def synthetic() -> list[dict]:
     rows = []
-    for (method, variant), (mcc, gain, mcc_sd, gain_sd, error) in TABLE1.items():
-        lane = {"method": method, "variant": variant, "components": 2, "clicks": CLICKS}
+    for (method, repair), (mcc, gain, mcc_sd, gain_sd, error) in TABLE1.items():
+        lane = {"method": method, "repair": repair, "components": 2, "views": CLICKS}
         rows += runs(mcc, mcc_sd, metric="mcc", **lane)
         rows += runs(gain, gain_sd, metric="ndcg@10", **lane)
         rows += runs(error, metric="click_mse", **lane)
-        if method == "dla" and variant != "plain":
-            rows += runs(mcc, mcc_sd, metric="converged_mcc", **lane)
+        if method == "dla" and repair != "plain":
+            rows += runs(mcc, mcc_sd, metric="mcc", setting="k2-limit", **lane)
     for k in (1, 2, 3, 4):
         for clicks in NUMBERS_OF_CLICKS[: 4 if k == 2 else 5]:
-            lane = {"method": "dla", "variant": "plain", "components": k, "clicks": clicks}
+            lane = {"method": "dla", "repair": "plain", "components": k, "views": clicks}
             grown = 1 - 10 / clicks
             unidentified = 0.70 - 0.01 * k
             rows += runs(grown if k == 1 else unidentified * grown, 0.1 * (k > 1), metric="mcc",
                          **lane)  # fmt: skip
             rows += runs(grown if k == 1 else 0.88 * grown, metric="ndcg@10", **lane)
     for k in (3, 4):
-        lane = {"method": "dla", "components": k, "clicks": CLICKS, "metric": "mcc"}
-        rows += runs(MERGING_BY_K[k], variant="merging", **lane)
-        rows += runs(1, variant="intervention", **lane)
+        lane = {"method": "dla", "components": k, "views": CLICKS, "metric": "mcc"}
+        rows += runs(MERGING_BY_K[k], repair="merging", **lane)
+        rows += runs(1, repair="intervention", **lane)
     lane = {"method": "dla", "components": 2, "metric": "mcc"}
     for clicks in NUMBERS_OF_CLICKS:
-        for metric in ("mcc", "converged_mcc"):
-            at = {**lane, "clicks": clicks, "metric": metric}
-            rows += runs(0.99, 10 / clicks, variant="random intervention", **at)
+        for setting in ("k2", "k2-limit"):
+            at = {**lane, "views": clicks, "setting": setting}
+            rows += runs(0.99, 10 / clicks, repair="random intervention", **at)
             if clicks < CLICKS:
-                rows += runs(1, 2 / clicks, variant="intervention", **at)
+                rows += runs(1, 2 / clicks, repair="intervention", **at)
     for start, mcc in ((1, 0.90), (2, 0.94), (3, 0.975)):
-        rows += runs(mcc, variant=f"merge {start}&4", clicks=CLICKS, **lane)
+        rows += runs(mcc, repair=f"merge {start}&4", views=CLICKS, **lane)
     for k in (2, 3, 4):
         for position, truth in enumerate(EXAMINATION / EXAMINATION[0], start=1):
             lane = {
-                "method": "dla", "components": k, "clicks": CLICKS, "metric": "examination",
+                "method": "dla", "components": k, "views": CLICKS, "metric": "position_bias",
                 "position": position,
             }  # fmt: skip
             apart = position > 4
-            rows += runs(truth, 0.3 * apart, variant="plain", **lane)
-            rows += runs(truth + 0.03 * apart * (k - 1), 0.001, variant="merging", **lane)
-    return [{**row, "setting": "synthetic"} for row in rows]
+            merged = truth + 0.03 * apart * (k - 1)
+            rows += runs(np.log(truth), 0.9 * apart, repair="plain", **lane)
+            rows += runs(np.log(merged), 0.001, repair="merging", **lane)
+    names = {"naive": "k2-naive", "regression_em": "k2-em", "two_tower": "k2-towers"}
+    return [{"setting": names.get(row["method"], f"k{row['components']}"), **row} for row in rows]
 
 
 def redrawn() -> list[dict]:
-    lane = {"setting": "redrawn", "components": 2, "clicks": CLICKS}
-    rows = runs(0.97, 0.004, metric="mcc", method="dla", variant="merging", **lane)
+    lane = {"components": 2, "views": CLICKS}
+    merging = {**lane, "setting": "redrawn", "method": "dla", "repair": "merging"}
+    naive = {**lane, "setting": "redrawn-naive", "method": "naive", "repair": "plain"}
+    rows = runs(0.97, 0.004, metric="mcc", **merging)
     for metric, value in NO_DEBIAS.items():
-        rows += runs(value + 0.01, 0.006, metric=metric, method="naive", variant="plain", **lane)
-    return [{**row, "draw": 0} for row in rows]
+        rows += runs(value + 0.01, 0.006, metric=metric, **naive)
+    return rows
 
 
 def semi_synthetic(dataset: str) -> list[dict]:
     rows = []
-    for (method, variant, start), values in TABLE6[dataset].items():
-        lane = {"method": method, "variant": variant, "start": start}
+    for (method, repair, start), values in TABLE6[dataset].items():
+        lane = {"method": method, "repair": repair, "start": start}
         for metric, value in zip(MEASURES, values, strict=True):
             rows += runs(value, setting=f"contexts-{dataset}", metric=metric, **lane)
     graph = {"setting": f"connectivity-{dataset}", "dataset": dataset}
@@ -198,8 +201,8 @@ def one_seed() -> list[dict]:
         lane = {"setting": "example2", "feature_vectors": 50, "bias_factors": factors, "rows": 9}
         rows += [{**lane, "metric": metric, "value": v} for metric, v in values.items()]
     rows += theorems() + graphs()
-    for variant in ("plain", "merging", "intervention"):
-        lane = {"setting": "starts", "variant": variant}
+    for repair in ("plain", "merging", "intervention"):
+        lane = {"setting": "starts", "repair": repair}
         rows += [{**lane, "metric": name, "value": v} for name, v in
                  {"stuck": 12, "starts": 100}.items()]  # fmt: skip
     lane = {"setting": "real_logs"}
@@ -303,12 +306,12 @@ def like(**lane):
     return change
 
 
-SYNTHETIC = {"setting": "synthetic", "clicks": CLICKS}
+SYNTHETIC = {"setting": LISTS, "views": CLICKS}
 DLA = {**SYNTHETIC, "method": "dla"}
-PLAIN = {**DLA, "variant": "plain"}
+PLAIN = {**DLA, "repair": "plain"}
 AT2 = {**SYNTHETIC, "components": 2}
 MCC, GAIN, ERROR = ({"metric": metric} for metric in ("mcc", "ndcg@10", "click_mse"))
-EXAMINED = {**DLA, "metric": "examination"}
+EXAMINED = {**DLA, "metric": "position_bias"}
 PROPOSITION1, PROPOSITION2, PROPOSITION4 = (
     {"setting": "propositions", "proposition": f"proposition {number}"} for number in (1, 2, 4)
 )
@@ -320,47 +323,47 @@ THEOREMS = {"setting": "theorems"}
 MUTATIONS = [
     ("1a", to(0.99), {**PLAIN, **MCC, "components": 1}, "clicks: MCC is at least"),
     ("1a", to(0.99), {**PLAIN, **GAIN, "components": 1}, "clicks: nDCG@10 is at least"),
-    ("1a", to(0.95), {"setting": "synthetic", "method": "dla", "variant": "plain", **MCC,
-                      "clicks": 1000, "components": 3}, "clicks: MCC is below"),
+    ("1a", to(0.95), {"setting": LISTS, "method": "dla", "repair": "plain", **MCC,
+                      "views": 1000, "components": 3}, "clicks: MCC is below"),
     ("1a", to(0.97), {**PLAIN, **GAIN, "components": 4}, "clicks: nDCG@10 is below"),
     ("1b", by(-0.3), {**PLAIN, **MCC, "components": 4}, "overlap pairwise"),
     ("1c", spread(0.01), {**PLAIN, **MCC, "components": 1}, "at K = 1"),
     ("1c", spread(0.01), {**PLAIN, **MCC, "components": 3}, "K = 2, 3, 4"),
-    ("2a", to(2e-5), {**AT2, **ERROR, "method": "two_tower", "variant": "plain"}, "click MSE"),
-    ("2a", to(0.95), {**AT2, **MCC, "method": "two_tower", "variant": "plain"}, "MCC is below .9"),
-    ("2a", to(0.97), {**AT2, **GAIN, "method": "dla", "variant": "plain"}, "nDCG@10 is below .96"),
-    ("2a", to(0.7), {**AT2, **MCC, "method": METHODS, "variant": "plain"},
+    ("2a", to(2e-5), {**AT2, **ERROR, "method": "two_tower", "repair": "plain"}, "click MSE"),
+    ("2a", to(0.95), {**AT2, **MCC, "method": "two_tower", "repair": "plain"}, "MCC is below .9"),
+    ("2a", to(0.97), {**AT2, **GAIN, "method": "dla", "repair": "plain"}, "nDCG@10 is below .96"),
+    ("2a", to(0.7), {**AT2, **MCC, "method": METHODS, "repair": "plain"},
      "difference of two methods"),
-    ("2b", to(3e-8), {**AT2, **ERROR, "method": "dla", "variant": "merging"}, "of the printed"),
-    ("2c", spread(0.01), {**AT2, **MCC, "method": "two_tower", "variant": "plain"}, "each method"),
-    ("3", to(0.999), {**AT2, **MCC, "method": "dla", "variant": "intervention"},
+    ("2b", to(3e-8), {**AT2, **ERROR, "method": "dla", "repair": "merging"}, "of the printed"),
+    ("2c", spread(0.01), {**AT2, **MCC, "method": "two_tower", "repair": "plain"}, "each method"),
+    ("3", to(0.999), {**AT2, **MCC, "method": "dla", "repair": "intervention"},
      "MCC of DLA"),
-    ("3", to(0.999), {**AT2, **GAIN, "method": "two_tower", "variant": "intervention"},
+    ("3", to(0.999), {**AT2, **GAIN, "method": "two_tower", "repair": "intervention"},
      "nDCG@10 of DLA"),
-    ("3", to(0.9), {**AT2, **MCC, "method": "regression_em", "variant": "intervention"}, ".95"),
-    ("3", to(0.9), {**AT2, **GAIN, "method": "regression_em", "variant": "intervention"}, ".987"),
-    ("4a", to(0.99), {**AT2, **GAIN, "method": "two_tower", "variant": "merging"}, "nDCG@10"),
-    ("4a", to(0.97), {**AT2, **MCC, "method": "two_tower", "variant": "merging"},
+    ("3", to(0.9), {**AT2, **MCC, "method": "regression_em", "repair": "intervention"}, ".95"),
+    ("3", to(0.9), {**AT2, **GAIN, "method": "regression_em", "repair": "intervention"}, ".987"),
+    ("4a", to(0.99), {**AT2, **GAIN, "method": "two_tower", "repair": "merging"}, "nDCG@10"),
+    ("4a", to(0.97), {**AT2, **MCC, "method": "two_tower", "repair": "merging"},
      "difference of two methods"),
     ("4b", by(-0.03), {"setting": "redrawn", "method": "dla"}, "within the interval"),
     ("4b", spread(0.1), {"setting": "redrawn", "method": "dla"}, "reach of each interval"),
-    ("4c", to(0.97), {**AT2, **MCC, "method": "two_tower", "variant": "intervention"},
+    ("4c", to(0.97), {**AT2, **MCC, "method": "two_tower", "repair": "intervention"},
      "less MCC with"),
-    ("5", by(0.05), {"setting": "redrawn", "method": "naive", "metric": "ndcg@3"},
+    ("5", by(0.05), {"setting": "redrawn-naive", "metric": "ndcg@3"},
      "within the interval"),
-    ("5", spread(0.1), {"setting": "redrawn", "method": "naive"}, "reach of each interval"),
+    ("5", spread(0.1), {"setting": "redrawn-naive"}, "reach of each interval"),
     ("6a", to(1), {**PLAIN, **MCC}, "DLA's slope of MCC"),
-    ("6a", to(1), {**DLA, **MCC, "variant": "merging"}, "node merging's slope of MCC"),
-    ("6a", like(variant="plain"),
-     {**DLA, **MCC, "variant": "merging", "components": [2, 3, 4]}, "below node merging's"),
-    ("6a", to(0.99), {**DLA, **MCC, "variant": "intervention", "components": 4},
+    ("6a", to(1), {**DLA, **MCC, "repair": "merging"}, "node merging's slope of MCC"),
+    ("6a", like(repair="plain"),
+     {**DLA, **MCC, "repair": "merging", "components": [2, 3, 4]}, "below node merging's"),
+    ("6a", to(0.99), {**DLA, **MCC, "repair": "intervention", "components": 4},
      "intervention's MCC"),
-    ("6b", to(0.98), {**DLA, **MCC, "variant": "merging", "components": 4}, "over K = 4"),
-    ("20a", by(-0.01), {**DLA, **MCC, "variant": "merging", "components": 2, "seed": 3},
+    ("6b", to(0.98), {**DLA, **MCC, "repair": "merging", "components": 4}, "over K = 4"),
+    ("20a", by(-0.01), {**DLA, **MCC, "repair": "merging", "components": 2, "seed": 3},
      "distance of MCC"),
-    ("20b", by(-0.01), {**DLA, **MCC, "variant": "random intervention", "seed": 3},
+    ("20b", by(-0.01), {**DLA, **MCC, "repair": "random intervention", "seed": 3},
      "distance of MCC"),
-    ("2d", by(0.2), {**AT2, **MCC, "method": "two_tower", "variant": "plain"}, "each mean"),
+    ("2d", by(0.2), {**AT2, **MCC, "method": "two_tower", "repair": "plain"}, "each mean"),
     ("2e", to(2.6e-5), {**AT2, **ERROR, "method": "naive"}, "click MSE from"),
     ("17c", to(0.6), {"setting": "example2", "metric": "pair_apart"}, "stated from"),
     ("17d", to(0.5), {"setting": "example2", "metric": "independent"}, "independent edges"),
@@ -391,7 +394,7 @@ MUTATIONS = [
     ("24", to(0), {**THEOREMS, "theorem": "swaps", "metric": "checked"}, "logs checked"),
     ("28", to(0), {"setting": "graphs", "metric": "component"}, "printed components"),
     ("28", to(3), {"setting": "graphs", "metric": "shared_documents"}, "nowhere else"),
-    ("8", to(0.92), {**DLA, **MCC, "variant": ["merge 1&4", "merge 2&4"]}, "each rise"),
+    ("8", to(0.92), {**DLA, **MCC, "repair": ["merge 1&4", "merge 2&4"]}, "each rise"),
     ("14a", times(1.05), {**PROPOSITION1, "metric": "expected_variance"}, "variance's distance"),
     ("14a", to(0.1), {**PROPOSITION1, "metric": "mean", "case": 2}, "mean's distance"),
     ("14a", times(20), {**PROPOSITION1, "metric": "standard_error"}, ".1 times the variance"),
@@ -413,19 +416,19 @@ MUTATIONS = [
     ("17a", lambda rows: 1 - rows["value"], {**EXAMPLE2, "bias_factors": 10}, "any series' fall"),
     ("17b", to(0.5), {"setting": "example2", "metric": ["simulated", "simulated_seen"],
                       "bias_factors": 100, "rows": 1000}, "distance of the estimate"),
-    ("18", spread(0.01), {**EXAMINED, "variant": "plain", "components": 3}, "is above .1"),
-    ("18", spread(0.1), {**EXAMINED, "variant": "merging", "components": 3},
+    ("18", spread(0.01), {**EXAMINED, "repair": "plain", "components": 3}, "is above .1"),
+    ("18", spread(0.1), {**EXAMINED, "repair": "merging", "components": 3},
      ".1 times DLA's"),
-    ("18", by(0.5), {**EXAMINED, "variant": "merging", "components": 2}, "below DLA's, at"),
-    ("18", by(0.1), {**EXAMINED, "variant": "merging", "components": 2}, "largest at K = 4"),
+    ("18", by(0.5), {**EXAMINED, "repair": "merging", "components": 2}, "below DLA's, at"),
+    ("18", by(0.1), {**EXAMINED, "repair": "merging", "components": 2}, "largest at K = 4"),
     ("19", to(2), {"setting": "real_logs", "metric": "components"}, "number of components"),
     ("19", to(1), {"setting": "real_logs", "metric": "interventions"}, "swaps needed"),
 ]  # fmt: skip
 
-for name, metric in (("7a", "mcc"), ("7b", "converged_mcc")):
-    drawn = {**DLA, "metric": metric, "variant": "random intervention"}
+for name, setting in (("7a", "k2"), ("7b", "k2-limit")):
+    drawn = {"setting": setting, "views": CLICKS, **MCC, "repair": "random intervention"}
     MUTATIONS += [
-        (name, like(variant="intervention"), {**drawn, "clicks": list(NUMBERS_OF_CLICKS)},
+        (name, like(repair="intervention"), {**drawn, "views": list(NUMBERS_OF_CLICKS)},
          "at least 2 times"),
         (name, spread(0.3), drawn, "is lowest at"),
         (name, by(-0.4), drawn, "above DLA's"),
@@ -434,13 +437,13 @@ for name, metric in (("7a", "mcc"), ("7b", "converged_mcc")):
 for letter, dataset in zip("ab", DATASETS, strict=True):
     MUTATIONS += [
         (f"25{letter}", by(0.06), {"setting": f"contexts-{dataset}", "metric": metric,
-                                   "start": "ones", "variant": "merging"},
+                                   "start": "ones", "repair": "merging"},
          f"distance of {metric_name(metric)} in")
         for metric in LEVEL
     ]  # fmt: skip
     MUTATIONS += [
         (f"26{letter}", by(-0.02), {"setting": f"contexts-{dataset}", "metric": metric,
-                                    "start": "random", "variant": "merging"},
+                                    "start": "random", "repair": "merging"},
          f"start in {metric_name(metric)} is")
         for metric in (*TRAINING[1:], *TEST)
     ]  # fmt: skip
@@ -469,7 +472,7 @@ for letter, dataset in zip("ab", DATASETS, strict=True):
     ]
     # Claims 12 and 13 name the data sets differently: a and b, or a to d in pairs.
     table6 = {"setting": f"contexts-{dataset}", "method": "dla"}
-    plain, merged = ({**table6, "variant": variant} for variant in ("plain", "merging"))
+    plain, merged = ({**table6, "repair": repair} for repair in ("plain", "merging"))
     ones = {**plain, "start": "ones"}
     random = {**plain, "start": "random"}
     merging = {"a": "c", "b": "d"}[letter]
@@ -477,7 +480,7 @@ for letter, dataset in zip("ab", DATASETS, strict=True):
         (f"12{letter}", times(2), {**random, **ERROR}, "click MSE of"),
         (f"12{letter}", like(start="ones", **plain), {**random, **MCC}, "MCC lost"),
         (f"12{letter}", like(start="ones", **plain), {**random, **GAIN}, "nDCG@10 lost"),
-        (f"12{merging}", like(variant="plain", **table6), {**merged, **MCC}, "lead over DLA"),
+        (f"12{merging}", like(repair="plain", **table6), {**merged, **MCC}, "lead over DLA"),
         (f"12{merging}", by(-0.13), {**merged, **MCC, "start": "random"}, "lead over DLA"),
         (f"12{merging}", by(-0.009), {**merged, **GAIN, "start": "random"}, "nDCG@10 lost"),
     ]
@@ -549,13 +552,13 @@ def test_claims_have_unique_names_and_are_fully_told():
 
 
 def test_the_papers_tables_are_published_as_read_here():
-    table1 = select(AUTHORS, setting="synthetic").set_index(["method", "variant", "metric"])
+    table1 = select(AUTHORS, setting=LISTS).set_index(["method", "repair", "metric"])
     for lane, (mcc, gain, _, _, error) in TABLE1.items():
         found = [table1.loc[(*lane, name), "value"] for name in ("mcc", "ndcg@10", "click_mse")]
         assert found == [mcc, gain, error], lane
     for dataset, table in TABLE6.items():
         rows = select(AUTHORS, setting=f"contexts-{dataset}")
-        rows = rows.set_index(["method", "variant", "start", "metric"])["value"]
+        rows = rows.set_index(["method", "repair", "start", "metric"])["value"]
         for lane, values in table.items():
             assert [rows[(*lane, metric)] for metric in MEASURES] == list(values), lane
         statistics = select(AUTHORS, setting=f"connectivity-{dataset}", sweep="statistics")
@@ -597,9 +600,9 @@ def test_one_run_tells_no_spread(name):
 @pytest.mark.parametrize(
     ("name", "lane", "lacking"),
     [
-        ("1a", "clicks in (1000000,)", "at fewer clicks"),
-        ("7a", "clicks in (1000000,)", "at fewer clicks"),
-        ("7b", "clicks in (1000000,)", "at fewer clicks"),
+        ("1a", "views in (1000000,)", "at fewer clicks"),
+        ("7a", "views in (1000000,)", "at fewer clicks"),
+        ("7b", "views in (1000000,)", "at fewer clicks"),
         ("9a", "amount != 200", "at 200"),
         ("9b", "amount in (0, 10, 20) or sweep != 'contexts'", "no more than 20 contexts"),
         ("10b", "amount >= 0.25 or sweep != 'sampling'", "no ratio below .25"),
@@ -647,13 +650,13 @@ def test_starts_that_stick_are_told():
 def test_another_draw_of_the_data_set_has_the_stated_chance():
     """A printed number from the same normal law as ten draws lies within 95 times in 100."""
     rng = np.random.default_rng(0)
-    lane = {"setting": "redrawn", "method": "naive", "variant": "plain", "components": 2}
+    lane = {"setting": "redrawn-naive", "method": "naive", "repair": "plain", "components": 2}
     trials, held = 150, 0
     for _ in range(trials):
         values = rng.normal(0.5, 0.01, 11)
         results = pd.DataFrame({"value": values[1:], "seed": SEEDS, "metric": "mcc", **lane})
         _, found = as_another_draw(
-            results.assign(clicks=CLICKS), "naive", "plain", {"mcc": values[0]}
+            results.assign(views=CLICKS), "naive", "plain", {"mcc": values[0]}
         )
         held += all(condition.met_by(v) for condition, v in zip(AGREES, found, strict=True))
     # Half a printed digit adds a little; three standard errors to either side.

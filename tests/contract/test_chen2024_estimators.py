@@ -4,7 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from papers.chen2024.estimators import _gradient, fit_dla, fit_regression_em, fit_two_tower
+from papers.chen2024.methods.dla import MeanRatio
+from papers.chen2024.methods.regression_em import CollapsedEM
+from papers.chen2024.methods.two_tower import _gradient, fit_two_tower
 from tests.rates import (
     PROPERTIES,
     a_factor_never_seen_stays_as_it_started,
@@ -16,6 +18,15 @@ from tests.rates import (
     rows_of,
 )
 from twotowers.fitting.alternating import ClickRates, LeastSquares, alternate, click_mse, lay_out
+
+
+def fit_dla(rates, start, *, steps):
+    return alternate(rates, start, MeanRatio(), steps=steps)
+
+
+def fit_regression_em(rates, start, *, steps):
+    return alternate(rates, start, CollapsedEM(), steps=steps)
+
 
 ESTIMATORS = [fit_dla, fit_regression_em, fit_two_tower]
 

@@ -29,7 +29,7 @@ BANDS = published.bands("chen2024")
 CLICKS = (100, 1000, 10_000, 100_000, 1_000_000)
 SEEDS = range(1, 11)
 RANKING = ("mcc", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10")
-VARIANTS = ("plain", "intervention", "merging")
+REPAIRS = ("plain", "intervention", "merging")
 # Components of the published graphs, by the last position of each (Figure 5).
 LAST = {1: (9,), 2: (3, 9), 3: (3, 6, 9), 4: (2, 5, 7, 9)}
 FIGURES = [
@@ -46,66 +46,62 @@ def long(rows: list[dict], setting: str) -> pd.DataFrame:
     frame = pd.DataFrame(rows).assign(paper="chen2024", setting=setting)
     if "position" not in frame:
         frame["position"] = None
-    kinds = {name: "Int64" for name in ("position", "other", "clicks", "case") if name in frame}
+    kinds = {
+        name: "Int64" for name in ("position", "other", "clicks", "views", "case") if name in frame
+    }
     return frame.astype({**kinds, "value": float})
 
 
-def fit(rng, method, variant, components, clicks) -> list[dict]:
+def fit(rng, method, repair, components, clicks) -> list[dict]:
     """The measures of one run: those of a repaired graph near 1, all others anywhere."""
-    lane = {"method": method, "variant": variant, "components": components, "clicks": clicks}
-    repaired = components == 1 or variant != "plain"
+    lane = {"method": method, "repair": repair, "components": components, "views": clicks}
+    repaired = components == 1 or repair != "plain"
     level = 1 - 8 / np.sqrt(clicks) if repaired else 0.7
-    loss = {"merging": 0.02, "merge 2&4": 0.06, "merge 1&4": 0.15}.get(variant, 0)
-    loss += 0.1 * (variant == "merging" and components == 4)
+    loss = {"merging": 0.02, "merge 2&4": 0.06, "merge 1&4": 0.15}.get(repair, 0)
+    loss += 0.1 * (repair == "merging" and components == 4)
     spread = (0.0 if method == "naive" else 0.1) if not repaired else 2 / np.sqrt(clicks)
     values = {m: np.clip(level - loss + rng.normal(scale=spread), 0, 1) for m in RANKING}
     values["click_mse"] = 1e-9 * rng.random()
-    if method == "dla" and repaired:
-        values["converged_mcc"] = values["mcc"]
     rows = [{**lane, "metric": metric, "value": value} for metric, value in values.items()]
     if clicks == CLICKS[-1] and components > 1:
         ends = LAST[components]
-        shift = np.exp(rng.normal(scale=0.6, size=len(ends))) if variant == "plain" else [1] * 4
+        shift = np.exp(rng.normal(scale=0.6, size=len(ends))) if repair == "plain" else [1] * 4
         of = np.searchsorted(ends, np.arange(10))
         curve = EXAMINATION / EXAMINATION[0] * np.array(shift)[of] / shift[0]
         rows += [
-            {**lane, "metric": "examination", "position": k + 1, "value": curve[k]}
+            {**lane, "metric": "position_bias", "position": k + 1, "value": np.log(curve[k])}
             for k in range(10)
         ]
     return rows
 
 
-def synthetic(seed: int) -> pd.DataFrame:
+def synthetic(seed: int) -> dict[str, pd.DataFrame]:
     rng = np.random.default_rng(seed)
-    rows = []
+    found = {}
     for components in LAST:
-        variants = list(VARIANTS if components > 1 else VARIANTS[:1])
+        rows = []
+        repairs = list(REPAIRS if components > 1 else REPAIRS[:1])
         if components == 2:
-            variants += ["random intervention", "merge 1&4", "merge 2&4", "merge 3&4"]
-        for variant in variants:
+            repairs += ["random intervention", "merge 1&4", "merge 2&4", "merge 3&4"]
+        for repair in repairs:
             for clicks in CLICKS:
-                rows += fit(rng, "dla", variant, components, clicks)
-    rows += fit(rng, "naive", "plain", 2, CLICKS[-1])
-    for method in ("regression_em", "two_tower"):
-        for variant in VARIANTS:
-            rows += fit(rng, method, variant, 2, CLICKS[-1])
-    return long(rows, "synthetic").assign(seed=seed)
-
-
-def redrawn(seed: int) -> pd.DataFrame:
-    rng = np.random.default_rng(100 + seed)
-    rows = fit(rng, "naive", "plain", 2, CLICKS[-1])
-    for variant in VARIANTS:
-        rows += fit(rng, "dla", variant, 2, CLICKS[-1])
-    more = fit(rng, "naive", "plain", 2, CLICKS[-1])
-    rows = [{**row, "draw": 0} for row in rows] + [{**row, "draw": 1} for row in more]
-    return long(rows, "redrawn").assign(seed=seed)
+                rows += fit(rng, "dla", repair, components, clicks)
+        found[f"k{components}"] = rows
+    swapped = ("intervention", "random intervention", "merging")
+    found["k2-limit"] = [row for row in found["k2"] if row["repair"] in swapped]
+    for name in ("k2-naive", "redrawn-naive"):
+        found[name] = fit(rng, "naive", "plain", 2, CLICKS[-1])
+    for name, method in {
+        "k2-em": "regression_em", "k2-towers": "two_tower", "redrawn": "dla"
+    }.items():  # fmt: skip
+        found[name] = [row for repair in REPAIRS for row in fit(rng, method, repair, 2, CLICKS[-1])]
+    return {name: long(rows, name).assign(seed=seed) for name, rows in found.items()}
 
 
 def starts() -> pd.DataFrame:
     rows = [
-        {"variant": variant, "metric": metric, "value": value}
-        for variant in VARIANTS
+        {"repair": repair, "metric": metric, "value": value}
+        for repair in REPAIRS
         for metric, value in {"starts": 100, "stuck": 12}.items()
     ]
     return long(rows, "starts").assign(seed=1)
@@ -146,14 +142,14 @@ def graphs() -> pd.DataFrame:
 def contexts(name: str, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng([len(name), seed])
     lanes = [("naive", "plain", "none")]
-    variants = ("plain", "merging", contexts_study.EMPTY)
-    lanes += [("dla", variant, start) for variant in variants for start in ("ones", "random")]
+    repairs = ("plain", "merging", contexts_study.EMPTY)
+    lanes += [("dla", repair, start) for repair in repairs for start in ("ones", "random")]
     metrics = ("mcc", "ndcg@5", "ndcg@10", "test_ndcg@5", "test_ndcg@10", "click_mse")
     metrics += ("merged_factors", "ndcg@5_later_first", "ndcg@10_later_first")
     rows = [
         {
             "method": m,
-            "variant": v,
+            "repair": v,
             "start": s,
             "metric": metric,
             "value": 0.8 + 0.001 * rng.normal(),
@@ -255,8 +251,6 @@ def real_logs() -> pd.DataFrame:
 def made_up() -> dict[str, list[pd.DataFrame]]:
     """Every study's results, one frame per seed."""
     studies = {
-        "synthetic": [synthetic(seed) for seed in SEEDS],
-        "redrawn": [redrawn(seed) for seed in SEEDS],
         "graphs": [graphs()],
         "verticals": [verticals()],
         "example2": [example2()],
@@ -265,6 +259,8 @@ def made_up() -> dict[str, list[pd.DataFrame]]:
         "starts": [starts()],
         "theorems": [theorems()],
     }
+    settings = [synthetic(seed) for seed in SEEDS]
+    studies |= {name: [each[name] for each in settings] for name in settings[0]}
     for name in connection.DATASETS:
         studies[f"contexts-{name}"] = [contexts(name, seed) for seed in SEEDS]
         studies[f"connectivity-{name}"] = [connectivity(name, seed) for seed in SEEDS]
@@ -391,11 +387,11 @@ def test_the_sweeps_show_the_points_of_table1(name, points, results):
 
 def test_table1_states_mean_and_deviation_over_runs(results):
     table = table_of("table1", results)
-    where = {"method": "dla", "variant": "plain", "metric": "mcc", "source": "reproduced"}
+    where = {"method": "dla", "repair": "plain", "metric": "mcc", "source": "reproduced"}
     found = select(table, **where).set_index("statistic")
     values = np.concatenate(
-        [select(frame, method="dla", variant="plain", metric="mcc", components=2,
-                clicks=CLICKS[-1])["value"] for frame in made_up()["synthetic"]]
+        [select(frame, method="dla", repair="plain", metric="mcc", components=2,
+                views=CLICKS[-1])["value"] for frame in made_up()["k2"]]
     )  # fmt: skip
     assert found.loc["mean", "value"] == pytest.approx(values.mean())
     assert found.loc["sd", "value"] == pytest.approx(values.std(ddof=1))
@@ -415,7 +411,7 @@ def test_table1_reads_as_printed(results):
 
 def test_table2_is_table6_rounded():
     printed = pd.read_csv(PRINTED)
-    keys = ["dataset", "method", "variant", "start", "metric"]
+    keys = ["dataset", "method", "repair", "start", "metric"]
     short, full = (
         printed[printed["item"] == name].set_index(keys)[["value", "sd"]]
         for name in ("table2", "table6")
@@ -438,17 +434,17 @@ def test_published_numbers_are_told_apart_by_their_lanes():
     assert set(means["setting"]) <= studies
     ranged = select(BANDS, sweep="features")
     assert set(ranged["bound"]) == {"<", ">"}
-    one = select(means, setting="synthetic", method="dla", variant="plain", metric="mcc")
+    one = select(means, setting="k2", method="dla", repair="plain", metric="mcc")
     assert one["value"].tolist() == [0.707]
 
 
 def test_a_missing_lane_is_named(results):
-    whole = results(["synthetic"])
-    with pytest.raises(InputError, match=r"variant: .*'synthetic'.*'merging'.*expected.*'plain'"):
-        item("fig3b").table(whole[whole["variant"] != "merging"], BANDS)
-    with pytest.raises(InputError, match=r"components: .*3"):
+    whole = results(["k1", "k2", "k3", "k4"])
+    with pytest.raises(InputError, match=r"repair: .*'k4'.*'merging'.*expected.*'plain'"):
+        item("fig3b").table(whole[whole["repair"] != "merging"], BANDS)
+    with pytest.raises(InputError, match=r"'k3' has no results"):
         item("fig6").table(whole[whole["components"] != 3], BANDS)
-    with pytest.raises(InputError, match=r"method: .*'synthetic' has no results with this column"):
+    with pytest.raises(InputError, match=r"method: .*'k2' has no results with this column"):
         item("table1").table(whole.iloc[:0], BANDS)
 
 
@@ -527,21 +523,20 @@ def test_fig6_has_the_truth_and_every_run(results):
     table = table_of("fig6", results)
     truth = select(table, components=3, method="truth").sort_values("position")["value"]
     np.testing.assert_allclose(truth, EXAMINATION / EXAMINATION[0])
-    each = select(table, components=3, method="dla", variant="plain", position=7)
+    each = select(table, components=3, method="dla", repair="plain", position=7)
     runs = each[each["statistic"].str.startswith("run ")]
     assert sorted(runs["statistic"]) == sorted(f"run {seed}" for seed in SEEDS)
-    whole = results(["synthetic"])
-    found = select(whole, components=3, method="dla", variant="plain", position=7)
-    summary = over_seeds(select(found, metric="examination"), ["metric"])
+    found = select(results(["k3"]), repair="plain", position=7, metric="position_bias")
+    summary = over_seeds(found.assign(value=np.exp(found["value"])), ["metric"])
     assert select(each, statistic="mean")["value"].item() == summary["value"].item()
 
 
 def test_redrawn_keeps_the_two_kinds_of_run_apart(results):
     table = select(table_of("redrawn", results), statistic="mean", source="reproduced")
-    lanes = table.groupby("setting").size()
-    assert lanes.to_dict() == {"synthetic": 4 * 5, "redrawn": 4 * 5}
-    each = select(table_of("redrawn", results), setting="redrawn", method="naive", metric="mcc")
-    assert each["statistic"].str.startswith("run ").sum() == 2 * len(SEEDS)
+    lanes = table.groupby("lists").size()
+    assert lanes.to_dict() == {"once": 4 * 5, "each": 4 * 5}
+    each = select(table_of("redrawn", results), lists="each", method="naive", metric="mcc")
+    assert each["statistic"].str.startswith("run ").sum() == len(SEEDS)
 
 
 def test_example2_interval_is_that_of_a_frequency(results):

@@ -5,30 +5,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from papers.chen2024.lists import (
-    EDGES,
-    EXCHANGED,
-    LABEL_DRIFT,
-    LABEL_SHARES,
-    QUERIES,
-    RELEVANCE,
-    generate,
-    label_shares,
-    read_lists,
-)
+from benchmarks.authors_lists import read_lists
+from papers.chen2024.models.eye_tracking import EyeTracking
+from tests.items import experiment
+from tests.lists import given_lists
 from twotowers.errors import InputError
 from twotowers.identifiability.graph import factor_components
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 AUTHORS = DATA / "chen2024_k2"
+CONSTRUCTION = experiment("chen2024").logs["k2"]["lists"]
+EXCHANGED = CONSTRUCTION["exchanged"]
 needs_authors = pytest.mark.skipif(not AUTHORS.exists(), reason=f"{AUTHORS} is absent")
 
 
+def edges(k) -> list:
+    return [(a - 1, b - 1) for a, b in experiment("chen2024").logs[f"k{k}"]["lists"]["links"]]
+
+
 def components(lists) -> np.ndarray:
-    positions = lists.documents.shape[1]
-    factor = np.tile(np.arange(positions), len(lists.documents))
-    return factor_components(lists.documents.ravel(), factor, factors=positions)
+    return factor_components(*lists.rows, factors=lists.documents.shape[1])
 
 
 def exchanged(lists) -> Counter:
@@ -45,25 +43,25 @@ def exchanged(lists) -> Counter:
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_number_of_components_and_their_positions(k):
-    found = components(generate(k, seed=0))
+    found = components(given_lists(k, seed=0))
     assert found.max() + 1 == k
-    for a, b in EDGES[k]:
+    for a, b in edges(k):
         assert found[a] == found[b]
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_structure(k):
-    lists = generate(k, seed=0)
-    assert lists.documents.shape == (QUERIES, 10) == (1150, 10)
+    lists = given_lists(k, seed=0)
+    assert lists.documents.shape == (1150, 10)
     assert lists.labels.shape == (10_000,)
     for position, column in enumerate(lists.documents.T):
         own = np.arange(1000 * position, 1000 * (position + 1))
         assert np.isin(own, column).all()
     # Fifty each way over every edge; a double edge may draw the same document twice.
-    edges = Counter(edge for a, b in EDGES[k] for edge in ((a, b), (b, a)))
+    given = Counter(edge for a, b in edges(k) for edge in ((a, b), (b, a)))
     found = exchanged(lists)
-    assert found.keys() == edges.keys()
-    for edge, times in edges.items():
+    assert found.keys() == given.keys()
+    for edge, times in given.items():
         if times == 1:
             assert found[edge] == EXCHANGED
         else:
@@ -71,15 +69,16 @@ def test_structure(k):
 
 
 def test_labels_have_their_shares():
-    assert label_shares().sum(1) == pytest.approx(np.ones(10))
-    labels = np.stack([generate(1, seed=seed).labels.reshape(10, 1000) for seed in range(20)])
+    drift = (np.arange(10) - 4.5)[:, None] * CONSTRUCTION["drift"]
+    shares = np.array(CONSTRUCTION["shares"]) + drift
+    labels = np.stack([given_lists(1, seed=seed).labels.reshape(10, 1000) for seed in range(20)])
     found = (labels[..., None] == np.arange(5)).mean((0, 2))
-    deviation = np.sqrt(label_shares() * (1 - label_shares()) / 20_000)
-    assert (np.abs(found - label_shares()) < 4 * deviation).all()
+    deviation = np.sqrt(shares * (1 - shares) / 20_000)
+    assert (np.abs(found - shares) < 4 * deviation).all()
 
 
 def test_same_seed_same_lists_and_another_seed_others():
-    first, again, other = (generate(2, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (given_lists(2, seed=seed) for seed in (1, 1, 2))
     assert (first.documents == again.documents).all()
     assert (first.labels == again.labels).all()
     assert (first.documents != other.documents).mean() > 0.9
@@ -87,29 +86,24 @@ def test_same_seed_same_lists_and_another_seed_others():
 
 def test_relevance_of_the_labels():
     # Eq. C.1 with fractions written out; y_max = 5 would be the first to reach 1.
-    np.testing.assert_allclose(RELEVANCE, [0.1 + 0.9 * n / 31 for n in (0, 1, 3, 7, 15)])
-
-
-@pytest.mark.parametrize("k", [0, 5, 2.0])
-def test_no_other_number_of_components(k):
-    with pytest.raises(InputError, match=r"components.*\[1, 4\]"):
-        generate(k, seed=0)
+    attraction = EyeTracking().truth(np.arange(5.0), 10)["attraction"]
+    np.testing.assert_allclose(expit(attraction), [0.1 + 0.9 * n / 31 for n in (0, 1, 3, 7, 15)])
 
 
 @needs_authors
 def test_ours_are_made_as_the_authors_were():
     lists = read_lists(AUTHORS)
     assert components(lists).tolist() == [0] * 4 + [1] * 6
-    assert exchanged(lists) == exchanged(generate(2, seed=0))
+    assert exchanged(lists) == exchanged(given_lists(2, seed=0))
     # As many documents are repeated at a position, to a few standard deviations.
-    for column, ours in zip(lists.documents.T, generate(2, seed=0).documents.T, strict=True):
+    for column, ours in zip(lists.documents.T, given_lists(2, seed=0).documents.T, strict=True):
         singles = [(np.bincount(shown) == 1).sum() for shown in (column, ours)]
         assert np.diff(singles) == pytest.approx(0, abs=15)
     shares = np.bincount(lists.labels) / 10_000
-    np.testing.assert_allclose(LABEL_SHARES, shares, atol=6e-4)
+    np.testing.assert_allclose(CONSTRUCTION["shares"], shares, atol=6e-4)
     by_position = (lists.labels.reshape(10, -1)[..., None] == np.arange(5)).mean(1)
     slopes = np.polyfit(np.arange(10), by_position, 1)[0]
-    np.testing.assert_allclose(LABEL_DRIFT, slopes, atol=6e-5)
+    np.testing.assert_allclose(CONSTRUCTION["drift"], slopes, atol=6e-5)
 
 
 @needs_authors

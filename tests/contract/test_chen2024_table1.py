@@ -9,10 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.authors_lists import read_lists
 from papers.chen2024.contexts import EXAMINATION
-from papers.chen2024.estimators import fit_dla
-from papers.chen2024.lists import RELEVANCE, read_lists
-from twotowers.fitting.alternating import ClickRates, click_mse, fit_naive, simulate_rates
+from papers.chen2024.methods.dla import MeanRatio
+from papers.chen2024.studies.theorems import relevance_of
+from twotowers.fitting.alternating import (
+    ClickRates,
+    alternate,
+    click_mse,
+    fit_naive,
+    simulate_rates,
+)
 from twotowers.randomness import stream
 from twotowers.results.metrics import correlation, ndcg
 
@@ -26,9 +33,8 @@ STEPS = 2000
 
 def sample(lists, merged=None) -> ClickRates:
     """Rates of a million clicks per row; `merged` gives a pair of positions from 0."""
-    feature = lists.documents.ravel()
-    factor = np.tile(np.arange(10), len(lists.documents))
-    chance = RELEVANCE[lists.labels[feature]] * EXAMINATION[factor]
+    feature, factor = lists.rows
+    chance = relevance_of(lists)[feature] * EXAMINATION[factor]
     rate = simulate_rates(np.tile(chance, (LANES, 1)), 1_000_000, stream("click rates", 0))
     if merged:
         factor[factor == merged[1]] = merged[0]
@@ -39,7 +45,7 @@ def scores(lists, estimate) -> dict[str, np.ndarray]:
     """[lanes] MCC and nDCG as Table 1 prints them."""
     labels = lists.labels[lists.documents].astype(np.float32)
     where = np.ones(labels.shape, bool)
-    found = {"MCC": correlation(RELEVANCE[lists.labels], estimate.relevance)}
+    found = {"MCC": correlation(relevance_of(lists), estimate.relevance)}
     for cut in CUTS:
         found[f"nDCG@{cut}"] = np.array(
             [
@@ -76,7 +82,7 @@ def test_no_debiasing():
 def test_dla_with_node_merging():
     lists = read_lists(AUTHORS)
     rates = sample(lists, merged=(3, 4))
-    estimate = fit_dla(rates, start(), steps=STEPS)
+    estimate = alternate(rates, start(), MeanRatio(), steps=STEPS)
     check(scores(lists, estimate), published(0.975, 1, 1, 1, 1))
     assert (click_mse(rates, estimate) < 1e-8).all()
 
@@ -84,7 +90,7 @@ def test_dla_with_node_merging():
 def test_dla_without_repair_fits_clicks_but_not_relevance():
     lists = read_lists(AUTHORS)
     rates = sample(lists)
-    estimate = fit_dla(rates, start(), steps=STEPS)
+    estimate = alternate(rates, start(), MeanRatio(), steps=STEPS)
     assert (click_mse(rates, estimate) < 1e-8).all()
     assert np.ptp(scores(lists, estimate)["MCC"]) > 0.01
     assert (scores(lists, estimate)["MCC"] < 0.97).all()

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from papers.chen2024.estimators import converge_dla, fit_dla
 from papers.chen2024.judges.synthetic import POOR
-from papers.chen2024.lists import generate
+from papers.chen2024.methods.dla import MeanRatio, converge
 from papers.chen2024.studies.connectivity import components, is_connected
 from papers.chen2024.studies.contexts import gains
 from papers.chen2024.studies.example2 import estimate, exponent, gilbert, pair_apart, simulated
 from papers.chen2024.studies.theorems import contradiction, free_constants, second_solution, swaps
+from tests.lists import given_lists
+from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
-from twotowers.fitting.alternating import ClickRates
+from twotowers.fitting.alternating import ClickRates, alternate
 
 
 def test_a_log_has_a_free_constant_per_component():
@@ -34,11 +35,12 @@ def test_pairs_contradict_each_other_only_in_a_cycle():
 
 
 def test_the_second_solution_fits_and_ranks_otherwise():
-    found = second_solution(generate(2, seed=0), 0.25)
+    connected, apart = map(given_lists, (1, 2))
+    found = second_solution(apart, 0.25)
     assert found["difference"] < 1e-15
     assert found["mcc"] < POOR["mcc"]
     # Where the graph is connected there is only the first.
-    assert second_solution(generate(1, seed=0), 0.25)["mcc"] == pytest.approx(1)
+    assert second_solution(connected, 0.25)["mcc"] == pytest.approx(1)
 
 
 def test_swaps_of_a_connected_log_are_none():
@@ -62,11 +64,11 @@ def rates() -> tuple[ClickRates, np.ndarray]:
 
 def test_where_dla_ends_its_steps_stay():
     log, start = rates()
-    end = converge_dla(log, start)
-    after = fit_dla(log, end.examination / 2, steps=50).examination
+    end = converge(log, start)
+    after = alternate(log, end.examination / 2, MeanRatio(), steps=50).examination
     np.testing.assert_allclose(after / after[:, :1], end.examination, rtol=1e-4)
     # Many steps come to the same place; few do not.
-    many, few = (fit_dla(log, start, steps=steps).examination for steps in (5000, 3))
+    many, few = (alternate(log, start, MeanRatio(), steps=steps).examination for steps in (5000, 3))
     np.testing.assert_allclose(many / many[:, :1], end.examination, rtol=1e-3)
     assert np.abs(few / few[:, :1] - end.examination).max() > 0.01
 
@@ -78,9 +80,16 @@ def test_a_lane_may_not_have_every_factor():
         log.feature[without], log.factor[:, without], log.rate[:, without],
         log.weight[:, without], 12, 3,
     )  # fmt: skip
-    found = converge_dla(lane, start).examination
+    found = converge(lane, start).examination
     assert np.isfinite(found[0, :2]).all()
     assert np.isnan(found[0, 2])
+
+
+def test_a_disconnected_log_has_no_limit():
+    log, start = rates()
+    apart = ClickRates(np.arange(24), log.factor, log.rate, log.weight, 24, 3)
+    with pytest.raises(InputError, match=r"method\.until: .*disconnected.*expected 'steps'"):
+        converge(apart, start)
 
 
 @pytest.mark.parametrize("seed", range(20))

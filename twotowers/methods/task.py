@@ -40,6 +40,8 @@ class Split:
         pairs: ids of queries and documents, in the order of the lists; None if the log does not
             come from rankings.
         sessions: the sessions of each log; None if logs are recorded as cells.
+        factors: [logs, queries, positions] number of the bias factor at each place of each list;
+            None if bias factors are the positions.
     """
 
     inputs: np.ndarray
@@ -48,6 +50,7 @@ class Split:
     counts: Counts | Rows
     pairs: Pairs | None = None
     sessions: Sequence[Sessions] | None = None
+    factors: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,14 @@ from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.optimizers import check_training
 from twotowers.running.schemas import validate
-from twotowers.running.settling import check_study, settle_item, settle_log, settle_setting
+from twotowers.running.settling import (
+    DATASET,
+    SIMULATION,
+    check_study,
+    settle_item,
+    settle_log,
+    settle_setting,
+)
 
 OPTIONAL = {
     "positions": 10,
@@ -134,7 +141,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     _check_sources(raw["logs"], config["datasets"], path)
     sessions = scale.get("sessions", {})
     for name, log in raw["logs"].items():
-        if log.get("from") != "dataset" and not (sessions or "sessions" in log):
+        if log.get("from", SIMULATION) == SIMULATION and not (sessions or "sessions" in log):
             raise InputError(
                 "'sessions' is missing",
                 path=path,
@@ -211,11 +218,12 @@ def _replaced(datasets: dict, replace: dict[str, str], known, path: Path) -> dic
 
 def _check_sources(logs: dict[str, dict], datasets: dict, path: Path) -> None:
     """Raise InputError unless real logs are data sets of clicks, and simulated ones of rankings."""
+    logs = {name: log for name, log in logs.items() if "dataset" in log}
     names = dict.fromkeys(log["dataset"] for log in logs.values())
     is_log = {name: LOG in resolve(datasets[name]["source"]).splits for name in names}
     kinds = {True: "a click log", False: "rankings with labels"}
     for name, log in logs.items():
-        wanted = log.get("from") == "dataset"
+        wanted = log.get("from") == DATASET
         if is_log[log["dataset"]] != wanted:
             raise InputError(
                 f"data set {log['dataset']!r} is {kinds[not wanted]}",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from twotowers import ANNOTATIONS, DOCUMENTS, SPLITS
 from twotowers.errors import InputError
@@ -23,10 +24,28 @@ from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.protocol import CellModel
 from twotowers.models.towers import TOWERS
-from twotowers.results.metrics import arp, dcg, mrr, ndcg, perplexity, shown_arp, shown_ndcg
+from twotowers.results.metrics import (
+    arp,
+    correlation,
+    dcg,
+    mrr,
+    ndcg,
+    perplexity,
+    shown_arp,
+    shown_ndcg,
+)
+from twotowers.running.lists import read_lists
 from twotowers.running.parts import TABLE, examination_builder, part_builder, reads_pairs
 from twotowers.running.registry import build_model, find
-from twotowers.running.settling import MODEL, USER_LANE, listed, queries_of
+from twotowers.running.settling import (
+    DATASET,
+    LISTS,
+    MODEL,
+    SIMULATION,
+    USER_LANE,
+    listed,
+    queries_of,
+)
 from twotowers.running.uncertainty import of_uncertainty
 
 
@@ -41,12 +60,12 @@ def fit_setting(
     """Fit every lane of a setting and measure it.
 
     Args:
-        files: for a simulated log the rankings per split, `policy` and `clicks`; for a real
-            one `log`, and where its towers read features `documents`, and
-            `annotations` if there are any.
-        setting: `model`, `method`, `lanes`, `training` (its values) and `log` (`from`, `record`,
-            `user`, `queries`, `split`), as `twotowers.running.settling` completes them. Lanes
-            are all combinations of the log's, and for each of them the method's, parts' and
+        files: for a simulated log the rankings per split, `policy` and `clicks`; for one of given
+            lists `clicks`; for a real one `log`, and where its towers read features `documents`,
+            and `annotations` if there are any.
+        setting: `model`, `method`, `lanes`, `training` (its values) and `log` (the keys
+            `twotowers.running.plan.LOG_KEYS`), as `twotowers.running.settling` completes them.
+            Lanes are all combinations of the log's, and for each of them the method's, parts' and
             training's values.
         positions: positions on a page.
         seed: of the initial parameters, the order of batches and the division of a real log.
@@ -73,7 +92,9 @@ def fit_setting(
         for log in range(len(logs))
     ]
     parts = setting["lanes"].get("parts", {})
-    load = _observed if setting["log"].get("from") == "dataset" else _simulated
+    load = {SIMULATION: _simulated, DATASET: _observed, LISTS: _listed}[
+        setting["log"].get("from", SIMULATION)
+    ]
     by_pair = reads_pairs(model["tower"], paper)
     task = Task(
         model=build_model(model["kind"], paper, **constants(model)),
@@ -204,6 +225,10 @@ def _observed(files, setting, logs, positions: int, seed: int, by_pair: bool) ->
     return {split: Split(pairs, where, None, counts[split]) for split in SPLITS}
 
 
+def _listed(files, setting, logs, positions: int, seed: int, by_pair: bool) -> dict[str, Split]:
+    return read_lists(files["clicks"], logs, queries=setting["log"]["lists"]["queries"])
+
+
 def tower_inputs(lists: Rankings, where: np.ndarray, embedded: bool, features: float):
     """The input of the relevance tower: pair numbers, or a first share of the features."""
     if embedded:
@@ -291,6 +316,24 @@ def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
     yield {"metric": "validation_ndcg@5", "value": _ndcg_at_5(fitted, split).mean()}
 
 
+def of_recovery(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """How well the simulated user's relevance is recovered: MCC, and nDCG@1 and @3.
+
+    MCC is Pearson's correlation of scores with P(attractive), over the documents of the test split,
+    a document that is on several lists once (Chen et al. 2024).
+    """
+    test = task.splits["test"]
+    scores = fitted.scores(test.inputs)
+    for topn in (1, 3):
+        gains = ndcg(scores, test.relevance, where=test.where, topn=topn)
+        yield {"metric": f"ndcg@{topn}", "value": gains.mean()}
+    shown = np.flatnonzero(test.where)
+    if test.inputs.ndim == 2:
+        shown = shown[np.unique(test.inputs.ravel()[shown], return_index=True)[1]]
+    truth = expit(task.users[log].truth(test.relevance.ravel()[shown], 1)["attraction"])
+    yield {"metric": "mcc", "value": correlation(truth, scores.reshape(1, -1)[:, shown])[0]}
+
+
 def of_queries(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
     """nDCG@5 of every test query, by its place in the split, for paired tests."""
     for query, value in enumerate(_ndcg_at_5(fitted, task.splits["test"])):
@@ -310,6 +353,7 @@ def _ndcg_at_5(fitted: Fitted, split: Split) -> np.ndarray:
 
 FURTHER = {
     "validation": of_validation,
+    "recovery": of_recovery,
     "queries": of_queries,
     "epochs": of_epochs,
     "uncertainty": of_uncertainty,

@@ -18,7 +18,7 @@ from twotowers.errors import InputError, nearest
 from twotowers.running.experiments import Experiment
 from twotowers.running.parts import TABLE, name_of, reads_pairs
 from twotowers.running.registry import find
-from twotowers.running.settling import STUDY
+from twotowers.running.settling import DATASET, LISTS, STUDY
 from twotowers.towers.lane import KNOWN
 
 FILES = {
@@ -77,7 +77,7 @@ ENVIRONMENTS = {
 ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
 """The file endings of an item, by kind."""
 
-LOG_KEYS = ("from", "record", "features", "user", "queries", "split", "bootstrap")
+LOG_KEYS = ("from", "record", "features", "user", "queries", "split", "bootstrap", "lists")
 """The keys of a log that a fit needs."""
 
 
@@ -291,8 +291,10 @@ class Plan:
         return steps["top"] if steps.get("percentiles") == "places" else None
 
     def clicks_inputs(self, paper: str, log: str, seed: int | str) -> dict[str, str]:
-        """The input of a simulated log: the scores of its policy's ranker."""
+        """The input of a simulated log: the scores of its policy's ranker, if it has one."""
         log = self.experiments[paper].logs[log]
+        if log.get("from") == LISTS:
+            return {}
         names = {name: log[name] for name in ("dataset", "relevance", "ranker")}
         return {"policy": self.file("policy", paper=paper, **names, seed=seed)}
 
@@ -304,7 +306,7 @@ class Plan:
     def clicks_parameters(self, paper: str, log: str) -> dict:
         """The parameters of a simulated log, without the seed."""
         log = self.experiments[paper].logs[log]
-        names = ("lanes", "sessions", "record", "user", "queries")
+        names = ("from", "lists", "lanes", "repairs", "sessions", "record", "user", "queries")
         return {name: log[name] for name in names if name in log}
 
     def fit_inputs(self, paper: str, setting: str, seed: int | str) -> dict[str, str]:
@@ -312,8 +314,10 @@ class Plan:
         experiment = self.experiments[paper]
         name = experiment.settings[setting]["log"]
         log = experiment.logs[name]
+        if log.get("from") == LISTS:
+            return {"clicks": self.file("clicks", paper=paper, dataset=LISTS, log=name, seed=seed)}
         dataset = log["dataset"]
-        if log.get("from") == "dataset":
+        if log.get("from") == DATASET:
             part = PAGES if log.get("record") == "sessions" else LOG
             parts = {LOG: part}
             tower = experiment.settings[setting]["model"]["tower"]

@@ -32,9 +32,15 @@ USER_LANE = "user_kind"
 """The column that tells users of several kinds apart."""
 STUDY = ("module", "dataset", "raw", "ranker", "seeds")
 """What a study says besides the parameters of its module."""
-SIMULATED = ("relevance", "policy", "user", "sessions", "queries")
-REAL = ("split", "features", "bootstrap")
-"""Keys that only a simulated log has, and keys that only a real one has."""
+SIMULATION, DATASET, LISTS = "simulation", "dataset", "lists"
+"""Where the clicks of a log come from."""
+OWN = {
+    SIMULATION: ("dataset", "relevance", "policy", "user", "sessions", "queries", "record"),
+    DATASET: ("dataset", "split", "features", "bootstrap", "record"),
+    LISTS: ("lists", "views", "repairs", "user"),
+}
+"""The keys of each kind of log, besides `from` and `positions`."""
+WORDS = {SIMULATION: "simulated log", DATASET: "real log", LISTS: "log of lists"}
 
 
 def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) -> dict:
@@ -50,13 +56,16 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
         The log with `lanes`: the values of each lane column. A simulated log also has `sessions`
         (a list per split) and `user` (kind and constants, which may be lists).
     """
-    field, real = f"logs.{name}", log.get("from") == "dataset"
-    if strange := [key for key in (SIMULATED if real else REAL) if key in log]:
+    field, source = f"logs.{name}", log.get("from", SIMULATION)
+    if strange := [key for key in log if key not in ("from", "positions", *OWN[source])]:
+        others = [f"'from: {other}'" for other, keys in OWN.items() if strange[0] in keys]
         raise InputError(
-            f"a {'real' if real else 'simulated'} log has no {strange[0]!r}", path=path,
-            field=field, expected="'from: simulation'" if real else "'from: dataset'",
+            f"a {WORDS[source]} has no {strange[0]!r}", path=path, field=field,
+            expected=" or ".join(others),
         )  # fmt: skip
-    if real:
+    if source == LISTS:
+        return _settle_lists(log, path=path, field=field, paper=paper)
+    if source == DATASET:
         if not abs(sum(log["split"].values()) - 1) <= 1e-9:
             raise InputError(
                 f"the shares {log['split']} do not add up to 1", path=path,
@@ -99,6 +108,25 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
     }
     _check_lanes(lanes, path, field)
     return {**log, "ranker": ranker, "sessions": sessions, "user": user, "lanes": lanes}
+
+
+def _settle_lists(log: dict, *, path: Path, field: str, paper: str) -> dict:
+    """A log of given lists. It asks the same queries in all splits, of one user."""
+    user = with_kind(log["user"])
+    constants = {key: value for key, value in user.items() if key != "kind"}
+    kind = find("models", user["kind"], paper, path=path, field=f"{field}.user")
+    check_parameters(kind, constants, path=path, field=f"{field}.user")
+    _check_numbers(constants, path, f"{field}.user")
+    for key, value in constants.items():
+        if isinstance(value, list):
+            raise one_value(f"{key!r} of the user", value, kind, path=path, field=f"{field}.user")
+    lanes = {
+        "components": [float(log["lists"]["components"])],
+        "views": [float(views) for views in listed(log["views"])],
+        "repair": list(log["repairs"]),
+    }
+    _check_lanes(lanes, path, field)
+    return {**log, "user": user, "lanes": lanes, "queries": "train"}
 
 
 def settle_setting(
@@ -225,7 +253,7 @@ def _check_numbers(constants: Mapping, path: Path, field: str) -> None:
 def _check_tower(tower: str | Mapping, log: dict, path: Path, name: str, paper: str) -> None:
     """Raise InputError if the log lacks what the tower needs."""
     field, by_pair = f"settings.{name}.model.tower", reads_pairs(tower, paper)
-    if log.get("from") == "dataset" and not by_pair and not log.get("features"):
+    if log.get("from", SIMULATION) != SIMULATION and not by_pair and not log.get("features"):
         raise InputError(
             f"tower {name_of(tower)!r} reads features, and this log has none",
             path=path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import seaborn.objects as so
 from matplotlib.figure import Figure
@@ -12,19 +13,20 @@ from twotowers.report.charts import TRUTH, Dots, ticks
 from twotowers.results.moments import measured, moments, runs, with_most
 from twotowers.results.statistics import select
 
-KEYS = ["components", "method", "variant", "clicks", "metric", "position"]
+KEYS = ["components", "method", "repair", "views", "metric", "position"]
 NUMBERS = (2, 3, 4)
-ORDER = {"method": ["dla", "truth"], "variant": ["plain", "merging"]}
-VARIANTS = {"plain": "DLA, no repair", "merging": "node merging"}
+ORDER = {"method": ["dla", "truth"], "repair": ["plain", "merging"]}
+REPAIRS = {"plain": "DLA, no repair", "merging": "node merging"}
 
 
-def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per K, variant, position and statistic: mean, sd, each run; and the truth."""
-    where = {"method": "dla", "variant": list(VARIANTS), "components": list(NUMBERS)}
-    found = with_most(measured(results, "synthetic", **where, metric="examination"), "clicks")
+def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: list[str]) -> pd.DataFrame:
+    """One row per K, repair, position and statistic: mean, sd, each run; and the truth."""
+    where = {"method": "dla", "repair": list(REPAIRS), "components": list(NUMBERS)}
+    found = with_most(measured(results, needs, **where, metric="position_bias"), "views")
+    found = found.assign(metric="examination", value=np.exp(found["value"]))
     truth = found.drop_duplicates(["components", "position"]).assign(
         method="truth",
-        variant="truth",
+        repair="truth",
         value=lambda cells: (EXAMINATION / EXAMINATION[0])[cells["position"].astype(int) - 1],
     )
     ours = pd.concat([found, truth], ignore_index=True)
@@ -41,7 +43,7 @@ def draw(table: pd.DataFrame) -> Figure:
     rows = pd.concat([table[each & (table["value"] > 0)], truth.assign(source="truth")])
     rows = rows.assign(place=rows["position"] - 1)
     numbers = {number: f"K = {number}" for number in NUMBERS}
-    chart = Dots(rows, by={"variant": VARIANTS}, col={"components": numbers})
+    chart = Dots(rows, by={"repair": REPAIRS}, col={"components": numbers})
     plot = chart.bare(x="place", y="reproduced").scale(
         x=ticks(range(POSITIONS)), y=so.Continuous(trans="log").label(like="{x:g}")
     )

@@ -6,15 +6,14 @@ import pandas as pd
 import seaborn.objects as so
 from matplotlib.figure import Figure
 
-from papers.chen2024.draws import as_runs
 from twotowers.report.charts import Dots
 from twotowers.report.drawings.sweep import spread
 from twotowers.report.figures import GREY
 from twotowers.results.moments import measured, moments, runs, with_most
 from twotowers.results.statistics import select
 
-KEYS = ["setting", "method", "variant", "components", "metric"]
-ORDER = {"method": ["naive", "dla"], "variant": ["plain", "intervention", "merging"]}
+KEYS = ["lists", "method", "repair", "components", "metric"]
+ORDER = {"method": ["naive", "dla"], "repair": ["plain", "intervention", "merging"]}
 METRICS = {"mcc": "MCC", **{f"ndcg@{top}": f"nDCG@{top}" for top in (1, 3, 5, 10)}}
 METHODS = {
     ("naive", "plain"): "no debias",
@@ -22,32 +21,34 @@ METHODS = {
     ("dla", "merging"): "merging",
     ("dla", "intervention"): "intervention",
 }
-STUDIES = {"synthetic": "one data set for all runs", "redrawn": "another data set per run"}
+DRAWN = {"once": "one data set for all runs", "each": "another data set per run"}
+SETTINGS = {"k2": "once", "k2-naive": "once", "redrawn": "each", "redrawn-naive": "each"}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per study, method, variant, metric and statistic: mean, sd, and each run."""
+    """One row per way of drawing lists, method, repair, metric and statistic, or run."""
     where = {
         "components": 2,
         "metric": list(METRICS),
         "method": ["naive", "dla"],
-        "variant": ["plain", "merging", "intervention"],
+        "repair": ["plain", "merging", "intervention"],
     }
-    ours = with_most(as_runs(measured(results, list(STUDIES), **where)), "clicks")
-    theirs = select(published, setting="synthetic", **where)
+    ours = with_most(measured(results, list(SETTINGS), **where), "views")
+    theirs = select(published, setting=["k2", "k2-naive"], **where)
+    ours, theirs = (each.assign(lists=each["setting"].map(SETTINGS)) for each in (ours, theirs))
     return pd.concat([moments(ours, theirs, KEYS, ORDER), runs(ours, KEYS)], ignore_index=True)
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """A panel per metric: a dot per run and method, and the published mean and deviation."""
-    lanes = pd.MultiIndex.from_frame(table[["method", "variant"]])
+    lanes = pd.MultiIndex.from_frame(table[["method", "repair"]])
     names = pd.Series(lanes.map(METHODS), table.index)
     table = table.assign(name=pd.Categorical(names, list(METHODS.values())))
     each = table[table["statistic"].str.startswith("run ")]
-    printed = spread(select(table, source="published"), ["setting", "name", "metric"])
+    printed = spread(select(table, source="published"), ["lists", "name", "metric"])
     printed = printed.rename(columns={"value": "printed"}).assign(source="reproduced")
     rows = pd.concat([each.drop(columns=["low", "high"]), printed], ignore_index=True)
-    chart = Dots(rows, {"setting": STUDIES}, {"metric": METRICS}, interval="published, ± 1 sd")
+    chart = Dots(rows, {"lists": DRAWN}, {"metric": METRICS}, interval="published, ± 1 sd")
     dots = so.Dot(pointsize=2.6, alpha=0.75, edgewidth=0)
     plot = chart.bare(x="name", y="value")
     plot = plot.add(dots, so.Dodge(), so.Jitter(0.5, seed=0), legend=False)

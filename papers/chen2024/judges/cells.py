@@ -12,6 +12,8 @@ from twotowers.results.statistics import select
 
 DATASETS = {"Yahoo!": {"dataset": "yahoo"}, "Istella-S": {"dataset": "istella_s"}}
 CLICKS = 1_000_000
+LISTS = ("k1", "k2", "k3", "k4", "k2-naive", "k2-em", "k2-towers")
+"""The settings on fully synthetic lists; where their steps end is another."""
 METHODS = ("dla", "regression_em", "two_tower")
 # What prints as 1.000.
 PERFECT = 0.9995
@@ -35,13 +37,17 @@ def by_seed(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where)
 
 
 def dla_means(
-    results: pd.DataFrame, setting: str, metric: str, over: Mapping[str, Sequence | None], **where
+    results: pd.DataFrame,
+    setting: str | Sequence[str],
+    metric: str,
+    over: Mapping[str, Sequence | None],
+    **where,
 ) -> pd.Series:
     """Means over seeds in every cell, of DLA without repair unless told otherwise.
 
     Args:
         results: long form.
-        setting: the study.
+        setting: the setting or study, or several.
         metric: of whose values.
         over: from lanes to the wanted values, the index; None takes all there are.
         where: the value of other lanes.
@@ -49,7 +55,7 @@ def dla_means(
     Raises:
         NotTestable: as `seed_means`.
     """
-    chosen = {"method": "dla", "variant": "plain", "setting": setting, **where}
+    chosen = {"method": "dla", "repair": "plain", "setting": setting, **where}
     fixed = {name: value for name, value in chosen.items() if name not in over}
     return seed_means(results, over, metric=metric, **fixed)
 

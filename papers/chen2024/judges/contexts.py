@@ -76,7 +76,7 @@ def start_matters(results: pd.DataFrame, dataset: str) -> Measured:
     parts=DATASETS, letters="cd",
 )  # fmt: skip
 def merging_frees_of_start(results: pd.DataFrame, dataset: str) -> Measured:
-    over = {"variant": ("plain", "merging"), "start": ("ones", "random")}
+    over = {"repair": ("plain", "merging"), "start": ("ones", "random")}
     values = {
         metric: dla_means(results, f"contexts-{dataset}", metric, over).unstack("start")
         for metric in TRAINING
@@ -96,7 +96,7 @@ def merging_wins(results: pd.DataFrame, dataset: str, metrics: Sequence[str]) ->
     setting, leads, told = f"contexts-{dataset}", [], []
     for metric in metrics:
         naive = dla_means(results, setting, metric, {"start": ("none",)}, method="naive")["none"]
-        dla = dla_means(results, setting, metric, {"variant": ("plain", "merging")}, start="ones")
+        dla = dla_means(results, setting, metric, {"repair": ("plain", "merging")}, start="ones")
         leads.append(dla["merging"] - max(naive, dla["plain"]))
         told.append(
             f"{metric_name(metric)} merging {number(dla['merging'])}, DLA {number(dla['plain'])}, "
@@ -123,7 +123,7 @@ for letters, split, metrics in (("ac", "training", TRAINING), ("bd", "test", TES
     parts=DATASETS,
 )  # fmt: skip
 def levels_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
-    rows = pd.MultiIndex.from_tuples(ROWS, names=["method", "variant", "start"])
+    rows = pd.MultiIndex.from_tuples(ROWS, names=["method", "repair", "start"])
     off, told = [], []
     for metric in LEVEL:
         found = select(results, setting=f"contexts-{dataset}", metric=metric)
@@ -146,6 +146,6 @@ def levels_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
 def random_start_leads(results: pd.DataFrame, dataset: str) -> Measured:
     over, leads = {"start": ("ones", "random")}, {}
     for metric in (*TRAINING[1:], *TEST):
-        found = dla_means(results, f"contexts-{dataset}", metric, over, variant="merging")
+        found = dla_means(results, f"contexts-{dataset}", metric, over, repair="merging")
         leads[metric_name(metric)] = found["random"] - found["ones"]
     return f"lead {listed(pd.Series(leads), digits=4)}", list(leads.values())

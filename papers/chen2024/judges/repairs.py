@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
-from papers.chen2024.judges.cells import CLICKS, METHODS, PERFECT, by_seed, check_clicks, dla_means
+from papers.chen2024.judges.cells import (
+    CLICKS,
+    LISTS,
+    METHODS,
+    PERFECT,
+    by_seed,
+    check_clicks,
+    dla_means,
+)
 from papers.chen2024.judges.words import listed
 from twotowers.results.claims import Claims, Measured, seed_means
 from twotowers.results.conditions import above, at_least, at_most, below, holds, number
@@ -29,13 +37,13 @@ ENOUGH = 1000
 VOLATILE, CALM = 0.1, 0.1
 
 
-def stuck(results: pd.DataFrame, variant: str) -> str:
+def stuck(results: pd.DataFrame, repair: str) -> str:
     """In words, in which share of starts Regression-EM ends where examination is clipped to 1.
 
-    Nothing where the study `starts` is absent, as from the printed numbers.
+    Nothing where the setting `starts` is absent, as from the printed numbers.
     """
-    where = {"setting": "starts", "variant": variant}
-    if not {"variant", "setting"} <= set(results) or select(results, **where).empty:
+    where = {"setting": "starts", "repair": repair}
+    if not {"repair", "setting"} <= set(results) or select(results, **where).empty:
         return ""
     caught, starts = (
         seed_means(results, {"metric": (metric,)}, **where).item() for metric in ("stuck", "starts")
@@ -48,11 +56,11 @@ def stuck(results: pd.DataFrame, variant: str) -> str:
     )
 
 
-def repaired_rows(results: pd.DataFrame, variant: str) -> list[pd.Series]:
+def repaired_rows(results: pd.DataFrame, repair: str) -> list[pd.Series]:
     """MCC and nDCG@10 of every method in the rows of Table 1 with that repair."""
-    where = {"variant": variant, "components": 2, "clicks": CLICKS}
+    where = {"repair": repair, "components": 2, "views": CLICKS}
     return [
-        dla_means(results, "synthetic", metric, {"method": METHODS}, **where)
+        dla_means(results, LISTS, metric, {"method": METHODS}, **where)
         for metric in ("mcc", "ndcg@10")
     ]
 
@@ -88,9 +96,9 @@ def merging_ranks_perfectly(results: pd.DataFrame) -> Measured:
     above("MCC with intervention less MCC with merging, for each of the three methods,", 0),
 )  # fmt: skip
 def intervention_more_accurate(results: pd.DataFrame) -> Measured:
-    over = {"method": METHODS, "variant": ("merging", "intervention")}
-    mcc = dla_means(results, "synthetic", "mcc", over, components=2, clicks=CLICKS)
-    gain = mcc.xs("intervention", level="variant") - mcc.xs("merging", level="variant")
+    over = {"method": METHODS, "repair": ("merging", "intervention")}
+    mcc = dla_means(results, LISTS, "mcc", over, components=2, views=CLICKS)
+    gain = mcc.xs("intervention", level="repair") - mcc.xs("merging", level="repair")
     return f"MCC higher by {listed(gain)}", [gain]
 
 
@@ -105,18 +113,18 @@ def intervention_more_accurate(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def declines_with_k(results: pd.DataFrame) -> Measured:
     """At K = 1 nothing is to be repaired, and all three share DLA's value."""
-    variants = ("plain", "merging", "intervention")
+    repairs = ("plain", "merging", "intervention")
     mcc = dla_means(
-        results, "synthetic", "mcc", {"variant": variants, "components": (2, 3, 4)},
-        clicks=CLICKS,
+        results, LISTS, "mcc", {"repair": repairs, "components": (2, 3, 4)},
+        views=CLICKS,
     ).unstack("components")  # fmt: skip
-    connected = dla_means(results, "synthetic", "mcc", {"components": (1,)}, clicks=CLICKS)[1]
+    connected = dla_means(results, LISTS, "mcc", {"components": (1,)}, views=CLICKS)[1]
     mcc.insert(0, 1, connected)
     slope = pd.Series(
-        {name: np.polyfit(mcc.columns.astype(float), mcc.loc[name], 1)[0] for name in variants}
+        {name: np.polyfit(mcc.columns.astype(float), mcc.loc[name], 1)[0] for name in repairs}
     )
     plain, merging, _ = slope
-    told = "; ".join(f"{name} {listed(mcc.loc[name], 'K = {}')}" for name in variants)
+    told = "; ".join(f"{name} {listed(mcc.loc[name], 'K = {}')}" for name in repairs)
     return (
         f"{told}; slope of MCC {listed(slope)}",
         [plain, merging, plain < merging, mcc.loc["intervention"]],
@@ -131,7 +139,7 @@ def declines_with_k(results: pd.DataFrame) -> Measured:
 def merging_worst_at_four(results: pd.DataFrame) -> Measured:
     """Merging positions 2 and 3 costs more than merging later ones."""
     mcc = dla_means(
-        results, "synthetic", "mcc", {"components": (2, 3, 4)}, variant="merging", clicks=CLICKS
+        results, LISTS, "mcc", {"components": (2, 3, 4)}, repair="merging", views=CLICKS
     )
     return f"MCC {listed(mcc, 'K = {}')}", [mcc[[2, 3]] - mcc[4]]
 
@@ -152,23 +160,22 @@ VARY = (
     "Random cost varies notably more than min cost and needs more clicks, but still beats DLA "
     "without repair",
     *VARY,
-    metric="mcc",
+    setting="k2",
 )
 @CLAIMS.add(
     "7b", "convergence", "Sec. 5.1, Fig. 4(a), which refers to Proposition 1; fitted on by us",
     "So it does where DLA's steps are continued until they converge",
-    *VARY, metric="converged_mcc",
+    *VARY, setting="k2-limit",
 )  # fmt: skip
-def random_swaps_vary(results: pd.DataFrame, metric: str) -> Measured:
+def random_swaps_vary(results: pd.DataFrame, setting: str) -> Measured:
     """DLA without repair has no one point to converge to: its MCC is that after the steps."""
-    lane = {"setting": "synthetic", "method": "dla", "components": 2}
     swaps = ("intervention", "random intervention")
-    runs = by_seed(results, {"variant": swaps, "clicks": None}, metric=metric, **lane)
-    deviation = runs.std(axis="columns").unstack("clicks")
+    runs = by_seed(results, {"repair": swaps, "views": None}, setting=setting, metric="mcc")
+    deviation = runs.std(axis="columns").unstack("views")
     check_clicks(deviation)
     deviation = deviation[[clicks for clicks in deviation if clicks >= ENOUGH]]
-    plain = dla_means(results, "synthetic", "mcc", {"components": (2,)}, clicks=CLICKS).item()
-    mcc = runs.mean(axis="columns").unstack("clicks")[CLICKS]["random intervention"]
+    plain = dla_means(results, LISTS, "mcc", {"components": (2,)}, views=CLICKS).item()
+    mcc = runs.mean(axis="columns").unstack("views")[CLICKS]["random intervention"]
     least, random = (deviation.loc[name] for name in swaps)
     return (
         f"standard deviation of MCC, min cost {listed(least, 'at {}')}; random cost "
@@ -182,14 +189,13 @@ def random_swaps_vary(results: pd.DataFrame, metric: str) -> Measured:
     "20", "convergence", "App. C.3", "20,000 steps ensure that DLA converges",
     at_most(f"{CLICKS:,} clicks, K = 2: the distance of MCC, in any run, from that where the "
             "steps converge", VISIBLE),
-    parts={"min cost and merging": {"variants": ("intervention", "merging")},
-           "random cost": {"variants": ("random intervention",)}},
+    parts={"min cost and merging": {"repairs": ("intervention", "merging")},
+           "random cost": {"repairs": ("random intervention",)}},
 )  # fmt: skip
-def steps_suffice(results: pd.DataFrame, variants: tuple[str, ...]) -> Measured:
-    lane = {"setting": "synthetic", "method": "dla", "components": 2, "clicks": CLICKS}
+def steps_suffice(results: pd.DataFrame, repairs: tuple[str, ...]) -> Measured:
     after, end = (
-        by_seed(results, {"variant": variants}, metric=metric, **lane)
-        for metric in ("mcc", "converged_mcc")
+        by_seed(results, {"repair": repairs}, setting=setting, metric="mcc", views=CLICKS)
+        for setting in ("k2", "k2-limit")
     )
     off = (after - end).abs()
     far = (off > VISIBLE).sum(axis="columns")
@@ -206,8 +212,8 @@ def steps_suffice(results: pd.DataFrame, variants: tuple[str, ...]) -> Measured:
     above("each rise of MCC from merging 1 & 4 to 2 & 4 to 3 & 4", VISIBLE),
 )  # fmt: skip
 def closer_merges_better(results: pd.DataFrame) -> Measured:
-    variants = ("merge 1&4", "merge 2&4", "merge 3&4")
-    mcc = dla_means(results, "synthetic", "mcc", {"variant": variants}, components=2, clicks=CLICKS)
+    repairs = ("merge 1&4", "merge 2&4", "merge 3&4")
+    mcc = dla_means(results, LISTS, "mcc", {"repair": repairs}, components=2, views=CLICKS)
     return f"MCC {listed(mcc)}", [mcc.diff().iloc[1:]]
 
 
@@ -223,16 +229,16 @@ def closer_merges_better(results: pd.DataFrame) -> Measured:
 def merging_near_truth(results: pd.DataFrame) -> Measured:
     deviation, distance = {}, {}
     truth = pd.Series(EXAMINATION / EXAMINATION[0], index=range(1, POSITIONS + 1))
-    for variant in ("plain", "merging"):
-        runs = by_seed(
+    for repair in ("plain", "merging"):
+        logs = by_seed(
             results, {"components": (2, 3, 4), "position": tuple(truth.index)},
-            setting="synthetic", method="dla", variant=variant, clicks=CLICKS,
-            metric="examination",
+            setting=LISTS, method="dla", repair=repair, views=CLICKS, metric="position_bias",
         )  # fmt: skip
+        runs = np.exp(logs)
         by_position = runs.std(axis="columns").unstack("position")
-        deviation[variant] = by_position.max(axis="columns")
+        deviation[repair] = by_position.max(axis="columns")
         off = runs.sub(runs.index.get_level_values("position").map(truth), axis="index").abs()
-        distance[variant] = off.mean(axis="columns").groupby(level="components").mean()
+        distance[repair] = off.mean(axis="columns").groupby(level="components").mean()
     (volatile, calm), (plain, merged) = deviation.values(), distance.values()
     return (
         f"largest deviation over runs: DLA {listed(volatile, 'K = {}')}; merging "

@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from papers.chen2024.judges.cells import CLICKS, METHODS, PERFECT, by_seed, check_clicks, dla_means
+from papers.chen2024.judges.cells import (
+    CLICKS,
+    LISTS,
+    METHODS,
+    PERFECT,
+    by_seed,
+    check_clicks,
+    dla_means,
+)
 from papers.chen2024.judges.words import listed, metric_name, named, power
 from twotowers.results.claims import Claims, Measured
 from twotowers.results.conditions import above, at_least, at_most, below, holds, number, short
@@ -29,7 +37,7 @@ NO_DEBIAS_MSE = 2e-5, 0.5e-5
 PLAIN_MCC = {"dla": (0.707, 0.105), "regression_em": (0.580, 0.117), "two_tower": (0.830, 0.050)}
 RUNS, OUTSIDE = 10, 0.05
 FITTED_AS_PRINTED = dict.fromkeys(
-    [(method, variant) for method in METHODS for variant in ("plain", "intervention", "merging")],
+    [(method, repair) for method in METHODS for repair in ("plain", "intervention", "merging")],
     PRINTED,
 ) | {("regression_em", "intervention"): EM_PRINTED}
 # Claims 1 and 2: "disparate" methods are .12 and .13 apart in MCC and their runs deviate by .050
@@ -47,8 +55,8 @@ DISPARATE, UNSTABLE, STABLE = 0.1, 0.025, 0.001
 def only_connected_is_perfect(results: pd.DataFrame) -> Measured:
     worst, best = [], []
     for metric in POOR:
-        over = {"components": (1, 2, 3, 4), "clicks": None}
-        values = dla_means(results, "synthetic", metric, over).unstack("clicks")
+        over = {"components": (1, 2, 3, 4), "views": None}
+        values = dla_means(results, LISTS, metric, over).unstack("views")
         check_clicks(values)
         worst.append(values.loc[1, CLICKS])
         best.append(values.loc[[2, 3, 4]].max(axis=None))
@@ -68,7 +76,7 @@ def only_connected_is_perfect(results: pd.DataFrame) -> Measured:
 def larger_k_no_different(results: pd.DataFrame) -> Measured:
     runs = by_seed(
         results, {"components": (2, 3, 4)},
-        setting="synthetic", method="dla", variant="plain", clicks=CLICKS, metric="mcc",
+        setting=LISTS, method="dla", repair="plain", views=CLICKS, metric="mcc",
     )  # fmt: skip
     band = over_seeds(runs.stack().rename("value").reset_index(), ["components"])
     told = ", ".join(
@@ -87,7 +95,7 @@ def larger_k_no_different(results: pd.DataFrame) -> Measured:
 def unstable_if_disconnected(results: pd.DataFrame) -> Measured:
     deviation = by_seed(
         results, {"components": (1, 2, 3, 4)},
-        setting="synthetic", method="dla", variant="plain", clicks=CLICKS, metric="mcc",
+        setting=LISTS, method="dla", repair="plain", views=CLICKS, metric="mcc",
     ).std(axis="columns")  # fmt: skip
     told = f"standard deviation of MCC over runs {listed(deviation, 'K = {}')}"
     return told, [deviation[1], deviation.drop(1)]
@@ -103,7 +111,7 @@ def unstable_if_disconnected(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def fitted_but_poor(results: pd.DataFrame) -> Measured:
     error, mcc, gain = (
-        dla_means(results, "synthetic", metric, {"method": METHODS}, components=2, clicks=CLICKS)
+        dla_means(results, LISTS, metric, {"method": METHODS}, components=2, views=CLICKS)
         for metric in ("click_mse", *POOR)
     )
     return (
@@ -122,17 +130,17 @@ def fitted_as_printed(results: pd.DataFrame) -> Measured:
 
     A printed bound comes back as its own value, so equality passes.
     """
-    over = {"method": METHODS, "variant": ("plain", "intervention", "merging")}
-    where = {"components": 2, "clicks": CLICKS}
-    error = dla_means(results, "synthetic", "click_mse", over, **where)
+    over = {"method": METHODS, "repair": ("plain", "intervention", "merging")}
+    where = {"components": 2, "views": CLICKS}
+    error = dla_means(results, LISTS, "click_mse", over, **where)
     share = error / pd.Series(FITTED_AS_PRINTED)[error.index]
-    method, variant = worst = share.idxmax()
+    method, repair = worst = share.idxmax()
     runs = select(
-        results, setting="synthetic", metric="click_mse", method=method, variant=variant, **where
+        results, setting=LISTS, metric="click_mse", method=method, repair=repair, **where
     )["value"]
     return (
         f"nearest to its bound of {power(FITTED_AS_PRINTED[worst])}, or farthest above it: "
-        f"{method} {variant}, mean {power(error[worst])}, median run {power(runs.median())}, "
+        f"{method} {repair}, mean {power(error[worst])}, median run {power(runs.median())}, "
         f"largest {power(runs.max())}",
         [share],
     )
@@ -143,8 +151,8 @@ def fitted_as_printed(results: pd.DataFrame) -> Measured:
     at_most("the distance of its click MSE from 2e-5", NO_DEBIAS_MSE[1]),
 )  # fmt: skip
 def no_debias_leaves_errors(results: pd.DataFrame) -> Measured:
-    where = {"method": "naive", "components": 2, "clicks": CLICKS}
-    error = dla_means(results, "synthetic", "click_mse", {"variant": ("plain",)}, **where).item()
+    where = {"method": "naive", "components": 2, "views": CLICKS}
+    error = dla_means(results, LISTS, "click_mse", {"repair": ("plain",)}, **where).item()
     return f"click MSE {power(error)}", [abs(error - NO_DEBIAS_MSE[0])]
 
 
@@ -157,7 +165,7 @@ def no_debias_leaves_errors(results: pd.DataFrame) -> Measured:
 def methods_unstable(results: pd.DataFrame) -> Measured:
     deviation = by_seed(
         results, {"method": METHODS},
-        setting="synthetic", variant="plain", components=2, clicks=CLICKS, metric="mcc",
+        setting=LISTS, repair="plain", components=2, views=CLICKS, metric="mcc",
     ).std(axis="columns")  # fmt: skip
     return f"standard deviation of MCC over runs {listed(deviation)}", [deviation]
 
@@ -173,7 +181,7 @@ def plain_rows_as_printed(results: pd.DataFrame) -> Measured:
     """Welch's test of two means, each of ten runs; it does not allow for another data set."""
     runs = by_seed(
         results, {"method": METHODS},
-        setting="synthetic", variant="plain", components=2, clicks=CLICKS, metric="mcc",
+        setting=LISTS, repair="plain", components=2, views=CLICKS, metric="mcc",
     )  # fmt: skip
     printed = pd.DataFrame(PLAIN_MCC, index=["mean", "sd"]).T.loc[runs.index]
     count = runs.shape[1]

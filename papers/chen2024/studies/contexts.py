@@ -38,7 +38,7 @@ from twotowers.results.metrics import correlation, ndcg
 
 TOPS = (5, 10)
 EMPTY = "merging, empty places"
-"""The variant in which empty places count when factors are merged."""
+"""The repair in which empty places count when factors are merged."""
 STARTS = ("ones", "random")
 FLOOR = 1e-5
 """What the published code adds to the examination by which it divides a click rate."""
@@ -85,15 +85,15 @@ def run(
     }
 
     frames = []
-    for variant, numbers in merges.items():
+    for repair, numbers in merges.items():
         rates = same_rows(
             feature, numbers[factor], rate,
             features=feature.max() + 1, factors=max(numbers) + 1, lanes=len(STARTS),
         )  # fmt: skip
-        random = stream("start", seed, variant).random(rates.factors)
+        random = stream("start", seed, repair).random(rates.factors)
         starts = np.stack([np.ones(rates.factors), random])
         fits = {"dla": (alternate(rates, starts, LeastSquares(), steps=steps), STARTS)}
-        if variant == "plain":
+        if repair == "plain":
             fits["naive"] = (fit_naive(rates), ("none",))
         for method, (estimate, names) in fits.items():
             error = click_mse(rates, estimate)
@@ -101,8 +101,8 @@ def run(
                 observed = estimate.examination[lane][numbers[factor]]
                 learnt = estimate.relevance[lane][feature]
                 values = {"mcc": correlation(truth, learnt[None])[0], **gains(learnt, lists)}
-                # Table 6 has the other variants only.
-                if variant != EMPTY:
+                # Table 6 has the other repairs only.
+                if repair != EMPTY:
                     predict = fit_trees(
                         lists.features, rate / (observed + FLOOR), trees=trees, leaves=leaves
                     )
@@ -117,7 +117,7 @@ def run(
                     },
                 }
                 frame = pd.DataFrame(values.items(), columns=["metric", "value"])
-                frames.append(frame.assign(method=method, variant=variant, start=start))
+                frames.append(frame.assign(method=method, repair=repair, start=start))
     return pd.concat(frames, ignore_index=True).assign(position=None, dataset=name)
 
 

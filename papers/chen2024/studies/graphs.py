@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 
 from papers.chen2024.contexts import POSITIONS
-from papers.chen2024.lists import generate
-from papers.chen2024.studies.synthetic import rows_of
 from twotowers.identifiability.graph import factor_components
+from twotowers.identifiability.linked_lists import linked_lists
 
 
-def run(inputs, *, seed: int, components: list[int], data_seed: int) -> pd.DataFrame:
+def run(inputs, *, seed: int, lists: list[dict]) -> pd.DataFrame:
     """Documents seen at both of two positions, and each position's component, per K."""
     rows = []
-    for number in components:
-        document, factor = rows_of(generate(number, seed=data_seed).documents)
+    for given in lists:
+        number = given["components"]
+        document, factor = linked_lists(positions=POSITIONS, **given).rows
         seen = np.zeros((POSITIONS, document.max() + 1), int)
         seen[factor, document] = 1
         shared = seen @ seen.T

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from papers.chen2024.contexts import EXAMINATION, POSITIONS
-from papers.chen2024.lists import RELEVANCE, Lists, generate
+from papers.chen2024.models.eye_tracking import EyeTracking
 from papers.chen2024.rates import same_rows
 from papers.chen2024.studies.propositions import random_log
-from papers.chen2024.studies.synthetic import rows_of
 from twotowers.fitting.alternating import (
     LeastSquares,
     RateEstimate,
@@ -23,6 +23,7 @@ from twotowers.fitting.alternating import (
 )
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import node_intervention
+from twotowers.identifiability.linked_lists import Lists, linked_lists
 from twotowers.randomness import stream
 from twotowers.results.metrics import correlation, ndcg
 
@@ -30,18 +31,18 @@ MOST_COMPONENTS = 6
 
 
 def run(
-    inputs, *, seed: int, logs: int, scale: float, clicks: int, steps: int, data_seed: int
+    inputs, *, seed: int, lists: list[dict], logs: int, scale: float, clicks: int, steps: int
 ) -> pd.DataFrame:
     """Check each statement.
 
     Args:
         inputs: none.
         seed: draws random logs, clicks and starts.
+        lists: of K = 1, 2, ... components, as in the settings' logs.
         logs: random logs, each of one to six components.
         scale: of relevance in the second solution, but in the first position's component.
         clicks: N per display of Example 1.
         steps: of DLA in Example 1.
-        data_seed: draws the lists.
     """
     drawn = []
     for number in range(logs):
@@ -49,10 +50,11 @@ def run(
         components = int(rng.integers(1, MOST_COMPONENTS + 1))
         drawn.append((components, *random_log(components, rng), rng))
     rows = theorem1(drawn) + proposition3(drawn) + swaps(drawn)
-    for components in (2, 3, 4):
-        values = second_solution(generate(components, seed=data_seed), scale)
+    connected, *others = (linked_lists(positions=POSITIONS, **given) for given in lists)
+    for each in others:
+        values, components = second_solution(each, scale), each.components
         rows += [("second solution", components, *value) for value in values.items()]
-    values = example1(generate(1, seed=data_seed), clicks, steps, stream("example 1", seed))
+    values = example1(connected, clicks, steps, stream("example 1", seed))
     rows += [("example 1", None, *value) for value in values.items()]
     frame = pd.DataFrame(rows, columns=["theorem", "components", "metric", "value"])
     return frame.astype({"components": "Int64", "value": float}).assign(position=None)
@@ -139,14 +141,19 @@ def swaps(drawn) -> list[tuple]:
     return [("swaps", None, *value) for value in values.items()]
 
 
+def relevance_of(lists: Lists) -> np.ndarray:
+    """[documents] P(attractive) for the users of the settings."""
+    return expit(EyeTracking().truth(lists.labels, POSITIONS)["attraction"])
+
+
 def second_solution(lists: Lists, scale: float) -> dict[str, float]:
     """Relevance and examination of the proof's second solution, and how it ranks."""
-    feature, factor = rows_of(lists.documents)
+    feature, factor = lists.rows
     component = factor_components(feature, factor, factors=POSITIONS)
     constant = np.where(component == component[0], 1, scale)
     of_document = np.zeros(len(lists.labels))
     of_document[feature] = constant[factor]
-    truth = RELEVANCE[lists.labels]
+    truth = relevance_of(lists)
     relevance, examination = truth * of_document, EXAMINATION / constant
     clicks = truth[feature] * EXAMINATION[factor]
     return {
@@ -162,8 +169,8 @@ def second_solution(lists: Lists, scale: float) -> dict[str, float]:
 
 def example1(lists: Lists, clicks: int, steps: int, rng: np.random.Generator) -> dict[str, float]:
     """Every display has a bias factor of its own."""
-    feature, factor = rows_of(lists.documents)
-    truth = RELEVANCE[lists.labels]
+    feature, factor = lists.rows
+    truth = relevance_of(lists)
     rate = simulate_rates(truth[feature] * EXAMINATION[factor], clicks, rng)
     rows = len(feature)
     rates = same_rows(feature, np.arange(rows), rate, features=len(truth), factors=rows)

@@ -1,0 +1,90 @@
+"""The two towers of Chen et al. (2024), with a parameter per document and per bias factor."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from twotowers.fitting.alternating import (
+    ClickRates,
+    Layout,
+    RateEstimate,
+    check_start,
+    lay_out,
+)
+from twotowers.methods.alternation import fitted_of, rates_of, start_of
+from twotowers.methods.task import Fitted, Task
+
+EPSILON = 1e-8
+"""The least 1 - r o by which errors are divided."""
+LEARNING_RATE = 0.01
+
+
+def fit(task: Task, *, steps: int = 20_000) -> list[Fitted]:
+    """Fit every lane's training log from logits of relevance 0 and of examination N(0, 1).
+
+    Args:
+        task: see `twotowers.methods.alternation.fit`.
+        steps: 20,000 published.
+    """
+    rates = rates_of(task)
+    start = start_of(task, rates, "standard_normal")
+    return fitted_of(task, rates, fit_two_tower(rates, start, steps=steps))
+
+
+def fit_two_tower(rates: ClickRates, logits: np.ndarray, *, steps: int) -> RateEstimate:
+    """Two towers: r and o are sigmoids, trained on cross-entropy by Adam on all rows at once.
+
+    The loss is the mean over rows of -c ln(r o) - (1 - c) ln(1 - r o) (Appendix C.3), the
+    learning rate 0.01; relevance logits start at 0.
+
+    Args:
+        rates: click rates.
+        logits: [lanes, factors] logits of o to start from, N(0, 1) published.
+        steps: 20,000 published.
+
+    Raises:
+        InputError: the start or the number of steps is out of range.
+    """
+    check_start(rates, logits, steps, low=-np.inf, high=np.inf)
+    layout = lay_out(rates)
+    start = jnp.asarray(logits, jnp.float32)
+    relevance, examination = _descend(layout, start, jnp.int32(steps))
+    relevance = layout.by_feature(relevance, rates.features)
+    return RateEstimate(relevance, np.asarray(examination), steps)
+
+
+@jax.jit
+def _descend(layout: Layout, start: jax.Array, steps: jax.Array):
+    """Adam's steps on the towers' logits."""
+    optimiser = optax.adam(LEARNING_RATE)
+    zeros = [jnp.zeros_like(block.clicks[:, 0]) for block in layout.blocks]
+
+    def step(_, state):
+        towers, moments = state
+        updates, moments = optimiser.update(_gradient(layout, *towers), moments)
+        return optax.apply_updates(towers, updates), moments
+
+    towers = (zeros, start)
+    state = towers, optimiser.init(towers)
+    (relevance, examination), _ = jax.lax.fori_loop(0, steps, step, state)
+    return jax.tree.map(jax.nn.sigmoid, (relevance, examination))
+
+
+def _gradient(layout: Layout, relevance: list[jax.Array], examination: jax.Array):
+    """Of the mean cross-entropy, with respect to the towers' logits.
+
+    By relevance it is the sum of (r o - c) (1 - r) / (1 - r o), by examination the same with
+    1 - o for 1 - r. Written out it needs no logarithm.
+    """
+    rows = layout.shown.sum(1)[:, None]
+    examined = layout.spread(jax.nn.sigmoid(examination))
+    by_relevance, by_examination = [], []
+    for block, logits, o in zip(layout.blocks, relevance, examined, strict=True):
+        r = jax.nn.sigmoid(logits)[:, None]
+        error = (block.weight * r * o - block.clicks) / jnp.maximum(1 - r * o, EPSILON)
+        by_relevance.append((error * (1 - r)).sum(1) / rows)
+        by_examination.append(error * (1 - o))
+    return by_relevance, layout.collect(by_examination) / rows

@@ -1,0 +1,36 @@
+"""The users of Chen et al. (2024): examination by position as eye-tracking measured it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from papers.chen2024.contexts import EXAMINATION
+from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import CellModel
+
+
+# The base is named again, because models are found by it.
+@dataclass(frozen=True)
+class EyeTracking(PositionBased, CellModel):
+    """P(click) = P(examined | k) P(attractive), with P(examined | k) of the authors' simulation.
+
+    P(attractive) = noise + (1 - noise) (2^y - 1) / (2^highest - 1), as Eq. C.1 has it, with
+    labels y from 0 to 4 and y_max = 5, which no label reaches.
+
+    Attributes:
+        noise: P(attractive) of a document of relevance 0, in [0, 1].
+        highest: y_max.
+
+    Example:
+        >>> EyeTracking().examined(3)
+        array([0.68, 0.61, 0.48])
+    """
+
+    noise: float = 0.1
+    highest: float = 5.0
+
+    def examined(self, positions: int) -> np.ndarray:
+        """[positions] P(examined | k); ten positions are known."""
+        return EXAMINATION[:positions]

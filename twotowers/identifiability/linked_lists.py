@@ -1,0 +1,118 @@
+"""Result lists whose identifiability graph is given: which positions share documents.
+
+The construction is that of the lists that Chen et al. (2024) published (Appendix C.1). They do not
+describe it; it was inferred from the lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twotowers.errors import InputError
+from twotowers.identifiability.graph import factor_components
+from twotowers.randomness import stream
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Result lists of documents that have a label each, the same on every list.
+
+    Attributes:
+        documents: [queries, positions] int64, the document shown there.
+        labels: [documents] int64 from 0.
+        components: of their identifiability graph.
+    """
+
+    documents: np.ndarray
+    labels: np.ndarray
+    components: int
+
+    @property
+    def rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """[queries x positions] document and 0-based position of every place, list by list."""
+        return rows_of(self.documents)
+
+
+def linked_lists(
+    *,
+    positions: int,
+    components: int,
+    links: Sequence[Sequence[int]],
+    documents: int,
+    queries: int,
+    exchanged: int,
+    shares: Sequence[float],
+    drift: Sequence[float],
+    seed: int,
+) -> Lists:
+    """Lists whose positions share documents as the links say.
+
+    As many documents belong to each position. Over every link, some of each end are shown at the
+    other end as well. Every position is filled up with repetitions and shuffled. The n-th documents
+    of all positions make the n-th list. P(label y) at position k is
+    shares_y + (k - (positions + 1) / 2) drift_y.
+
+    Args:
+        positions: of each list.
+        components: of the graph that the links make. It names the lists, and is checked.
+        links: pairs of positions, from 1. A pair that is listed twice exchanges twice as many.
+        documents: that belong to each position.
+        queries: number of lists.
+        exchanged: documents drawn of each end of a link.
+        shares: of the labels 0, 1, ... over all documents; they add up to 1.
+        drift: their change from one position to the next; adds up to 0.
+        seed: of all draws.
+
+    Raises:
+        InputError: a position is not on the page, the lists are too short for what is exchanged,
+            a share is no probability, or the graph has another number of components.
+
+    Example:
+        >>> lists = linked_lists(
+        ...     positions=3, components=2, links=[(1, 2)], documents=4, queries=6, exchanged=1,
+        ...     shares=[0.5, 0.5], drift=[0, 0], seed=0)
+        >>> lists.documents.shape, lists.labels.shape
+        ((6, 3), (12,))
+    """
+    ends = np.asarray(links, int).reshape(-1, 2) - 1
+    if ends.size and not (ends.min() >= 0 and ends.max() < positions):
+        raise InputError("is no position", field="links", expected=f"1 to {positions}")
+    middle = np.arange(positions) - (positions - 1) / 2
+    chances = np.asarray(shares) + middle[:, None] * np.asarray(drift)
+    if chances.min() < 0 or not np.allclose(chances.sum(1), 1):
+        raise InputError(
+            "is no probability", field="shares", expected="at all positions a sum of 1"
+        )
+    rng = stream("synthetic lists", components, seed)
+    own = np.arange(positions * documents).reshape(positions, -1)
+    shown = [[each] for each in own]
+    for a, b in ends:
+        for source, target in ((a, b), (b, a)):
+            shown[target].append(rng.choice(own[source], exchanged, replace=False))
+    columns = []
+    for position, parts in enumerate(shown, start=1):
+        column = np.concatenate(parts)
+        if len(column) > queries:
+            raise InputError(
+                f"{len(column)} documents at position {position} do not fit into {queries} lists",
+                field="queries",
+                expected=f"at least {len(column)}",
+            )
+        repeated = rng.choice(column, queries - len(column))
+        columns.append(rng.permutation(np.concatenate([column, repeated])))
+    labels = [rng.choice(len(each), documents, p=each) for each in chances]
+    lists = Lists(np.stack(columns, axis=1), np.concatenate(labels), components)
+    found = int(factor_components(*lists.rows, factors=positions).max()) + 1
+    if found != components:
+        raise InputError(
+            f"the links make {found} components", field="links", expected=f"{components}"
+        )
+    return lists
+
+
+def rows_of(documents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Document and 0-based position of every place of [queries, positions] documents."""
+    return documents.ravel(), np.tile(np.arange(documents.shape[1]), len(documents))

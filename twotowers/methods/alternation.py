@@ -1,0 +1,124 @@
+"""Alternation on click rates: relevance per document and examination per bias factor, in turn.
+
+It fits the position-based model. `twotowers.fitting.alternating` has the rules. Methods of a paper
+with rules of their own use `by_rule`, or `rates_of` and `fitted_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from twotowers.errors import InputError
+from twotowers.fitting.alternating import (
+    ClickRates,
+    ExpectationMaximisation,
+    LeastSquares,
+    RateEstimate,
+    Rule,
+    alternate,
+    click_mse,
+)
+from twotowers.methods.page_fits import SMALLEST, check_by_pair
+from twotowers.methods.task import Fitted, Task, cells
+from twotowers.models.position_based import PositionBased
+from twotowers.randomness import stream
+
+RULES = {"least_squares": LeastSquares(), "em": ExpectationMaximisation()}
+CHOICES = {"rule": ("least_squares", "em")}
+
+
+def fit(task: Task, *, rule: str = "least_squares", steps: int = 1000) -> list[Fitted]:
+    """Fit every lane's training log from a random examination, U(0, 1).
+
+    Args:
+        task: its model must be position-based, and its tower "embedding".
+        rule: the updates.
+        steps: largest number of steps.
+
+    Raises:
+        InputError: the model or the tower is another, or lanes do not have the same cells.
+    """
+    return by_rule(task, RULES[rule], steps=steps)
+
+
+def by_rule(task: Task, rule: Rule, *, steps: int) -> list[Fitted]:
+    """The same for any rule."""
+    rates = rates_of(task)
+    start = start_of(task, rates)
+    return fitted_of(task, rates, alternate(rates, start, rule, steps=steps))
+
+
+def start_of(task: Task, rates: ClickRates, draw: str = "random") -> np.ndarray:
+    """[lanes, factors] where fits start: U(0, 1), or numbers of another law of the generator."""
+    return getattr(stream("start", task.seed), draw)((len(rates.rate), rates.factors))
+
+
+def rates_of(task: Task) -> ClickRates:
+    """Click rates of the cells of the training log: a row per cell, weighted by impressions.
+
+    The mean weight of the cells that a lane shows is 1.
+
+    Raises:
+        InputError: see `fit`.
+    """
+    check_by_pair(task)
+    if not isinstance(task.model, PositionBased):
+        raise InputError(
+            f"{type(task.model).__name__} has no click rates r o", field="model.kind",
+            expected="'position_based'",
+        )  # fmt: skip
+    train = task.splits["train"]
+    rows = [cells(train, log, all_cells=True) for log, _ in task.lanes]
+    pair, position = rows[0][:2]
+    if any(not np.array_equal(other[0], pair) for other in rows):
+        raise InputError("lists are too long for this method", field="positions",
+                         expected="at most 32")  # fmt: skip
+    factor = [place for _, place, _, _ in rows]
+    if train.factors is not None:
+        factor = [_factors(train.factors[log], position) for log, _ in task.lanes]
+    shown, clicked = (np.stack([row[part] for row in rows]).astype(float) for part in (2, 3))
+    mean = shown.sum(1, keepdims=True) / (shown > 0).sum(1, keepdims=True)
+    return ClickRates(
+        feature=pair,
+        factor=np.stack(factor),
+        rate=np.divide(clicked, shown, out=np.zeros_like(shown), where=shown > 0),
+        weight=shown / mean,
+        features=task.pairs,
+        factors=int(np.max(factor)) + 1,
+    )
+
+
+def _factors(factors: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """[cells] the bias factor of each cell. The cells of a query follow each other."""
+    query = np.repeat(np.arange(len(factors)), position.size // len(factors))
+    return factors[query, position]
+
+
+def fitted_of(
+    task: Task,
+    rates: ClickRates,
+    estimate: RateEstimate,
+    values: Mapping[str, np.ndarray] | None = None,
+) -> list[Fitted]:
+    """What a fit found. Its values have the mean over rows of (r o - c)^2.
+
+    Args:
+        task, rates: see `rates_of`.
+        estimate: of all lanes.
+        values: further results, [lanes] by name.
+    """
+    values = {"click_mse": click_mse(rates, estimate), **(values or {})}
+    factors, fitted = task.splits["train"].factors, []
+    for lane, (log, _) in enumerate(task.lanes):
+        relevance = estimate.relevance[lane]
+        at = np.arange(task.positions) if factors is None else factors[log, 0]
+        fitted.append(
+            Fitted(
+                scores=lambda inputs, relevance=relevance: relevance[np.asarray(inputs)],
+                bias=np.log(np.maximum(estimate.examination[lane, at], SMALLEST)),
+                values={name: each[lane] for name, each in values.items()},
+            )
+        )
+    return fitted
