@@ -46,13 +46,19 @@ def fit(task: Task, *, rule: str = "least_squares", steps: int = 1000) -> list[F
 def by_rule(task: Task, rule: Rule, *, steps: int) -> list[Fitted]:
     """The same for any rule."""
     rates = rates_of(task)
-    start = start_of(task, rates)
-    return fitted_of(task, rates, alternate(rates, start, rule, steps=steps))
+    estimate = alternate(rates, starts_of(task, rates), rule, steps=steps)
+    return fitted_of(task, rates, estimate)
 
 
-def start_of(task: Task, rates: ClickRates, draw: str = "random") -> np.ndarray:
-    """[lanes, factors] where fits start: U(0, 1), or numbers of another law of the generator."""
-    return getattr(stream("start", task.seed), draw)((len(rates.rate), rates.factors))
+def starts_of(
+    task: Task, rates: ClickRates, *, starts: int = 1, draw: str = "random"
+) -> np.ndarray:
+    """[lanes x starts, factors] where fits start: U(0, 1), or another law of the generator.
+
+    A lane's starts do not depend on which other lanes are fitted.
+    """
+    named = [stream("start", task.seed, *task.logs[log].values()) for log, _ in task.lanes]
+    return np.concatenate([getattr(rng, draw)((starts, rates.factors)) for rng in named])
 
 
 def rates_of(task: Task) -> ClickRates:

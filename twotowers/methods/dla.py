@@ -2,7 +2,7 @@
 
 Relevance and examination weight each other's clicks (`twotowers.models.dual`). One compiled program
 trains all lanes. Chen et al. 2024 use the name DLA for alternating least squares on click rates,
-which is in `twotowers.fitting.alternating`.
+which is method `alternation`.
 """
 
 from __future__ import annotations

@@ -68,6 +68,7 @@ class Task:
         positions: number of positions on the page.
         seed: seed of initialisation and of the order of batches.
         users: the simulated user of each log; None for real logs.
+        logs: the values of each log's lane columns.
     """
 
     model: CellModel | PageModel
@@ -79,6 +80,7 @@ class Task:
     seed: int
     users: Sequence[CellModel] | None = None
     examination: Mapping[str, object] = field(default_factory=dict)
+    logs: Sequence[Mapping[str, object]] = ()
 
     @property
     def pairs(self) -> int:

@@ -35,7 +35,7 @@ OPTIONAL = {
 }
 """Optional keys of an experiment, with their defaults."""
 
-COLUMNS = ("setting", "model", "method", "seed", "metric", "position")
+COLUMNS = ("setting", "model", "method", "components", "seed", "metric", "position")
 """Columns of fits, besides lanes, by which a drawing may choose rows."""
 
 OVERRIDDEN = ("rankers", "training", "towers", "logs", "settings", "studies")

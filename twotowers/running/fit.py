@@ -107,6 +107,7 @@ def fit_setting(
         positions=positions,
         seed=seed,
         users=_users(setting["log"], logs, paper),
+        logs=logs,
     )
     options = {key: value for key, value in method.items() if key != "kind"}
     if options.get("heads"):

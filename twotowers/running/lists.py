@@ -87,7 +87,7 @@ def simulate_lists(
                 queries += len(added)
                 documents = np.concatenate([documents, added])
                 given = np.concatenate([given, clicked(name, added, views)])
-            lane = {"components": float(lists.components), "views": views, "repair": name}
+            lane = {"repair": name, "views": views}
             yield _table(lane, number, documents, merged, lists.labels, given)
 
 

@@ -121,9 +121,8 @@ def _settle_lists(log: dict, *, path: Path, field: str, paper: str) -> dict:
         if isinstance(value, list):
             raise one_value(f"{key!r} of the user", value, kind, path=path, field=f"{field}.user")
     lanes = {
-        "components": [float(log["lists"]["components"])],
-        "views": [float(views) for views in listed(log["views"])],
         "repair": list(log["repairs"]),
+        "views": [float(views) for views in listed(log["views"])],
     }
     _check_lanes(lanes, path, field)
     return {**log, "user": user, "lanes": lanes, "queries": "train"}

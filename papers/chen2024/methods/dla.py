@@ -18,7 +18,7 @@ from scipy.optimize import root
 from twotowers.errors import InputError
 from twotowers.fitting.alternating import ClickRates, RateEstimate, Rule, alternate
 from twotowers.identifiability.graph import factor_components
-from twotowers.methods.alternation import by_rule, fitted_of, rates_of, start_of
+from twotowers.methods.alternation import by_rule, fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 
 CHOICES = {"until": ("steps", "limit")}
@@ -56,7 +56,7 @@ def fit(task: Task, *, steps: int = 20_000, until: str = "steps") -> list[Fitted
     if until == "steps":
         return by_rule(task, MeanRatio(), steps=steps)
     rates = rates_of(task)
-    near = alternate(rates, start_of(task, rates), MeanRatio(), steps=steps)
+    near = alternate(rates, starts_of(task, rates), MeanRatio(), steps=steps)
     return fitted_of(task, rates, converge(rates, np.maximum(near.examination, SMALLEST)))
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from twotowers.fitting.alternating import ExpectationMaximisation, alternate
-from twotowers.methods.alternation import fitted_of, rates_of, start_of
+from twotowers.methods.alternation import fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 
 EPSILON = 1e-8
@@ -50,7 +50,7 @@ def fit(task: Task, *, steps: int = 100_000, starts: int = 1) -> list[Fitted]:
     many = replace(
         rates, factor=rates.factor[each], rate=rates.rate[each], weight=rates.weight[each]
     )
-    found = alternate(many, start_of(task, many), CollapsedEM(), steps=steps)
+    found = alternate(many, starts_of(task, rates, starts=starts), CollapsedEM(), steps=steps)
     seen = np.array([np.isin(np.arange(rates.factors), factor) for factor in many.factor])
     stuck = ((found.examination == 1) & seen).any(1).reshape(lanes, starts).sum(1)
     first = replace(

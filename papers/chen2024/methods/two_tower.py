@@ -14,7 +14,7 @@ from twotowers.fitting.alternating import (
     check_start,
     lay_out,
 )
-from twotowers.methods.alternation import fitted_of, rates_of, start_of
+from twotowers.methods.alternation import fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 
 EPSILON = 1e-8
@@ -30,7 +30,7 @@ def fit(task: Task, *, steps: int = 20_000) -> list[Fitted]:
         steps: 20,000 published.
     """
     rates = rates_of(task)
-    start = start_of(task, rates, "standard_normal")
+    start = starts_of(task, rates, draw="standard_normal")
     return fitted_of(task, rates, fit_two_tower(rates, start, steps=steps))
 
 
