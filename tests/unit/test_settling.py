@@ -266,3 +266,42 @@ def test_a_real_log_of_documents_with_features(load, monkeypatch):
         paper(cells, "deep_cross")
     with pytest.raises(InputError, match="a simulated log has no 'features'"):
         paper(simulated | {"features": True}, "deep_cross")
+
+
+LISTS = {
+    "from": "lists", "user": "position_based", "views": [10, 100],
+    "lists": {"components": 1, "links": [[1, 2]], "documents": 3, "queries": 5, "exchanged": 1,
+              "shares": [1], "drift": [0], "seed": None},
+    "repairs": {"none": {}, "near": {"merge": "nearest"}},
+}  # fmt: skip
+
+
+def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
+    monkeypatch.setitem(EXPERIMENT, "logs", {"main": LISTS})
+    setting = {"log": "main", "model": {"tower": "embedding"}, "lanes": {"views": [100]},
+               "method": "newton"}  # fmt: skip
+    experiment = load(["settings", "fit"], setting)
+    assert experiment.settings["fit"]["lanes"]["log"] == {"repair": ["near", "none"],
+                                                          "views": [100.0]}  # fmt: skip
+    plan = Plan(CONFIG | {"replace": {}}, {"p": experiment})
+    assert plan.clicks_inputs("p", "main", 1) == {}
+    inputs = plan.fit_inputs("p", "fit", 1)
+    assert list(inputs) == ["clicks"]
+    assert inputs["clicks"].endswith("clicks/p/lists/main/1.parquet")
+    assert plan.used_datasets("p", ["fit"]) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"policy": {"ranker": "expert"}}, "a log of lists has no 'policy'.*from: simulation"),
+        ({"split": {"train": 0.5, "validation": 0.25, "test": 0.25}}, "from: dataset"),
+        ({"user": "cascade"}, "user 'cascade' needs the clicks of whole pages"),
+        ({"user": {"kind": "position_based", "eta": [1, 2]}}, "'eta' of the user is .*one value"),
+        ({"views": [10, 10]}, r"'views' is \[10.0, 10.0\]"),
+        ({"repairs": {"a": {"swap": "cheap"}}}, "repairs.a.swap.*expected one of 'cheapest'"),
+    ],
+)
+def test_what_a_log_of_given_lists_cannot_have(change, message, load):
+    with pytest.raises(InputError, match=message):
+        load(["logs", "main"], LISTS | change)

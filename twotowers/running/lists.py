@@ -26,6 +26,7 @@ from twotowers.identifiability.merging import merge_pairs, node_merging
 from twotowers.logs.cells import Lane
 from twotowers.logs.counts import Rows
 from twotowers.methods.task import Split
+from twotowers.models.protocol import PER_DOCUMENT
 from twotowers.randomness import stream
 from twotowers.running.simulation import users_of
 
@@ -65,9 +66,11 @@ def simulate_lists(
     truth = user.truth(lists.labels.astype(float), positions)
 
     def clicked(purpose: str, documents: np.ndarray, views: float) -> np.ndarray:
-        chance = user.click_probability(
-            attraction=truth["attraction"][documents], examination=truth["examination"]
-        )
+        parts = {
+            name: values[documents] if user.parts[name] == PER_DOCUMENT else values
+            for name, values in truth.items()
+        }
+        chance = np.broadcast_to(user.click_probability(**parts), documents.shape)
         return stream(purpose, seed, views).binomial(int(views), chance)
 
     clicks = {views: clicked("clicks", lists.documents, views) for views in log["lanes"]["views"]}

@@ -115,6 +115,8 @@ def _settle_lists(log: dict, *, path: Path, field: str, paper: str) -> dict:
     user = with_kind(log["user"])
     constants = {key: value for key, value in user.items() if key != "kind"}
     kind = find("models", user["kind"], paper, path=path, field=f"{field}.user")
+    if kind.pages:
+        _need_pages(log, f"user {kind.name!r}", path, f"{field}.user")
     check_parameters(kind, constants, path=path, field=f"{field}.user")
     _check_numbers(constants, path, f"{field}.user")
     for key, value in constants.items():
