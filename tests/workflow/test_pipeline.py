@@ -361,7 +361,7 @@ def test_cores_hashes_and_a_kill_change_no_byte(recovered, finished):
     assert after.digests == finished.digests
 
 
-# A paper of studies only: no log and no fit, but click logs that are read
+# A paper of studies and of fits to given lists: no policy but for studies
 
 
 def test_a_paper_of_studies_gets_to_the_page(clean_copy):
