@@ -297,7 +297,7 @@ def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
         ({"policy": {"ranker": "expert"}}, "a log of lists has no 'policy'.*from: simulation"),
         ({"split": {"train": 0.5, "validation": 0.25, "test": 0.25}}, "from: dataset"),
         ({"user": "cascade"}, "user 'cascade' needs the clicks of whole pages"),
-        ({"user": {"kind": "position_based", "eta": [1, 2]}}, "'eta' of the user is .*one value"),
+        ({"user": {"kind": "position_based", "eta": [1, 2]}}, r"'eta' is \[1, 2\] .*one value"),
         ({"views": [10, 10]}, r"'views' is \[10.0, 10.0\]"),
         ({"repairs": {"a": {"swap": "cheap"}}}, "repairs.a.swap.*expected one of 'cheapest'"),
     ],

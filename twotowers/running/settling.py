@@ -91,20 +91,13 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
         split: listed(number) for split, number in (log.get("sessions") or sessions).items()
     }
     lanes |= _budgets(sessions, path, field)
-    user = with_kind(log.get("user", USER))
-    constants = {key: value for key, value in user.items() if key != "kind"}
-    for name in listed(user["kind"]):
-        kind = find("models", name, paper, path=path, field=f"{field}.user")
-        if kind.pages:
-            _need_pages(log, f"user {kind.name!r}", path, f"{field}.user")
-        check_parameters(kind, constants, path=path, field=f"{field}.user")
+    user = _settle_user(log, path=path, field=f"{field}.user", paper=paper)
     if isinstance(user["kind"], list):
         lanes[USER_LANE] = user["kind"]
-    _check_numbers(constants, path, f"{field}.user")
     lanes |= {
         key: [float(each) for each in value]
-        for key, value in constants.items()
-        if isinstance(value, list)
+        for key, value in user.items()
+        if key != "kind" and isinstance(value, list)
     }
     _check_lanes(lanes, path, field)
     return {**log, "ranker": ranker, "sessions": sessions, "user": user, "lanes": lanes}
@@ -112,22 +105,31 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
 
 def _settle_lists(log: dict, *, path: Path, field: str, paper: str) -> dict:
     """A log of given lists. It asks the same queries in all splits, of one user."""
-    user = with_kind(log["user"])
-    constants = {key: value for key, value in user.items() if key != "kind"}
-    kind = find("models", user["kind"], paper, path=path, field=f"{field}.user")
-    if kind.pages:
-        _need_pages(log, f"user {kind.name!r}", path, f"{field}.user")
-    check_parameters(kind, constants, path=path, field=f"{field}.user")
-    _check_numbers(constants, path, f"{field}.user")
-    for key, value in constants.items():
+    user = _settle_user(log, path=path, field=f"{field}.user", paper=paper)
+    for key, value in user.items():
         if isinstance(value, list):
-            raise one_value(f"{key!r} of the user", value, kind, path=path, field=f"{field}.user")
+            raise InputError(
+                f"{key!r} is {value!r}", path=path, field=f"{field}.user", expected="one value"
+            )
     lanes = {
         "repair": list(log["repairs"]),
         "views": [float(views) for views in listed(log["views"])],
     }
     _check_lanes(lanes, path, field)
     return {**log, "user": user, "lanes": lanes, "queries": "train"}
+
+
+def _settle_user(log: Mapping, *, path: Path, field: str, paper: str) -> dict:
+    """A log's user: its kind or kinds, and its constants, checked."""
+    user = with_kind(log.get("user", USER))
+    constants = {key: value for key, value in user.items() if key != "kind"}
+    for name in listed(user["kind"]):
+        kind = find("models", name, paper, path=path, field=field)
+        if kind.pages:
+            _need_pages(log, f"user {kind.name!r}", path, field)
+        check_parameters(kind, constants, path=path, field=field)
+    _check_numbers(constants, path, field)
+    return user
 
 
 def settle_setting(
