@@ -200,7 +200,7 @@ def test_tables_of_fits(results, name):
         assert "$^{*}$" in text
 
 
-@pytest.mark.parametrize("name", ["fig6", "fig7", "curves", "truth"])
+@pytest.mark.parametrize("name", ["fig6", "fig7", "curves", "truth", "truth_yahoo"])
 def test_figures_of_fits(results, name, tmp_path):
     item = drawing("zhang2023", name)
     table = item.table(results, BANDS)
