@@ -158,9 +158,33 @@ class Statistics:
         key, clicked = np.divmod(distinct, 2)
         key, last = np.divmod(key, length)
         pair, position = np.divmod(key, length)
-        columns = [column[:, None] for column in (pair, position, last, clicked.astype(bool))]
+        columns = pair, position, last, clicked.astype(bool), number
+        return cls.of_rows(model, *columns, pairs=pairs, positions=length)
+
+    @classmethod
+    def of_rows(
+        cls,
+        model: PageModel,
+        pair: np.ndarray,
+        position: np.ndarray,
+        last: np.ndarray,
+        clicked: np.ndarray,
+        number: np.ndarray,
+        *,
+        pairs: int,
+        positions: int,
+    ) -> Statistics:
+        """From distinct rows of one position each, for a model of cells or of jumps.
+
+        Args:
+            pair, position, last, clicked, number: [rows] the pair, the position from 0, the
+                position from 1 of the last click above (0 for none, and in all rows of cells),
+                whether there was a click, and how often.
+            pairs, positions: see `of_cells`.
+        """
+        columns = [column[:, None] for column in (pair, position, last, clicked)]
         where = np.ones(columns[0].shape, bool)
-        return cls._of(model, *columns, where, number, pairs, length)
+        return cls._of(model, *columns, where, number, pairs, positions)
 
     @classmethod
     def _of(cls, model, pair, position, last, clicks, where, number, pairs, length) -> Statistics:
@@ -183,7 +207,8 @@ class PagesEstimate:
         parameters: part -> [size] probabilities, NaN for those without trials and prior.
         trials: part -> [size] number of trials, observed or expected, without those of the prior.
         history: log-likelihood in nats (plus the log density of the prior, up to a constant) at
-            the start and after each iteration. `fit_counts` gives the final value only.
+            the start and after each iteration. `fit_counts` gives the final value only; a fit
+            that keeps no page (`twotowers.fitting.counted`) gives none.
         converged: whether the last iteration gained less than the tolerance.
     """
 
@@ -261,6 +286,21 @@ def fit_pages(
     trials = problem.totals(found)[1]
     known = np.where(trials + sum(prior) > 0, found, np.nan)
     return PagesEstimate(problem.split(known), problem.split(trials), history, converged)
+
+
+def shares(
+    successes: np.ndarray,
+    trials: np.ndarray,
+    prior: tuple[float, float],
+    before: np.ndarray | float = np.nan,
+) -> np.ndarray:
+    """[size] shares of successes, those of the prior included.
+
+    A probability without trials and prior keeps its value in `before`.
+    """
+    above, below = successes + prior[0], trials + sum(prior)
+    found = np.minimum(above / np.where(below > 0, below, 1), 1)
+    return np.where(below > 0, found, before)
 
 
 def _pinned(statistics: Statistics) -> dict[str, np.ndarray]:
@@ -386,13 +426,8 @@ class PagesProblem:
         return totals
 
     def shares(self, totals: tuple[np.ndarray, np.ndarray], before: np.ndarray) -> np.ndarray:
-        """The M-step: shares of successes.
-
-        A probability without trials and prior keeps its value in `before`.
-        """
-        above, below = totals[0] + self.prior[0], totals[1] + sum(self.prior)
-        shares = np.minimum(above / np.where(below > 0, below, 1), 1)
-        return np.where(below > 0, shares, before)
+        """The M-step; see the function `shares`."""
+        return shares(*totals, self.prior, before)
 
     def step(self, vector: np.ndarray) -> np.ndarray:
         """An E-step and an M-step."""
