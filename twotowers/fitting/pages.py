@@ -28,14 +28,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
 from twotowers.errors import InputError, check_range
 from twotowers.files.distinct import number_rows
 from twotowers.fitting.ascent import climb
 from twotowers.fitting.blocks import blocks, in_order
-from twotowers.models.chances import Chance
-from twotowers.models.page import JUMPS, PAGES, Credits, PageModel, last_clicks, losses
+from twotowers.models.chances import Chance, Share
+from twotowers.models.page import JUMPS, PAGES, ChainModel, Credits, PageModel, last_clicks, losses
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 
 START = 0.5
@@ -369,7 +368,8 @@ class PagesProblem:
             rows[block] = self._log_likelihood(known, block)
 
         def of_prior(block: slice) -> None:
-            prior[block] = xlogy(successes, known[block]) + xlog1py(failures, -known[block])
+            chance = Chance.of(known[block])
+            prior[block] = successes * chance.log + failures * chance.other
 
         for work, parts in ((of_rows, self.blocks), (of_prior, blocks(self.size))):
             deque(in_order(work, parts), maxlen=0)
@@ -379,6 +379,9 @@ class PagesProblem:
         """[rows] ln P of the clicks of some rows."""
         given, model = self.statistics, self.statistics.model
         clicks, where = given.clicks[block], given.where[block]
+        if isinstance(model, ChainModel):
+            shares = {part: Share.of(each) for part, each in self._chances(vector, block).items()}
+            return model.log_likelihood(shares, clicks, where)
         parts = {}
         for part, place in self.slices.items():
             own, index = vector[place], self._index(part, block)
