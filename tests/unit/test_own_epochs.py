@@ -85,8 +85,8 @@ def test_units_are_shuffled_and_a_lanes_own_come_first():
     own = own_units(Slopes(jnp.asarray(HAS), SLOPES), len(HAS))
     orders = set()
     for draw in range(20):
-        for lane, has in enumerate(HAS):
-            order = np.asarray(own.shuffled(lane, jax.random.key(draw)))
+        orders_of_lanes = own.shuffled(np.random.default_rng(draw))
+        for lane, (has, order) in enumerate(zip(HAS, orders_of_lanes, strict=True)):
             assert set(order[: has.sum()]) == set(np.flatnonzero(has))
             assert sorted(order) == list(range(len(has)))
             if lane == 0:

@@ -11,7 +11,7 @@ from flax import nnx
 from scipy.special import expit
 
 from twotowers.errors import InputError
-from twotowers.fitting import gradient as fitting
+from twotowers.fitting.batches import draw_epochs
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.fitting.optimizers import check_training
 from twotowers.models.document_rate import DocumentRate
@@ -88,9 +88,8 @@ def by_dictionary(settings, *, wrong=None):
     rows = dict(enumerate(np.asarray(tower.differences[...], float)))
     baseline, state = float(tower.baseline[...]), (0.0, 0.0)
     moments, counts = dict.fromkeys(rows, (0.0, 0.0)), dict.fromkeys(rows, 0)
-    key = jax.random.key(SEED)
-    batches, _ = fitting._batches(key, 0, PAGES, settings.batch, settings.steps)
-    batches = np.asarray(batches)[: settings.epochs].reshape(-1, settings.batch)
+    given = {"units": PAGES, "batch": settings.batch, "steps": settings.steps, "own": None}
+    batches = draw_epochs(SEED, range(settings.epochs), **given)[0].reshape(-1, settings.batch)
     for count, batch in enumerate(batches, start=1):
         pairs = np.asarray(objective.inputs)[np.asarray(objective.query)[0, batch]].ravel()
         clicks = np.asarray(objective.clicks)[0, batch].ravel()

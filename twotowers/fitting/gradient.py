@@ -29,7 +29,7 @@ from jax.flatten_util import ravel_pytree
 from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError, check_range
-from twotowers.fitting.batches import batch_order, own_units
+from twotowers.fitting.batches import draw_epochs, own_units
 from twotowers.fitting.optimizers import DECAYING, Optimizer, check_decay, check_rows
 from twotowers.fitting.rows import AllRows, UsedRows, split
 from twotowers.towers.parts import Constant
@@ -165,7 +165,6 @@ def fit(
     """
     graph, state, rest = split(model, rows=settings.rows)
     optimised, rest = _per_lane(rest, settings, varied or {}, lanes)
-    key = jax.random.key(seed)
     block = 1 if settings.steps is None else _block(lanes)
     now = _start(state, rest, optimised, settings, lanes, block, starts)
     own = (
@@ -175,10 +174,14 @@ def fit(
     )
     epoch = 0
     while epoch < settings.epochs and now.running.any():
-        if own is None:
-            batches = _batches(key, epoch, train.units, settings.batch, settings.steps)
-        else:
-            batches = jax.random.split(jax.random.fold_in(key, epoch), REPORT)
+        batches = draw_epochs(
+            seed,
+            range(epoch, epoch + REPORT),
+            units=train.units,
+            batch=settings.batch,
+            steps=settings.steps,
+            own=own and own[0],
+        )
         until = min(epoch + REPORT, settings.epochs)
         steps = epoch, until, batches
         epoch, now = _train(graph, state, now, *steps, train, validation, settings, block, own)
@@ -187,8 +190,8 @@ def fit(
             "epoch %d of at most %d: %d of %d lanes running, validation loss %.5f to %.5f",
             *(epoch, settings.epochs, now.running.sum(), lanes, losses.min(), losses.max()),
         )
-    best = nnx.merge_state(_restored(state, now.best), now.best_rest)
-    done, best = jax.tree.map(lambda leaf: np.asarray(leaf)[:lanes], (now, best))
+    done = jax.tree.map(lambda leaf: np.asarray(leaf)[:lanes], now)
+    best = nnx.merge_state(_restored(state, done.best), done.best_rest)
     lost = ~np.isfinite(done.best_loss)
     # If lanes have learning rates of their own, some rates may be too large. Such lanes are a
     # result, not an error.
@@ -296,21 +299,6 @@ def _start(
     )
 
 
-@partial(jax.jit, static_argnames=("units", "batch", "steps"))
-def _batches(key: jax.Array, first, units: int, batch: int, steps: int):
-    """Unit indices [REPORT, steps, batch] and dropout keys [REPORT, steps] of epochs from `first`.
-
-    It is a program apart from `_train`, so that all models share it. Its compilation takes a third
-    of the time of both.
-    """
-
-    def of_epoch(number):
-        order, dropout = jax.random.split(jax.random.fold_in(key, number))
-        return batch_order(order, units, batch, steps), jax.random.split(dropout, steps)
-
-    return jax.lax.map(of_epoch, first + jnp.arange(REPORT))
-
-
 @partial(jax.jit, static_argnames=("graph", "settings", "block"))
 def _train(
     graph, template, lanes: _Lanes, first, until, batches, train, validation, settings, block, own
@@ -318,7 +306,7 @@ def _train(
     """Train from epoch `first` up to, not including, `until`, or until all lanes have stopped.
 
     `template` has the structure of a lane's parameters. With `own`, each lane trains on its own
-    units of both objectives. Then `batches` are one key per epoch, and a block is one lane.
+    units of both objectives, and a block is one lane. `batches` are from `draw_epochs`.
 
     Returns:
         the next epoch, and the lanes.
@@ -356,19 +344,18 @@ def _train(
 
     def shared_batches(carry, batches, now):
         def step(carry, batch):
-            index, key = batch
+            index, key = batch[0], jax.random.wrap_key_data(batch[1])
             return all_lanes_step(*carry, index, now.lane, now.optimised, key, None), None
 
         return jax.lax.scan(step, carry, batches)[0]
 
-    def own_batches(carry, key, now):
-        order, dropout = jax.random.split(key)
-        units, size = own[0].shuffled(now.lane[0], order), own[0].size[now.lane[0]]
+    def own_batches(carry, batches, now):
+        units, size = batches[0][now.lane[0]], own[0].size[now.lane[0]]
 
         def step(number, carry):
             place = number * settings.batch + jnp.arange(settings.batch)
             index = units[jnp.minimum(place, size - 1)]
-            key = jax.random.fold_in(dropout, number)
+            key = jax.random.wrap_key_data(batches[1][number])
             return all_lanes_step(*carry, index, now.lane, now.optimised, key, place < size)
 
         return jax.lax.fori_loop(0, -(-size // settings.batch), step, carry)
@@ -420,10 +407,14 @@ def _train(
     return jax.lax.while_loop(unfinished, epoch, (first, lanes))
 
 
-@jax.jit
-def _restored(state, vectors: jax.Array):
-    """Lanes' vectors as trees like `state`, with leaves [lanes, ...]."""
-    return jax.vmap(ravel_pytree(state)[1])(vectors)
+def _restored(state, vectors: np.ndarray):
+    """Lanes' vectors as a tree like `state`, with leaves [lanes, ...]."""
+    leaves, structure = jax.tree.flatten(state)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    return structure.unflatten(
+        vectors[:, end - leaf.size : end].reshape(-1, *leaf.shape)
+        for leaf, end in zip(leaves, ends, strict=True)
+    )
 
 
 def mean_loss(graph, params, lane: jax.Array, own=None, *, objective) -> jax.Array:

@@ -11,7 +11,7 @@ from flax import nnx
 from twotowers.errors import InputError, nearest
 from twotowers.heads.head import Head
 from twotowers.towers.lane import Lane
-from twotowers.towers.parts import number, reverse, value_of
+from twotowers.towers.parts import linear, number, reverse, value_of
 
 LANES = ("scale",)
 CHOICES = {"label": ("click", "relevance", "prediction")}
@@ -48,7 +48,7 @@ class Reversal(Head):
                 f"{label!r} is unknown", field="label", expected=nearest(label, CHOICES["label"])
             )
         self.labels = () if label == "click" else (label,)
-        self.layer = nnx.Linear(1, 1, rngs=rngs)
+        self.layer = linear(1, 1, rngs=rngs)
 
     def losses(
         self,

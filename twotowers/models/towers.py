@@ -21,7 +21,7 @@ from twotowers.towers.deep import DeepTower
 from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.lane import KNOWN, Lane
 from twotowers.towers.linear import LinearTower
-from twotowers.towers.parts import HIGHEST_RATE, Constant, drop, number
+from twotowers.towers.parts import HIGHEST_RATE, Constant, drop, embedding, number
 
 TOWERS = {"linear": LinearTower, "deep": DeepTower, "embedding": EmbeddingTower}
 """Relevance towers that need no options."""
@@ -92,7 +92,7 @@ class TwoTowers(nnx.Module):
         self.model = model
         self.relevance = relevance
         if examination is None:
-            self.bias = nnx.Embed(positions, 1, rngs=rngs)
+            self.bias = embedding(positions, rngs=rngs)
         elif examination == KNOWN:
             self.bias = KnownExamination(positions)
         else:

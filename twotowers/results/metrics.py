@@ -15,6 +15,9 @@ import rax
 
 from twotowers.logs.counts import Counts, Rows
 
+CHUNK = 256
+"""Queries whose rankings are measured at a time."""
+
 
 def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
     """Normalised discounted cumulative gain (nDCG) of each list.
@@ -36,7 +39,7 @@ def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         >>> ndcg(scores, labels, where=np.ones((1, 3), bool)).round(3)
         array([0.631], dtype=float32)
     """
-    return np.asarray(_ndcg(scores, labels, where=where, topn=topn))
+    return _in_chunks(_ndcg, scores, labels, where, topn)
 
 
 def dcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
@@ -50,7 +53,7 @@ def dcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         >>> dcg(np.array([[3.0, 2, 1]]), np.array([[0.0, 2, 1]]), where=shown).round(3)
         array([2.393], dtype=float32)
     """
-    return np.asarray(_dcg(scores, labels, where=where, topn=topn))
+    return _in_chunks(_dcg, scores, labels, where, topn)
 
 
 def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
@@ -63,7 +66,7 @@ def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         >>> mrr(scores, labels, where=np.ones((1, 3), bool)).tolist()
         [0.5]
     """
-    return np.asarray(_mrr(scores, labels >= 1, where=where, topn=topn))
+    return _in_chunks(_mrr, scores, labels >= 1, where, topn)
 
 
 def arp(scores, labels, *, where) -> np.ndarray:
@@ -184,6 +187,23 @@ def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
     )
     scale = np.sqrt((truth**2).sum(-1) * (relevance**2).sum(-1))
     return (truth * relevance).sum(-1) / np.where(scale > 0, scale, np.nan)
+
+
+def _in_chunks(metric, scores, labels, where, topn: int) -> np.ndarray:
+    """A metric of Rax, for `CHUNK` queries at a time.
+
+    The last chunk is filled up with empty lists. So one compiled program serves any number of
+    queries, and memory is bounded.
+    """
+    columns = [np.asarray(each) for each in (scores, labels, where)]
+    queries, found = len(columns[0]), []
+    for start in range(0, queries, CHUNK):
+        parts = [each[start : start + CHUNK] for each in columns]
+        missing = CHUNK - len(parts[0])
+        padded = [np.pad(part, [(0, missing), (0, 0)]) for part in parts]
+        values = metric(padded[0], padded[1], where=padded[2], topn=topn)
+        found.append(np.asarray(values)[: len(parts[0])])
+    return np.concatenate(found) if found else np.zeros(0, np.float32)
 
 
 # Compiled as a whole, because dispatching single operations takes longer to start.

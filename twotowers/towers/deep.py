@@ -6,7 +6,7 @@ import jax
 from flax import nnx
 
 from twotowers.towers.lane import Lane
-from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, matmul, number, rows
+from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, linear, matmul, number, rows
 
 LANES = ("dropout",)
 
@@ -28,9 +28,9 @@ class DeepTower(Tower):
     def __init__(
         self, width: int, *, hidden: int = 32, dropout: float | Lane = 0.0, rngs: nnx.Rngs
     ):
-        self.first = nnx.Linear(width, hidden, rngs=rngs)
-        self.second = nnx.Linear(hidden, hidden, rngs=rngs)
-        self.last = nnx.Linear(hidden, 1, rngs=rngs)
+        self.first = linear(width, hidden, rngs=rngs)
+        self.second = linear(hidden, hidden, rngs=rngs)
+        self.last = linear(hidden, 1, rngs=rngs)
         self.dropout = number(dropout, field="dropout", low=0, high=HIGHEST_RATE)
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:

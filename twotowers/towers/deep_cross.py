@@ -7,7 +7,7 @@ from flax import nnx
 
 from twotowers.errors import check_range
 from twotowers.towers.lane import Lane
-from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, matmul, number, rows
+from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, linear, matmul, number, rows
 
 LANES = ("dropout",)
 
@@ -52,11 +52,11 @@ class DeepCrossTower(Tower):
             check_range(layers, field=field, low=1, high=100, whole=True)
         self.dropout = number(dropout, field="dropout", low=0, high=HIGHEST_RATE)
         self.input_norm = nnx.LayerNorm(width, rngs=rngs)
-        self.crosses = nnx.List(nnx.Linear(width, width, rngs=rngs) for _ in range(cross))
+        self.crosses = nnx.List(linear(width, width, rngs=rngs) for _ in range(cross))
         sizes = [width, *[hidden] * (deep - 1)]
-        self.layers = nnx.List(nnx.Linear(size, hidden, rngs=rngs) for size in sizes)
+        self.layers = nnx.List(linear(size, hidden, rngs=rngs) for size in sizes)
         self.norms = nnx.List(nnx.LayerNorm(hidden, rngs=rngs) for _ in sizes)
-        self.last = nnx.Linear(hidden, 1, rngs=rngs)
+        self.last = linear(hidden, 1, rngs=rngs)
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] features -> [...] logits; without a `key` nothing is dropped."""

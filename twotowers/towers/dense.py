@@ -11,7 +11,7 @@ from flax import nnx
 
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.towers.lane import Lane
-from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, matmul, number, rows
+from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, linear, matmul, number, rows
 
 LANES = ("dropout",)
 CHOICES = {"activation": ("elu", "relu", "tanh"), "normalise": ("none", "batch", "layer")}
@@ -85,11 +85,11 @@ class DenseTower(Tower):
         self.dropout = number(dropout, field="dropout", low=0, high=HIGHEST_RATE)
         sizes = [width, *widths]
         self.layers = nnx.List(
-            nnx.Linear(above, below, use_bias=normalise != "batch", rngs=rngs)
+            linear(above, below, bias=normalise != "batch", rngs=rngs)
             for above, below in pairwise(sizes)
         )
         self.norms = nnx.List(NORMALISATIONS[normalise](each, rngs) for each in widths)
-        self.last = nnx.Linear(sizes[-1], 1, rngs=rngs)
+        self.last = linear(sizes[-1], 1, rngs=rngs)
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] -> [...] logits. A `key` turns on dropout and the batch's own statistics."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 from flax import nnx
 
-from twotowers.towers.parts import Tower
+from twotowers.towers.parts import Tower, embedding
 
 READS = "pairs"
 
@@ -20,7 +20,7 @@ class EmbeddingTower(Tower):
 
     def __init__(self, pairs: int, *, rngs: nnx.Rngs):
         self.pairs = pairs
-        self.logits = nnx.Embed(pairs, 1, rngs=rngs)
+        self.logits = embedding(pairs, rngs=rngs)
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[...] pair numbers -> [...] logits. `key` is not used."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 from flax import nnx
 
-from twotowers.towers.parts import Tower, rows
+from twotowers.towers.parts import Tower, linear, rows
 
 
 class LinearTower(Tower):
@@ -17,7 +17,7 @@ class LinearTower(Tower):
     """
 
     def __init__(self, width: int, *, rngs: nnx.Rngs):
-        self.layer = nnx.Linear(width, 1, use_bias=False, rngs=rngs)
+        self.layer = linear(width, 1, bias=False, rngs=rngs)
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] features -> [...] logits. `key` is not used."""

@@ -6,10 +6,15 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
+from scipy.special import ndtr, ndtri
 
 from twotowers.errors import check_range
 from twotowers.towers.lane import Lane
+
+CUT_DEVIATION = math.sqrt(1 - 4 * math.exp(-2) / math.sqrt(2 * math.pi) / (ndtr(2) - ndtr(-2)))
+"""Standard deviation of a standard normal distribution that is cut at -2 and 2, .8796."""
 
 HIGHEST_RATE = 0.99
 """The highest dropout rate. At rate 1 the scale 1 / (1 - rate) would be infinite."""
@@ -87,7 +92,38 @@ def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> Table:
         InputError: the variance is not in [0, 1e6].
     """
     check_range(variance, field="variance", low=0, high=1e6)
-    return Table(jnp.sqrt(variance) * jax.random.normal(rngs.params(), (rows,)))
+    return Table(math.sqrt(variance) * _normal(rngs.params(), (rows,)))
+
+
+# Starts. They have the distribution of Flax's defaults. NumPy draws them, because XLA would
+# compile a program for each shape.
+
+
+def linear(width: int, units: int, *, bias: bool = True, rngs: nnx.Rngs) -> nnx.Linear:
+    """A layer h W + b. W starts as `lecun_normal` (LeCun et al., 1998), and b at 0."""
+    return nnx.Linear(width, units, use_bias=bias, kernel_init=lecun_normal, rngs=rngs)
+
+
+def embedding(size: int, *, rngs: nnx.Rngs) -> nnx.Embed:
+    """One number for each of `size` things. They start at N(0, 1)."""
+    return nnx.Embed(size, 1, embedding_init=_normal, rngs=rngs)
+
+
+def lecun_normal(key: jax.Array, shape: tuple[int, int], dtype=jnp.float32) -> jax.Array:
+    """Normal numbers with mean 0 and variance 1 / inputs, for weights [inputs, units].
+
+    A normal distribution is cut at two standard deviations, and scaled to that variance.
+    """
+    drawn = ndtri(_generator(key).uniform(ndtr(-2), ndtr(2), shape))
+    return jnp.asarray(drawn / (CUT_DEVIATION * math.sqrt(shape[0])), dtype)
+
+
+def _normal(key: jax.Array, shape: tuple[int, ...], dtype=jnp.float32) -> jax.Array:
+    return jnp.asarray(_generator(key).standard_normal(shape, np.float32), dtype)
+
+
+def _generator(key: jax.Array) -> np.random.Generator:
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)))
 
 
 # Numbers that are not trained.
