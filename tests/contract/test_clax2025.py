@@ -1,5 +1,7 @@
 """The chapter on CLAX: its study, its claims and its published numbers."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +18,7 @@ from papers.clax2025.items import (
 )
 from papers.clax2025.names import HIDDEN, NINTH
 from papers.clax2025.orders import COMPRESSIONS, WITHOUT_TABLE, between_divisions, correlations
-from papers.clax2025.studies.em_gradient import run
+from papers.clax2025.studies.em_gradient import click_loss_difference, posteriors, run
 from twotowers import ROOT
 from twotowers.files.yamls import read_yaml
 from twotowers.models.names import MODELS
@@ -34,7 +36,7 @@ def study():
 
 def test_em_and_gradient_agree_in_every_model(study):
     assert set(study["model"]) == set(HIDDEN)
-    for claim in ("8", "9", "10"):
+    for claim in ("8", "9", "10", "41"):
         assert judge(JUDGED[claim], study).verdict == REPRODUCED, claim
 
 
@@ -46,6 +48,34 @@ def test_judges_notice_another_gradient_and_another_end(study):
             )
         )
         assert judge(JUDGED[claim], wrong).verdict == NOT_REPRODUCED
+
+
+def test_posteriors_are_those_of_tf_ranking():
+    # The example of its test of ClickEMLoss.
+    with jax.enable_x64(True):
+        relevance, examination = jnp.array([3.0, 2, 1]), jnp.array([3.0, 3, 4])
+        relevant, examined = posteriors(relevance, examination, jnp.array([True, False, False]))
+        np.testing.assert_allclose(examined, [1, 0.705384, 0.93624], atol=1e-5)
+        np.testing.assert_allclose(relevant, [1, 0.259496, 0.046613], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        # The prior instead of the posterior; one that forgets the clicks; both swapped.
+        lambda a, e, clicked: (jax.nn.sigmoid(a), jax.nn.sigmoid(e)),
+        lambda a, e, clicked: posteriors(a, e, False),
+        lambda a, e, clicked: posteriors(a, e, clicked)[::-1],
+    ],
+)
+def test_wrong_posteriors_have_another_gradient(wrong, study):
+    clicks = np.arange(60).reshape(10, 6) % 3 == 0
+    assert click_loss_difference(clicks, 1) < 1e-12
+    found = click_loss_difference(clicks, 1, wrong)
+    own = study["metric"] == "click_loss_difference"
+    assert own.sum() == 1
+    moved = study.assign(value=study["value"].mask(own, found))
+    assert judge(JUDGED["41"], moved).verdict == NOT_REPRODUCED
 
 
 def test_the_published_numbers_bear_out_what_the_authors_say():
