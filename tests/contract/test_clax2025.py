@@ -130,6 +130,55 @@ def test_the_study_is_a_table(study):
     assert all(name.upper() in text for name in HIDDEN)
 
 
+def by_rank(half=0.01, ninth=0.03, rounds=0.0):
+    """Conditional perplexities by rank; those of EM are off by so much with either prior."""
+    rows = []
+    for name in HIDDEN:
+        for position in range(1, 11):
+            value = 1.5 - position / 30
+            rows += [
+                (f"gradient-{name}", np.nan, "conditional_perplexity", position, value),
+                (f"em-{name}", 0.5, "conditional_perplexity", position, value - half),
+                (f"em-{name}", NINTH, "conditional_perplexity", position, value + ninth),
+            ]
+        for metric in ("mean_perplexity", "mean_conditional_perplexity"):
+            rows += [
+                (f"em-{name}", NINTH, metric, pd.NA, 1.3),
+                (f"em-{name}", 0.5, metric, pd.NA, 1.2),
+                (f"rounds-{name}", NINTH, metric, pd.NA, 1.3 + rounds),
+            ]
+    columns = ["setting", "prior_mean", "metric", "position", "value"]
+    first = pd.DataFrame(rows, columns=columns).assign(seed=1)
+    # A division of the log without the 50 rounds.
+    second = first[~first["setting"].str.startswith("rounds")]
+    return pd.concat([first, second.assign(seed=2, value=second["value"] + 0.01)])
+
+
+def test_ranks_and_rounds_are_judged_and_drawn():
+    found = by_rank()
+    for claim in ("42", "43"):
+        assert judge(JUDGED[claim], found).verdict == REPRODUCED, claim
+    assert judge(JUDGED["42"], by_rank(half=0.04)).verdict == NOT_REPRODUCED
+    at_one = (found["setting"] == "em-ccm") & (found["prior_mean"] == 0.5) & (found.position == 3)
+    moved = judge(JUDGED["42"], found.assign(value=found["value"].mask(at_one, 1.6)))
+    assert (moved.verdict, moved.measured) == (NOT_REPRODUCED, "not at: CCM 3")
+    assert judge(JUDGED["43"], by_rank(rounds=0.002)).verdict == NOT_REPRODUCED
+    assert judge(JUDGED["43"], by_rank(rounds=-0.002)).verdict == NOT_REPRODUCED
+    for claim, setting in (("42", "gradient-dbn"), ("43", "rounds-dbn"), ("43", "em-dbn")):
+        lacking = found[found["setting"] != setting]
+        assert judge(JUDGED[claim], lacking).verdict == NOT_TESTABLE, claim
+    items = read_yaml(ROOT / "papers/clax2025/experiment.yaml")["items"]
+    options = {key: value for key, value in items["by_rank"]["draw"].items() if key != "kind"}
+    drawing = build_drawing("curves", "clax2025", **options)
+    table = drawing.table(found, bands("clax2025"))
+    assert set(table["setting"]) == set(items["by_rank"]["needs"])
+    assert len(drawing.draw(table).axes) == 5
+    means = found[found["setting"].isin(items["rounds"]["needs"])]
+    table = priors.table(means, None)
+    assert set(table["n"]) == {1}
+    assert "--" in priors.tex(table)
+
+
 METRICS = ("mean_perplexity", "mean_conditional_perplexity")
 
 
