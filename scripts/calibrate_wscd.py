@@ -124,7 +124,7 @@ def main(outputs: list[str | Path], *, sessions: int = SESSIONS) -> bool:
         "",
     ]
     with atomic(outputs[0]) as temporary:
-        temporary.write_text(INTRODUCTION.format(sessions=sessions) + "\n".join(lines))
+        temporary.write_text(INTRODUCTION.format(sessions=sessions, law=LAW) + "\n".join(lines))
     return all(row.met for row in rows)
 
 
@@ -158,10 +158,11 @@ of the stand-in is no prediction. The level alone fixes GCTR and RCTR: they foll
 law was searched.
 
 How it is made: a page view draws a query by the law of Zipf and Mandelbrot, and a version of that
-query's ranking; it shows ten of the query's twelve documents. 70 % of the users read from top to
-bottom until they are satisfied or lose patience, and read on after a click less often. The others
-look at position k with chance k^-0.8, whatever they clicked. So none of the ten click models is the
-one that clicked. [twotowers/logs/standin_wscd.py](../twotowers/logs/standin_wscd.py) has the law.
+query's ranking; it shows ten of the query's {law.documents} documents. A share of {law.readers} of
+the users read from top to bottom until they are satisfied or lose patience, and read on after a
+click less often. The others look at position k with chance k^-{law.eta}, whatever they clicked. So
+none of the ten click models is the one that clicked. The law is in
+[twotowers/logs/standin_wscd.py](../twotowers/logs/standin_wscd.py).
 
 {sessions:,} sessions, seed 0. Half of them train with the paper's prior of 1/9, and a quarter is
 held out.
