@@ -35,9 +35,8 @@ def test_the_published_perplexities_and_pairs_per_session():
 
 @pytest.mark.parametrize("step", [-0.5, 0.5])
 def test_another_level_misses_them(step):
-    global_rate, rank_rate, _ = found(replace(LAW, level=LAW.level + step))
+    global_rate, _, _ = found(replace(LAW, level=LAW.level + step))
     assert abs(global_rate - 1.526) > 0.01
-    assert abs(rank_rate - 1.366) > 0.01
 
 
 def test_the_page_is_written_from_few_sessions(tmp_path):
