@@ -150,6 +150,16 @@ def test_missing_key_values_match_each_other():
     assert side_by_side(rows)["difference"].tolist() == [-0.25]
 
 
+def test_an_answer_says_what_it_was_found_on(tmp_path, item, paper):
+    assert "Answer:" not in build(tmp_path, paper)
+    page = build(tmp_path, replace(paper, items=[replace(item, answer="Both, about equally.")]))
+    answer = page.split('<div class="answer">')[1].split("</div>")[0]
+    places = [
+        answer.index(words) for words in ("Both, about", "mslr30k", "scale smoke", "seed 2021")
+    ]
+    assert places == sorted(places)
+
+
 @pytest.mark.parametrize("column", ["value", "low", "high", "source"])
 def test_a_missing_column_is_named(column):
     with pytest.raises(InputError, match=f"no column '{column}'"):
@@ -180,7 +190,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
     rows = rows.rename(columns={"temperature": HOSTILE})
     hostile = {**PROVENANCE, "datasets": {HOSTILE: "stand-in"}, "version": HOSTILE}
     told = dict.fromkeys(CLAIM_COLUMNS, HOSTILE) | {"paper": "sample2025", "claim": "1"}
-    texts = dict.fromkeys(("title", "caption", "expected"), HOSTILE)
+    texts = dict.fromkeys(("title", "caption", "expected", "answer"), HOSTILE)
     items = [
         replace(
             item,

@@ -48,7 +48,8 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
 
     Returns:
         The log with `lanes`: the values of each lane column. A simulated log also has `sessions`
-        (a list per split) and `user` (kind and constants, which may be lists).
+        (a list per split), `ties` (of its policy) and `user` (kind and constants, which may be
+        lists).
     """
     field, real = f"logs.{name}", log.get("from") == "dataset"
     if strange := [key for key in (SIMULATED if real else REAL) if key in log]:
@@ -67,6 +68,7 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
         return {**log, "lanes": {}}
     policy = dict(log["policy"])
     ranker = policy.pop("ranker")
+    ties = policy.get("ties", "random")
     mixing = "mixing_weight" if "mixing_weight" in policy else "strength"
     if "mixing_weight" in policy and "strength" in policy:
         raise InputError(
@@ -98,7 +100,8 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
         if isinstance(value, list)
     }
     _check_lanes(lanes, path, field)
-    return {**log, "ranker": ranker, "sessions": sessions, "user": user, "lanes": lanes}
+    filled = {"ranker": ranker, "ties": ties, "sessions": sessions, "user": user, "lanes": lanes}
+    return {**log, **filled}
 
 
 def settle_setting(

@@ -108,7 +108,8 @@ def marks_follow(results):
     tested = rows(results, "mark_tested")
     keys = ["dataset", "method", "measure"]
     both = tested.merge(printed, on=keys, suffixes=("", "_printed"))
-    given = both[(both["value_printed"] != 0) & (both["value"] == 0)]
+    # A mark of the other sign is not given either.
+    given = both[(both["value_printed"] != 0) & (both["value"] != both["value_printed"])]
     missing = both[(both["value_printed"] == 0) & (both["value"] != 0)]
 
     def named(rows):
