@@ -57,7 +57,8 @@ def loss_shrinks(results):
     curves = rows(results, "loss", kind="pbm").pivot(
         index="examined", columns="estimate", values="value"
     )
-    ranges = (curves.max(1) - curves.min(1)).sort_index(ascending=False).to_numpy()
+    ranges = curves.max(axis="columns") - curves.min(axis="columns")
+    ranges = ranges.sort_index(ascending=False).to_numpy()
     ips = rows(results, "loss", kind="ips").pivot(
         index="examined", columns="estimate", values="value"
     )
