@@ -97,6 +97,10 @@ def studies():
     for weight in POLICIES:
         base = {"setting": "mslr-product", "mixing_weight": weight}
         yield {**base, "metric": "ndcg@5", "value": 0.7}
+    for setting, loss in {"pal": 0.2, "gradrev-at-0": 0.205, "gradrev-at-minus-2": 0.3}.items():
+        for weight in (1, 0):
+            base = {"setting": f"mslr-{setting}", "mixing_weight": weight}
+            yield {**base, "metric": "nll", "value": loss}
 
 
 @cache
@@ -120,6 +124,8 @@ LOSS = {"setting": "yahoo-pal", "metric": "watched_loss"}
 EXCESS = {"setting": "theory", "metric": "excess_loss", "support": "two blocks", "at": 0.3}
 THEOREM2 = {"setting": "theory", "part": "theorem2", "support": "oracle"}
 
+STARTED = {"metric": "nll"}
+
 # Claim, change, rows to change, and words of the condition that the change must break.
 MUTATIONS = [
     ("8", by(-0.05), {**NDCG, "setting": "yahoo-utility", "mixing_weight": 0.6}, ""),
@@ -140,6 +146,8 @@ MUTATIONS = [
     ("20a", to(1e-5), {**EXCESS, "part": "proposition9, click"}, ""),
     ("20b", to(1e-5), {**EXCESS, "part": "proposition9, relevance"}, ""),
     ("22", times(20), {"setting": "postulate4", "tower": "observation", "mixing_weight": 0.8}, ""),
+    ("27", by(0.03), {**STARTED, "setting": "mslr-gradrev-at-0", "seed": 2}, "weight of 0"),
+    ("27", to(0.21), {**STARTED, "setting": "mslr-gradrev-at-minus-2"}, "weight of -2"),
     ("26", by(-0.02), {**NDCG, "setting": "mslr-product", "mixing_weight": 1}, ""),
 ]
 for letter, winners, dataset in zip("ab", ("ab", "cd"), DATASETS, strict=True):

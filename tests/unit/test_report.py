@@ -132,6 +132,12 @@ def test_a_number_without_counterpart_stays_and_has_no_difference():
     assert frame.loc[[(1, 5), (1, 10)], "difference"].isna().all()
 
 
+def test_a_reference_is_compared_with_nothing():
+    reference = table().iloc[:1].assign(source="truth", value=-2.3, setting="none")
+    frame = side_by_side(pd.concat([table(), reference], ignore_index=True))
+    pd.testing.assert_frame_equal(frame, side_by_side(table()))
+
+
 def test_the_highlight_restricts_the_rows():
     frame = side_by_side(table(), {"position": [10], "temperature": [0]})
     assert frame["difference"].tolist() == [0.5]

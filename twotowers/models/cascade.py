@@ -29,6 +29,7 @@ class Cascade(ChainModel):
         InputError: `floor` is out of range.
 
     Example:
+        >>> from twotowers.models.chances import Chance
         >>> Cascade().marginal({"attraction": Chance.of(np.array([0.5, 0.5]))}).value.round(3)
         array([0.5 , 0.25])
     """
