@@ -335,6 +335,15 @@ def test_every_condition_of_every_judge_has_a_mutation():
 @pytest.mark.parametrize("name", JUDGED)
 def test_a_judge_without_its_data_says_so(name):
     assert judge(JUDGED[name], made_up().iloc[:0]).verdict == NOT_TESTABLE
-    lacking = made_up()[~made_up()["setting"].isin(["hashed-ccm", "interval-dbn"])]
-    if name in {"12", "13", "14", "15", "16", "31", "32", "33"}:
-        assert judge(JUDGED[name], lacking).verdict == NOT_TESTABLE
+
+
+NEEDED = [
+    *product(("12", "13", "14", "15", "16"), ["hashed-ccm"]), ("16", "gradient-rctr"),
+    *product(("31", "32", "33"), ["interval-dbn"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "setting"), NEEDED)
+def test_a_judge_needs_every_model(name, setting):
+    lacking = made_up()[made_up()["setting"] != setting]
+    assert judge(JUDGED[name], lacking).verdict == NOT_TESTABLE

@@ -167,6 +167,10 @@ def test_a_judge_without_its_data_says_so(name):
     assert judge(AT[name], made_up().iloc[:0]).verdict == NOT_TESTABLE
 
 
+def test_lists_of_one_data_set_are_not_those_of_three():
+    assert judge(AT["6"], made_up().query("setting != 'lists-yahoo'")).verdict == NOT_TESTABLE
+
+
 @pytest.mark.parametrize("name", [name for name in AT if name.rstrip("abc") in ("11", "12", "13")])
 def test_tests_over_ten_runs_need_ten_of_each_method(name):
     others = made_up()["setting"].str.contains("-pbm|-naive")
