@@ -11,6 +11,8 @@ import json
 from pathlib import Path
 
 from benchmarks import (
+    beside_clax,
+    beside_pyclick,
     clickmodels,
     counting,
     fits,
@@ -35,6 +37,8 @@ PARTS = {
     "simulator": simulator,
     "counting": counting,
     "clickmodels": clickmodels,
+    "beside_clax": beside_clax,
+    "beside_pyclick": beside_pyclick,
     "scaling": scaling,
     "rows": rows,
     "longlists": longlists,

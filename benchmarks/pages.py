@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks import clickmodels, fits, gpu, scaling
+from benchmarks import beside_clax, beside_pyclick, clickmodels, fits, gpu, scaling
 from benchmarks.limits import extrapolations, predicted
 from benchmarks.measure import PACKAGES, ROOT
 from twotowers.files.artefacts import atomic
@@ -251,7 +251,7 @@ def clax_table(results: Results) -> str:
         "CLAX's": ("conditional", "{:.4f}".format),
         "reached": ("reached", yes),
     }
-    return markdown(clickmodels.beside_clax(results["clickmodels"]["rows"]), columns)
+    return markdown(beside_clax.compared(results["beside_clax"]["rows"]), columns)
 
 
 def pyclick_table(results: Results) -> str:
@@ -261,10 +261,10 @@ def pyclick_table(results: Results) -> str:
         "cycles": ("cycles", str),
         "PyClick, a round, s": ("peer", digits),
         "rounds timed": ("rounds", str),
-        f"{clickmodels.PYCLICK_ROUNDS} rounds, s": ("all", digits),
+        f"{beside_pyclick.ROUNDS} rounds, s": ("all", digits),
         "times faster": ("faster", digits),
     }
-    return markdown(clickmodels.beside_pyclick(results["clickmodels"]["rows"]), columns)
+    return markdown(beside_pyclick.compared(results["beside_pyclick"]["rows"]), columns)
 
 
 def by_sessions_table(results: Results) -> str:
@@ -385,8 +385,8 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "documents": ("scaling", scaling_table("documents", "documents")),
     "width": ("scaling", scaling_table("width", "width")),
     "clickmodels": ("clickmodels", clickmodels_table),
-    "clickmodels-clax": ("clickmodels", clax_table),
-    "clickmodels-pyclick": ("clickmodels", pyclick_table),
+    "clickmodels-clax": ("beside_clax", clax_table),
+    "clickmodels-pyclick": ("beside_pyclick", pyclick_table),
     "clickmodels-sessions": ("clickmodels", by_sessions_table),
     "steps": ("rows", steps_table),
     "updates": ("rows", updates_table),

@@ -13,6 +13,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,17 +24,14 @@ import pyarrow.parquet as pq
 from twotowers.errors import InputError, check_range
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import check_types, opened
-from twotowers.fitting.information import Intervals, intervals
-from twotowers.fitting.pages import (
-    PagesEstimate,
-    Statistics,
-    distinct_pages,
-    fit_counts,
-    fit_pages,
-)
+from twotowers.fitting.counted import PageLog, Totals
+from twotowers.fitting.information import intervals
+from twotowers.fitting.pages import PagesEstimate, Statistics, fit_pages
 from twotowers.logs.formats import FORMATS, to_sessions
-from twotowers.logs.observed_pages import ObservedPages, observed_pages
+from twotowers.logs.observed_pages import divide
+from twotowers.logs.page_arrays import PageArrays, read_page_arrays
 from twotowers.logs.sessions import seen_in
+from twotowers.logs.simulation import Sessions
 from twotowers.methods.page_fits import imagined, page_losses, unknown_of
 from twotowers.methods.task import Split
 from twotowers.models.independent import as_pages
@@ -59,51 +57,71 @@ COLUMNS = {
 """Of a file of fitted probabilities; see `write_fitted`."""
 
 
+@dataclass(frozen=True)
+class FittedLog:
+    """A click model fitted to a log.
+
+    Attributes:
+        model: the model.
+        estimate: its probabilities.
+        statistics: what they were fitted to.
+        pairs: columns query and document of its query-document pairs, by their number.
+        prior: imagined successes and failures.
+    """
+
+    model: PageModel
+    estimate: PagesEstimate
+    statistics: Statistics | Totals
+    pairs: pa.Table
+    prior: tuple[float, float]
+
+
 def fit_model(
-    model: PageModel, pages: ObservedPages, prior: tuple[float, float]
-) -> tuple[PagesEstimate, Statistics]:
-    """Fit a model to the training pages: in closed form if it can be, else by EM.
+    model: PageModel, log: PageLog, prior: tuple[float, float], tolerance: float = 1e-8
+) -> FittedLog:
+    """Fit a model to a log: in closed form if it can be, else by EM.
 
     Args:
         model: one of pages.
-        pages: with the splits "train" and "test".
+        log: the pages to fit.
         prior: imagined successes and failures.
-
-    Returns:
-        the estimate, and what it was fitted to.
+        tolerance: of EM, see `twotowers.fitting.pages.fit_pages`.
     """
-    train = pages.sessions["train"]
-    number = len(pages.query)
-    distinct = distinct_pages(pages.pair[train.query], train.clicks, train.where, pairs=number)
-    statistics = Statistics.of_pages(model, distinct)
-    if hasattr(model, "counts"):
-        return fit_counts(statistics, prior=prior), statistics
-    return fit_pages(statistics, prior=prior, tolerance=1e-8), statistics
+    statistics, pairs = log.statistics(model)
+    if isinstance(statistics, Totals):
+        estimate = statistics.fit(prior=prior)
+    else:
+        estimate = fit_pages(statistics, prior=prior, tolerance=tolerance)
+    return FittedLog(model, estimate, statistics, pairs, prior)
 
 
-def perplexities(
-    model: PageModel, estimate: PagesEstimate, pages: ObservedPages, prior: tuple[float, float]
-) -> dict[str, float]:
-    """Mean metrics of the held-out pages, see `twotowers.running.fit.page_perplexities`."""
-    unknown = unknown_of(estimate, prior)
+def perplexities(fitted: FittedLog, pages: PageArrays) -> dict[str, float]:
+    """Mean metrics of held-out pages, see `twotowers.running.fit.page_perplexities`."""
+    model, unknown = fitted.model, unknown_of(fitted.estimate, fitted.prior)
     known = {
-        part: np.where(np.isnan(values), unknown[part], values)
-        for part, values in estimate.parameters.items()
+        # What is not in the log has the number behind the last.
+        part: np.append(np.where(np.isnan(values), unknown[part], values), unknown[part])
+        if model.parts[part] == PER_DOCUMENT
+        else np.where(np.isnan(values), unknown[part], values)
+        for part, values in fitted.estimate.parameters.items()
     }
-    test = Split(pages.pair, pages.where, None, None, sessions=[pages.sessions["test"]])
-    losses = page_losses(model, known, 0)(test)
-    rows = page_perplexities(*losses, pages.sessions["test"].where)
+    pair, where = _numbers(fitted.pairs, pages)[pages.pair], pages.where
+    place = np.broadcast_to(np.arange(where.shape[1]), where.shape)
+    sessions = [Sessions(np.arange(len(pair)), place, pages.clicks, where)]
+    losses = page_losses(model, known, 0)(Split(pair, where, None, None, sessions=sessions))
+    rows = page_perplexities(*losses, where)
     return {metric: value for metric, position, value in rows if position is None}
 
 
-def write_fitted(
-    path: str | Path,
-    name: str,
-    model: PageModel,
-    estimate: PagesEstimate,
-    known: dict[str, Intervals],
-    pages: ObservedPages,
-) -> None:
+def _numbers(pairs: pa.Table, pages: PageArrays) -> np.ndarray:
+    """[pairs of the pages] their numbers among other pairs, and behind the last if not there."""
+    own = pa.table({"query": pages.query, "document": pages.document}).to_pandas()
+    numbered = pairs.to_pandas().assign(number=np.arange(len(pairs)))
+    found = own.merge(numbered, how="left", on=["query", "document"])["number"]
+    return found.fillna(len(pairs)).to_numpy(int)
+
+
+def write_fitted(path: str | Path, name: str, fitted: FittedLog) -> None:
     """Write the fitted probabilities, all or nothing: a parquet file with a row per parameter.
 
     Columns: part (attraction, examination, ...); query and document, position (from 1) and
@@ -112,22 +130,23 @@ def write_fitted(
     times it was put to the test: what it rests on; and impressions, how often it was shown.
     Documents that were never tried are left out. The file's metadata names the model.
     """
-    frames = []
-    for part, kind in model.parts.items():
+    estimate, pairs, frames = fitted.estimate, fitted.pairs, []
+    prior = dict.fromkeys(estimate.parameters, fitted.prior)
+    known = intervals(fitted.statistics, estimate.parameters, prior=prior)
+    for part, kind in fitted.model.parts.items():
         values, own = estimate.parameters[part], {"part": part}
         if kind == PER_DOCUMENT:
-            own |= {"query": pages.query, "document": pages.document}
+            own |= {column: pairs[column].to_numpy() for column in pairs.column_names}
         if kind == PER_POSITION:
             own |= {"position": np.arange(1, len(values) + 1)}
         if kind == PER_JUMP:
-            side = pages.pair.shape[1]
-            position, last = np.divmod(np.arange(len(values)), side)
+            position, last = np.divmod(np.arange(len(values)), round(len(values) ** 0.5))
             own |= {"position": position + 1, "last_click": last}
         own |= {"probability": values, "trials": estimate.trials[part], **vars(known[part])}
         frame = pd.DataFrame(own, index=np.arange(len(values)))
         tried = frame["trials"] > 0
         frames.append(frame[tried])
-    ids = {column: pa.array(getattr(pages, column)).type for column in ("query", "document")}
+    ids = {column.name: column.type for column in pairs.schema}
     schema = pa.schema([(column, kind or ids[column]) for column, kind in COLUMNS.items()])
     table = pd.concat(frames, ignore_index=True).reindex(columns=list(COLUMNS))
     whole = {"position": "Int32", "last_click": "Int32"}
@@ -198,24 +217,23 @@ def _run(options: argparse.Namespace) -> None:
     prior = imagined(options.prior, options.prior_mean)
     with tempfile.TemporaryDirectory() as folder:
         sessions = Path(folder) / "sessions.parquet"
-        to_sessions(options.log, sessions, format=options.format)
+        size = to_sessions(options.log, sessions, format=options.format)
         left_out = seen_in(sessions)
         shares = {"train": 1 - options.test, "test": options.test}
-        pages = observed_pages(sessions, shares, positions=options.positions, seed=options.seed)
-    train, test = (len(pages.sessions[split].query) for split in shares)
-    print(f"{train:,} pages to fit, {test:,} held out, {len(pages.query):,} query-document pairs")
-    for what, number in left_out.items():
-        print(f"{what.replace('_', ' ')}: {number:,}")
-    names = list(MODELS) if options.compare else [options.model]
-    found = {}
-    for name in names:
-        model = as_pages(build_model(MODELS[name]))
-        estimate, statistics = fit_model(model, pages, prior)
-        found[name] = perplexities(model, estimate, pages, prior)
-        if options.out and name == options.model:
-            imagine = dict.fromkeys(estimate.parameters, prior)
-            known = intervals(statistics, estimate.parameters, prior=imagine)
-            write_fitted(options.out, name, model, estimate, known, pages)
+        rows = divide(size, shares, seed=options.seed, path=sessions)
+        held_out = np.isin(np.arange(size), rows["test"])
+        log = PageLog(sessions, options.positions, ~held_out)
+        test = read_page_arrays(sessions, positions=options.positions, rows=held_out)
+        print(f"{len(rows['train']):,} pages to fit, {len(rows['test']):,} held out")
+        for what, number in left_out.items():
+            print(f"{what.replace('_', ' ')}: {number:,}")
+        names = list(MODELS) if options.compare else [options.model]
+        found = {}
+        for name in names:
+            fitted = fit_model(as_pages(build_model(MODELS[name])), log, prior)
+            found[name] = perplexities(fitted, test)
+            if options.out and name == options.model:
+                write_fitted(options.out, name, fitted)
     print(*report(names, found), sep="\n", flush=True)
 
 

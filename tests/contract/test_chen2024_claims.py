@@ -14,7 +14,8 @@ from papers.chen2024.judges.contexts import LEVEL, TEST, TRAINING
 from papers.chen2024.judges.redrawn import AGREES, NO_DEBIAS, as_another_draw
 from papers.chen2024.judges.theorems import EDGES, LAST
 from papers.chen2024.judges.words import metric_name
-from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
+from tests.judging import altered, assert_borne_out, assert_broken, by, times, to, untested
+from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import results as published_results
 from twotowers.results.standing import REAL, STAND_IN, UNVERIFIED
 from twotowers.results.statistics import select
@@ -259,28 +260,6 @@ def made_up() -> pd.DataFrame:
     return frame.astype({"position": "Int64", "other": "Int64", "value": float})
 
 
-def altered(change, **where) -> pd.DataFrame:
-    """The made-up results with `change(selected rows)` in place of the selected values."""
-    results = made_up().copy()
-    # One setting at a time: others have words where its lane has numbers.
-    rows = select(select(results, setting=where["setting"]), **where)
-    assert len(rows), where
-    results.loc[rows.index, "value"] = change(rows)
-    return results
-
-
-def to(value):
-    return lambda rows: value
-
-
-def by(amount):
-    return lambda rows: rows["value"] + amount
-
-
-def times(factor):
-    return lambda rows: rows["value"] * factor
-
-
 def spread(sd):
     """The same means; runs deviate by `sd`."""
 
@@ -503,44 +482,20 @@ for letter, dataset in zip("ab", DATASETS, strict=True):
     ]
 
 
-def failing(name: str, results: pd.DataFrame) -> str:
-    """Why a claim is not reproduced on these results."""
-    judgement = judge(BY_ID[name], results)
-    assert judgement.verdict == NOT_REPRODUCED, judgement
-    return judgement.reason
-
-
 @pytest.mark.parametrize("name", BY_ID)
 def test_results_as_the_paper_has_them_bear_out_every_claim(name):
-    judgement = judge(BY_ID[name], made_up())
-    assert judgement.verdict == REPRODUCED, judgement
-    assert judgement.measured
+    assert_borne_out(BY_ID[name], made_up())
 
 
 @pytest.mark.parametrize(("name", "change", "where", "condition"), MUTATIONS)
 def test_every_judge_can_fail(name, change, where, condition):
-    assert condition in failing(name, altered(change, **where))
+    assert_broken(BY_ID[name], altered(made_up(), change, where), condition)
 
 
 def test_every_condition_of_every_judge_has_a_mutation():
-    untested = set()
-    for name, claim in BY_ID.items():
-        assert claim.conditions, name
-        broken = [words for claimed, _, _, words in MUTATIONS if claimed == name]
-        untested |= {
-            (name, condition.words)
-            for condition in claim.conditions
-            if not condition.otherwise and not any(words in condition.words for words in broken)
-        }
     # Nodes are looked at before: results of another size are not judged.
     nodes = "the distance of nodes from the printed number is at most .25 times that number"
-    assert untested == {("16a", nodes), ("16b", nodes)}
-
-
-def test_a_mutations_words_name_one_condition():
-    for name, _, _, words in MUTATIONS:
-        named = [condition for condition in BY_ID[name].conditions if words in condition.words]
-        assert len(named) == 1, (name, words)
+    assert untested(BY_ID, MUTATIONS) == {("16a", nodes), ("16b", nodes)}
 
 
 def test_claims_have_unique_names_and_are_fully_told():
@@ -618,7 +573,8 @@ def test_lanes_that_a_scale_leaves_out_are_named(name, lane, lacking):
 
 @pytest.mark.parametrize("name", ["9a", "10a", "11a", "16a"])
 def test_numbers_of_queries_are_not_compared_between_sizes(name):
-    smaller = altered(times(0.8), setting="connectivity-yahoo", metric="nodes")
+    nodes = {"setting": "connectivity-yahoo", "metric": "nodes"}
+    smaller = altered(made_up(), times(0.8), nodes)
     judgement = judge(BY_ID[name], smaller)
     assert judgement.verdict == NOT_TESTABLE
     assert "another size" in judgement.reason

@@ -55,13 +55,6 @@ def test_the_losses_are_those_that_are_fitted():
     assert theory.ips_loss(y, o, estimate, o) == pytest.approx(ips, rel=1e-12)
 
 
-def test_identities_hold_and_would_not_for_another_loss(theories):
-    for number in ("1", "2", "3"):
-        assert judge(AT[number], theories).verdict == "reproduced"
-    wrong = theories.assign(value=theories["value"].where(theories["metric"] != "theorem_1", 1e-3))
-    assert judge(AT["3"], wrong).verdict == "not reproduced"
-
-
 @pytest.mark.parametrize(("one", "other"), [((0.9, 0.1), (0.1, 1.0)), ((0.2, 0.9), (0.7, 0.4))])
 def test_two_documents_in_closed_form_is_where_the_derivative_vanishes(one, other):
     p = theory.shared_by_two(one, other)
@@ -103,13 +96,6 @@ def test_the_printed_table_bears_its_own_claims_out():
         for number in ("7a", "7b", "7c", "9a", "9b", "10a", "10b", "10c", "15a", "15b", "16")
     }
     assert set(verdicts.values()) == {"reproduced"}, verdicts
-
-
-def test_reversed_methods_are_not_reproduced():
-    table = results("hager2023")
-    swapped = {"istella-ips": "istella-pbm", "istella-pbm": "istella-ips"}
-    other = table.assign(setting=table["setting"].replace(swapped))
-    assert judge(AT["15a"], other).verdict == "not reproduced"
 
 
 # Studies.

@@ -13,6 +13,7 @@ from papers.zhang2023.store import DEVICES, SLOTS, Store, examined, logging_orde
 from papers.zhang2023.studies import postulate4, theory, webstore
 from papers.zhang2023.winners import POLICIES, REMEDIES, better_than_pal, cells, winners, won
 from tests.items import drawing, experiment
+from tests.judging import altered, to
 from tests.unit.simulated import POSITIONS as WORLD_POSITIONS
 from tests.unit.simulated import write_world
 from twotowers.report.comparison import comparison_view
@@ -41,34 +42,9 @@ def test_nothing_else_is_judged_on_print(name):
     assert judge(JUDGED[name], AUTHORS).verdict == NOT_TESTABLE
 
 
-def altered(setting: str, weight: float, value: float, metric: str = "ndcg@5") -> pd.DataFrame:
-    rows = select(AUTHORS, setting=setting, mixing_weight=weight, metric=metric)
-    assert len(rows) == 1
-    return AUTHORS.assign(value=AUTHORS["value"].mask(AUTHORS.index == rows.index[0], value))
-
-
-@pytest.mark.parametrize(
-    ("name", "setting", "weight", "value"),
-    [
-        ("1a", "yahoo-pal", 1, 0.716),  # no fall
-        ("1a", "yahoo-pal", 0.8, 0.67),  # falls, but not step by step
-        ("2a", "yahoo-biased", 0, 0.70),
-        ("2b", "mslr-biased", 0.8, 0.43),
-        ("3a", "yahoo-biased", 0.2, 0.72),
-        ("4a", "yahoo-dla", 0.6, 0.72),
-        ("4b", "yahoo-drop", 0.2, 0.71),
-        ("6a", "yahoo-pal", 0, 0.68),
-        ("7a", "yahoo-gradrev", 0, 0.74),
-        ("8", "yahoo-utility", 0.6, 0.73),
-    ],
-)  # fmt: skip
-def test_a_number_that_says_otherwise_changes_the_verdict(name, setting, weight, value):
-    assert judge(JUDGED[name], AUTHORS).verdict == REPRODUCED
-    assert judge(JUDGED[name], altered(setting, weight, value)).verdict == NOT_REPRODUCED
-
-
 def test_a_missing_mark_changes_the_verdict():
-    without = altered("yahoo-drop", 0.8, 0, "significant")
+    mark = {"setting": "yahoo-drop", "mixing_weight": 0.8, "metric": "significant"}
+    without = altered(AUTHORS, to(0), mark)
     assert judge(JUDGED["5a"], without).verdict == NOT_REPRODUCED
 
 
@@ -173,20 +149,6 @@ def test_stars_are_those_of_a_paired_test(results):
     assert not marks.loc[0.0, "drop"]
 
 
-def test_judges_of_fits_on_small_results(results):
-    found = {name: judge(claim, results).verdict for name, claim in JUDGED.items()}
-    assert {found[name] for name in ("9", "11", "13")} == {REPRODUCED}
-    assert {found[name] for name in ("10", "12")} == {NOT_REPRODUCED}
-    # Drop at Random on MSLR-WEB30K is printed .0047 below PAL.
-    assert found["21a"] == REPRODUCED
-    assert found["21b"] == NOT_REPRODUCED
-    # Nobody is better than another: all estimate alike.
-    assert found["23a"] == NOT_REPRODUCED
-    assert {found["15"], found["16"]} == {NOT_TESTABLE}
-    # The small results give the product one level under all policies.
-    assert found["26"] == REPRODUCED
-
-
 @pytest.mark.parametrize("name", ["table1", "table4", "combination"])
 def test_tables_of_fits(results, name):
     item = drawing("zhang2023", name)
@@ -200,7 +162,7 @@ def test_tables_of_fits(results, name):
         assert "$^{*}$" in text
 
 
-@pytest.mark.parametrize("name", ["fig6", "fig7", "curves", "truth"])
+@pytest.mark.parametrize("name", ["fig6", "fig7", "curves", "truth", "truth_yahoo"])
 def test_figures_of_fits(results, name, tmp_path):
     item = drawing("zhang2023", name)
     table = item.table(results, BANDS)
@@ -227,15 +189,6 @@ def crossed() -> pd.DataFrame:
 
 def test_cross_examination(tmp_path):
     results = crossed()
-    for part in "abc":
-        assert judge(JUDGED[f"24{part}"], results).verdict == REPRODUCED
-        assert judge(JUDGED[f"25{part}"], results).verdict == NOT_REPRODUCED
-    worse = results["setting"].str.contains("deep") & (results["metric"] == "ndcg@5")
-    remedied = worse & ((results["reversal_scale"] > 0) ^ (results["examination_dropout"] > 0))
-    moved = results["value"].mask(worse, 0.5).mask(remedied, 0.55)
-    for part in "abc":
-        assert judge(JUDGED[f"24{part}"], results.assign(value=moved)).verdict == NOT_REPRODUCED
-        assert judge(JUDGED[f"25{part}"], results.assign(value=moved)).verdict == REPRODUCED
     item = drawing("zhang2023", "table1x")
     table = item.table(results, BANDS)
     assert on_the_page("table1x", table)["rows"]
@@ -358,9 +311,6 @@ def test_steps_to_half_of_both_towers(tmp_path):
             for step in (1, 4, 16, 64)
         ]
     results = pd.DataFrame(rows).assign(position=pd.NA)
-    assert judge(JUDGED["22"], results).verdict == REPRODUCED
-    swapped = results.replace({"observation": "relevance", "relevance": "observation"})
-    assert judge(JUDGED["22"], swapped).verdict == NOT_REPRODUCED
     item = drawing("zhang2023", "postulate4")
     table = item.table(results, BANDS)
     assert on_the_page("postulate4", table)["rows"]

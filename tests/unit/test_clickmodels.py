@@ -30,7 +30,7 @@ def test_a_model_is_fitted_and_written(log, tmp_path, capsys, model):
     options = ["--format", "rows", "--model", model, "--positions", "3"]
     assert main([str(log), *options, "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "480 pages to fit, 120 held out, 3 query-document pairs" in printed
+    assert "480 pages to fit, 120 held out" in printed
     assert printed.splitlines()[-1].split()[0] == model
     name, table = read_fitted(out)
     assert name == model

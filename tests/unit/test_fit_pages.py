@@ -15,7 +15,7 @@ from twotowers.fitting.pages import (
     fit_pages,
 )
 from twotowers.models.cascade import Cascade
-from twotowers.models.chances import Chance
+from twotowers.models.chances import Chance, Share
 from twotowers.models.click_chain import ClickChain
 from twotowers.models.dependent_click import DependentClick
 from twotowers.models.dependent_click_simplified import DependentClickSimplified
@@ -23,7 +23,7 @@ from twotowers.models.document_rate import DocumentRate
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.global_rate import GlobalRate
 from twotowers.models.independent import as_pages
-from twotowers.models.page import lay_out
+from twotowers.models.page import ChainModel, lay_out
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 from twotowers.models.rank_rate import RankRate
@@ -113,6 +113,45 @@ def test_distinct_rows_are_told_apart_though_all_hashes_are_equal(factor, monkey
     assert len(first) == len({tuple(row) for row in rows.tolist()})
     assert (np.diff(first) > 0).all()
     assert number[first].tolist() == list(range(len(first)))
+
+
+CHAINS = {
+    name: model for name, model in {**HIDDEN, **SEEN}.items() if isinstance(model, ChainModel)
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_shares_have_the_likelihood_of_logarithms(name):
+    """The one that EM climbs, and the one that is tested against enumeration."""
+    model, truth, pair, clicks, where = log_of(CHAINS[name], 200)
+    pages = lay_out(truth, model.parts, pair)
+    logs, plain = (
+        model.log_likelihood({part: kind.of(each) for part, each in pages.items()}, clicks, where)
+        for kind in (Chance, Share)
+    )
+    np.testing.assert_allclose(plain, logs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in CHAINS if name in HIDDEN])
+def test_pages_of_thousands_of_documents_do_not_underflow(name):
+    """A page without a click, and one with a click on top: P(no click below) is below 1e-400."""
+    model, shape = HIDDEN[name], (2, 3000)
+    clicks = np.zeros(shape, bool)
+    clicks[1, 0] = True
+    where, values = np.ones(shape, bool), {"attraction": 0.5, "satisfaction": 0.3}
+    chances = {part: np.full(shape, values.get(part, 0.9)) for part in model.parts}
+    found = model.expectations(chances, clicks, where)
+    assert all(np.isfinite(each).all() for credit in found.values() for each in credit)
+    examined = found["attraction"][1]
+    stops = name in ("ccm", "dbn")  # after no click
+    assert examined[0, -1] == pytest.approx(0 if stops else 1)
+    assert 0 < examined[1, 1] < 0.5 if stops else examined[1, 1] < 1e-100
+    logs, plain = (
+        model.log_likelihood({part: kind.of(each) for part, each in chances.items()}, clicks, where)
+        for kind in (Chance, Share)
+    )
+    np.testing.assert_allclose(plain, logs, rtol=1e-9)
+    assert np.isfinite(plain).all()
 
 
 @pytest.mark.parametrize("name", HIDDEN)

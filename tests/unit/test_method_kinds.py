@@ -48,6 +48,25 @@ def task(counts=None, **changes) -> Task:
     return Task(**options | changes)
 
 
+def test_plain_em_is_so_many_steps():
+    shown, clicked = SHOWN[0], CLICKED[0]
+    attraction, examination = np.full((QUERIES, DOCUMENTS, 1), 0.5), np.full(POSITIONS, 0.5)
+    examination[0] = 1
+    for _ in range(3):
+        none = (shown - clicked) / (1 - attraction * examination)
+        attractive = clicked + none * attraction * (1 - examination)
+        examined = clicked + none * examination * (1 - attraction)
+        attraction = attractive.sum(-1, keepdims=True) / shown.sum(-1, keepdims=True)
+        examination = examined.sum((0, 1)) / shown.sum((0, 1))
+    options = {"iterations": 3, "tolerance": 0}
+    (plain,), (leaping,) = (
+        em.fit(task(), **options, accelerate=accelerate) for accelerate in (False, True)
+    )
+    assert plain.values["iterations"] == 3
+    np.testing.assert_allclose(plain.scores(NUMBERS), attraction[..., 0], rtol=1e-12)
+    assert np.abs(leaping.scores(NUMBERS) - attraction[..., 0]).max() > 1e-3
+
+
 @pytest.mark.parametrize("counts", [None, listed()], ids=["dense", "listed"])
 def test_em_finds_the_user(counts):
     given = task(counts)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.logs.observed_pages import observed_pages, position_counts
+from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.sessions import write_sessions
 from twotowers.logs.standins import generate_log, generate_pages
 from twotowers.running.fit import fit_setting, page_perplexities
@@ -69,8 +69,6 @@ def test_pairs_count_from_0_as_they_come_whether_queries_share_documents_or_not(
     assert found.query.tolist() == [2, 2, 1]
     assert found.document.tolist() == [7, 3, 5 if owned else 3]
     assert found.pair[found.sessions["train"].query].tolist() == [[0, 1], [2, 0], [1, 0]]
-    shown, clicked = position_counts(tmp_path / "log.parquet", positions=2)
-    assert (shown.tolist(), clicked.tolist()) == ([3, 2], [2, 2])
 
 
 def test_bad_logs_are_refused(tmp_path):
@@ -83,8 +81,6 @@ def test_bad_logs_are_refused(tmp_path):
     write_sessions(tmp_path / "empty.parquet", [])
     with pytest.raises(InputError, match="empty"):
         observed_pages(tmp_path / "empty.parquet", SHARES, positions=3, seed=0)
-    with pytest.raises(InputError, match="empty"):
-        position_counts(tmp_path / "empty.parquet", positions=3)
 
 
 def test_stand_ins_have_pages():

@@ -422,3 +422,11 @@ def test_every_lane_is_another_fit(lanes_together):
 def test_lanes_that_nobody_gives():
     with pytest.raises(KeyError, match="tower_dropout"):
         fit_towers(Lane("tower_dropout", (0.0, 0.1)), 1.0, 0.0, 2)
+
+
+def test_an_adversarys_weight_starts_where_it_is_told():
+    assert Reversal(weight=-2, rngs=nnx.Rngs(0)).layer.kernel[...].tolist() == [[-2]]
+    drawn = Reversal(rngs=nnx.Rngs(0)).layer.kernel[...]
+    assert drawn not in (-2, 0)
+    with pytest.raises(InputError, match="weight"):
+        Reversal(weight=1e4, rngs=nnx.Rngs(0))

@@ -415,6 +415,7 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
         "kind": "figure",
         "needs": ["small", "real"],
         "highlight": {"n": [1]},
+        "answer": None,
         "files": plan.item_files("paper", "fig1"),
         "logs": plan.logs_of("paper", ["small", "real"]),
         "datasets": {"web": "stand-in", "shop": "real data"},
@@ -427,6 +428,25 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
     assert large["parameters"]["training"] == TRAINING
     assert large["parameters"]["log"]["relevance"] == "deep"
     assert paper["needs"]["theory"]["parameters"] == {"draws": 3}
+
+
+FOUND = {"text": "Yes.", "datasets": {"web": "stand-in"}, "seeds": [7, 8, 9]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ({"smoke": FOUND}, "Yes."),
+        ({"laptop": FOUND}, None),
+        ({"smoke": {**FOUND, "seeds": [7]}}, None),
+        ({"smoke": {**FOUND, "datasets": {"web": "real data"}}}, None),
+        ({"smoke": {**FOUND, "datasets": {"mslr30k": "stand-in"}}}, None),
+    ],
+)
+def test_an_answer_is_shown_only_where_it_was_found(tmp_path, answer, shown):
+    item = {**TEXTS, "kind": "figure", "needs": ["small"], "answer": answer}
+    plan = Plan(CONFIG, {"paper": replace(PAPER, items={"fig1": item})}, root=tmp_path)
+    assert page_paper(plan, "paper")["items"]["fig1"]["answer"] == shown
 
 
 def test_the_crate_is_told_how_data_was_made_or_where_it_is_listed(plan):

@@ -167,3 +167,14 @@ def test_what_is_preloaded_can_be_forked():
         text=True,
     )
     assert run.stdout == f"{{{Path(sys.executable).name!r}}} False\n", run.stderr
+
+
+def test_it_ends_without_a_word(tmp_path):
+    """Libraries that look for leaks at the end of the interpreter find what forks shared."""
+    (tmp_path / "own").mkdir()
+    environment = os.environ | {"PYTHONPATH": str(ROOT), FOLDER: "own"}
+    command = [sys.executable, "-m", "twotowers.running.preloaded", "duckdb"]
+    given = {"cwd": tmp_path, "env": environment, "stdin": subprocess.DEVNULL}
+    ended = subprocess.run(command, **given, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert not list(tmp_path.glob("own*"))

@@ -132,6 +132,12 @@ def test_a_number_without_counterpart_stays_and_has_no_difference():
     assert frame.loc[[(1, 5), (1, 10)], "difference"].isna().all()
 
 
+def test_a_reference_is_compared_with_nothing():
+    reference = table().iloc[:1].assign(source="truth", value=-2.3, setting="none")
+    frame = side_by_side(pd.concat([table(), reference], ignore_index=True))
+    pd.testing.assert_frame_equal(frame, side_by_side(table()))
+
+
 def test_the_highlight_restricts_the_rows():
     frame = side_by_side(table(), {"position": [10], "temperature": [0]})
     assert frame["difference"].tolist() == [0.5]
@@ -148,6 +154,16 @@ def test_missing_key_values_match_each_other():
     rows = table().query("position == 5 and temperature == 0")
     rows = rows.assign(position=pd.array([pd.NA, pd.NA], dtype="Int64"))
     assert side_by_side(rows)["difference"].tolist() == [-0.25]
+
+
+def test_an_answer_says_what_it_was_found_on(tmp_path, item, paper):
+    assert "Answer:" not in build(tmp_path, paper)
+    page = build(tmp_path, replace(paper, items=[replace(item, answer="Both, about equally.")]))
+    answer = page.split('<div class="answer">')[1].split("</div>")[0]
+    places = [
+        answer.index(words) for words in ("Both, about", "mslr30k", "scale smoke", "seed 2021")
+    ]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize("column", ["value", "low", "high", "source"])
@@ -180,7 +196,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
     rows = rows.rename(columns={"temperature": HOSTILE})
     hostile = {**PROVENANCE, "datasets": {HOSTILE: "stand-in"}, "version": HOSTILE}
     told = dict.fromkeys(CLAIM_COLUMNS, HOSTILE) | {"paper": "sample2025", "claim": "1"}
-    texts = dict.fromkeys(("title", "caption", "expected"), HOSTILE)
+    texts = dict.fromkeys(("title", "caption", "expected", "answer"), HOSTILE)
     items = [
         replace(
             item,

@@ -1,5 +1,7 @@
 """Simulated logs: page by page, and as cells in both layouts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import yaml
@@ -16,7 +18,7 @@ from tests.unit.simulated import (
 )
 from twotowers import ROOT, SPLITS
 from twotowers.errors import InputError
-from twotowers.files.rankings import pad
+from twotowers.files.rankings import mask, pad
 from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions
 from twotowers.logs import simulation as logs_simulation
@@ -106,6 +108,25 @@ def test_a_policy_ranks_once_for_all_splits_or_for_each_anew(folder, ranked):
     shown = [counts_of(found[split], QUERIES, POSITIONS).impressions > 0 for split in SPLITS]
     alike = [(shown[0] == other).all() for other in shown[1:]]
     assert all(alike) == (ranked == "once")
+
+
+def test_listed_ties_do_not_depend_on_the_seed(folder):
+    policy = policies(folder, LOG)["train"]
+    policy = replace(policy, score=policy.relevance.round())
+    where = mask(policy.pairs.lengths, POSITIONS)
+
+    def orders(seed, **ties):
+        log = settled(policy={"ranker": "expert", **ties})
+        return next(simulation._orders("train", policy, log, where, seed))[1]
+
+    assert (orders(3) != orders(4)).any()
+    listed = orders(3, ties="listed")
+    np.testing.assert_array_equal(listed, orders(4, ties="listed"))
+    starts = policy.pairs.offsets
+    for order, start, end in zip(listed, starts[:-1], starts[1:], strict=True):
+        # Python's sort is stable.
+        best = sorted(range(end - start), key=lambda place: -policy.score[start + place])
+        assert order[: end - start].tolist() == best
 
 
 def test_pages_that_are_not_those_of_the_rankings(folder, pages):
@@ -223,6 +244,7 @@ def test_queries_that_a_split_is_about(said, about):
         ({"queries": "test"}, "logs.log.queries: 'test' is not one of .'train'."),
         ({"queries": {"fisrt": 5}}, "unknown setting 'fisrt' .*did you mean 'first'"),
         ({"queries": {"first": 0}}, r"logs\.log\.queries\.first: .*at least 1"),
+        ({"policy": {"ranker": "expert", "ties": "kept"}}, r"policy\.ties: .*'random', 'listed'"),
         ({"record": "pages"}, r"logs\.log\.record: .*'cells', 'sessions'"),
     ],
 )

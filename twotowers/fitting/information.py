@@ -42,6 +42,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
 from twotowers.errors import InputError
+from twotowers.fitting.counted import Totals
 from twotowers.fitting.pages import Statistics
 from twotowers.models.protocol import ONCE, PER_DOCUMENT
 
@@ -85,7 +86,7 @@ class Intervals:
     impressions: np.ndarray
 
 
-def holds_scale(statistics: Statistics) -> bool:
+def holds_scale(statistics: Statistics | Totals) -> bool:
     """Whether clicks leave a scale open that attraction and examination share.
 
     Then errors are those of what is left when the examination of the first position is known.
@@ -94,7 +95,7 @@ def holds_scale(statistics: Statistics) -> bool:
 
 
 def intervals(
-    statistics: Statistics,
+    statistics: Statistics | Totals,
     parameters: Mapping[str, np.ndarray],
     *,
     prior: Mapping[str, tuple[float, float]] | None = None,
@@ -119,10 +120,9 @@ def intervals(
             f"{type(getattr(model, 'of', model)).__name__} has neither counts nor expectations",
             field="uncertainty", expected="a model that counting or EM fits",
         )  # fmt: skip
-    point = _Point(statistics, parameters, prior or {})
-    variance = np.full(point.size, np.inf)
-    free = np.flatnonzero(point.free)
-    variance[free] = _inverse_diagonal(point.information(), free, point.of_documents[free])
+    kind = _Rates if isinstance(statistics, Totals) else _Point
+    point = kind(statistics, parameters, prior or {})
+    variance = point.variance()
     # Log-odds this uncertain say nothing of the probability.
     told = point.free & (variance < 1 / FLAT)
     spread = np.sqrt(np.where(told, variance, 0))
@@ -146,7 +146,7 @@ def intervals(
 class _Point:
     """An estimate as one vector, with the trials of each of its probabilities."""
 
-    def __init__(self, statistics: Statistics, parameters: Mapping, prior: Mapping):
+    def __init__(self, statistics: Statistics | Totals, parameters: Mapping, prior: Mapping):
         self.statistics, self.model = statistics, statistics.model
         ends = np.cumsum([0, *statistics.sizes.values()])
         self.slices = {
@@ -177,6 +177,12 @@ class _Point:
         successes, trials, _ = self._totals(np.where(edge, inside, self.chances))
         slope = successes / inside - (trials - successes) / (1 - inside)
         return np.where(self.at_zero, -slope, slope) * edge, self.at_zero, self.at_one
+
+    def variance(self) -> np.ndarray:
+        """[size] of the log-odds; infinite where they are not free."""
+        variance, free = np.full(self.size, np.inf), np.flatnonzero(self.free)
+        variance[free] = _inverse_diagonal(self.information(), free, self.of_documents[free])
+        return variance
 
     def information(self) -> csr_array:
         """[size, size] observed information of the log-odds; as if there were no other edges."""
@@ -240,6 +246,20 @@ class _Point:
                 weight = (each * given.number[:, None]).ravel()
                 total[at] = np.bincount(given.index[part].ravel(), weight, given.sizes[part])
         return totals
+
+
+class _Rates(_Point):
+    """An estimate where nothing is hidden: its information is a diagonal in closed form."""
+
+    def variance(self) -> np.ndarray:
+        chances = np.clip(self.chances, INSIDE, 1 - INSIDE)
+        information = chances * (1 - chances) * (self._totals(chances)[1] + self.imagined)
+        return np.divide(1, information, out=np.full(self.size, np.inf), where=self.free)
+
+    def _totals(self, vector: np.ndarray) -> np.ndarray:
+        own = self.statistics
+        every = own.successes, own.trials, own.impressions
+        return np.stack([np.concatenate([each[part] for part in self.slices]) for each in every])
 
 
 def _matrix(row: np.ndarray, column: np.ndarray, value: np.ndarray, size: int) -> csr_array:

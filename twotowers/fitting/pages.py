@@ -28,14 +28,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
 from twotowers.errors import InputError, check_range
 from twotowers.files.distinct import number_rows
 from twotowers.fitting.ascent import climb
 from twotowers.fitting.blocks import blocks, in_order
-from twotowers.models.chances import Chance
-from twotowers.models.page import JUMPS, PAGES, Credits, PageModel, last_clicks, losses
+from twotowers.models.chances import Chance, Share
+from twotowers.models.page import JUMPS, PAGES, ChainModel, Credits, PageModel, last_clicks, losses
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 
 START = 0.5
@@ -158,9 +157,33 @@ class Statistics:
         key, clicked = np.divmod(distinct, 2)
         key, last = np.divmod(key, length)
         pair, position = np.divmod(key, length)
-        columns = [column[:, None] for column in (pair, position, last, clicked.astype(bool))]
+        columns = pair, position, last, clicked.astype(bool), number
+        return cls.of_rows(model, *columns, pairs=pairs, positions=length)
+
+    @classmethod
+    def of_rows(
+        cls,
+        model: PageModel,
+        pair: np.ndarray,
+        position: np.ndarray,
+        last: np.ndarray,
+        clicked: np.ndarray,
+        number: np.ndarray,
+        *,
+        pairs: int,
+        positions: int,
+    ) -> Statistics:
+        """From distinct rows of one position each, for a model of cells or of jumps.
+
+        Args:
+            pair, position, last, clicked, number: [rows] the pair, the position from 0, the
+                position from 1 of the last click above (0 for none, and in all rows of cells),
+                whether there was a click, and how often.
+            pairs, positions: see `of_cells`.
+        """
+        columns = [column[:, None] for column in (pair, position, last, clicked)]
         where = np.ones(columns[0].shape, bool)
-        return cls._of(model, *columns, where, number, pairs, length)
+        return cls._of(model, *columns, where, number, pairs, positions)
 
     @classmethod
     def _of(cls, model, pair, position, last, clicks, where, number, pairs, length) -> Statistics:
@@ -183,7 +206,8 @@ class PagesEstimate:
         parameters: part -> [size] probabilities, NaN for those without trials and prior.
         trials: part -> [size] number of trials, observed or expected, without those of the prior.
         history: log-likelihood in nats (plus the log density of the prior, up to a constant) at
-            the start and after each iteration. `fit_counts` gives the final value only.
+            the start and after each iteration. `fit_counts` gives the final value only; a fit
+            that keeps no page (`twotowers.fitting.counted`) gives none.
         converged: whether the last iteration gained less than the tolerance.
     """
 
@@ -263,6 +287,21 @@ def fit_pages(
     return PagesEstimate(problem.split(known), problem.split(trials), history, converged)
 
 
+def shares(
+    successes: np.ndarray,
+    trials: np.ndarray,
+    prior: tuple[float, float],
+    before: np.ndarray | float = np.nan,
+) -> np.ndarray:
+    """[size] shares of successes, those of the prior included.
+
+    A probability without trials and prior keeps its value in `before`.
+    """
+    above, below = successes + prior[0], trials + sum(prior)
+    found = np.minimum(above / np.where(below > 0, below, 1), 1)
+    return np.where(below > 0, found, before)
+
+
 def _pinned(statistics: Statistics) -> dict[str, np.ndarray]:
     """The start of examination: 1 at the first position, START elsewhere."""
     if "examination" not in statistics.sizes:
@@ -329,7 +368,8 @@ class PagesProblem:
             rows[block] = self._log_likelihood(known, block)
 
         def of_prior(block: slice) -> None:
-            prior[block] = xlogy(successes, known[block]) + xlog1py(failures, -known[block])
+            chance = Chance.of(known[block])
+            prior[block] = successes * chance.log + failures * chance.other
 
         for work, parts in ((of_rows, self.blocks), (of_prior, blocks(self.size))):
             deque(in_order(work, parts), maxlen=0)
@@ -339,6 +379,9 @@ class PagesProblem:
         """[rows] ln P of the clicks of some rows."""
         given, model = self.statistics, self.statistics.model
         clicks, where = given.clicks[block], given.where[block]
+        if isinstance(model, ChainModel):
+            shares = {part: Share.of(each) for part, each in self._chances(vector, block).items()}
+            return model.log_likelihood(shares, clicks, where)
         parts = {}
         for part, place in self.slices.items():
             own, index = vector[place], self._index(part, block)
@@ -386,13 +429,8 @@ class PagesProblem:
         return totals
 
     def shares(self, totals: tuple[np.ndarray, np.ndarray], before: np.ndarray) -> np.ndarray:
-        """The M-step: shares of successes.
-
-        A probability without trials and prior keeps its value in `before`.
-        """
-        above, below = totals[0] + self.prior[0], totals[1] + sum(self.prior)
-        shares = np.minimum(above / np.where(below > 0, below, 1), 1)
-        return np.where(below > 0, shares, before)
+        """The M-step; see the function `shares`."""
+        return shares(*totals, self.prior, before)
 
     def step(self, vector: np.ndarray) -> np.ndarray:
         """An E-step and an M-step."""

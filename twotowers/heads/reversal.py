@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_range, nearest
 from twotowers.heads.head import Head
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import linear, number, reverse, value_of
@@ -30,17 +30,25 @@ class Reversal(Head):
 
     needs = ("examination",)
 
-    def __init__(self, *, scale: float | Lane = 1.0, label: str = "click", rngs: nnx.Rngs):
+    def __init__(
+        self,
+        *,
+        scale: float | Lane = 1.0,
+        label: str = "click",
+        weight: float | None = None,
+        rngs: nnx.Rngs,
+    ):
         """Initialise an adversary.
 
         Args:
             scale: eta in the paper, in [0, 1e6]; a number or a lane.
             label: the label y: the 'click', the document's 'relevance', or the 'prediction' of a
                 relevance tower that was trained before.
+            weight: where w starts, in [-1e3, 1e3]; drawn if None.
             rngs: source of randomness.
 
         Raises:
-            InputError: the scale is out of range, or the label is unknown.
+            InputError: the scale or the weight is out of range, or the label is unknown.
         """
         self.scale = number(scale, field="scale", low=0, high=1e6)
         if label not in CHOICES["label"]:
@@ -49,6 +57,9 @@ class Reversal(Head):
             )
         self.labels = () if label == "click" else (label,)
         self.layer = linear(1, 1, rngs=rngs)
+        if weight is not None:
+            check_range(weight, field="weight", low=-1e3, high=1e3)
+            self.layer.kernel[...] = jnp.full((1, 1), weight)
 
     def losses(
         self,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.distinct import number_rows
 from twotowers.logs.counts import Rows
-from twotowers.logs.sessions import GROUP, read_sessions
+from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.simulation import Sessions
 from twotowers.randomness import stream
 
@@ -68,96 +66,42 @@ def observed_pages(
         InputError: the file is not such a log, is empty, has a page longer than `positions`, or
             has no page for a split.
     """
-    query, document, clicks, lengths = _columns(path, positions)
-    where = np.arange(positions) < lengths[:, None]
-    queries, query_names = pd.factorize(query)
-    queries = np.repeat(queries, lengths)
-    documents, document_names = pd.factorize(document)
-    number, first = _pairs(queries, documents, len(document_names))
-    pair, clicked = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
-    pair[where], clicked[where] = number, clicks
-    del query, document, clicks, queries, documents, number
-    code, shown_first = number_rows(np.where(where, pair + 1, 0))
-    rng = stream("observed pages", seed)
-    order, sessions = rng.permutation(len(code)), {}
-    ends = np.round(np.cumsum([0, *shares.values()]) * len(code)).astype(int)
+    log = read_page_arrays(path, positions=positions)
+    code, first = number_rows(np.where(log.where, log.pair + 1, 0))
+    sessions = {}
+    for split, rows in divide(len(code), shares, seed=seed, path=path, bootstrap=bootstrap).items():
+        place = np.broadcast_to(np.arange(positions, dtype=np.uint8), (len(rows), positions))
+        clicks, where = log.clicks[rows], log.where[rows]
+        sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where)
+    return ObservedPages(log.pair[first], log.where[first], sessions, log.query, log.document)
+
+
+def divide(
+    pages: int,
+    shares: Mapping[str, float],
+    *,
+    seed: int,
+    path: str | Path,
+    bootstrap: bool = False,
+) -> dict[str, np.ndarray]:
+    """Divide pages at random: the rows of each split, in order.
+
+    Args:
+        pages: number of pages.
+        shares, seed, bootstrap: see `observed_pages`.
+        path: the log, for messages.
+
+    Raises:
+        InputError: a split would have no page.
+    """
+    rng, found = stream("observed pages", seed), {}
+    order = rng.permutation(pages)
+    ends = np.round(np.cumsum([0, *shares.values()]) * pages).astype(int)
     for split, start, end in zip(shares, ends, ends[1:], strict=False):
         rows = np.sort(order[start:end])
         if not len(rows):
             raise InputError(
-                f"its {len(code)} pages leave none for {split!r}", path=path, field="split"
+                f"its {pages} pages leave none for {split!r}", path=path, field="split"
             )
-        if bootstrap:
-            rows = np.sort(rng.choice(rows, len(rows)))
-        place = np.broadcast_to(np.arange(positions, dtype=np.uint8), (len(rows), positions))
-        sessions[split] = Sessions(code[rows].astype(np.int32), place, clicked[rows], where[rows])
-    return ObservedPages(
-        pair[shown_first],
-        where[shown_first],
-        sessions,
-        np.asarray(query_names)[first // len(document_names)],
-        np.asarray(document_names)[first % len(document_names)],
-    )
-
-
-def position_counts(path: str | Path, *, positions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Impressions and clicks of each position, in one pass that keeps no page: [positions] each.
-
-    Args:
-        path, positions: see `observed_pages`.
-
-    Raises:
-        InputError: see `observed_pages`.
-    """
-    shown, clicked = np.zeros(positions, np.int64), np.zeros(positions, np.int64)
-    for _, _, clicks, lengths in _batches(path, positions):
-        place = np.arange(len(clicks)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        shown += np.bincount(place, minlength=positions)
-        clicked += np.bincount(place[clicks], minlength=positions)
-    if not shown.any():
-        raise InputError("the log is empty", path=path)
-    return shown, clicked
-
-
-def _pairs(queries: np.ndarray, documents: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number the pairs of query and document.
-
-    Args:
-        queries, documents: [shown] numbers, in the order of their first occurrence.
-        size: number of documents.
-
-    Returns:
-        [shown] the number of the pair; [pairs] query x size + document of each pair.
-    """
-    query_of = np.empty(size, queries.dtype)
-    query_of[documents] = queries
-    if np.array_equal(query_of[documents], queries):
-        # No document belongs to two queries, so documents are pairs.
-        return documents, query_of * size + np.arange(size)
-    return pd.factorize(queries * size + documents)
-
-
-def _columns(path: str | Path, positions: int) -> tuple[np.ndarray, ...]:
-    """The query of each page, all documents and clicks in order, and the lengths of pages."""
-    parts = list(_batches(path, positions))
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    if not len(columns[0]):
-        raise InputError("the log is empty", path=path)
-    return tuple(columns)
-
-
-def _batches(path: str | Path, positions: int) -> Iterator[list[np.ndarray]]:
-    """The columns of some pages at a time."""
-    for batch in read_sessions(path, batch=GROUP):
-        lengths = batch["documents"].value_lengths().to_numpy()
-        if len(lengths) and (lengths.max() > positions or lengths.min() < 1):
-            raise InputError(
-                f"pages show {lengths.min()} to {lengths.max()} documents", path=path,
-                field="documents", expected=f"1 to {positions}, the 'positions' of the experiment",
-            )  # fmt: skip
-        columns = batch["query"], batch["documents"].flatten(), batch["clicks"].flatten()
-        yield [*(_numpy(column) for column in columns), lengths]
-
-
-def _numpy(column: pa.Array) -> np.ndarray:
-    return column.to_numpy(zero_copy_only=False)
+        found[split] = np.sort(rng.choice(rows, len(rows))) if bootstrap else rows
+    return found

@@ -26,7 +26,9 @@ LANES = {"prior": 1.0, "prior_mean": 0.5}
 adds one success and one failure if `prior_mean` is 1/2."""
 
 
-def fit(task: Task, *, iterations: int = 1000, tolerance: float = 1e-8) -> list[Fitted]:
+def fit(
+    task: Task, *, iterations: int = 1000, tolerance: float = 1e-8, accelerate: bool = True
+) -> list[Fitted]:
     """Fit every lane's training log by EM.
 
     `twotowers.fitting.em` fits models of cells, with the prior on attraction only.
@@ -37,6 +39,7 @@ def fit(task: Task, *, iterations: int = 1000, tolerance: float = 1e-8) -> list[
         task: its model must have `expectations`, and its tower must be "embedding".
         iterations: largest number of iterations.
         tolerance: EM stops when the relative gain of an iteration in log-likelihood is no larger.
+        accelerate: whether an iteration is a cycle of SQUAREM, or else a plain step of EM.
 
     Raises:
         InputError: the model has no `expectations`, the tower is not "embedding", or the model
@@ -52,26 +55,21 @@ def fit(task: Task, *, iterations: int = 1000, tolerance: float = 1e-8) -> list[
         )
     check_by_pair(task)
     one = _fitted_pages if isinstance(model, PageModel) else _fitted
-    return [one(task, log, iterations, tolerance, **_prior(values)) for log, values in task.lanes]
+    how = {"iterations": iterations, "tolerance": tolerance, "accelerate": accelerate}
+    return [one(task, log, how, **_prior(values)) for log, values in task.lanes]
 
 
 def _prior(values) -> dict[str, float]:
     return {name: values.get(name, default) for name, default in LANES.items()}
 
 
-def _fitted_pages(
-    task: Task, log: int, iterations: int, tolerance: float, prior: float, prior_mean: float
-) -> Fitted:
+def _fitted_pages(task: Task, log: int, how: dict, prior: float, prior_mean: float) -> Fitted:
     smoothing = imagined(prior, prior_mean)
-    estimate = fit_pages(
-        statistics_of(task, log), prior=smoothing, iterations=iterations, tolerance=tolerance
-    )
+    estimate = fit_pages(statistics_of(task, log), prior=smoothing, **how)
     return fitted_of(task, log, estimate, smoothing)
 
 
-def _fitted(
-    task: Task, log: int, iterations: int, tolerance: float, prior: float, prior_mean: float
-) -> Fitted:
+def _fitted(task: Task, log: int, how: dict, prior: float, prior_mean: float) -> Fitted:
     parts, train = task.model.parts, task.splits["train"]
     smoothing = imagined(prior, prior_mean)
     pair, position, shown, clicked = cells(train, log)
@@ -85,8 +83,7 @@ def _fitted(
         if "examination" in parts
         else None,
         prior={"attraction": (prior, 1 + smoothing[1])},
-        iterations=iterations,
-        tolerance=tolerance,
+        **how,
     )
     # A pair without impressions in training gets the mean attraction of the others.
     attraction = np.full(task.pairs, np.nan)

@@ -22,7 +22,7 @@ from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.counts import Counts, Rows
 from twotowers.logs.propensities import inverse_propensity
-from twotowers.methods.starts import starts_of
+from twotowers.methods.starts import starts_of, warn_of_starts
 from twotowers.methods.task import Fitted, Split, Table, Task
 from twotowers.models.page_towers import PageTowers
 from twotowers.models.protocol import CellModel
@@ -104,6 +104,7 @@ def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = 
         starts=starts_of(task, model),
         varied=task.varied(LANES),
     )
+    warn_of_starts(task, model, train.units, result.epochs)
     if isinstance(model, PageTowers):
         return [_fitted_pages(result, lane, log) for lane, (log, _) in enumerate(task.lanes)]
     test = count_loss(task.splits["test"])

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from twotowers.errors import check_range
-from twotowers.models.chances import Chance, certain, numbers_of
+from twotowers.models.chances import numbers_of
 from twotowers.models.page import ChainModel, attraction_of
 from twotowers.models.protocol import PER_DOCUMENT
 
@@ -29,6 +29,7 @@ class Cascade(ChainModel):
         InputError: `floor` is out of range.
 
     Example:
+        >>> from twotowers.models.chances import Chance
         >>> Cascade().marginal({"attraction": Chance.of(np.array([0.5, 0.5]))}).value.round(3)
         array([0.5 , 0.25])
     """
@@ -43,15 +44,13 @@ class Cascade(ChainModel):
         check_range(self.floor, field="floor", low=1e-300, high=1)
 
     def continuation(self, parts):
-        always = certain(parts["attraction"].log)
+        always = parts["attraction"].always
         return ~always, always
 
     def conditional(self, parts, clicks):
         chance = super().conditional(parts, clicks)
-        numbers = numbers_of(clicks)
-        above = numbers.cumsum(clicks, axis=-1) > clicks
-        floor = Chance(*(numbers.full_like(chance.log, log) for log in Chance.of(self.floor)))
-        return floor.where(above, chance)
+        above = numbers_of(clicks).cumsum(clicks, axis=-1) > clicks
+        return type(chance).of(self.floor).broadcast(above.shape).where(above, chance)
 
     def counts(self, clicks, where):
         # The user stops after the first click, so documents below it were not examined.

@@ -22,6 +22,10 @@ NEVER = -1e30
 """Stands for ln 0. It is finite because inf - inf in a gradient is NaN."""
 
 
+TINY = 1e-300
+"""Stands for 0 in a denominator."""
+
+
 class Chance(NamedTuple):
     """A probability p in [0, 1], of any shape.
 
@@ -61,6 +65,11 @@ class Chance(NamedTuple):
         """ln p - ln(1 - p)."""
         return self.log - self.other
 
+    @property
+    def always(self) -> Chance:
+        """Probability 1, in the same shape."""
+        return certain(self.log)
+
     def __invert__(self) -> Chance:
         """1 - p."""
         return Chance(self.other, self.log)
@@ -75,6 +84,20 @@ class Chance(NamedTuple):
             log_sum(self.log + one.log, self.other + another.log),
             log_sum(self.log + one.other, self.other + another.other),
         )
+
+    def passed(self, attractive: Chance, on: Chance) -> Chance:
+        """e g' c / (1 - e g): examination behind a position without a click.
+
+        There, e is this chance of examination, g that of attraction, g' = 1 - g, and c is the
+        chance `on` of going on.
+        """
+        none, skipped = (self & attractive).other, self.log + attractive.other
+        unseen = log_sum(self.other, skipped + on.other)
+        return Chance(skipped + on.log - none, unseen - none)
+
+    def log_of(self, happened: Array) -> Array:
+        """ln p where it happened, and ln(1 - p) elsewhere."""
+        return numbers_of(happened).where(happened, self.log, self.other)
 
     def at(self, index) -> Chance:
         """The entries at `index`."""
@@ -91,6 +114,62 @@ class Chance(NamedTuple):
     def broadcast(self, shape: tuple[int, ...]) -> Chance:
         """The same chance, broadcast to `shape`."""
         return Chance(*(numbers_of(log).broadcast_to(log, shape) for log in self))
+
+
+class Share(NamedTuple):
+    """A probability p and 1 - p, as they are, in NumPy.
+
+    Its methods are those of `Chance`, without logarithms, which take most of the time of EM. It is
+    for probabilities of one event each: a product of many would be too small for a number.
+
+    Attributes:
+        value: p.
+        other: 1 - p.
+
+    Example:
+        >>> fair, rare = Share.of(np.array(0.5)), Share.of(np.array(0.25))
+        >>> (fair & rare).other.item(), fair.mix(rare, ~rare).value.item()
+        (0.875, 0.5)
+    """
+
+    value: np.ndarray
+    other: np.ndarray
+
+    @classmethod
+    def of(cls, probability: np.ndarray) -> Share:
+        return cls(probability, 1 - probability)
+
+    @property
+    def always(self) -> Share:
+        return Share(np.ones_like(self.value), np.zeros_like(self.value))
+
+    def __invert__(self) -> Share:
+        return Share(self.other, self.value)
+
+    def __and__(self, also: Share) -> Share:
+        return Share(self.value * also.value, self.other + self.value * also.other)
+
+    def mix(self, one: Share, another: Share) -> Share:
+        return Share(*(self.value * p + self.other * q for p, q in zip(one, another, strict=True)))
+
+    def passed(self, attractive: Share, on: Share) -> Share:
+        skipped = self.value * attractive.other
+        # No click may be impossible, where a click was observed.
+        none = np.maximum(self.other + skipped, TINY)
+        return Share(skipped * on.value / none, (self.other + skipped * on.other) / none)
+
+    def log_of(self, happened: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.maximum(np.log(np.where(happened, self.value, self.other)), NEVER)
+
+    def at(self, index) -> Share:
+        return Share(self.value[index], self.other[index])
+
+    def where(self, condition: np.ndarray, otherwise: Share) -> Share:
+        return Share(*(np.where(condition, *each) for each in zip(self, otherwise, strict=True)))
+
+    def broadcast(self, shape: tuple[int, ...]) -> Share:
+        return Share(*(np.broadcast_to(values, shape) for values in self))
 
 
 def certain(like: Array) -> Chance:

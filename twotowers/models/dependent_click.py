@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logit
 
-from twotowers.models.chances import certain
 from twotowers.models.page import ChainModel, attraction_of
 from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION
 
@@ -44,7 +43,7 @@ class DependentClick(ChainModel):
     highest: float = 4.0
 
     def continuation(self, parts):
-        return parts["continuation"], certain(parts["attraction"].log)
+        return parts["continuation"], parts["attraction"].always
 
     def credit(self, chances, clicked, skipped, examined, clicks):
         went_on, stopped = clicked

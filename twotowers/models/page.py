@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logit
 
-from twotowers.models.chances import Chance, certain, log_sum, numbers_of, over_positions
+from twotowers.models.chances import Chance, Share, numbers_of, over_positions
 from twotowers.models.protocol import PER_DOCUMENT, Array
 
 Parts = Mapping[str, Chance]
@@ -133,7 +133,11 @@ class ChainModel(PageModel):
     """
 
     def continuation(self, parts: Parts) -> tuple[Chance, Chance]:
-        """after_click and after_none, in shapes that broadcast to [..., K]."""
+        """after_click and after_none, in shapes that broadcast to [..., K].
+
+        Args:
+            parts: all a `Chance`, or all a `Share`, as in an E-step.
+        """
         raise NotImplementedError
 
     def credit(
@@ -157,19 +161,15 @@ class ChainModel(PageModel):
         raise NotImplementedError
 
     def conditional(self, parts: Parts, clicks: Array) -> Chance:
-        def step(examined: Chance, column):
+        def step(examined, column):
             attractive, after_click, after_none, clicked = column
-            found = examined & attractive
-            # ln P(E_k = 1, C_k = 0), and ln P(C_k = 0, and k + 1 is not examined).
-            skipped = examined.log + attractive.other
-            unseen = log_sum(examined.other, skipped + after_none.other)
-            behind = Chance(skipped + after_none.log - found.other, unseen - found.other)
-            return after_click.where(clicked, behind), found
+            behind = examined.passed(attractive, after_none)
+            return after_click.where(clicked, behind), examined & attractive
 
         attraction = parts["attraction"]
-        clicks = numbers_of(attraction.log).asarray(clicks)
+        clicks = numbers_of(attraction.other).asarray(clicks)
         columns = attraction, *self._laid_out(parts), clicks
-        return over_positions(step, certain(attraction.log[..., 0]), columns)
+        return over_positions(step, attraction.at((..., 0)).always, columns)
 
     def marginal(self, parts: Parts) -> Chance:
         return self.examination(parts) & parts["attraction"]
@@ -177,11 +177,11 @@ class ChainModel(PageModel):
     def examination(self, parts: Parts) -> Chance:
         attraction = parts["attraction"]
         goes_on = attraction.mix(*self._laid_out(parts))
-        start = certain(attraction.log[..., 0])
+        start = attraction.at((..., 0)).always
         return over_positions(lambda now, on: (now & on, now), start, goes_on)
 
     def _laid_out(self, parts: Parts) -> tuple[Chance, Chance]:
-        shape = parts["attraction"].log.shape
+        shape = parts["attraction"].other.shape
         return tuple(chance.broadcast(shape) for chance in self.continuation(parts))
 
     def sample(self, parts, where, *, rng):
@@ -203,25 +203,28 @@ class ChainModel(PageModel):
         }
 
     def expectations(self, chances, clicks, where) -> Credits:
-        parts = {name: Chance.of(values) for name, values in chances.items()}
-        after_click, after_none = map(_by_position, self._laid_out(parts))
-        ignored, (pages, length) = _by_position(parts["attraction"]).other, clicks.shape
-        # ln P(no click from k on | E_k = 1). It is 0 past the end of a page.
-        silent = np.zeros((length + 1, pages))
+        parts = {name: Share.of(values) for name, values in chances.items()}
+        after_click, after_none = self._laid_out(parts)
+        goes_on, stops = map(_by_position, after_click.where(clicks, after_none))
+        ignored, inside = _by_position(parts["attraction"].other), where.T
+        length, pages = ignored.shape
+        # P(no click from k on | E_k = 1). It is 1 past the end of a page.
+        silent = np.ones((length + 1, pages))
+        # P(E_{k+1} = 1 | E_k = 1, C_k), if no click is below k. On long pages `silent` may be too
+        # small for a number. Then this is 0, or 1 if the user never stops, as it should be.
+        further = np.ones((length, pages))
         for place in reversed(range(length)):
-            on = log_sum(after_none.other[place], after_none.log[place] + silent[place + 1])
-            silent[place] = np.where(where[:, place], ignored[place] + on, 0)
-        behind = np.cumsum(clicks[:, ::-1], axis=1)[:, ::-1] > 0  # a click here or below
+            on = goes_on[place] * silent[place + 1]
+            total = on + stops[place]
+            np.divide(on, total, out=further[place], where=total > 0)
+            silent[place] = np.where(inside[place], ignored[place] * total, 1)
+        behind = np.cumsum(clicks.T[::-1], axis=0)[::-1] > 0  # a click here or below
         examined = np.zeros((length + 1, pages))
-        reached, total = np.zeros(pages), silent[0].copy()
-        for place in range(length):
-            hidden = np.exp(reached + silent[place] - total)
-            examined[place] = np.where(behind[:, place], 1, hidden) * where[:, place]
-            clicked = np.flatnonzero(clicks[:, place])
-            goes, stays = after_click.log[place, clicked], after_click.other[place, clicked]
-            total[clicked] = log_sum(stays, goes + silent[place + 1, clicked])
-            reached = reached + ignored[place] + after_none.log[place]
-            reached[clicked] = goes
+        examined[0] = 1
+        for place in range(1, length):
+            hidden = examined[place - 1] * further[place - 1]
+            examined[place] = np.where(behind[place], 1, hidden)
+        examined[:-1] *= inside
         examined = examined.T
         now, then = examined[:, :-1], examined[:, 1:]
         known = where & np.append(where[:, 1:], np.zeros((len(where), 1), bool), axis=1)
@@ -230,9 +233,9 @@ class ChainModel(PageModel):
         return self.credit(chances, clicked, skipped, now, clicks)
 
 
-def _by_position(chance: Chance) -> Chance:
+def _by_position(values: np.ndarray) -> np.ndarray:
     """[pages, K] -> [K, pages], with the pages of a position side by side in memory."""
-    return Chance(*(np.ascontiguousarray(log.T) for log in chance))
+    return np.ascontiguousarray(values.T)
 
 
 @dataclass(frozen=True)
@@ -262,9 +265,7 @@ class SimplifiedModel(ChainModel):
 
 def losses(chance: Chance, clicks: Array, where: Array) -> Array:
     """-ln P(click or none, as observed) at each position, 0 past the end of a page: [..., K]."""
-    numbers = numbers_of(clicks)
-    observed = numbers.where(clicks, chance.log, chance.other)
-    return -numbers.where(where, observed, 0.0)
+    return -numbers_of(clicks).where(where, chance.log_of(clicks), 0.0)
 
 
 def lay_out(values: Mapping[str, Array], parts: Mapping[str, str], pair: Array) -> dict[str, Array]:

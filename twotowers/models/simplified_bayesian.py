@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from twotowers.models.chances import certain
 from twotowers.models.dynamic_bayesian import DynamicBayesian, satisfaction_of
 from twotowers.models.page import ChainModel, attraction_of
 from twotowers.models.protocol import PER_DOCUMENT
@@ -44,7 +43,7 @@ class SimplifiedBayesian(ChainModel):
     relevance = DynamicBayesian.relevance
 
     def continuation(self, parts):
-        return ~parts["satisfaction"], certain(parts["attraction"].log)
+        return ~parts["satisfaction"], parts["attraction"].always
 
     def credit(self, chances, clicked, skipped, examined, clicks):
         went_on, stopped = clicked

@@ -41,6 +41,8 @@ def side_by_side(
             is left to compare.
     """
     _check_columns(table.columns, ("value", "low", "high", "source"))
+    # A reference, such as the simulated user's parameters, is drawn and not compared.
+    table = table[table["source"] != "truth"]
     unknown = sorted(set(map(str, table["source"])) - set(SOURCES))
     if unknown:
         raise InputError(f"unknown source {unknown[0]!r}", field="source", expected=str(SOURCES))

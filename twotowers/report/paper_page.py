@@ -53,6 +53,7 @@ class ItemPage:
         files: From format (csv, pdf, svg, tex) to a link relative to the page.
         needs: The settings and studies that it is drawn from.
         provenance: datasets (kind of data by name), scale, seeds, version, seconds.
+        answer: What its numbers answer, in a paragraph, if the experiment says so of this run.
     """
 
     name: str
@@ -66,6 +67,7 @@ class ItemPage:
     files: Mapping[str, str]
     needs: Sequence[str]
     provenance: Mapping[str, object]
+    answer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,7 @@ def _item_view(item: ItemPage, folder: Path) -> dict:
         "title": item.title,
         "caption": item.caption,
         "expected": item.expected,
+        "answer": item.answer,
         "image": links.get("svg"),
         "size": svg_size(folder / item.files["svg"]) if "svg" in links else None,
         "links": links,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from twotowers.results.standing import REAL, STAND_IN, UNVERIFIED, weakest
 from twotowers.running.experiments import seed_range
@@ -78,12 +78,22 @@ def page_paper(plan: Plan, key: str) -> dict:
 
 def _page_item(plan: Plan, paper: str, name: str) -> dict:
     item = plan.experiments[paper].items[name]
+    origin = _origin(plan, paper, item["needs"])
     return {
         **{word: item[word] for word in ("title", "caption", "expected", "kind", "needs")},
         "highlight": item.get("highlight"),
+        "answer": _answer(item, plan.config["scale"], origin),
         "files": plan.item_files(paper, name),
-        **_origin(plan, paper, item["needs"]),
+        **origin,
     }
+
+
+def _answer(item: Mapping, scale: str, origin: Mapping) -> str | None:
+    """The item's answer, if it was found on the data and seeds of this run, at its scale."""
+    answer = item.get("answer", {}).get(scale)
+    if answer is None or any(answer[word] != origin[word] for word in ("datasets", "seeds")):
+        return None
+    return answer["text"]
 
 
 def _page_need(plan: Plan, paper: str, name: str) -> dict:

@@ -306,7 +306,17 @@ class Plan:
     def clicks_parameters(self, paper: str, log: str) -> dict:
         """The parameters of a simulated log, without the seed."""
         log = self.experiments[paper].logs[log]
-        names = ("from", "lists", "lanes", "repairs", "sessions", "record", "user", "queries")
+        names = (
+            "from",
+            "lists",
+            "repairs",
+            "lanes",
+            "sessions",
+            "record",
+            "user",
+            "queries",
+            "ties",
+        )
         return {name: log[name] for name in names if name in log}
 
     def fit_inputs(self, paper: str, setting: str, seed: int | str) -> dict[str, str]:

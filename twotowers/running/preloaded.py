@@ -169,3 +169,5 @@ def _address() -> str:
 
 if __name__ == "__main__":
     serve(sys.argv[1:])
+    # Without the end of the interpreter: libraries would report what `gc.freeze` keeps as leaks.
+    os._exit(0)

@@ -41,7 +41,7 @@ def simulate(
     Args:
         split: the split.
         policy: the pairs, their relevance and the scores of the ranker.
-        log: `lanes`, `sessions` and `user`, as `twotowers.running.settling` completes them.
+        log: `lanes`, `sessions`, `ties` and `user`, as `twotowers.running.settling` completes them.
         positions: positions on a page.
         seed: of all draws.
         paper: the paper whose own users may be used.
@@ -150,7 +150,9 @@ def _orders(
         rng = stream("policy noise", seed, about)
         scores = policy_scores(policy.score, strength, rng=rng)
         scores = pad(scores, policy.pairs.offsets, where.shape[1])
-        yield strength, ranking_order(scores, where, tiebreak=rng.random(scores.shape))
+        places = np.broadcast_to(np.arange(where.shape[1]), where.shape)
+        ties = places if log.get("ties") == "listed" else rng.random(scores.shape)
+        yield strength, ranking_order(scores, where, tiebreak=ties)
 
 
 def _growth(number: int) -> tuple:

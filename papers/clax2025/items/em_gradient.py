@@ -12,6 +12,7 @@ COLUMNS = {
     "step_difference": "steps differ by",
     "smallest_factor": "smallest factor",
     "end_difference": "ends differ by",
+    "click_loss_difference": "ClickEMLoss differs by",
 }
 
 
@@ -25,7 +26,12 @@ def tex(table: pd.DataFrame) -> str:
     """A row per model."""
     wide = table.pivot(index="model", columns="metric", values="value")
     body = [
-        " & ".join([name.upper(), *(f"${scientific(row[each], 2)}$" for each in COLUMNS)]) + r" \\"
+        " & ".join([name.upper(), *(_cell(row[each]) for each in COLUMNS)]) + r" \\"
         for name, row in wide.iterrows()
     ]
-    return booktabs(["model", *COLUMNS.values()], body, columns="lrrrr")
+    return booktabs(["model", *COLUMNS.values()], body, columns="lrrrrr")
+
+
+def _cell(value: float) -> str:
+    """ClickEMLoss is PBM's alone."""
+    return "--" if pd.isna(value) else f"${scientific(value, 2)}$"

@@ -1,4 +1,4 @@
-"""Perplexities under two priors, a row per model."""
+"""Perplexities under one or two priors, a row per setting."""
 
 from __future__ import annotations
 
@@ -11,20 +11,26 @@ METRICS = ("mean_perplexity", "mean_conditional_perplexity")
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per setting, prior and metric."""
+    """One row per setting, prior and metric, of the divisions of the log that all settings have."""
     rows = select(results, metric=list(METRICS))
+    seeds = set.intersection(*(set(own) for _, own in rows.groupby("setting")["seed"]))
+    rows = rows[rows["seed"].isin(seeds)]
     return over_seeds(rows, ["setting", "prior_mean", "metric"]).assign(source="reproduced")
 
 
 def tex(table: pd.DataFrame) -> str:
-    """A row per model: both metrics under both priors."""
+    """A row per setting: both metrics under each prior."""
     wide = table.pivot(index="setting", columns=["metric", "prior_mean"], values="value")
     priors = sorted(table["prior_mean"].unique())
     cells = [(metric, prior) for metric in METRICS for prior in priors]
     body = [
-        " & ".join([name, *(f"${values[cell]:.4f}$" for cell in cells)]) + r" \\"
+        " & ".join([name, *(_cell(values[cell]) for cell in cells)]) + r" \\"
         for name, values in wide.iterrows()
     ]
     words = {"mean_perplexity": "perplexity", "mean_conditional_perplexity": "conditional"}
     heads = ["model", *(f"{words[metric]}, {prior:.2f}" for metric, prior in cells)]
     return booktabs(heads, body, columns="lrrrr")
+
+
+def _cell(value: float) -> str:
+    return "--" if pd.isna(value) else f"${value:.4f}$"

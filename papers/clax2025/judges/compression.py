@@ -81,12 +81,14 @@ def worse(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def misleading(results: pd.DataFrame) -> Measured:
     full, most = _perplexities(results)
-    rctr = _seed(fits(results)).query("model == 'rctr'").set_index("metric")["value"][PERPLEXITY]
-    behind = {name: list(own.index[own > rctr]) for name, own in most.items()}
+    rctr = _seed(fits(results)).query("model == 'rctr' and metric == @PERPLEXITY")["value"]
+    if rctr.empty:
+        raise NotTestable("no results for rctr")
+    behind = {name: list(own.index[own > rctr.item()]) for name, own in most.items()}
     words = "; ".join(
         f"{COMPRESSIONS[name]}: {', '.join(own).upper() or 'none'}" for name, own in behind.items()
     )
-    return words, [int((full > rctr).sum()), np.array([len(own) for own in behind.values()])]
+    return words, [int((full > rctr.item()).sum()), np.array([len(own) for own in behind.values()])]
 
 
 def _taus(results: pd.DataFrame) -> pd.DataFrame:

@@ -37,11 +37,12 @@ def ten_runs(results, dataset, methods, metric):
     """The runs of some methods.
 
     Raises:
-        NotTestable: there are fewer than the thesis has.
+        NotTestable: a method has fewer than the thesis.
     """
     runs = [by_seed(results, **of_method(dataset, m, metric), sessions=FULL) for m in methods]
-    if len(runs[0]) < RUNS:
-        raise NotTestable(f"{len(runs[0])} runs, of the {RUNS} that the thesis tests over")
+    fewest = min(len(run) for run in runs)
+    if fewest < RUNS:
+        raise NotTestable(f"{fewest} runs, of the {RUNS} that the thesis tests over")
     return runs
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from twotowers.results.claims import Claims, NotTestable
+from papers.hager2023.grid import DATASETS
+from twotowers.results.claims import Claims, NotTestable, seed_means
 from twotowers.results.conditions import at_least, at_most, below, exactly, number, short
 from twotowers.results.statistics import select
 
@@ -57,7 +58,8 @@ def loss_shrinks(results):
     curves = rows(results, "loss", kind="pbm").pivot(
         index="examined", columns="estimate", values="value"
     )
-    ranges = (curves.max(1) - curves.min(1)).sort_index(ascending=False).to_numpy()
+    ranges = curves.max(axis="columns") - curves.min(axis="columns")
+    ranges = ranges.sort_index(ascending=False).to_numpy()
     ips = rows(results, "loss", kind="ips").pivot(
         index="examined", columns="estimate", values="value"
     )
@@ -108,7 +110,8 @@ def marks_follow(results):
     tested = rows(results, "mark_tested")
     keys = ["dataset", "method", "measure"]
     both = tested.merge(printed, on=keys, suffixes=("", "_printed"))
-    given = both[(both["value_printed"] != 0) & (both["value"] == 0)]
+    # A mark of the other sign is not given either.
+    given = both[(both["value_printed"] != 0) & (both["value"] != both["value_printed"])]
     missing = both[(both["value_printed"] == 0) & (both["value"] != 0)]
 
     def named(rows):
@@ -126,8 +129,10 @@ def marks_follow(results):
     at_least("the share of documents that stay", 0.8),
 )  # fmt: skip
 def shares_stay(results):
-    moved = rows(results, "share_moved")["value"].to_numpy()
-    kept = rows(results, "share_kept")["value"].to_numpy()
+    lists = {"setting": [f"lists-{dataset}" for dataset in DATASETS]}
+    moved, kept = (
+        seed_means(results, lists, metric=metric) for metric in ("share_moved", "share_kept")
+    )
     return f"changes up to {number(moved.max(), 4)}; {number(kept.min())} of documents stay", [
         moved, kept,
     ]  # fmt: skip

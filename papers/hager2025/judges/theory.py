@@ -7,11 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from papers.hager2025.judges.fits import BIAS_GAP, TEMPERATURES, bias_errors
-from twotowers.results.claims import Claims, Measured, seed_means
+from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
 from twotowers.results.conditions import above, at_most, exactly, holds, number, short
-
-CLAIMS = Claims()
-
 
 CLAIMS = Claims()
 
@@ -291,6 +288,8 @@ def bound_holds(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def pitfall(results: pd.DataFrame, varied: str) -> Measured:
     effect, distance = _varied(results, varied, "effect_of_start", "distance")
+    if len(effect) < 2:
+        raise NotTestable(f"{varied}: one amount, which there is nothing to compare with")
     told = ", ".join(f"{number(value)} at {short(at)}" for at, value in effect.items())
     ends = [(effect.iloc[-1], effect.iloc[0])]
     if varied == "width":

@@ -52,6 +52,7 @@ def draw(
     xlabel: str,
     log: bool = False,
     span: float = 0.0,
+    shared: bool = False,
     first: float | None = None,
 ) -> Figure:
     """Panels side by side; with position bias goes its truth.
@@ -62,6 +63,7 @@ def draw(
         label, xlabel: Of the axes.
         log: Whether the x axis is logarithmic.
         span: The least range of the y axis.
+        shared: Whether all panels have one y axis, so that their levels can be compared.
         first: The first place that is drawn; all if absent.
     """
     if first is not None:
@@ -74,7 +76,7 @@ def draw(
     plot = chart.plot(along).label(x=xlabel, y=label).share(y=False)
     figure = chart.figure(plot.scale(x="log") if log else plot)
     for axes, name in zip(figure.axes, settings, strict=True):
-        means = table.loc[table["setting"] == name, "value"].dropna()
+        means = table.loc[shared | (table["setting"] == name), "value"].dropna()
         if means.size:
             room = 0.1 * (means.max() - means.min()) or 0.01
             axes.set_ylim(means.min() - room, means.max() + room)

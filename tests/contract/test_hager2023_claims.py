@@ -1,0 +1,180 @@
+"""Hager et al. (2023): every judge on made-up results that bear its claim out, and on others."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from papers.hager2023 import grid
+from papers.hager2023.claims import CLAIMS
+from papers.hager2023.judges.grid import EARLY
+from papers.hager2023.studies import theory
+from tests.judging import altered, assert_borne_out, assert_broken, by, times, to, untested
+from twotowers.results.claims import NOT_TESTABLE, judge
+from twotowers.results.published import bands
+
+AT = {claim.id: claim for claim in CLAIMS}
+SEEDS = range(grid.RUNS)
+# Ten numbers of mean 0 and standard deviation 1: a run each.
+SPREAD = (np.arange(10) - 4.5) / np.arange(10).std(ddof=1)
+
+
+def runs(mean: float, sd: float = 0.0, **lane) -> list[dict]:
+    lane = {"metric": "ndcg@10", **lane}
+    return [{**lane, "seed": s, "value": mean + sd * z} for s, z in zip(SEEDS, SPREAD, strict=True)]
+
+
+def noisier(rows: pd.DataFrame) -> pd.Series:
+    """The same mean over seeds, which no longer agree."""
+    return rows["value"] + rows["seed"].map(lambda seed: 0.5 * SPREAD[seed])
+
+
+@cache
+def made_up() -> pd.DataFrame:
+    """Results in the schema of the settings and studies, with the printed means and deviations."""
+    rows = []
+    for row in bands("hager2023").query("sessions == 1e8 and sd.notna()").itertuples():
+        for sessions in (1e8, 1e6) if row.setting.endswith("-naive") else (1e8,):
+            rows += runs(
+                row.value, row.sd, setting=row.setting, metric=row.metric, sessions=sessions
+            )
+    for dataset in grid.DATASETS:
+        for at, sessions in enumerate(EARLY):
+            for method, lead in {"pbm": 0.1, "estimated": 0.2, "ips": 0.0}.items():
+                # Ahead on average is enough.
+                lead -= 0.05 * at * (method != "ips")
+                rows += runs(0.4 + lead, setting=f"{dataset}-{method}", sessions=sessions)
+        for tower, lead in {"document": 0.0, "linear": 0.1, "deep": -0.1}.items():
+            lane = {"setting": f"mechanism-{dataset}", "tower": tower}
+            rows += runs(0.6 + lead, 0.01, kind="ips", **lane)
+            rows += runs(0.6, 0.01 * (tower == "document"), kind="pbm", **lane)
+        for metric, value in {"share_moved": 0.003, "share_kept": 0.9}.items():
+            rows += [{"setting": f"lists-{dataset}", "metric": metric, "seed": 0, "value": value}]
+    for method, loss in {"naive": 0.5, "ips": 0.2, "pbm": 0.3, "estimated": 0.4}.items():
+        for share in (0, 0.5, 0.9):
+            lane = {"setting": "onehot", "method": method, "collisions": share}
+            rows += runs(1 - loss * share, 0.01 * share, sessions=1e8, **lane)
+            rows += runs(0.6, sessions=1e2, **lane)
+    for eta in (0, 1, 2):
+        rows += runs(0.7 - 0.001 * eta, setting="eta-ips", eta=eta)
+        rows += runs(0.7 - 0.1 * eta, 0.01 * eta, setting="eta-pbm", eta=eta)
+    level = bands("hager2023").query("sessions == 1e8 and metric == 'ndcg@10'")
+    for method in ("ips", "pbm"):
+        mean = level.set_index("setting")["value"][f"istella-{method}"]
+        rows += runs(mean, 0.001, setting=f"raw-{method}", sessions=1e8)
+    numbers = theory.run(None, seed=0).assign(setting="theory", seed=0)
+    found = pd.concat([pd.DataFrame(rows), numbers], ignore_index=True)
+    found["value"] = found["value"].astype(float)
+    # As the printed mark has it that the test does not give (claim 19).
+    lane = {"setting": "theory", "metric": "mark_tested", "dataset": "istella", "method": "naive"}
+    return altered(found, to(1), {**lane, "measure": "arp"})
+
+
+NUMBERS = {"setting": "theory"}
+CURVE = {**NUMBERS, "metric": "loss", "kind": "pbm"}
+BOTH = {**NUMBERS, "metric": "toy_minimum", "curve": "both"}
+TESTED = {**NUMBERS, "metric": "mark_tested", "dataset": "mslr"}
+MARKED, UNMARKED = ({**TESTED, "method": m, "measure": "ndcg@5"} for m in ("Production", "ips"))
+FULL = {"metric": "ndcg@10", "sessions": grid.FULL}
+RAW = {"setting": "raw-ips", "metric": "ndcg@10"}
+IPS, PBM = ({"setting": f"eta-{method}", "eta": 2} for method in ("ips", "pbm"))
+
+# Claim, change, rows to change, and words of the condition that the change must break.
+MUTATIONS = [
+    ("1", to(1e-5), {"metric": "proposition_1"}, ""),
+    ("2", to(1e-5), {"metric": "proposition_2"}, ""),
+    ("3", to(1e-5), {"metric": "theorem_1"}, ""),
+    ("4", by(0.01), {**NUMBERS, "metric": "minimum", "kind": "pbm", "examined": 0.4}, "minimum"),
+    ("4", times(3), {**CURVE, "examined": 0.4}, "range"),
+    ("4", by(0.01), {**CURVE, "kind": "ips", "examined": 0.4}, "IPS's loss"),
+    ("18", by(0.01), {**BOTH, "kind": "ips"}, "mean"),
+    ("18", by(0.01), {**BOTH, "kind": "pbm"}, "closed form"),
+    ("18", to(0.8), {**BOTH, "kind": "pbm"}, "examined more"),
+    ("19", to(0), {**MARKED, "comparisons": 36}, "does not give"),
+    ("19", times(-1), MARKED, "does not give"),
+    ("19", to(1), {**UNMARKED, "comparisons": 3}, "without a mark"),
+    ("6", to(0.02), {"setting": "lists-istella", "metric": "share_moved"}, "share of a label"),
+    ("6", to(0.7), {"setting": "lists-yahoo", "metric": "share_kept"}, "stay"),
+    ("11", by(0.1), {**FULL, "setting": "istella-estimated"}, ""),
+    ("16", by(0.03), {**FULL, "setting": "mslr-ips"}, ""),
+    ("16", by(-0.03), {**FULL, "setting": "mslr-ips"}, ""),
+    ("20", to(0.9), {"setting": "onehot", "method": "estimated", **FULL, "collisions": 0}, ""),
+    ("22", by(-0.05), IPS, "what IPS loses in"),
+    ("22", by(0.195), PBM, "what PBM loses, at"),
+    ("22", noisier, PBM, "what PBM loses, at"),
+    ("22", by(-0.3), IPS, "times what PBM loses"),
+    ("23", by(-0.2), RAW, "lead of IPS over"),
+    ("23", noisier, RAW, "lead of IPS over"),
+    ("23", by(0.02), RAW, "its distance"),
+]  # fmt: skip
+for letter, dataset in zip("abc", grid.DATASETS, strict=True):
+    pbm, ips, naive, estimated = (
+        {**FULL, "setting": f"{dataset}-{method}"}
+        for method in ("pbm", "ips", "naive", "estimated")
+    )
+    early = {"metric": "ndcg@10", "sessions": EARLY}
+    fit = {"setting": f"mechanism-{dataset}", "metric": "ndcg@10", "kind": "ips"}
+    MUTATIONS += [
+        (f"7{letter}", by(0.2), {**pbm, "metric": "policy_ndcg@10"}, ""),
+        (f"7{letter}", noisier, naive, ""),
+        (f"8{letter}", by(0.01), {**naive, "sessions": 1e6}, ""),
+        (f"8{letter}", by(-0.01), {**naive, "sessions": 1e6}, ""),
+        (f"10{letter}", by(-0.2), pbm, ""),
+        (f"10{letter}", noisier, naive, ""),
+        (f"12{letter}", by(0.2), estimated, ""),
+        (f"12{letter}", by(-0.2), estimated, ""),
+        (f"13{letter}", times(20), {**pbm, "metric": "ndcg@5"}, ""),
+        (f"14{letter}", by(-0.2), {**early, "setting": pbm["setting"]}, ""),
+        (f"14{letter}", by(-0.2), {**early, "setting": estimated["setting"]}, ""),
+        (f"17{letter}", by(0.2), naive, ""),
+        (f"24{letter}", by(0.01), {**fit, "tower": "document"}, "per document"),
+        (f"24{letter}", by(-0.01), {**fit, "tower": "document"}, "per document"),
+        (f"24{letter}", by(-0.1), {**fit, "tower": "linear"}, "linear ranker"),
+        (f"24{letter}", noisier, {**fit, "tower": "linear"}, "linear ranker"),
+    ]  # fmt: skip
+for number, datasets in {"9": ("mslr", "yahoo"), "15": ("istella", "yahoo")}.items():
+    for letter, dataset in zip("ab", datasets, strict=True):
+        winner = {"9": "estimated", "15": "ips"}[number]
+        where = {**FULL, "setting": f"{dataset}-{winner}"}
+        MUTATIONS += [(number + letter, change, where, "") for change in (by(-0.2), noisier)]
+for letter, method in zip("ab", ("pbm", "estimated"), strict=True):
+    lane = {"setting": "onehot", **FULL}
+    MUTATIONS += [
+        (f"21{letter}", by(-0.01), {**lane, "method": method, "collisions": 0}, "without"),
+        (f"21{letter}", by(0.3), {**lane, "method": method, "collisions": 0.5}, "at .5"),
+        (f"21{letter}", noisier, {**lane, "method": "ips", "collisions": 0.5}, "at .5"),
+        (f"21{letter}", by(-0.3), {**lane, "method": "ips", "collisions": 0.9}, "at .9"),
+    ]
+
+
+@pytest.mark.parametrize("name", AT)
+def test_results_as_the_thesis_has_them_bear_out_every_claim(name):
+    assert_borne_out(AT[name], made_up())
+
+
+@pytest.mark.parametrize(("name", "change", "where", "words"), MUTATIONS)
+def test_every_judge_can_fail(name, change, where, words):
+    assert_broken(AT[name], altered(made_up(), change, where), words)
+
+
+def test_every_condition_of_every_judge_has_a_mutation():
+    assert untested(AT, MUTATIONS) == set()
+
+
+@pytest.mark.parametrize("name", AT)
+def test_a_judge_without_its_data_says_so(name):
+    assert judge(AT[name], made_up().iloc[:0]).verdict == NOT_TESTABLE
+
+
+def test_lists_of_one_data_set_are_not_those_of_three():
+    assert judge(AT["6"], made_up().query("setting != 'lists-yahoo'")).verdict == NOT_TESTABLE
+
+
+@pytest.mark.parametrize("name", [name for name in AT if name.rstrip("abc") in ("11", "12", "13")])
+def test_tests_over_ten_runs_need_ten_of_each_method(name):
+    others = made_up()["setting"].str.contains("-pbm|-naive")
+    fewer = made_up()[~(others & made_up()["seed"].eq(9))]
+    judgement = judge(AT[name], fewer)
+    assert judgement.verdict == NOT_TESTABLE
+    assert judgement.reason == "9 runs, of the 10 that the thesis tests over"

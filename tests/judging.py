@@ -1,0 +1,73 @@
+"""Judges on made-up results, which bear out every claim, and on changes of them.
+
+A mutation is a claim's name, a change, the rows that it changes, and words of the one condition
+that it must break: none where a claim has a single one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pandas as pd
+
+from twotowers.results.claims import NOT_REPRODUCED, REPRODUCED, Claim, judge
+from twotowers.results.conditions import Condition
+from twotowers.results.statistics import select
+
+Change = Callable[[pd.DataFrame], object]
+
+
+def to(value: float) -> Change:
+    return lambda rows: value
+
+
+def by(amount: float) -> Change:
+    return lambda rows: rows["value"] + amount
+
+
+def times(factor: float) -> Change:
+    return lambda rows: rows["value"] * factor
+
+
+def altered(results: pd.DataFrame, change: Change, where: dict) -> pd.DataFrame:
+    """The results with `change(selected rows)` in place of the selected values."""
+    # One setting at a time: others have words where its lane has numbers.
+    rows = select(results, setting=where["setting"]) if "setting" in where else results
+    rows = select(rows, **where)
+    assert len(rows), where
+    results = results.copy()
+    results.loc[rows.index, "value"] = change(rows)
+    return results
+
+
+def assert_borne_out(claim: Claim, results: pd.DataFrame) -> None:
+    judgement = judge(claim, results)
+    assert judgement.verdict == REPRODUCED, judgement
+    assert judgement.measured
+
+
+def assert_broken(claim: Claim, results: pd.DataFrame, words: str) -> None:
+    judgement = judge(claim, results)
+    assert judgement.verdict == NOT_REPRODUCED, judgement
+    assert named(claim, words).words in judgement.reason
+
+
+def named(claim: Claim, words: str) -> Condition:
+    """The one condition with these words."""
+    (condition,) = [each for each in claim.conditions if words in each.words]
+    return condition
+
+
+def untested(claims: dict[str, Claim], mutations: Iterable[tuple]) -> set[tuple[str, str]]:
+    """Claim and words of the conditions that no mutation breaks.
+
+    A condition that only evidence needs is none that can fail.
+    """
+    broken = {(name, named(claims[name], words).words) for name, _, _, words in mutations}
+    conditions = {
+        (name, condition.words)
+        for name, claim in claims.items()
+        for condition in claim.conditions
+        if not condition.otherwise
+    }
+    return conditions - broken

@@ -1,0 +1,145 @@
+"""Statistics counted from a file of pages, against those of the pages in memory."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from tests.unit.test_fit_pages import HIDDEN, LENGTH, SEEN
+from twotowers.errors import InputError
+from twotowers.fitting.counted import PageLog, Totals
+from twotowers.fitting.information import intervals
+from twotowers.fitting.pages import Statistics, distinct_pages, fit_counts, fit_pages
+from twotowers.logs import page_arrays, page_groups
+from twotowers.logs.sessions import write_sessions
+from twotowers.models.independent import as_pages
+from twotowers.models.protocol import PER_DOCUMENT
+
+PRIOR = (1.0, 8.0)
+CELLS = {name: HIDDEN[name] for name in ("pbm", "ubm")}
+
+
+@pytest.fixture(params=["numbers", "text"])
+def pages(request):
+    """Pages of 1 to LENGTH of 9 documents, of which queries share some, with ids of a kind."""
+    rng, rows = np.random.default_rng(0), []
+    for _ in range(400):
+        query, length = int(rng.integers(3)), rng.integers(1, LENGTH + 1)
+        documents = (rng.permutation(6)[:length] + 2 * query).tolist()
+        rows.append((query, documents, rng.random(length) < 0.4))
+    if request.param == "text":
+        rows = [(f"q{q}", [f"d{each}" for each in d], clicks) for q, d, clicks in rows]
+    return rows
+
+
+@pytest.fixture
+def path(pages, tmp_path):
+    query, documents, clicks = zip(*pages, strict=True)
+    page = {"split": ["log"] * len(query), "query": query, "documents": documents, "clicks": clicks}
+    write_sessions(tmp_path / "log.parquet", [pa.table(page)])
+    return tmp_path / "log.parquet"
+
+
+@pytest.fixture
+def in_pieces(monkeypatch):
+    """Few pages are read at a time, and few groups come back."""
+    select = page_groups.select
+
+    def sliced(*arguments, **streams):
+        for batch in select(*arguments, **streams):
+            yield from (batch.slice(start, 3) for start in range(0, len(batch), 3))
+
+    monkeypatch.setattr(page_arrays, "GROUP", 7)
+    monkeypatch.setattr(page_groups, "select", sliced)
+
+
+def in_memory(pages):
+    """The same pages, with pairs numbered here; and these numbers."""
+    number = {}
+    pair, clicks, where = (np.zeros((len(pages), LENGTH), kind) for kind in (int, bool, bool))
+    for row, (query, documents, clicked) in enumerate(pages):
+        own = [number.setdefault((query, document), len(number)) for document in documents]
+        pair[row, : len(own)], clicks[row, : len(own)], where[row, : len(own)] = own, clicked, True
+    return distinct_pages(pair, clicks, where, pairs=len(number)), number
+
+
+def orders(pairs, number, model):
+    """Part -> the place of each probability among those of the pages in memory."""
+    ids = zip(*(pairs[column].to_pylist() for column in ("query", "document")), strict=True)
+    order = np.array([number[each] for each in ids], int)
+    return {
+        part: order if kind == PER_DOCUMENT else slice(None) for part, kind in model.parts.items()
+    }
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_totals_are_those_of_the_pages_in_memory(name, pages, path, in_pieces):
+    model = as_pages(SEEN[name])
+    own, number = in_memory(pages)
+    statistics = Statistics.of_pages(model, own)
+    totals, pairs = PageLog(path, LENGTH).statistics(model)
+    assert isinstance(totals, Totals)
+    assert pairs.schema.types == [pa.array([each]).type for each in next(iter(number))]
+    assert pairs.to_pylist() == sorted(pairs.to_pylist(), key=lambda row: tuple(row.values()))
+    for prior in ((0.0, 0.0), PRIOR):
+        expected, found = fit_counts(statistics, prior=prior), totals.fit(prior=prior)
+        imagined = dict.fromkeys(model.parts, prior)
+        errors = [
+            intervals(given, fit.parameters, prior=imagined)
+            for given, fit in ((statistics, expected), (totals, found))
+        ]
+        for part, order in orders(pairs, number, model).items():
+            assert found.parameters[part].tobytes() == expected.parameters[part][order].tobytes()
+            assert found.trials[part].tobytes() == expected.trials[part][order].tobytes()
+            before, after = (each[part] for each in errors)
+            for field, value in vars(after).items():
+                np.testing.assert_allclose(value, getattr(before, field)[order], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_counts_of_cells_are_those_of_the_pages_in_memory(name, pages, path, in_pieces):
+    model = as_pages(CELLS[name])
+    own, number = in_memory(pages)
+    expected = Statistics.of_pages(model, own)
+    found, pairs = PageLog(path, LENGTH).statistics(model)
+    order = orders(pairs, number, model)
+
+    def rows(statistics, attraction):
+        columns = attraction, statistics.index["examination"][:, 0], statistics.clicks[:, 0]
+        return pd.Series(statistics.number, pd.MultiIndex.from_arrays(columns)).sort_index()
+
+    ours = rows(found, order["attraction"][found.index["attraction"][:, 0]])
+    assert ours.equals(rows(expected, expected.index["attraction"][:, 0]))
+    fits = [fit_pages(each, prior=PRIOR, tolerance=1e-12) for each in (expected, found)]
+    for part, own in order.items():
+        before, after = (fit.parameters[part] for fit in fits)
+        np.testing.assert_allclose(after, before[own], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["rctr", "cm", "pbm", "dbn"])
+def test_only_the_rows_asked_for_are_counted(name, pages, path, tmp_path, in_pieces):
+    kept = np.random.default_rng(1).random(len(pages)) < 0.5
+    model = as_pages({**SEEN, **HIDDEN}[name])
+    query, documents, clicks = zip(*(pages[row] for row in np.flatnonzero(kept)), strict=True)
+    page = {"split": ["log"] * len(query), "query": query, "documents": documents, "clicks": clicks}
+    write_sessions(tmp_path / "part.parquet", [pa.table(page)])
+    log = PageLog(path, LENGTH, kept), PageLog(tmp_path / "part.parquet", LENGTH)
+    (part, pairs), (whole, others) = (each.statistics(model) for each in log)
+    assert pairs.equals(others)
+    fits = [
+        given.fit() if isinstance(given, Totals) else fit_pages(given, prior=PRIOR)
+        for given in (part, whole)
+    ]
+    for name in model.parts:
+        assert fits[0].parameters[name].tobytes() == fits[1].parameters[name].tobytes()
+
+
+@pytest.mark.parametrize("name", ["gctr", "dctr", "ubm", "dbn"])
+def test_bad_files_are_refused(name, path, tmp_path):
+    model = as_pages({**SEEN, **HIDDEN}[name])
+    with pytest.raises(InputError, match="show 1 to 4 documents"):
+        PageLog(path, LENGTH - 1).statistics(model)
+    write_sessions(tmp_path / "empty.parquet", [])
+    with pytest.raises(InputError, match="empty"):
+        PageLog(tmp_path / "empty.parquet", LENGTH).statistics(model)
+    assert not list(tmp_path.glob("*.spill")), "DuckDB's folder is gone"

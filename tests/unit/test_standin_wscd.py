@@ -1,0 +1,54 @@
+"""The stand-in of WSCD-2012: what was calibrated holds, and would not at another level."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scripts import calibrate_wscd as calibrate
+from twotowers import ROOT
+from twotowers.logs.standin_wscd import LAW, draw
+from twotowers.randomness import stream
+
+SESSIONS = 200_000
+
+
+def found(law):
+    """Perplexities that follow from click rates, those of GCTR and RCTR, and pairs per session."""
+    drawn = zip(*draw(stream("wscd stand-in", 0), SESSIONS, law), strict=True)
+    _, documents, clicks = (np.concatenate(column) for column in drawn)
+    rates = clicks.mean(0)
+
+    def perplexity(predicted):
+        bits = -rates * np.log2(predicted) - (1 - rates) * np.log2(1 - predicted)
+        return (2**bits).mean()
+
+    return perplexity(rates.mean()), perplexity(rates), len(np.unique(documents)) / SESSIONS
+
+
+def test_the_published_perplexities_and_pairs_per_session():
+    global_rate, rank_rate, pairs = found(LAW)
+    assert global_rate == pytest.approx(1.526, abs=0.01)
+    assert rank_rate == pytest.approx(1.366, abs=0.01)
+    assert pairs == pytest.approx(2.37, abs=0.1)
+
+
+@pytest.mark.parametrize("step", [-0.5, 0.5])
+def test_another_level_misses_them(step):
+    global_rate, _, _ = found(replace(LAW, level=LAW.level + step))
+    assert abs(global_rate - 1.526) > 0.01
+
+
+def test_the_page_is_written_from_few_sessions(tmp_path):
+    calibrate.main([tmp_path / "page.md"], sessions=2_000)
+    page = (tmp_path / "page.md").read_text()
+    committed = (ROOT / "docs" / "standins_wscd.md").read_text()
+    assert page.split("2,000 sessions")[0] == committed.split("200,000 sessions")[0]
+    first, second = (
+        [line.split("|")[1] for line in text.splitlines() if "|" in line]
+        for text in (page, committed)
+    )
+    assert first == second
+    assert "nan" not in page
+    assert committed.count("| yes |") == 5
+    assert "**no**" not in committed

@@ -1,0 +1,181 @@
+"""What a click model needs of a file of pages, counted from the file.
+
+A model without hidden events needs the successes and trials of its probabilities (`Totals`). A
+model of cells or of jumps needs their counts (`twotowers.fitting.pages.Statistics`). Both are
+counted by DuckDB in a pass that keeps no page (`twotowers.logs.page_groups`). Other models need the
+distinct pages, and read them into memory.
+
+    >>> import pyarrow as pa
+    >>> from twotowers.logs.sessions import write_sessions
+    >>> from twotowers.models.cascade import Cascade
+    >>> page = {"split": ["log"] * 3, "query": [7] * 3, "documents": [[3, 1], [3, 1], [1, 3]],
+    ...         "clicks": [[1, 0], [0, 1], [0, 0]]}
+    >>> write_sessions("/tmp/sessions.parquet", [pa.table(page)])
+    3
+    >>> totals, pairs = PageLog("/tmp/sessions.parquet", positions=2).statistics(Cascade())
+    >>> pairs["document"].to_pylist(), totals.fit().parameters["attraction"].round(3).tolist()
+    ([1, 3], [0.5, 0.333])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from twotowers.fitting.pages import Pages, PagesEstimate, Statistics, distinct_pages, shares
+from twotowers.logs.page_arrays import read_page_arrays
+from twotowers.logs.page_groups import count_by_pair, count_by_position
+from twotowers.logs.sessions import schema_of
+from twotowers.logs.warehouse import MEMORY
+from twotowers.models.page import JUMPS, PAGES, PageModel, last_clicks
+from twotowers.models.protocol import ONCE, PER_DOCUMENT
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a log has of each probability of a model with `counts`.
+
+    Attributes:
+        model: the click model.
+        successes, trials, impressions: part -> [size] of each of its probabilities.
+    """
+
+    model: PageModel
+    successes: Mapping[str, np.ndarray]
+    trials: Mapping[str, np.ndarray]
+    impressions: Mapping[str, np.ndarray]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Part -> number of its probabilities."""
+        return {part: len(trials) for part, trials in self.trials.items()}
+
+    def fit(self, *, prior: tuple[float, float] = (0.0, 0.0)) -> PagesEstimate:
+        """The estimate of `twotowers.fitting.pages.fit_counts`, without its log-likelihood."""
+        found = {
+            part: shares(self.successes[part], trials, prior)
+            for part, trials in self.trials.items()
+        }
+        return PagesEstimate(found, dict(self.trials), np.empty(0))
+
+
+@dataclass(frozen=True)
+class PageLog:
+    """A file of pages, which is read when a model asks for its statistics.
+
+    Attributes:
+        path: a sessions file (`twotowers.logs.sessions`).
+        positions: positions on a page.
+        rows: [pages] bool, which of its pages are meant; None for all.
+        memory, threads: of DuckDB, see `twotowers.logs.warehouse.count_sessions`.
+    """
+
+    path: str | Path
+    positions: int
+    rows: np.ndarray | None = None
+    memory: str = MEMORY
+    threads: int | None = None
+
+    def statistics(self, model: PageModel) -> tuple[Statistics | Totals, pa.Table]:
+        """What the model needs, and the ids of its pairs.
+
+        Args:
+            model: a click model. If it has `counts`, none of its parts may be per jump.
+
+        Returns:
+            `Totals` if the model has `counts`, else `Statistics`; and the columns query and
+            document of the pairs, by their number. A model without a part per document has none.
+
+        Raises:
+            InputError: the file is not such a log, is empty, or has a page that is too long.
+        """
+        if hasattr(model, "counts"):
+            return self._totals(model)
+        if model.statistics != PAGES:
+            return self._cells(model)
+        pages, pairs = self.distinct
+        return Statistics.of_pages(model, pages), pairs
+
+    @cached_property
+    def distinct(self) -> tuple[Pages, pa.Table]:
+        """The distinct pages, and the columns query and document of their pairs."""
+        log = read_page_arrays(self.path, positions=self.positions, rows=self.rows)
+        pages = distinct_pages(log.pair, log.clicks, log.where, pairs=len(log.query))
+        return pages, pa.table({"query": log.query, "document": log.document})
+
+    def _totals(self, model: PageModel) -> tuple[Totals, pa.Table]:
+        kinds, found = model.parts, {}
+        by_document = [part for part, kind in kinds.items() if kind == PER_DOCUMENT]
+        others = [part for part in kinds if part not in by_document]
+        schema = schema_of(self.path)
+        types = {"query": schema.field("query").type}
+        types["document"] = schema.field("documents").type.value_type
+        pairs = pa.schema(types).empty_table()
+        if by_document:
+            sign = _credits(model, by_document)
+            groups = count_by_pair(self.path, sign, **self._counting, **self._database)
+            pairs = groups.pairs
+            for part, columns in zip(by_document, _bits(groups.sign, by_document), strict=True):
+                found[part] = [
+                    np.bincount(groups.pair, groups.number * bit, len(pairs)) for bit in columns
+                ]
+        if others:
+            signs = 4 ** len(others)
+            sign = _credits(model, others)
+            number = count_by_position(self.path, sign, signs=signs, **self._counting)
+            for part, columns in zip(others, _bits(np.arange(signs), others), strict=True):
+                by_position = [(number * bit).sum(1).astype(float) for bit in columns]
+                once = kinds[part] == ONCE
+                found[part] = [each.sum(keepdims=True) if once else each for each in by_position]
+        by_kind = ({part: found[part][place] for part in kinds} for place in range(3))
+        return Totals(model, *by_kind), pairs
+
+    def _cells(self, model: PageModel) -> tuple[Statistics, pa.Table]:
+        """Counts of cells, or of cells and the last click above."""
+        length, jumps = self.positions, model.statistics == JUMPS
+        place = np.arange(length)
+        kind = np.min_scalar_type(2 * length**2)
+
+        def sign(clicks: np.ndarray, where: np.ndarray) -> np.ndarray:
+            last = last_clicks(clicks) if jumps else 0
+            return ((place * length + last) * 2 + clicks).astype(kind)
+
+        groups = count_by_pair(self.path, sign, **self._counting, **self._database)
+        jump, clicked = np.divmod(groups.sign.astype(np.int64), 2)
+        position, last = np.divmod(jump, length)
+        statistics = Statistics.of_rows(
+            model, groups.pair, position, last, clicked.astype(bool), groups.number.astype(float),
+            pairs=len(groups.pairs), positions=length,
+        )  # fmt: skip
+        return statistics, groups.pairs
+
+    @property
+    def _counting(self) -> dict:
+        return {"positions": self.positions, "rows": self.rows}
+
+    @property
+    def _database(self) -> dict:
+        return {"memory": self.memory, "threads": self.threads}
+
+
+def _credits(model: PageModel, parts: list[str]):
+    """The sign of a position: a bit for success and a bit for trial, of each part in turn."""
+
+    def sign(clicks: np.ndarray, where: np.ndarray) -> np.ndarray:
+        credits = model.counts(clicks, where)
+        bits = (each for part in parts for each in credits[part])
+        return sum(bit.astype(np.uint8) << place for place, bit in enumerate(bits))
+
+    return sign
+
+
+def _bits(signs: np.ndarray, parts: list[str]) -> Iterator[tuple[np.ndarray, ...]]:
+    """For each part: whether a sign has a success, a trial, and an impression."""
+    for place in range(len(parts)):
+        success, trial = (signs >> (2 * place + bit) & 1 for bit in (0, 1))
+        yield success, trial, np.ones_like(signs)

@@ -1,0 +1,123 @@
+"""The pages of a file as arrays, with query-document pairs numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from twotowers.errors import InputError
+from twotowers.logs.sessions import GROUP, read_sessions
+
+
+@dataclass(frozen=True)
+class PageArrays:
+    """Pages, in the order of their file.
+
+    Attributes:
+        pair: [pages, positions] int32, number of the query-document pair at each position.
+        clicks, where: [pages, positions] bool; `where` is False behind the end of a page.
+        query, document: [pairs] ids by pair number.
+    """
+
+    pair: np.ndarray
+    clicks: np.ndarray
+    where: np.ndarray
+    query: np.ndarray
+    document: np.ndarray
+
+
+def read_page_arrays(
+    path: str | Path, *, positions: int, rows: np.ndarray | None = None
+) -> PageArrays:
+    """Read pages. Pairs are numbered in the order of their first occurrence.
+
+    Args:
+        path, positions, rows: see `checked_pages`.
+
+    Raises:
+        InputError: see `checked_pages`.
+    """
+    parts = [
+        [_numpy(batch["query"]), *map(_numpy, shown_and_clicked(batch)), lengths]
+        for batch, lengths in checked_pages(path, positions=positions, rows=rows)
+    ]
+    query, document, clicks, lengths = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    del parts
+    where = np.arange(positions) < lengths[:, None]
+    queries, query_names = pd.factorize(query)
+    queries = np.repeat(queries, lengths)
+    documents, document_names = pd.factorize(document)
+    number, first = _pairs(queries, documents, len(document_names))
+    pair, clicked = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
+    pair[where], clicked[where] = number, clicks
+    return PageArrays(
+        pair,
+        clicked,
+        where,
+        np.asarray(query_names)[first // len(document_names)],
+        np.asarray(document_names)[first % len(document_names)],
+    )
+
+
+def checked_pages(
+    path: str | Path, *, positions: int, rows: np.ndarray | None = None
+) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
+    """Some pages of a file at a time, and how many documents each of them has.
+
+    Args:
+        path: a sessions file (`twotowers.logs.sessions`). Its lanes are read as one.
+        positions: positions on a page.
+        rows: [pages] bool, which pages of the file are wanted; None for all.
+
+    Raises:
+        InputError: the file is not such a log, is empty, or has a page longer than `positions`.
+    """
+    start, found = 0, False
+    for batch in read_sessions(path, batch=GROUP):
+        end = start + len(batch)
+        if rows is not None:
+            batch = batch.filter(pa.array(rows[start:end]))
+        start, found = end, found or len(batch) > 0
+        lengths = batch["documents"].value_lengths().to_numpy()
+        if len(lengths) and (lengths.max() > positions or lengths.min() < 1):
+            raise InputError(
+                f"pages show {lengths.min()} to {lengths.max()} documents", path=path,
+                field="documents", expected=f"1 to {positions}, the 'positions' of the experiment",
+            )  # fmt: skip
+        yield batch, lengths
+    if not found:
+        raise InputError("the log is empty", path=path)
+
+
+def shown_and_clicked(batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
+    """The documents of all pages, one after the other, and whether each was clicked."""
+    return batch["documents"].flatten(), batch["clicks"].flatten()
+
+
+def _numpy(column: pa.Array) -> np.ndarray:
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _pairs(queries: np.ndarray, documents: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Number the pairs of query and document.
+
+    Args:
+        queries, documents: [shown] numbers, in the order of their first occurrence.
+        size: number of documents.
+
+    Returns:
+        [shown] the number of the pair; [pairs] query x size + document of each pair.
+    """
+    query_of = np.empty(size, queries.dtype)
+    query_of[documents] = queries
+    if np.array_equal(query_of[documents], queries):
+        # No document belongs to two queries, so documents are pairs.
+        return documents, query_of * size + np.arange(size)
+    return pd.factorize(queries * size + documents)
