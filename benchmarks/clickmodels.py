@@ -19,8 +19,9 @@ from pyarrow import feather
 from benchmarks.counting import THREADS
 from benchmarks.measure import CACHE, child, peak, seconds
 from twotowers.clickmodels import FittedLog, perplexities
-from twotowers.fitting.counted import PageLog, Totals
+from twotowers.fitting.counted import PageLog
 from twotowers.fitting.pages import Pages, Statistics, fit_pages
+from twotowers.fitting.totals import Totals
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.sessions import write_sessions
 from twotowers.logs.standins import generate_pages

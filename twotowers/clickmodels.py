@@ -24,9 +24,10 @@ import pyarrow.parquet as pq
 from twotowers.errors import InputError, check_range
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import check_types, opened
-from twotowers.fitting.counted import PageLog, Totals
+from twotowers.fitting.counted import PageLog
 from twotowers.fitting.information import intervals
 from twotowers.fitting.pages import PagesEstimate, Statistics, fit_pages
+from twotowers.fitting.totals import Totals
 from twotowers.logs.formats import FORMATS, to_sessions
 from twotowers.logs.observed_pages import divide
 from twotowers.logs.page_arrays import PageArrays, read_page_arrays

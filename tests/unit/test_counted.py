@@ -7,9 +7,10 @@ import pytest
 
 from tests.unit.test_fit_pages import HIDDEN, LENGTH, SEEN
 from twotowers.errors import InputError
-from twotowers.fitting.counted import PageLog, Totals
+from twotowers.fitting.counted import PageLog
 from twotowers.fitting.information import intervals
 from twotowers.fitting.pages import Statistics, distinct_pages, fit_counts, fit_pages
+from twotowers.fitting.totals import Totals
 from twotowers.logs import page_arrays, page_groups
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.independent import as_pages

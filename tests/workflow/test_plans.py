@@ -141,6 +141,8 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
     policies = {
         (log["dataset"], log["relevance"], log["policy"]["ranker"], seed)
         for log, own in simulated
+        # Given lists are not ranked.
+        if log.get("from") != "lists"
         for seed in own
     } | {
         # Studies share the policy of the first seed.

@@ -1,6 +1,6 @@
 """What a click model needs of a file of pages, counted from the file.
 
-A model without hidden events needs the successes and trials of its probabilities (`Totals`). A
+A model without hidden events needs totals of its probabilities (`twotowers.fitting.totals`). A
 model of cells or of jumps needs their counts (`twotowers.fitting.pages.Statistics`). Both are
 counted by DuckDB in a pass that keeps no page (`twotowers.logs.page_groups`). Other models need the
 distinct pages, and read them into memory.
@@ -19,7 +19,7 @@ distinct pages, and read them into memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,41 +27,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from twotowers.fitting.pages import Pages, PagesEstimate, Statistics, distinct_pages, shares
+from twotowers.fitting.pages import Pages, Statistics, distinct_pages
+from twotowers.fitting.totals import Totals
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.page_groups import count_by_pair, count_by_position
 from twotowers.logs.sessions import schema_of
 from twotowers.logs.warehouse import MEMORY
 from twotowers.models.page import JUMPS, PAGES, PageModel, last_clicks
 from twotowers.models.protocol import ONCE, PER_DOCUMENT
-
-
-@dataclass(frozen=True)
-class Totals:
-    """What a log has of each probability of a model with `counts`.
-
-    Attributes:
-        model: the click model.
-        successes, trials, impressions: part -> [size] of each of its probabilities.
-    """
-
-    model: PageModel
-    successes: Mapping[str, np.ndarray]
-    trials: Mapping[str, np.ndarray]
-    impressions: Mapping[str, np.ndarray]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Part -> number of its probabilities."""
-        return {part: len(trials) for part, trials in self.trials.items()}
-
-    def fit(self, *, prior: tuple[float, float] = (0.0, 0.0)) -> PagesEstimate:
-        """The estimate of `twotowers.fitting.pages.fit_counts`, without its log-likelihood."""
-        found = {
-            part: shares(self.successes[part], trials, prior)
-            for part, trials in self.trials.items()
-        }
-        return PagesEstimate(found, dict(self.trials), np.empty(0))
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
 from twotowers.errors import InputError
-from twotowers.fitting.counted import Totals
 from twotowers.fitting.pages import Statistics
+from twotowers.fitting.totals import Totals
 from twotowers.models.protocol import ONCE, PER_DOCUMENT
 
 LOGGER = logging.getLogger(__name__)
