@@ -1,4 +1,4 @@
-"""Reads the lists that Chen et al. (2024) published. The project may not distribute them."""
+"""Read the lists that Chen et al. (2024) published. The project may not distribute them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from twotowers.identifiability.linked_lists import Lists, rows_of
 
 
 def read_lists(folder: str | Path) -> Lists:
-    """The lists of a folder with `train.init_list` and `train.labels`.
+    """Read the lists of a folder that holds `train.init_list` and `train.labels`.
 
     Both have a line per query: its number, then its documents, or their labels, by position.
     """

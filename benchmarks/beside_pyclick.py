@@ -36,7 +36,7 @@ def run(*, sessions: int) -> Iterator[dict]:
 
 
 def time_rounds(*, log: str, name: str) -> dict:
-    """Seconds of a round of PyClick's EM."""
+    """How many seconds one round of PyClick's EM takes."""
     sys.path.insert(0, str(PYCLICK))
     from pyclick.search_session.SearchResult import SearchResult
     from pyclick.search_session.SearchSession import SearchSession

@@ -58,7 +58,7 @@ GROUP BY query, document
 
 
 def run(*, sessions: list[int], held_out: int) -> Iterator[dict]:
-    """Yield one row for each scan, and for each fit, of each number of sessions."""
+    """Yield the rows of each number of sessions: one for each scan, and one for each fit."""
     for number in sessions:
         log = log_of(number, held_out)
         size = {"sessions": number}

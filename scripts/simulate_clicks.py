@@ -1,24 +1,19 @@
 """A policy's scores, or nothing for given lists -> the clicks of every lane and split."""
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from scripts.runner import run
 from twotowers import SPLITS
-from twotowers.files.artefacts import atomic
 from twotowers.logs.cells import write_logs
 from twotowers.logs.policies import read_scores
 from twotowers.logs.sessions import write_sessions
-from twotowers.running.lists import simulate_lists
+from twotowers.running.lists import simulate_lists, write_lists
 from twotowers.running.settling import LISTS, queries_of
 from twotowers.running.simulation import simulate, simulate_pages
 
 
 def main(inputs, outputs, *, paper: str, log: dict, positions: int, seed: int):
     if log.get("from") == LISTS:
-        tables = simulate_lists(log, positions=positions, seed=seed, paper=paper)
-        with atomic(outputs[0]) as path:
-            pq.write_table(pa.concat_tables(tables), path, compression="zstd")
+        given = simulate_lists(log, positions=positions, seed=seed, paper=paper)
+        write_lists(outputs[0], given)
         return
     policies = {split: read_scores(inputs.policy, *queries_of(log, split)) for split in SPLITS}
     simulated = simulate_pages if log.get("record") == "sessions" else simulate

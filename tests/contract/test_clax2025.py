@@ -90,7 +90,7 @@ def by_em():
         ):
             rows.append((*base, metric, level(name, metric) + behind + far, None))
         for k in range(1, 11):
-            # PyClick's prior is nearer to gradient descent at every rank.
+            # At every rank, EM is nearer to gradient descent under PyClick's prior.
             value = 1.2 + (0.01 if k > 5 else -0.1) if mean == NINTH else 1.195
             rows.append((*base, "conditional_perplexity", value, k))
     columns = ["setting", "seed", "prior_mean", "metric", "value", "position"]

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,7 +15,7 @@ from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 from twotowers.running.fit import fit_setting, of_recovery
-from twotowers.running.lists import read_lists, simulate_lists
+from twotowers.running.lists import read_lists, simulate_lists, write_lists
 
 GIVEN = {
     "components": 2, "links": [[1, 2], [3, 4]], "documents": 20, "queries": 30, "exchanged": 4,
@@ -37,7 +36,7 @@ LANES = [{"repair": repair, "views": views} for repair in REPAIRS for views in V
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("lists") / "log.parquet"
-    pq.write_table(pa.concat_tables(simulate_lists(LOG, positions=4, seed=3)), path)
+    write_lists(path, simulate_lists(LOG, positions=4, seed=3))
     return path
 
 

@@ -78,6 +78,6 @@ def draw_epochs(
             orders.append(batch_order(rng, units, batch, steps))
         else:
             orders.append(own.shuffled(rng))
-        count = steps or -(-int(own.size.max()) // batch)
+        count = steps or -(-int(np.asarray(own.size).max()) // batch)
         keys.append(rng.integers(2**32, size=(count, 2), dtype=np.uint32))
     return np.stack(orders), np.stack(keys)

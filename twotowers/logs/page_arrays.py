@@ -43,7 +43,7 @@ def read_page_arrays(
         InputError: see `checked_pages`.
     """
     parts = [
-        [_numpy(batch["query"]), *map(_numpy, shown_and_clicked(batch)), lengths]
+        [numpy_of(batch["query"]), *map(numpy_of, shown_and_clicked(batch)), lengths]
         for batch, lengths in checked_pages(path, positions=positions, rows=rows)
     ]
     query, document, clicks, lengths = (
@@ -101,7 +101,8 @@ def shown_and_clicked(batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
     return batch["documents"].flatten(), batch["clicks"].flatten()
 
 
-def _numpy(column: pa.Array) -> np.ndarray:
+def numpy_of(column: pa.Array) -> np.ndarray:
+    """A column as an array. Texts and bits are copied."""
     return column.to_numpy(zero_copy_only=False)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers.logs.page_arrays import checked_pages, shown_and_clicked
+from twotowers.logs.page_arrays import checked_pages, numpy_of, shown_and_clicked
 from twotowers.logs.warehouse import MEMORY, database, select
 
 COUNT = """
@@ -87,7 +87,7 @@ def count_by_pair(
                 pair, above = pairs + np.cumsum(new) - 1, batch.slice(len(batch) - 1)
                 pairs = int(pair[-1]) + 1
                 ids.append(batch.select(["query", "document"]).filter(pa.array(new)))
-                groups.append([pair, *map(_numpy, batch.columns[2:])])
+                groups.append([pair, *map(numpy_of, batch.columns[2:])])
     columns = (np.concatenate(column) for column in zip(*groups, strict=True))
     return PageGroups(pa.Table.from_batches(ids), *columns)
 
@@ -121,7 +121,7 @@ def _laid_out(path, positions, rows) -> Iterator[tuple[pa.RecordBatch, np.ndarra
     for batch, lengths in checked_pages(path, positions=positions, rows=rows):
         where = np.arange(positions) < lengths[:, None]
         clicks = np.zeros(where.shape, bool)
-        clicks[where] = _numpy(shown_and_clicked(batch)[1])
+        clicks[where] = numpy_of(shown_and_clicked(batch)[1])
         yield batch, clicks, where
 
 
@@ -139,7 +139,3 @@ def _new_pairs(batch: pa.RecordBatch, above: pa.RecordBatch | None) -> np.ndarra
     for name in ("query", "document"):
         new |= pc.not_equal(rows[name].slice(1), rows[name].slice(0, len(new))).to_numpy()
     return np.append(True, new) if above is None else new
-
-
-def _numpy(column: pa.Array) -> np.ndarray:
-    return column.to_numpy(zero_copy_only=False)

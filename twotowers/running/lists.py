@@ -7,13 +7,15 @@ changed places (Chen et al. 2024, Section 4).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from twotowers import SPLITS
+from twotowers.files.artefacts import atomic
 from twotowers.files.tables import read_table
 from twotowers.fitting.alternating import ClickRates, LeastSquares, alternate
 from twotowers.identifiability.intervention import (
@@ -163,11 +165,17 @@ def with_swap(documents: np.ndarray, swap: Intervention) -> np.ndarray:
     return np.array(added, int).reshape(-1, documents.shape[1])
 
 
+def write_lists(path: str | Path, lanes: Iterable[pa.Table]) -> None:
+    """Write what `simulate_lists` yields, all or nothing: a parquet file."""
+    with atomic(path) as temporary:
+        pq.write_table(pa.concat_tables(lanes), temporary, compression="zstd")
+
+
 def read_lists(path: str | Path, lanes: Sequence[Lane], *, queries: int) -> dict[str, Split]:
     """The splits of some lanes: all lists to train on, and those given to measure on.
 
     Args:
-        path: what `simulate_lists` yields, as one parquet file.
+        path: from `write_lists`.
         lanes: the wanted lanes, each with a value per lane column.
         queries: number of lists that no repair added.
 

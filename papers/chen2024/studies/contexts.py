@@ -43,7 +43,7 @@ from twotowers.results.metrics import correlation, ndcg
 
 TOPS = (5, 10)
 EMPTY = "merging, empty places"
-"""The repair in which empty places count when factors are merged."""
+"""Name of the repair that counts empty places when it merges bias factors."""
 STARTS = ("ones", "random")
 FLOOR = 1e-5
 """What the published code adds to the examination by which it divides a click rate."""
@@ -106,7 +106,7 @@ def run(
                 observed = estimate.examination[lane][numbers[factor]]
                 learnt = estimate.relevance[lane][feature]
                 values = {"mcc": correlation(truth, learnt[None])[0], **gains(learnt, lists)}
-                # Table 6 has the other repairs only.
+                # Test measures are for Table 6, which does not have this repair.
                 if repair != EMPTY:
                     predict = fit_trees(
                         lists.features, rate / (observed + FLOOR), trees=trees, leaves=leaves

@@ -1,4 +1,4 @@
-"""EM and gradient ascent: Eq. 5.10, EM as scaled gradient ascent, where both end; and ClickEMLoss.
+"""Check Eq. 5.10, EM as scaled gradient ascent, where EM and the gradient end, and ClickEMLoss.
 
 A study and no fit of the road's, since it asks for gradients at given parameters and for exact
 optima. Pages of six documents of thirty, in random order, are clicked by a dynamic Bayesian user;
