@@ -14,6 +14,7 @@ sys.path.insert(0, workflow.basedir)
 
 from scripts.runner import PRELOADED
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
+from twotowers.running.compiling import compiler_flags
 from twotowers.running.descriptions import (
     crate_data,
     items_needs,
@@ -57,9 +58,7 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.abspath(".cache/jax")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 # Each job has one thread. Jobs run side by side, and sums do not depend on the number of cores.
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-)
+os.environ.setdefault("XLA_FLAGS", compiler_flags(config["scale"]))
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.update(

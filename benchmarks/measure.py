@@ -15,11 +15,13 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
+from twotowers.running import compiling
+
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".cache" / "benchmarks"
 
 ONE_THREAD = {
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "XLA_FLAGS": compiling.ONE_THREAD,
     "NPROC": "1",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
