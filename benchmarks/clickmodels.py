@@ -18,7 +18,6 @@ from pyarrow import feather
 
 from benchmarks.counting import THREADS
 from benchmarks.measure import CACHE, child, peak, seconds
-from twotowers.clickmodels import FittedLog, perplexities
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.pages import Pages, Statistics, fit_pages
 from twotowers.fitting.totals import Totals
@@ -29,6 +28,7 @@ from twotowers.methods.page_fits import imagined
 from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS
 from twotowers.models.page import PAGES, PageModel
+from twotowers.running.fitted_logs import FittedLog, perplexities
 from twotowers.running.registry import build_model
 
 SIZES = {
@@ -166,7 +166,7 @@ def time_fit(*, log: str, name: str, converge: bool) -> dict:
     )
     found |= {"estimation": time.perf_counter() - start, "fit_gb": peak(), "pairs": len(pairs)}
     found |= {} if counted else {"rows": len(statistics.number)}
-    fitted = FittedLog(model, estimate, statistics, pairs, PRIOR)
+    fitted = FittedLog(name, LENGTH, estimate, pairs, PRIOR)
     test = read_page_arrays(f"{log}/test.parquet", positions=LENGTH)
     metrics = perplexities(fitted, test)
     found |= {"cycles": max(len(estimate.history) - 1, 0)}

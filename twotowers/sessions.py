@@ -20,6 +20,7 @@ from pathlib import Path
 from twotowers.errors import InputError
 from twotowers.logs.formats import FORMATS, to_cells, to_sessions
 from twotowers.logs.ids import beside, number_cells, write_clax
+from twotowers.logs.reader_options import add_reader_options, reader_settings
 from twotowers.logs.sessions import seen_in
 from twotowers.logs.warehouse import MEMORY
 from twotowers.logs.wscd import write_wscd
@@ -27,8 +28,6 @@ from twotowers.logs.wscd import write_wscd
 EXPORTS = {"clax": write_clax, "wscd": write_wscd}
 """Formats of other libraries, written from a sessions file."""
 TARGETS = ("cells", "sessions", *EXPORTS)
-SETTINGS = ("lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids")
-"""Options that are settings of the reader."""
 
 
 def convert(options: argparse.Namespace) -> Iterator[str]:
@@ -37,8 +36,7 @@ def convert(options: argparse.Namespace) -> Iterator[str]:
     Raises:
         InputError: see `twotowers.logs.formats`.
     """
-    settings = {name: getattr(options, name) for name in SETTINGS}
-    settings["columns"] = _columns(options.column)
+    settings = reader_settings(options)
     out = Path(options.out)
     if options.to == "cells":
         written = f"{_to_cells(options, settings, out):,} cells"
@@ -84,19 +82,6 @@ def _intermediate(out: Path) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
-def _columns(pairs: list[str] | None) -> dict[str, str] | None:
-    """['query=query_id'] -> {'query': 'query_id'}"""
-    if not pairs:
-        return None
-    columns = {}
-    for pair in pairs:
-        ours, equals, theirs = pair.partition("=")
-        if not (ours and equals and theirs):
-            raise InputError(f"{pair!r}", field="--column", expected="OURS=THEIRS")
-        columns[ours] = theirs
-    return columns
-
-
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
     found = argparse.ArgumentParser(
@@ -110,20 +95,10 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--format", required=True, choices=list(FORMATS), help="its format")
     found.add_argument("--out", required=True, help="the file to write")
     found.add_argument("--to", choices=TARGETS, default="cells", help="what to write (cells)")
-    found.add_argument(
-        "--column", action="append", metavar="OURS=THEIRS", help="the name of a column in the file"
-    )
-    found.add_argument("--lanes", nargs="+", metavar="COLUMN", help="further columns of pages")
+    add_reader_options(found)
     found.add_argument(
         "--bias", nargs="+", metavar="COLUMN", help="bias features that tell cells apart"
     )
-    found.add_argument("--clicks", help="for pages: flags, or documents (the clicked ones)")
-    found.add_argument("--first", type=int, help="for rows: the number of the first position (1)")
-    found.add_argument("--gaps", help="for rows with missing positions: error, or close")
-    found.add_argument("--ids", help="for wscd: numbers, or text")
-    found.add_argument("--split", help="name of the split, if no column has it (log)")
-    found.add_argument("--strays", help="clicks that are not on their page: drop, or error")
-    found.add_argument("--repeats", help="further clicks on a document: drop, or error")
     found.add_argument(
         "--number-ids",
         action="store_true",

@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from twotowers.clickmodels import main, read_fitted
+from twotowers.clickmodels import main
 from twotowers.errors import InputError
+from twotowers.logs.observed_pages import divide
 from twotowers.models.names import MODELS
+from twotowers.running.fitted_logs import read_fitted
 
 
 @pytest.fixture
@@ -32,8 +34,8 @@ def test_a_model_is_fitted_and_written(log, tmp_path, capsys, model):
     printed = capsys.readouterr().out
     assert "480 pages to fit, 120 held out" in printed
     assert printed.splitlines()[-1].split()[0] == model
-    name, table = read_fitted(out)
-    assert name == model
+    assert read_fitted(out).name == model
+    table = pd.read_parquet(out)
     relevance = table[table["part"] == "attraction"].set_index("document")
     assert relevance["probability"].sort_values().index.tolist() == ["a", "c", "b"]
     assert relevance["query"].unique().tolist() == ["q" * 30]
@@ -69,3 +71,73 @@ def test_bad_input_is_told_and_nothing_written(log, tmp_path, capsys):
     log.write_text("not,a,fitted,file\n")
     with pytest.raises(InputError):
         read_fitted(log)
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_a_saved_model_predicts_as_the_fitted_one(log, tmp_path, capsys, model):
+    out, options = tmp_path / "fitted.parquet", ["--format", "rows", "--positions", "3"]
+    assert main([str(log), *options, "--model", model, "--seed", "5", "--out", str(out)]) == 0
+    held_out = capsys.readouterr().out.splitlines()[-1].split()[1:]
+    # The pages that the fit did not see, in a log of their own.
+    pages = pd.read_csv(log)
+    rows = divide(600, {"train": 0.8, "test": 0.2}, seed=5, path=log)["test"]
+    later = tmp_path / "later.csv"
+    pages[pages["session"].isin(rows)].to_csv(later, index=False)
+    assert main([str(later), "--format", "rows", "--fitted", str(out)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "120 pages"
+    assert printed[-1].split() == [model, *held_out]
+
+
+def test_a_saved_model_knows_documents_by_their_ids(log, tmp_path, capsys):
+    out, options = tmp_path / "fitted.parquet", ["--format", "rows", "--positions", "3"]
+    assert main([str(log), *options, "--model", "pbm", "--out", str(out)]) == 0
+    # Unknown documents have the mean of the prior, 1/2, and examination is the fitted one.
+    rows = pd.DataFrame({"session": [1], "query": ["q" * 30], "document": ["new"]})
+    rows.assign(position=1, clicks=1).to_csv(tmp_path / "new.csv", index=False)
+    capsys.readouterr()
+    assert main([str(tmp_path / "new.csv"), "--format", "rows", "--fitted", str(out)]) == 0
+    examined = read_fitted(out).estimate.parameters["examination"][0]
+    found = float(capsys.readouterr().out.split()[-3])
+    assert found == pytest.approx(2 / examined, abs=1e-4)
+    # Numbers are not the texts that the model knows.
+    rows.assign(query=1, document=2, position=1, clicks=1).to_csv(log, index=False)
+    assert main([str(log), "--format", "rows", "--fitted", str(out)]) == 2
+    assert "has type int64" in capsys.readouterr().err
+    assert main([str(log), "--format", "rows", "--fitted", str(out), "--compare"]) == 2
+
+
+def test_logs_of_all_sorts(tmp_path, capsys):
+    out, path = tmp_path / "fitted.parquet", tmp_path / "log.csv"
+    options = ["--format", "rows", "--positions", "3", "--model", "dbn", "--out", str(out)]
+    # Ids beyond int64, pages of one to three documents, columns under other names.
+    rows = [
+        (page, 10**25, 10**25 + document, document, int(page % 3 == document))
+        for page in range(60)
+        for document in range(page % 3 + 1)
+    ]
+    names = ["session", "qid", "document", "position", "clicks"]
+    pd.DataFrame(rows, columns=names).astype(str).to_csv(path, index=False)
+    assert main([str(path), *options, "--column", "query=qid", "--first", "0"]) == 0
+    pairs = read_fitted(out).pairs.to_pydict()
+    assert set(pairs["query"]) == {str(10**25)}
+    assert set(pairs["document"]) == {str(10**25 + number) for number in range(3)}
+    out.unlink()
+    # A log without a page.
+    path.write_text(",".join(names) + "\n")
+    assert main([str(path), *options, "--column", "query=qid"]) == 2
+    # No name of a column.
+    assert main([str(path), *options, "--column", "query"]) == 2
+    assert capsys.readouterr().err.count("error:") == 2
+    assert not out.exists()
+
+
+def test_clicks_off_their_page(tmp_path, capsys):
+    path = tmp_path / "log.txt"
+    pages = [f"{page}\t0\tQ\t7\t0\t1\t2\n{page}\t5\tC\t{1 + page % 3}\n" for page in range(30)]
+    path.write_text("".join(pages))
+    options = [str(path), "--format", "wscd", "--positions", "2"]
+    assert main(options) == 0
+    assert "clicks off page: 10" in capsys.readouterr().out
+    assert main([*options, "--strays", "error"]) == 2
+    assert "line" in capsys.readouterr().err

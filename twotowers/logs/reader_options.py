@@ -1,0 +1,57 @@
+"""Options of a command line that are settings of a log's reader (`twotowers.logs.formats`)."""
+
+from __future__ import annotations
+
+import argparse
+
+from twotowers.errors import InputError
+
+SETTINGS = ("lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids")
+"""Options that are settings of the reader, under the same name."""
+
+
+def add_reader_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how to read a log."""
+    parser.add_argument(
+        "--column", action="append", metavar="OURS=THEIRS", help="the name of a column in the file"
+    )
+    parser.add_argument("--lanes", nargs="+", metavar="COLUMN", help="further columns of pages")
+    parser.add_argument("--clicks", help="for pages: flags, or documents (the clicked ones)")
+    parser.add_argument("--first", type=int, help="for rows: the number of the first position (1)")
+    parser.add_argument("--gaps", help="for rows with missing positions: error, or close")
+    parser.add_argument("--ids", help="for wscd: numbers, or text")
+    parser.add_argument("--split", help="name of the split, if no column has it (log)")
+    parser.add_argument("--strays", help="clicks that are not on their page: drop, or error")
+    parser.add_argument("--repeats", help="further clicks on a document: drop, or error")
+
+
+def reader_settings(options: argparse.Namespace) -> dict:
+    """The settings of `twotowers.logs.formats.open_log` that the options name.
+
+    Raises:
+        InputError: `--column` is not of the form OURS=THEIRS.
+
+    Example:
+        >>> import argparse
+        >>> parser = argparse.ArgumentParser()
+        >>> add_reader_options(parser)
+        >>> found = reader_settings(parser.parse_args(["--column", "query=q", "--first", "0"]))
+        >>> found["columns"], found["first"], found["strays"]
+        ({'query': 'q'}, 0, None)
+    """
+    settings = {name: getattr(options, name) for name in SETTINGS}
+    settings["columns"] = _columns(options.column)
+    return settings
+
+
+def _columns(pairs: list[str] | None) -> dict[str, str] | None:
+    """['query=query_id'] -> {'query': 'query_id'}"""
+    if not pairs:
+        return None
+    columns = {}
+    for pair in pairs:
+        ours, equals, theirs = pair.partition("=")
+        if not (ours and equals and theirs):
+            raise InputError(f"{pair!r}", field="--column", expected="OURS=THEIRS")
+        columns[ours] = theirs
+    return columns
