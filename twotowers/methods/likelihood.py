@@ -146,7 +146,7 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
 def _fitted(result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitted:
     model = result.model(lane)
     state = jax.tree.map(lambda leaf: leaf[lane], result.state)
-    bias = model.position_bias
+    bias = _position_bias(model)
     return Fitted(
         scores=lambda inputs: np.asarray(scores(model.relevance, inputs)),
         bias=None if bias is None else np.asarray(bias, float),
@@ -157,7 +157,9 @@ def _fitted(result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitt
             "epochs": result.epochs[lane],
         },
         history=result.history[:, lane],
-        table=_table({"attraction": model.relevance}, {"examination": model.examination}, model),
+        table=_table(
+            {"attraction": model.relevance}, lambda: {"examination": model.examination}, model
+        ),
     )
 
 
@@ -169,16 +171,20 @@ def _fitted_pages(result: Fit, lane: int, log: int) -> Fitted:
         else None,
         page_losses=lambda split: page_losses(model, split, log),
         values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
-        table=_table(model.towers, {part: each[...] for part, each in model.tables.items()}, model),
+        table=_table(
+            model.towers, lambda: {part: each[...] for part, each in model.tables.items()}, model
+        ),
     )
 
 
-def _table(towers: Mapping, tables: Mapping, model: TwoTowers | PageTowers) -> Table | None:
+def _table(
+    towers: Mapping, tables: Callable[[], Mapping], model: TwoTowers | PageTowers
+) -> Table | None:
     """The probabilities of each part; None where pairs have not one of their own."""
-    logits = {part: np.ravel(each) for part, each in tables.items()}
+    if not all(isinstance(tower, EmbeddingTower | BaselineTower) for tower in towers.values()):
+        return None
+    logits = {part: np.ravel(each) for part, each in tables().items()}
     for part, tower in towers.items():
-        if not isinstance(tower, EmbeddingTower | BaselineTower):
-            return None
         logits[part] = np.asarray(tower(jnp.arange(tower.pairs)))
     parts = model.model.parts
     return Table({part: expit(np.asarray(logits[part], float)) for part in parts})
@@ -223,6 +229,8 @@ def _is_constant(leaf) -> bool:
     return isinstance(leaf, Constant)
 
 
+# Compiled, because dispatching the single operations of a deep tower takes longer for each lane.
+_position_bias = jax.jit(lambda model: model.position_bias)
 _loss = jax.jit(
     lambda graph, state, lane, objective: mean_loss(graph, state, lane, objective=objective),
     static_argnums=0,

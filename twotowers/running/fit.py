@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -116,6 +116,7 @@ def fit_setting(
             for name, head in options["heads"].items()
         ]
     found = find("methods", method["kind"], paper).load()(task, **options)
+    found = [replace(fitted, scores=_remembered(fitted.scores)) for fitted in found]
     test = task.splits["test"]
     judged = _judged(files, model["features"])
     rows = [
@@ -130,6 +131,20 @@ def fit_setting(
         for row in FURTHER[kind](fitted, task, log)
     ]
     return pd.DataFrame(rows).astype({"position": "Int64", "value": float})
+
+
+def _remembered(scores: Callable | None) -> Callable | None:
+    """The same scores, computed once for the same inputs: several measurements ask for them."""
+    known = []
+
+    def remembered(inputs: np.ndarray) -> np.ndarray:
+        for before, found in known:
+            if before is inputs:
+                return found
+        known.append((inputs, scores(inputs)))
+        return known[-1][1]
+
+    return scores and remembered
 
 
 def _tower(tower: str | Mapping, lanes: Mapping, paper: str | None):
