@@ -222,6 +222,32 @@ def test_an_item_of_some_scales_takes_along_what_only_it_needs(load):
     assert laptop.studies.keys() == paper.studies.keys() == EXPERIMENT["studies"].keys()
 
 
+def test_a_scale_may_fit_the_logs_of_some_data_sets(load):
+    other = EXPERIMENT["logs"]["main"] | {"dataset": "yahoo"}
+    changed = put(EXPERIMENT, ["datasets", "yahoo"], {"prepare": "top_labels", "top": 25})
+    changed = put(changed, ["logs", "other"], other)
+    changed = put(changed, ["settings", "far"], EXPERIMENT["settings"]["fit"] | {"log": "other"})
+    changed = put(changed, ["items", "fig1", "needs"], ["far", "fit", "lemma"])
+    draw = EXPERIMENT["items"]["fig1"]["draw"] | {"settings": {"fit": "F", "far": "G"}}
+    changed = put(changed, ["items", "fig1", "draw"], draw)
+    alone = EXPERIMENT["items"]["fig1"] | {"needs": ["far"], "draw": draw | {"settings": ["far"]}}
+    changed = put(changed, ["items", "fig2"], alone)
+    changed = put(changed, ["scales", "smoke", "datasets"], ["mslr30k"])
+    smoke, laptop = load(changed, scale="smoke"), load(changed, scale="laptop")
+    assert (set(smoke.settings), set(laptop.settings)) == ({"fit"}, {"fit", "far"})
+    # The items have what is left, and one of nothing is not made. Studies stay.
+    assert (set(smoke.items), set(laptop.items)) == ({"fig1"}, {"fig1", "fig2"})
+    assert smoke.items["fig1"]["needs"] == ["fit", "lemma"]
+    assert smoke.items["fig1"]["draw"]["settings"] == {"fit": "F"}
+    assert laptop.items["fig1"]["draw"]["settings"] == {"fit": "F", "far": "G"}
+    assert set(smoke.studies) == {"lemma", "real"}
+    # What a configuration puts in a data set's place is asked for.
+    mine = load(changed, scale="smoke", replace={"yahoo": "istella_s"})
+    assert set(mine.settings) == {"fit", "far"}
+    with pytest.raises(InputError, match=r"scales\.smoke\.datasets.*'yaho'"):
+        load(put(changed, ["scales", "smoke", "datasets"], ["yaho"]), scale="smoke")
+
+
 def test_only_a_ranker_has_a_kind(load):
     with pytest.raises(InputError, match="kind"):
         load(put(EXPERIMENT, ["training", "deep", "kind"], "deep"))

@@ -146,7 +146,8 @@ class Project:
     def smoke(self) -> dict:
         """The paper's experiment with what scale smoke makes."""
         experiment = {"settings": {}, "studies": {}} | self.experiment
-        keep_of_scale(experiment, "smoke")
+        datasets = experiment["scales"]["smoke"].get("datasets", experiment["datasets"])
+        keep_of_scale(experiment, "smoke", list(datasets))
         return experiment
 
     def digests(self) -> dict[str, str]:

@@ -139,6 +139,11 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
                 place = "policy.ranker" if "policy" in user else "ranker"
                 _reference(ranker, raw["rankers"], path, f"{section}.{name}.{place}")
     _check_sources(raw["logs"], config["datasets"], path)
+    for name in scale.get("datasets", ()):
+        _reference(name, replace, path, f"scales.{config['scale']}.datasets")
+    # What a configuration puts in a data set's place is always made.
+    chosen = scale.get("datasets", replace)
+    datasets = [new for name, new in replace.items() if name in chosen or new != name]
     sessions = scale.get("sessions", {})
     for name, log in raw["logs"].items():
         if log.get("from", SIMULATION) == SIMULATION and not (sessions or "sessions" in log):
@@ -170,7 +175,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
             _reference(need, known, path, f"items.{name}.needs")
         raw["items"][name] = settle_item(name, item, path=path, paper=paper)
         _check_columns(name, raw["items"][name], raw["settings"], path)
-    keep_of_scale(raw, config["scale"])
+    keep_of_scale(raw, config["scale"], datasets)
     return Experiment(
         key=paper,
         **raw,
@@ -179,18 +184,41 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     )
 
 
-def keep_of_scale(raw: dict, scale: str) -> None:
-    """Take out the items of other scales, and the settings and studies that only these need."""
-    items = raw["items"]
+def keep_of_scale(raw: dict, scale: str, datasets: Sequence[str]) -> None:
+    """Take out what a scale does not make.
+
+    These are settings on logs of other data sets than `datasets`; items of other scales, or without
+    anything left to draw; and the settings and studies that only such items need.
+    """
+    items, logs = raw["items"], raw["logs"]
+    absent = {
+        name
+        for name, setting in raw["settings"].items()
+        if logs[setting["log"]].get("dataset") not in (None, *datasets)
+    }
     raw["items"] = {
-        name: item for name, item in items.items() if scale in item.get("scales", [scale])
+        name: left
+        for name, item in items.items()
+        if scale in item.get("scales", [scale]) and (left := _without(item, absent))["needs"]
     }
     needed = {need for item in raw["items"].values() for need in item["needs"]}
     elsewhere = {need for item in items.values() for need in item["needs"]} - needed
     for section in ("settings", "studies"):
         raw[section] = {
-            name: entry for name, entry in raw[section].items() if name not in elsewhere
+            name: entry for name, entry in raw[section].items() if name not in elsewhere | absent
         }
+
+
+def _without(item: dict, absent: set[str]) -> dict:
+    """The item, and its settled drawing, without some settings."""
+    item = {**item, "needs": [name for name in item["needs"] if name not in absent]}
+    if isinstance(item.get("draw"), Mapping):
+        item["draw"] = draw = dict(item["draw"])
+        for key in draw.keys() & {"needs", "settings"}:
+            kept = [name for name in draw[key] if name not in absent]
+            titles = draw[key] if isinstance(draw[key], Mapping) else None
+            draw[key] = {name: titles[name] for name in kept} if titles else kept
+    return item
 
 
 def seed_range(seeds: Sequence[int]) -> str:
