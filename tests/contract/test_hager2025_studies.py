@@ -643,12 +643,14 @@ def test_every_item_and_study_is_declared_and_there(scale):
     experiment = load_experiment("hager2025", config)
     folder = Path(ROOT, "papers/hager2025")
     drawings = {item["draw"]["kind"] for item in experiment.items.values()}
-    assert {path.stem for path in (folder / "items").glob("*.py")} <= drawings
+    # Two items take too long for smoke.
+    undrawn = {"fits", "starts"} if scale == "smoke" else set()
+    assert {path.stem for path in (folder / "items").glob("*.py")} - drawings == undrawn
     assert {path.stem for path in (folder / "studies").glob("*.py")} == set(experiment.studies)
     assert set(PARAMETERS) == set(experiment.studies)
     for name, parameters in experiment.studies.items():
         assert parameters.keys() - {"dataset", "seeds"} == PARAMETERS[name].keys()
-    left_out = {"expressiveness"} if scale == "smoke" else set()
+    left_out = {"expressiveness", "stopping", "starts"} if scale == "smoke" else set()
     assert {claim.item for claim in CLAIMS} - set(experiment.items) == left_out
     for entry in experiment.items.values():
         assert "TODO" not in entry["caption"] + entry["expected"]

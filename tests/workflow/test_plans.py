@@ -115,10 +115,22 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
     """A paper's own jobs of each rule, the data sets that it ranks, and the parts of its logs."""
     values = experiment["scales"][scale]
     seeds = values["seeds"]
-    items = {key: i for key, i in experiment["items"].items() if scale in i.get("scales", [scale])}
+    # A scale may fit the logs of some data sets.
+    fitted = {None, *values.get("datasets", experiment["datasets"])}
+    absent = {
+        name
+        for name, setting in experiment.get("settings", {}).items()
+        if experiment["logs"][setting["log"]].get("dataset") not in fitted
+    }
+    items = {
+        key: item
+        for key, item in experiment["items"].items()
+        if scale in item.get("scales", [scale]) and set(item["needs"]) - absent
+    }
     # An item of other scales takes along the settings and studies that only it needs.
     left_out = {need for item in experiment["items"].values() for need in item["needs"]}
     left_out -= {need for item in items.values() for need in item["needs"]}
+    left_out |= absent
     settings = [
         setting | values.get("settings", {}).get(name, {})
         for name, setting in experiment.get("settings", {}).items()
@@ -137,6 +149,7 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
     used = {user["dataset"] for user in users if "dataset" in user}
     # A click log needs no preparation.
     ranked = {name for name in used if experiment["datasets"][name]}
+    prepared = ranked & {user.get("dataset") for user in users if not user.get("raw")}
     simulated = [(log, own) for log, own in logs if log.get("from") != "dataset"]
     policies = {
         (log["dataset"], log["relevance"], log["policy"]["ranker"], seed)
@@ -151,7 +164,7 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
         if "ranker" in study
     }
     jobs = Counter(
-        preprocess=len(ranked),
+        preprocess=len(prepared),
         policy=len(policies),
         clicks=sum(len(own) for _, own in simulated),
         fit=sum(len(setting.get("seeds", seeds)) for setting in settings),
