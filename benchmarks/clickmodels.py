@@ -25,11 +25,9 @@ from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.sessions import write_sessions
 from twotowers.logs.standins import generate_pages
 from twotowers.methods.page_fits import imagined
-from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS
 from twotowers.models.page import PAGES, PageModel
-from twotowers.running.fitted_logs import FittedLog, perplexities
-from twotowers.running.registry import build_model
+from twotowers.running.fitted_logs import FittedLog, model_of, perplexities
 
 SIZES = {
     "full": {"sessions": [10_000_000, 1_000_000, 100_000], "held_out": 500_000},
@@ -80,7 +78,7 @@ def time_fits(log: str, sessions: int, names: list[str], *, converge: bool) -> I
     """
     read = {}
     for name in names:
-        if needs_pages(_model(name)) and not read:
+        if needs_pages(model_of(name)) and not read:
             progress(f"reading {sessions:,} sessions into memory")
             read = child(f"{HERE}:time_read", log=log)
         progress(f"fitting {name} to {sessions:,} sessions")
@@ -95,10 +93,6 @@ def needs_pages(model: PageModel) -> bool:
 
 def progress(what: str) -> None:
     print(what, file=sys.stderr, flush=True)
-
-
-def _model(name: str) -> PageModel:
-    return as_pages(build_model(MODELS[name]))
 
 
 def log_of(sessions: int, held_out: int) -> str:
@@ -145,7 +139,7 @@ def time_read(*, log: str) -> dict:
 
 def time_fit(*, log: str, name: str, converge: bool) -> dict:
     """Seconds from the file, or from distinct pages, to parameters; and held-out perplexity."""
-    model, found, start = _model(name), {}, time.perf_counter()
+    model, found, start = model_of(name), {}, time.perf_counter()
     if needs_pages(model):
         with np.load(f"{log}/pages.npz") as file:
             arrays = dict(file)

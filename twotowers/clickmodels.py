@@ -15,6 +15,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +26,16 @@ from twotowers.logs.formats import FORMATS, to_sessions
 from twotowers.logs.observed_pages import divide
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.reader_options import add_reader_options, reader_settings
-from twotowers.logs.sessions import seen_in
+from twotowers.logs.sessions import seen_lines
 from twotowers.methods.page_fits import imagined
 from twotowers.models.names import MODELS
-from twotowers.running.fitted_logs import fit_model, perplexities, read_fitted, write_fitted
+from twotowers.running.fitted_logs import (
+    FittedLog,
+    fit_model,
+    perplexities,
+    read_fitted,
+    write_fitted,
+)
 
 
 def report(names: list[str], found: dict[str, dict[str, float]]) -> Iterator[str]:
@@ -64,27 +71,44 @@ def main(arguments: list[str] | None = None) -> int:
     add_reader_options(parser)
     options = parser.parse_args(arguments)
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            sessions = Path(folder) / "sessions.parquet"
-            reading = reader_settings(options)
-            size = to_sessions(options.log, sessions, format=options.format, **reading)
-            (_predict if options.fitted else _fit)(options, sessions, size)
+        _run(options)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def _fit(options: argparse.Namespace, sessions: Path, size: int) -> None:
-    check_range(options.test, field="--test", low=0.001, high=0.999)
-    prior = imagined(options.prior, options.prior_mean)
+def _run(options: argparse.Namespace) -> None:
+    # Options are checked before the log is read, which may take minutes.
+    reading = reader_settings(options)
+    if options.fitted:
+        if options.out or options.compare:
+            raise InputError(
+                "a saved model is not fitted again",
+                field="--fitted",
+                expected="no --out, no --compare",
+            )
+        use = partial(_predict, read_fitted(options.fitted))
+    else:
+        check_range(options.test, field="--test", low=0.001, high=0.999)
+        use = partial(_fit, options, imagined(options.prior, options.prior_mean))
+    with tempfile.TemporaryDirectory() as folder:
+        sessions = Path(folder) / "sessions.parquet"
+        size = to_sessions(options.log, sessions, format=options.format, **reading)
+        use(sessions, size)
+
+
+def _fit(
+    options: argparse.Namespace, prior: tuple[float, float], sessions: Path, size: int
+) -> None:
     shares = {"train": 1 - options.test, "test": options.test}
     rows = divide(size, shares, seed=options.seed, path=options.log)
     held_out = np.isin(np.arange(size), rows["test"])
     log = PageLog(sessions, options.positions, ~held_out)
     test = read_page_arrays(sessions, positions=options.positions, rows=held_out)
     print(f"{len(rows['train']):,} pages to fit, {len(rows['test']):,} held out")
-    print(*_left_out(sessions), sep="", end="")
+    for line in seen_lines(sessions):
+        print(line)
     names = list(MODELS) if options.compare else [options.model]
     found = {}
     for name in names:
@@ -95,22 +119,13 @@ def _fit(options: argparse.Namespace, sessions: Path, size: int) -> None:
     print(*report(names, found), sep="\n", flush=True)
 
 
-def _predict(options: argparse.Namespace, sessions: Path, size: int) -> None:
-    if options.out or options.compare:
-        raise InputError(
-            "a saved model is not fitted again", field="--fitted", expected="no --out, no --compare"
-        )
-    fitted = read_fitted(options.fitted)
+def _predict(fitted: FittedLog, sessions: Path, size: int) -> None:
     pages = read_page_arrays(sessions, positions=fitted.positions)
     print(f"{size:,} pages")
-    print(*_left_out(sessions), sep="", end="")
+    for line in seen_lines(sessions):
+        print(line)
     found = {fitted.name: perplexities(fitted, pages)}
     print(*report([fitted.name], found), sep="\n", flush=True)
-
-
-def _left_out(sessions: Path) -> Iterator[str]:
-    for what, number in seen_in(sessions).items():
-        yield f"{what.replace('_', ' ')}: {number:,}\n"
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from twotowers.errors import InputError
 from twotowers.logs.formats import FORMATS, to_cells, to_sessions
 from twotowers.logs.ids import beside, number_cells, write_clax
 from twotowers.logs.reader_options import add_reader_options, reader_settings
-from twotowers.logs.sessions import seen_in
+from twotowers.logs.sessions import seen_lines
 from twotowers.logs.warehouse import MEMORY
 from twotowers.logs.wscd import write_wscd
 
@@ -48,8 +48,7 @@ def convert(options: argparse.Namespace) -> Iterator[str]:
             pages = _export(options, settings, out)
         written = f"{pages:,} pages"
     if options.to in ("cells", "sessions"):
-        for name, count in seen_in(out).items():
-            yield f"{name.replace('_', ' ')}: {count:,}"
+        yield from seen_lines(out)
     yield f"{written} written to {out}"
     if options.to == "clax" or (options.to == "cells" and options.number_ids):
         yield f"the ids of its numbers: {beside(out)}"

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from twotowers.clickmodels import main
@@ -73,6 +74,15 @@ def test_bad_input_is_told_and_nothing_written(log, tmp_path, capsys):
         read_fitted(log)
 
 
+def test_a_saved_model_without_its_prior_is_refused(log, tmp_path):
+    out = tmp_path / "fitted.parquet"
+    assert main([str(log), "--format", "rows", "--model", "pbm", "--out", str(out)]) == 0
+    table = pq.read_table(out)
+    pq.write_table(table.replace_schema_metadata({"model": "pbm", "positions": "3"}), out)
+    with pytest.raises(InputError, match=r"fitted\.parquet: prior: is missing"):
+        read_fitted(out)
+
+
 @pytest.mark.parametrize("model", list(MODELS))
 def test_a_saved_model_predicts_as_the_fitted_one(log, tmp_path, capsys, model):
     out, options = tmp_path / "fitted.parquet", ["--format", "rows", "--positions", "3"]
@@ -92,7 +102,7 @@ def test_a_saved_model_predicts_as_the_fitted_one(log, tmp_path, capsys, model):
 def test_a_saved_model_knows_documents_by_their_ids(log, tmp_path, capsys):
     out, options = tmp_path / "fitted.parquet", ["--format", "rows", "--positions", "3"]
     assert main([str(log), *options, "--model", "pbm", "--out", str(out)]) == 0
-    # Unknown documents have the mean of the prior, 1/2, and examination is the fitted one.
+    # An unknown document has the prior's mean, 1/2. Examination is as fitted.
     rows = pd.DataFrame({"session": [1], "query": ["q" * 30], "document": ["new"]})
     rows.assign(position=1, clicks=1).to_csv(tmp_path / "new.csv", index=False)
     capsys.readouterr()

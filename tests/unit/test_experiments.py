@@ -241,7 +241,7 @@ def test_a_scale_may_fit_the_logs_of_some_data_sets(load):
     assert smoke.items["fig1"]["draw"]["settings"] == {"fit": "F"}
     assert laptop.items["fig1"]["draw"]["settings"] == {"fit": "F", "far": "G"}
     assert set(smoke.studies) == {"lemma", "real"}
-    # What a configuration puts in a data set's place is asked for.
+    # A data set that a configuration puts in place of another is always fitted.
     mine = load(changed, scale="smoke", replace={"yahoo": "istella_s"})
     assert set(mine.settings) == {"fit", "far"}
     with pytest.raises(InputError, match=r"scales\.smoke\.datasets.*'yaho'"):

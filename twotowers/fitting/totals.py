@@ -1,4 +1,4 @@
-"""Successes and trials of each probability: what a model without hidden events needs of a log."""
+"""Counts of successes and trials: all that a model without hidden events needs from a log."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import argparse
 from twotowers.errors import InputError
 
 SETTINGS = ("lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids")
-"""Options that are settings of the reader, under the same name."""
+"""Names that an option shares with a setting of the reader."""
 
 
 def add_reader_options(parser: argparse.ArgumentParser) -> None:

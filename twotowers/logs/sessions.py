@@ -239,6 +239,12 @@ def seen_in(path: str | Path) -> dict[str, int]:
     return found
 
 
+def seen_lines(path: str | Path) -> Iterator[str]:
+    """The numbers of `seen_in` in words, a line each."""
+    for name, count in seen_in(path).items():
+        yield f"{name.replace('_', ' ')}: {count:,}"
+
+
 def bias_features(schema: pa.Schema) -> list[str]:
     """The columns that hold a value per document."""
     return [

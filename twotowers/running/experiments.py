@@ -141,7 +141,7 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
     _check_sources(raw["logs"], config["datasets"], path)
     for name in scale.get("datasets", ()):
         _reference(name, replace, path, f"scales.{config['scale']}.datasets")
-    # What a configuration puts in a data set's place is always made.
+    # A data set that a configuration puts in place of another is always fitted.
     chosen = scale.get("datasets", replace)
     datasets = [new for name, new in replace.items() if name in chosen or new != name]
     sessions = scale.get("sessions", {})
@@ -187,8 +187,8 @@ def load_experiment(paper: str, config: dict, root: Path = ROOT) -> Experiment:
 def keep_of_scale(raw: dict, scale: str, datasets: Sequence[str]) -> None:
     """Take out what a scale does not make.
 
-    These are settings on logs of other data sets than `datasets`; items of other scales, or without
-    anything left to draw; and the settings and studies that only such items need.
+    It makes no setting on the log of a data set outside `datasets`. It makes no item of other
+    scales, and none that has nothing left to draw. What only such items need goes with them.
     """
     items, logs = raw["items"], raw["logs"]
     absent = {
@@ -210,7 +210,7 @@ def keep_of_scale(raw: dict, scale: str, datasets: Sequence[str]) -> None:
 
 
 def _without(item: dict, absent: set[str]) -> dict:
-    """The item, and its settled drawing, without some settings."""
+    """Take settings out of an item and out of its drawing."""
     item = {**item, "needs": [name for name in item["needs"] if name not in absent]}
     if isinstance(item.get("draw"), Mapping):
         item["draw"] = draw = dict(item["draw"])

@@ -33,6 +33,7 @@ from twotowers.methods.page_fits import page_losses, unknown_of
 from twotowers.methods.task import Split
 from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS
+from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION
 from twotowers.running.fit import page_perplexities
 from twotowers.running.registry import build_model
@@ -72,9 +73,14 @@ class FittedLog:
     prior: tuple[float, float]
 
     @property
-    def model(self):
+    def model(self) -> PageModel:
         """The model, as one of pages."""
-        return as_pages(build_model(MODELS[self.name]))
+        return model_of(self.name)
+
+
+def model_of(name: str) -> PageModel:
+    """The model of a name in `MODELS`, as one of pages."""
+    return as_pages(build_model(MODELS[name]))
 
 
 def fit_model(
@@ -91,7 +97,7 @@ def fit_model(
     Returns:
         the fitted model, and what it was fitted to.
     """
-    statistics, pairs = log.statistics(as_pages(build_model(MODELS[name])))
+    statistics, pairs = log.statistics(model_of(name))
     if isinstance(statistics, Totals):
         estimate = statistics.fit(prior=prior)
     else:
@@ -132,9 +138,13 @@ def _numbers(pairs: pa.Table, pages: PageArrays) -> np.ndarray:
                 field=name,
                 expected=f"{types[1]}, as the model was fitted to",
             )
+    return _places(pairs, own.to_pandas()).fillna(len(pairs)).to_numpy(int)
+
+
+def _places(pairs: pa.Table, rows: pd.DataFrame) -> pd.Series:
+    """[rows] the number of each row's query and document among the pairs; missing if not there."""
     numbered = pairs.to_pandas().assign(number=np.arange(len(pairs)))
-    found = own.to_pandas().merge(numbered, how="left", on=["query", "document"])["number"]
-    return found.fillna(len(pairs)).to_numpy(int)
+    return rows.merge(numbered, how="left", on=["query", "document"])["number"]
 
 
 def write_fitted(path: str | Path, fitted: FittedLog, statistics: Statistics | Totals) -> None:
@@ -192,17 +202,20 @@ def read_fitted(path: str | Path) -> FittedLog:
             raise InputError(
                 f"{name!r} is no model", path=path, field="model", expected=", ".join(MODELS)
             )
+        if missing := [key for key in ("positions", "prior") if key.encode() not in about]:
+            raise InputError(
+                "is missing in the metadata", path=path, field=missing[0], expected="a saved model"
+            )
         table = file.read()
     positions, prior = int(about[b"positions"]), tuple(json.loads(about[b"prior"]))
     of_documents = table.filter(pc.is_valid(table["query"])).select(["query", "document"])
     pairs = of_documents.group_by(["query", "document"]).aggregate([])
     sizes = {PER_DOCUMENT: len(pairs), PER_POSITION: positions, PER_JUMP: positions**2}
-    numbered = pairs.to_pandas().assign(number=np.arange(len(pairs)))
     parameters, trials = {}, {}
-    for part, kind in as_pages(build_model(MODELS[name])).parts.items():
+    for part, kind in model_of(name).parts.items():
         rows = table.filter(pc.equal(table["part"], part)).to_pandas()
         if kind == PER_DOCUMENT:
-            number = rows.merge(numbered, how="left", on=["query", "document"])["number"]
+            number = _places(pairs, rows)
         elif kind == PER_POSITION:
             number = rows["position"] - 1
         elif kind == PER_JUMP:

@@ -1,4 +1,6 @@
-"""Check Eq. 5.10, EM as scaled gradient ascent, where EM and the gradient end, and ClickEMLoss.
+"""Check four statements on EM and gradient ascent.
+
+They are Eq. 5.10, EM as scaled gradient ascent, where both end, and the gradient of ClickEMLoss.
 
 A study and no fit of the road's, since it asks for gradients at given parameters and for exact
 optima. Pages of six documents of thirty, in random order, are clicked by a dynamic Bayesian user;
