@@ -25,7 +25,8 @@ from papers.chen2024.contexts import (
 )
 from papers.chen2024.displays import displayed
 from papers.chen2024.studies.contexts import gains
-from twotowers.fitting.alternating import RIDGE, simulate_rates
+from twotowers.fitting.alternating import RIDGE
+from twotowers.fitting.click_rates import simulate_rates
 from twotowers.identifiability.merging import node_merging
 from twotowers.results.metrics import correlation
 

@@ -18,13 +18,8 @@ from papers.chen2024.methods.dla import MeanRatio
 from papers.chen2024.methods.regression_em import CollapsedEM
 from papers.chen2024.methods.two_tower import fit_two_tower
 from papers.chen2024.studies.theorems import relevance_of
-from twotowers.fitting.alternating import (
-    ClickRates,
-    alternate,
-    click_mse,
-    fit_naive,
-    simulate_rates,
-)
+from twotowers.fitting.alternating import alternate
+from twotowers.fitting.click_rates import ClickRates, click_mse, fit_naive, simulate_rates
 from twotowers.identifiability.linked_lists import Lists
 from twotowers.results.metrics import correlation, ndcg
 

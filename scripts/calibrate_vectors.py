@@ -33,13 +33,8 @@ from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.standin import generate
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import Rankings
-from twotowers.fitting.alternating import (
-    LeastSquares,
-    alternate,
-    click_mse,
-    fit_naive,
-    simulate_rates,
-)
+from twotowers.fitting.alternating import LeastSquares, alternate
+from twotowers.fitting.click_rates import click_mse, fit_naive, simulate_rates
 from twotowers.rankers.svm import rank, sample_queries, train_rank_svm
 from twotowers.rankers.trees import fit_trees
 

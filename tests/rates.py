@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.fitting.alternating import ClickRates, click_mse
+from twotowers.fitting.click_rates import ClickRates, click_mse
 from twotowers.results.metrics import correlation
 
 # Documents 0-3 are each seen under two neighbouring factors of a circle, document 4 under one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from twotowers.fitting.alternating import ClickRates
+from twotowers.fitting.click_rates import ClickRates
 
 
 def same_rows(

@@ -17,7 +17,9 @@ from tests.rates import (
     noisy,
     rows_of,
 )
-from twotowers.fitting.alternating import ClickRates, LeastSquares, alternate, click_mse, lay_out
+from twotowers.fitting.alternating import LeastSquares, alternate
+from twotowers.fitting.click_rates import ClickRates, click_mse
+from twotowers.fitting.tiles import lay_out
 
 
 def fit_dla(rates, start, *, steps):
@@ -116,14 +118,12 @@ def test_gradient_of_the_two_towers():
     rng = np.random.default_rng(1)
     relevance, examination = rng.normal(size=(3, rates.features)), rng.normal(size=(3, 5))
     layout = lay_out(rates)
-    by_block, by_examination = _gradient(
+    by_layer, by_examination = _gradient(
         layout,
-        [jnp.asarray(relevance[:, block.feature], jnp.float32) for block in layout.blocks],
+        layout.by_layer(relevance, jnp.float32),
         jnp.asarray(examination, jnp.float32),
     )
-    by_relevance = np.zeros((3, rates.features))
-    for block, values in zip(layout.blocks, by_block, strict=True):
-        by_relevance[:, np.asarray(block.feature)] = values
+    by_relevance = layout.by_feature(by_layer, rates.features)
     for lane in range(3):
         z, theta = relevance[lane], examination[lane]
         wanted = numerical_gradient(lambda z: cross_entropy(rates, lane, z, theta), z)  # noqa: B023

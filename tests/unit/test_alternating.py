@@ -22,12 +22,10 @@ from tests.rates import (
 )
 from twotowers.errors import InputError
 from twotowers.fitting import alternating
-from twotowers.fitting.alternating import (
+from twotowers.fitting.alternating import ExpectationMaximisation, LeastSquares, alternate
+from twotowers.fitting.click_rates import (
     ClickRates,
-    ExpectationMaximisation,
-    LeastSquares,
     RateEstimate,
-    alternate,
     click_mse,
     fit_naive,
     simulate_rates,

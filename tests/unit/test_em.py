@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit, xlog1py, xlogy
 
 from twotowers.errors import InputError
-from twotowers.fitting.alternating import ClickRates, ExpectationMaximisation, alternate
+from twotowers.fitting.alternating import ExpectationMaximisation, alternate
+from twotowers.fitting.click_rates import ClickRates
 from twotowers.fitting.em import CellCounts, fit_em
 from twotowers.models.position_based import PositionBased
 

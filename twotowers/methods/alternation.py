@@ -11,15 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.fitting.alternating import (
-    ClickRates,
-    ExpectationMaximisation,
-    LeastSquares,
-    RateEstimate,
-    Rule,
-    alternate,
-    click_mse,
-)
+from twotowers.fitting.alternating import ExpectationMaximisation, LeastSquares, Rule, alternate
+from twotowers.fitting.click_rates import ClickRates, RateEstimate, click_mse
 from twotowers.methods.page_fits import SMALLEST, check_by_pair
 from twotowers.methods.task import Fitted, Task, cells
 from twotowers.models.position_based import PositionBased

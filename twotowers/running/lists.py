@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from twotowers import SPLITS
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import read_table
-from twotowers.fitting.alternating import ClickRates, LeastSquares, alternate
+from twotowers.fitting.alternating import LeastSquares, alternate
+from twotowers.fitting.click_rates import ClickRates
 from twotowers.identifiability.intervention import (
     Intervention,
     node_intervention,

@@ -16,7 +16,8 @@ import numpy as np
 from scipy.optimize import root
 
 from twotowers.errors import InputError
-from twotowers.fitting.alternating import ClickRates, RateEstimate, Rule, alternate
+from twotowers.fitting.alternating import Rule, alternate
+from twotowers.fitting.click_rates import ClickRates, RateEstimate
 from twotowers.identifiability.graph import factor_components
 from twotowers.methods.alternation import by_rule, fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
@@ -32,13 +33,13 @@ SMALLEST = 1e-6
 class MeanRatio(Rule):
     """r = sum(c o) / sum(o^2) per feature vector, o = mean(c r / (r^2 + 1e-8)) per factor."""
 
-    def relevance(self, block, o, r):
+    def relevance(self, cells, o, r):
         """Least squares, not clipped."""
-        return (block.clicks * o).sum(1) / ((block.weight * o**2).sum(1) + EPSILON)
+        return (cells.clicks * o).sum(1) / ((cells.weight * o**2).sum(1) + EPSILON)
 
-    def change(self, block, o, r):
+    def change(self, cells, o, r):
         """Sum of c / r - o."""
-        return block.clicks * (r / (r**2 + EPSILON)) - block.weight * o
+        return cells.clicks * (r / (r**2 + EPSILON)) - cells.weight * o
 
 
 def fit(task: Task, *, steps: int = 20_000, until: str = "steps") -> list[Fitted]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twotowers.fitting.alternating import fit_naive
+from twotowers.fitting.click_rates import fit_naive
 from twotowers.methods.alternation import fitted_of, rates_of
 from twotowers.methods.task import Fitted, Task
 

@@ -23,9 +23,9 @@ class CollapsedEM(ExpectationMaximisation):
 
     at_once = False
 
-    def relevance(self, block, o, r):
+    def relevance(self, cells, o, r):
         """The mean of c / (o + 1e-8), not clipped."""
-        return (block.clicks / (o + EPSILON)).sum(1) / (block.weight.sum(1) + EPSILON)
+        return (cells.clicks / (o + EPSILON)).sum(1) / (cells.weight.sum(1) + EPSILON)
 
 
 def fit(task: Task, *, steps: int = 100_000, starts: int = 1) -> list[Fitted]:

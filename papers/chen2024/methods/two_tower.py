@@ -7,13 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from twotowers.fitting.alternating import (
-    ClickRates,
-    Layout,
-    RateEstimate,
-    check_start,
-    lay_out,
-)
+from twotowers.fitting.alternating import check_start
+from twotowers.fitting.click_rates import ClickRates, RateEstimate
+from twotowers.fitting.tiles import Layout, lay_out
 from twotowers.methods.alternation import fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 
@@ -50,30 +46,29 @@ def fit_two_tower(rates: ClickRates, logits: np.ndarray, *, steps: int) -> RateE
     """
     check_start(rates, logits, steps, low=-np.inf, high=np.inf)
     layout = lay_out(rates)
-    start = jnp.asarray(logits, jnp.float32)
-    relevance, examination = _descend(layout, start, jnp.int32(steps))
+    zeros = layout.by_layer(np.zeros((len(logits), rates.features)), jnp.float32)
+    towers = zeros, jnp.asarray(logits, jnp.float32)
+    relevance, examination = _descend(layout, towers, jnp.int32(steps))
     relevance = layout.by_feature(relevance, rates.features)
     return RateEstimate(relevance, np.asarray(examination), steps)
 
 
 @jax.jit
-def _descend(layout: Layout, start: jax.Array, steps: jax.Array):
+def _descend(layout: Layout, towers: tuple, steps: jax.Array):
     """Adam's steps on the towers' logits."""
     optimiser = optax.adam(LEARNING_RATE)
-    zeros = [jnp.zeros_like(block.clicks[:, 0]) for block in layout.blocks]
 
     def step(_, state):
         towers, moments = state
         updates, moments = optimiser.update(_gradient(layout, *towers), moments)
         return optax.apply_updates(towers, updates), moments
 
-    towers = (zeros, start)
     state = towers, optimiser.init(towers)
     (relevance, examination), _ = jax.lax.fori_loop(0, steps, step, state)
     return jax.tree.map(jax.nn.sigmoid, (relevance, examination))
 
 
-def _gradient(layout: Layout, relevance: list[jax.Array], examination: jax.Array):
+def _gradient(layout: Layout, relevance: list[list[jax.Array]], examination: jax.Array):
     """Of the mean cross-entropy, with respect to the towers' logits.
 
     By relevance it is the sum of (r o - c) (1 - r) / (1 - r o), by examination the same with
@@ -82,9 +77,12 @@ def _gradient(layout: Layout, relevance: list[jax.Array], examination: jax.Array
     rows = layout.shown.sum(1)[:, None]
     examined = layout.spread(jax.nn.sigmoid(examination))
     by_relevance, by_examination = [], []
-    for block, logits, o in zip(layout.blocks, relevance, examined, strict=True):
-        r = jax.nn.sigmoid(logits)[:, None]
-        error = (block.weight * r * o - block.clicks) / jnp.maximum(1 - r * o, EPSILON)
-        by_relevance.append((error * (1 - r)).sum(1) / rows)
-        by_examination.append(error * (1 - o))
+    for block, layers, o in zip(layout.blocks, relevance, examined, strict=True):
+        each = []
+        for cells, logits in zip(block.layers, layers, strict=True):
+            r = jax.nn.sigmoid(logits)[:, None]
+            error = cells.weight * r * o - cells.clicks
+            each.append((r, error / jnp.maximum(1 - r * o, EPSILON)))
+        by_relevance.append([(error * (1 - r)).sum(1) / rows for r, error in each])
+        by_examination.append([error * (1 - o) for _, error in each])
     return by_relevance, layout.collect(by_examination) / rows

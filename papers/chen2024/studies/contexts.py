@@ -29,13 +29,8 @@ from papers.chen2024.contexts import (
 from papers.chen2024.displays import displayed
 from papers.chen2024.rates import same_rows
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
-from twotowers.fitting.alternating import (
-    LeastSquares,
-    alternate,
-    click_mse,
-    fit_naive,
-    simulate_rates,
-)
+from twotowers.fitting.alternating import LeastSquares, alternate
+from twotowers.fitting.click_rates import click_mse, fit_naive, simulate_rates
 from twotowers.identifiability.merging import node_merging
 from twotowers.randomness import stream
 from twotowers.rankers.trees import fit_trees

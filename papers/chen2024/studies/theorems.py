@@ -14,13 +14,8 @@ from papers.chen2024.contexts import EXAMINATION, POSITIONS
 from papers.chen2024.models.eye_tracking import EyeTracking
 from papers.chen2024.rates import same_rows
 from papers.chen2024.studies.propositions import random_log
-from twotowers.fitting.alternating import (
-    LeastSquares,
-    RateEstimate,
-    alternate,
-    click_mse,
-    simulate_rates,
-)
+from twotowers.fitting.alternating import LeastSquares, alternate
+from twotowers.fitting.click_rates import RateEstimate, click_mse, simulate_rates
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import node_intervention
 from twotowers.identifiability.linked_lists import Lists, linked_lists

@@ -1,0 +1,75 @@
+"""Click rates by tile: every cell is there once, whatever tile it lies in."""
+
+import numpy as np
+import pytest
+
+from twotowers.fitting.click_rates import ClickRates
+from twotowers.fitting.tiles import DEPTH, lay_out
+
+FEATURES, LANES = 60, 2
+
+
+def drawn(factors: int, rows: int, seed: int) -> ClickRates:
+    """Rows at random. Lanes merge factors differently; feature vector 7 has no row."""
+    rng = np.random.default_rng(seed)
+    feature = rng.integers(FEATURES, size=rows)
+    feature[feature == 7] = 8
+    factor = np.stack([rng.integers(factors, size=rows)] * LANES)
+    factor[1][factor[1] == factors - 1] = 0
+    return ClickRates(
+        feature=feature,
+        factor=factor,
+        rate=rng.random((LANES, rows)),
+        weight=rng.integers(3, size=(LANES, rows)).astype(float),
+        features=FEATURES,
+        factors=factors,
+    )
+
+
+@pytest.mark.parametrize(("factors", "rows"), [(2, 80), (3, 400), (40, 300)])
+def test_sums_by_factor_and_by_feature_vector_are_those_of_the_rows(factors, rows):
+    rates = drawn(factors, rows, seed=factors)
+    layout = lay_out(rates)
+    found = layout.collect([[cells.clicks for cells in block.layers] for block in layout.blocks])
+    by_feature = layout.by_feature(
+        [[cells.clicks.sum(1) for cells in block.layers] for block in layout.blocks], FEATURES
+    )
+    for lane in range(LANES):
+        clicks = rates.rate[lane] * rates.weight[lane]
+        wanted = np.bincount(rates.factor[lane], clicks, factors)
+        np.testing.assert_allclose(found[lane], wanted, rtol=1e-5)
+        wanted = np.bincount(rates.feature, clicks, FEATURES)
+        np.testing.assert_allclose(by_feature[lane], wanted, rtol=1e-5)
+    assert {len(block.layers) for block in layout.blocks} <= {1, DEPTH}
+
+
+def test_values_of_feature_vectors_come_back_and_those_of_unseen_are_zero():
+    rates = drawn(3, 400, seed=0)
+    layout = lay_out(rates)
+    values = np.random.default_rng(1).random((LANES, FEATURES))
+    values[:, ~np.isin(np.arange(FEATURES), rates.feature)] = 0
+    back = layout.by_feature(layout.by_layer(values, np.float32), FEATURES)
+    np.testing.assert_array_equal(back, values.astype(np.float32))
+
+
+def test_a_cell_gets_the_value_of_its_lanes_factor():
+    rates = drawn(3, 400, seed=2)
+    layout = lay_out(rates)
+    values = np.array([[0.25, 0.5, 1.0], [2.0, 4.0, 8.0]], np.float32)
+    spread = layout.spread(values)
+    weighted = [
+        [cells.weight * at for cells in block.layers]
+        for block, at in zip(layout.blocks, spread, strict=True)
+    ]
+    np.testing.assert_array_equal(layout.collect(weighted), values * layout.shown)
+
+
+def test_feature_vectors_seen_with_the_same_factors_share_tiles():
+    """A hundred at one factor fill twelve tiles and half of another; three do not fill a half."""
+    feature = np.arange(103)
+    factor = np.repeat([0, 1], [100, 3])
+    ones = np.ones((1, 103))
+    layout = lay_out(ClickRates(feature, factor[None], ones, ones, 103, 2))
+    shapes = {(len(block.layers), block.base.shape[1]) for block in layout.blocks}
+    assert shapes == {(DEPTH, 13), (1, 3)}
+    np.testing.assert_array_equal(layout.shown, [[100, 3]])
