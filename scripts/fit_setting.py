@@ -12,10 +12,7 @@ LOGGER = logging.getLogger("twotowers.fit")
 def main(inputs, outputs, *, paper: str, name: str, setting: dict, positions: int, seed: int):
     files = dict(inputs.items())
     results = fit_setting(files, setting, positions=positions, seed=seed, paper=paper)
-    columns = {"model": setting["model"]["kind"], "method": setting["method"]["kind"]}
-    if "lists" in setting["log"]:
-        columns["components"] = setting["log"]["lists"]["components"]
-    write_results(results.assign(**columns), outputs[0], paper=paper, setting=name, seed=seed)
+    write_results(results, outputs[0], paper=paper, setting=name, seed=seed)
     for metric in ("epochs", "nll"):
         lanes = results.loc[results["metric"] == metric, "value"]
         if len(lanes):

@@ -16,7 +16,9 @@ from twotowers.logs.described import read_documents, write_documents
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.sessions import write_sessions
 from twotowers.methods.task import Fitted
-from twotowers.running.fit import _judged, _observed, fit_setting, measure
+from twotowers.running.fit import fit_setting
+from twotowers.running.measures import measure
+from twotowers.running.splits import annotated, read_splits
 
 SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}
 SETTING = {
@@ -40,10 +42,14 @@ def files(tmp_path_factory):
     return paths
 
 
+def observed(files, setting):
+    return read_splits(files, setting, [{}], positions=10, seed=1, by_pair=False)
+
+
 @pytest.mark.parametrize(("share", "width"), [(1.0, WIDTH), (0.5, WIDTH // 2)])
 def test_inputs_are_the_features_of_what_was_shown(files, share, width):
     setting = {**SETTING, "model": {**SETTING["model"], "features": share}}
-    splits = _observed(files, setting, [{}], 10, 1, by_pair=False)
+    splits = observed(files, setting)
     pages = observed_pages(files[LOG], SHARES, positions=10, seed=1)
     described = read_documents(files[DOCUMENTS])
     by_number = dict(zip(described.document.tolist(), described.features, strict=True))
@@ -58,9 +64,9 @@ def test_inputs_are_the_features_of_what_was_shown(files, share, width):
 
 
 def test_annotations_are_measured_as_a_loop_measures_them(files):
-    judged = _judged(files, 1.0)
+    judged = annotated(files, 1.0)
     weights = np.random.default_rng(0).normal(size=WIDTH).astype(np.float32)
-    split = _observed(files, SETTING, [{}], 10, 1, by_pair=False)["test"]
+    split = observed(files, SETTING)["test"]
     rows = measure(Fitted(scores=lambda inputs: inputs @ weights), split, 0, judged)
     lists = read_rankings(files[ANNOTATIONS])
     gains, shares = [], []
@@ -90,6 +96,4 @@ def test_a_setting_on_features(files):
 def test_a_document_without_features_is_refused(files, tmp_path):
     write_documents(tmp_path / "few.parquet", [(np.arange(3), np.zeros((3, WIDTH)))])
     with pytest.raises(InputError, match="has no features"):
-        _observed(
-            files | {DOCUMENTS: tmp_path / "few.parquet"}, SETTING, [{}], 10, 1, by_pair=False
-        )
+        observed(files | {DOCUMENTS: tmp_path / "few.parquet"}, SETTING)

@@ -14,8 +14,9 @@ from twotowers.methods.alternation import fit, rates_of, starts_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
-from twotowers.running.fit import fit_setting, of_recovery
+from twotowers.running.fit import fit_setting
 from twotowers.running.lists import read_lists, simulate_lists, write_lists
+from twotowers.running.measures import of_recovery
 
 GIVEN = {
     "components": 2, "links": [[1, 2], [3, 4]], "documents": 20, "queries": 30, "exchanged": 4,

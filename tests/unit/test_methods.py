@@ -17,8 +17,9 @@ from twotowers.logs.policies import ranking_order, read_scores
 from twotowers.logs.simulation import Traffic, simulate_clicks, simulate_sessions
 from twotowers.models.additive import Additive
 from twotowers.results.metrics import shown_ndcg
-from twotowers.running.fit import fit_setting, tower_inputs
+from twotowers.running.fit import fit_setting
 from twotowers.running.settling import settle_setting
+from twotowers.running.splits import tower_inputs
 
 POSITIONS, WIDTH, QUERIES = 4, 5, 12
 STRENGTHS, TEMPERATURES = [-1, 1], [0, 1]

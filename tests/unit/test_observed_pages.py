@@ -9,7 +9,8 @@ from twotowers.errors import InputError
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.sessions import write_sessions
 from twotowers.logs.standins import generate_log, generate_pages
-from twotowers.running.fit import fit_setting, page_perplexities
+from twotowers.running.fit import fit_setting
+from twotowers.running.measures import page_perplexities
 
 SHARES = {"train": 0.5, "validation": 0.25, "test": 0.25}
 

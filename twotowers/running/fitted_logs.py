@@ -35,7 +35,7 @@ from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS
 from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION
-from twotowers.running.fit import page_perplexities
+from twotowers.running.measures import page_perplexities
 from twotowers.running.registry import build_model
 
 COLUMNS = {
@@ -106,7 +106,7 @@ def fit_model(
 
 
 def perplexities(fitted: FittedLog, pages: PageArrays) -> dict[str, float]:
-    """Mean metrics of pages, see `twotowers.running.fit.page_perplexities`.
+    """Mean metrics of pages, see `twotowers.running.measures.page_perplexities`.
 
     Raises:
         InputError: ids of the pages and of the model are of different types.

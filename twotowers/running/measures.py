@@ -1,0 +1,182 @@
+"""What a fitted lane is measured by.
+
+`measure` gives what every fit reports. `FURTHER` names what a setting may ask for besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from twotowers.logs.counts import Counts, Rows
+from twotowers.methods.task import Fitted, Split, Task
+from twotowers.results.metrics import (
+    arp,
+    correlation,
+    dcg,
+    mrr,
+    ndcg,
+    perplexity,
+    shown_arp,
+    shown_ndcg,
+)
+from twotowers.running.uncertainty import of_uncertainty
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Annotated documents of queries that need not be in the log.
+
+    Attributes:
+        inputs: [queries, documents, width] what the relevance tower reads.
+        where: [queries, documents] bool, False on padding.
+        labels: [queries, documents].
+    """
+
+    inputs: np.ndarray
+    where: np.ndarray
+    labels: np.ndarray
+
+
+def measure(
+    fitted: Fitted, test: Split, log: int, judged: Judged | None = None
+) -> list[tuple[str, int | None, float]]:
+    """Metric, position (or None) and value of one lane on its unweighted test log."""
+    rows = []
+    if judged is not None and fitted.scores is not None:
+        rows += _on_annotations(fitted.scores(judged.inputs), judged)
+    if fitted.bias is not None:
+        bias = fitted.bias - fitted.bias[0]
+        rows += [("position_bias", rank, value) for rank, value in enumerate(bias, start=1)]
+    if test.relevance is not None:
+        if fitted.scores is not None:
+            scores = fitted.scores(test.inputs)
+            rows += [
+                ("ndcg@5", None, ndcg(scores, test.relevance, where=test.where, topn=5).mean()),
+                ("ndcg@10", None, ndcg(scores, test.relevance, where=test.where).mean()),
+                ("arp", None, arp(scores, test.relevance, where=test.where).mean()),
+                ("mrr@10", None, mrr(scores, test.relevance, where=test.where).mean()),
+            ]
+        rows += _policy(test, log)
+    if test.sessions is not None and fitted.page_losses is not None:
+        rows += page_perplexities(*fitted.page_losses(test), test.sessions[log].where)
+    elif test.relevance is None and fitted.cell_losses is not None:
+        rows += perplexities(fitted.cell_losses(test), test.counts, log)
+    return [*rows, *((metric, None, value) for metric, value in fitted.values.items())]
+
+
+def _on_annotations(scores: np.ndarray, judged: Judged) -> list[tuple[str, None, float]]:
+    """Means over all annotated queries; those without a relevant document count 0."""
+    given = {"where": judged.where}
+    return [
+        (name, None, metric(scores, judged.labels, **given).mean())
+        for name, metric in (("dcg@10", dcg), ("ndcg@10", ndcg), ("mrr@10", mrr))
+    ]
+
+
+def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """Loss per impression, lowest watched loss and nDCG@5 on the validation split.
+
+    By these lanes may be chosen. A lane that diverged has an infinite watched loss.
+    """
+    split = task.splits["validation"]
+    if fitted.cell_losses is not None:
+        shown = split.counts.of_log(log).impressions.sum()
+        yield {"metric": "validation_nll", "value": fitted.cell_losses(split).sum() / shown}
+    if fitted.history is not None:
+        watched = np.where(np.isfinite(fitted.history), fitted.history, np.inf)
+        yield {"metric": "validation_loss", "value": watched.min()}
+    yield {"metric": "validation_ndcg@5", "value": _ndcg_at_5(fitted, split).mean()}
+
+
+def of_recovery(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """How well the simulated user's relevance is recovered: MCC, and nDCG@1 and @3.
+
+    MCC is Pearson's correlation of scores with P(attractive), over the documents of the test split,
+    a document that is on several lists once (Chen et al. 2024).
+    """
+    test = task.splits["test"]
+    scores = fitted.scores(test.inputs)
+    for topn in (1, 3):
+        gains = ndcg(scores, test.relevance, where=test.where, topn=topn)
+        yield {"metric": f"ndcg@{topn}", "value": gains.mean()}
+    shown = np.flatnonzero(test.where)
+    if test.inputs.ndim == 2:
+        shown = shown[np.unique(test.inputs.ravel()[shown], return_index=True)[1]]
+    truth = expit(task.users[log].truth(test.relevance.ravel()[shown], 1)["attraction"])
+    yield {"metric": "mcc", "value": correlation(truth, scores.reshape(1, -1)[:, shown])[0]}
+
+
+def of_queries(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """nDCG@5 of every test query, by its place in the split, for paired tests."""
+    for query, value in enumerate(_ndcg_at_5(fitted, task.splits["test"])):
+        yield {"metric": "query_ndcg@5", "query": query, "value": value}
+
+
+def of_epochs(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """The loss that early stopping watched, after each epoch."""
+    for epoch, value in enumerate(fitted.history, start=1):
+        if not np.isnan(value):
+            yield {"metric": "watched_loss", "epoch": epoch, "value": value}
+
+
+def _ndcg_at_5(fitted: Fitted, split: Split) -> np.ndarray:
+    return ndcg(fitted.scores(split.inputs), split.relevance, where=split.where, topn=5)
+
+
+FURTHER = {
+    "validation": of_validation,
+    "recovery": of_recovery,
+    "queries": of_queries,
+    "epochs": of_epochs,
+    "uncertainty": of_uncertainty,
+}
+"""Further measurements, by their name in a setting's `measure`."""
+
+
+def perplexities(losses: np.ndarray, counts: Counts | Rows, log: int) -> list[tuple]:
+    """Perplexity at each shown position, and the mean over positions."""
+    counts = counts.of_log(log)
+    shown = counts.impressions
+    position = counts.position if isinstance(counts, Rows) else np.arange(shown.shape[-1])
+    by_rank = perplexity(losses, shown, np.broadcast_to(position, shown.shape))
+    rows = [("perplexity", rank, value) for rank, value in enumerate(by_rank, start=1)]
+    return [*rows, ("mean_perplexity", None, np.nanmean(by_rank))]
+
+
+def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -> list[tuple]:
+    """Perplexities and log-likelihoods of pages.
+
+    Args:
+        alone, given: [sessions, K] losses of each click, alone and given those above it.
+        where: [sessions, K] bool, False behind the end of a page.
+
+    Returns:
+        metric, position and value: (conditional) perplexity at each position and its mean over
+        positions; and the mean log-likelihood as CLAX has it, over all documents shown, and as
+        PyClick has it, over the documents of a session, then over sessions. The two differ where
+        pages differ in length.
+    """
+    position, rows = np.broadcast_to(np.arange(where.shape[1]), where.shape), []
+    for prefix, losses in (("", alone), ("conditional_", given)):
+        by_rank = perplexity(losses, where, position)
+        rows += [(f"{prefix}perplexity", k, value) for k, value in enumerate(by_rank, start=1)]
+        rows.append((f"mean_{prefix}perplexity", None, np.nanmean(by_rank)))
+    return [
+        *rows,
+        ("log_likelihood_clax", None, -given.sum() / where.sum()),
+        ("log_likelihood_pyclick", None, -(given.sum(1) / where.sum(1)).mean()),
+    ]
+
+
+def _policy(test: Split, log: int) -> Iterator[tuple[str, None, float]]:
+    """What the rankings were worth that a log showed: mean over the queries that were asked."""
+    counts, asked = test.counts.of_log(log), test.counts.sessions[log] > 0
+    for topn in (5, 10):
+        shown = shown_ndcg(counts, test.relevance, where=test.where, topn=topn)
+        yield f"policy_ndcg@{topn}", None, shown[asked].mean()
+    shown = shown_arp(counts, test.relevance, where=test.where)
+    yield "policy_arp", None, shown[asked].mean()
