@@ -25,15 +25,26 @@ from twotowers.running.registry import build_model
 
 # PyClick's class, our model, and from our parts to PyClick's names.
 MODELS = {
+    "GCTR": ("gctr", {"rate": "ctr"}),
+    "RCTR": ("rctr", {"examination": "ctr"}),
     "DCTR": ("dctr", {"attraction": "ctr"}),
     "CM": ("cm", {"attraction": "attr"}),
     "DCM": ("dependent_click_simplified", {"attraction": "attr", "continuation": "cont"}),
     "SDBN": ("simplified_bayesian_counted", {"attraction": "attr", "satisfaction": "sat"}),
     "PBM": ("pbm", {"attraction": "attr", "examination": "exam"}),
     "UBM": ("ubm", {"attraction": "attr", "examination": "exam"}),
+    "CCM": (
+        "ccm",
+        {
+            "attraction": "attr",
+            "after_none": "cont_noclick",
+            "after_dissatisfied": "cont_click_nonrel",
+            "after_satisfied": "cont_click_rel",
+        },
+    ),
     "DBN": ("dbn", {"attraction": "attr", "satisfaction": "sat", "continuation": "cont"}),
 }
-HOMES = {"DCTR": "CTR"}
+HOMES = dict.fromkeys(("GCTR", "RCTR", "DCTR"), "CTR")
 PRIOR = (1.0, 1.0)
 
 
