@@ -13,8 +13,8 @@ from typing import TypeVar
 
 Found = TypeVar("Found")
 
-CELLS = 1 << 15
-"""How many entries of an array are worked on at a time."""
+CELLS = 1 << 17
+"""How many entries of an array are worked on at a time. With fewer, threads wait for each other."""
 
 
 def cores() -> int:

@@ -34,7 +34,7 @@ from twotowers.files.distinct import number_rows
 from twotowers.fitting.ascent import climb
 from twotowers.fitting.blocks import blocks, in_order
 from twotowers.models.chances import Chance, Share
-from twotowers.models.page import JUMPS, PAGES, ChainModel, Credits, PageModel, last_clicks, losses
+from twotowers.models.page import JUMPS, PAGES, Credits, PageModel, last_clicks, losses
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 
 START = 0.5
@@ -187,6 +187,8 @@ class Statistics:
 
     @classmethod
     def _of(cls, model, pair, position, last, clicks, where, number, pairs, length) -> Statistics:
+        # A position's rows lie side by side in memory, as models go through pages by position.
+        pair, clicks, where = map(np.asfortranarray, (pair, clicks, where))
         by = {
             PER_DOCUMENT: (pair, pairs),
             PER_POSITION: (position, length),
@@ -379,15 +381,15 @@ class PagesProblem:
         """[rows] ln P of the clicks of some rows."""
         given, model = self.statistics, self.statistics.model
         clicks, where = given.clicks[block], given.where[block]
-        if isinstance(model, ChainModel):
-            shares = {part: Share.of(each) for part, each in self._chances(vector, block).items()}
-            return model.log_likelihood(shares, clicks, where)
-        parts = {}
-        for part, place in self.slices.items():
-            own, index = vector[place], self._index(part, block)
-            # The same numbers either way. Logarithms of the smaller array take less time.
-            few = len(own) < index.size
-            parts[part] = Chance.of(own).at(index) if few else Chance.of(own[index])
+        if model.shares:
+            parts = {part: Share.of(each) for part, each in self._chances(vector, block).items()}
+        else:
+            parts = {}
+            for part, place in self.slices.items():
+                own, index = vector[place], self._index(part, block)
+                # The same numbers either way. Logarithms of the smaller array take less time.
+                few = len(own) < index.size
+                parts[part] = Chance.of(own).at(index) if few else Chance.of(own[index])
         if model.statistics == PAGES:
             return model.log_likelihood(parts, clicks, where)
         return -losses(model.of_cells(parts), clicks, where).sum(-1)
@@ -414,17 +416,22 @@ class PagesProblem:
         """The E-step: successes and trials of each probability, counted or expected."""
 
         def weighed(block: slice) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-            number, found = self.statistics.number[block, None], []
+            number, found = self.statistics.number[block], []
             for part, credit in self._credits(vector, block).items():
-                index = self.statistics.index[part][block].ravel()
-                found.append((part, index, [(each * number).ravel() for each in credit]))
+                index = self.statistics.index[part]
+                if index.strides[0]:
+                    index = index[block].T.ravel()
+                    weights = [(each.T * number).ravel() for each in credit]
+                else:  # All rows share their probabilities.
+                    index, weights = index[0], [number @ each for each in credit]
+                found.append((part, index, weights))
             return found
 
         totals = np.zeros(self.size), np.zeros(self.size)
         for found in in_order(weighed, self.blocks):
             for part, index, weights in found:
                 for total, weight in zip(totals, weights, strict=True):
-                    # In the order of the rows, so the sums do not depend on the blocks.
+                    # In the order of the blocks, so the sums do not depend on the threads.
                     np.add.at(total[self.slices[part]], index, weight)
         return totals
 

@@ -202,7 +202,7 @@ def over_positions(step: Callable, start, columns):
     for place in range(next(_leaves(columns)).shape[-1]):
         carry, one = step(carry, _map(lambda leaf, k=place: leaf[..., k], columns))
         found.append(one)
-    return _map(lambda *each: np.stack(each, axis=-1), *found)
+    return _map(lambda *each: np.moveaxis(np.stack(each), 0, -1), *found)
 
 
 def _leaves(tree) -> Iterator[Array]:

@@ -50,10 +50,13 @@ class PageModel:
     Attributes:
         parts: part -> its kind: `PER_DOCUMENT`, `PER_POSITION`, `PER_JUMP` or `ONCE`.
         statistics: CELLS, JUMPS or PAGES.
+        shares: whether `log_likelihood` and `of_cells` accept a `Share` for each part, which takes
+            a part of the time that logarithms take.
     """
 
     parts: ClassVar[Mapping[str, str]]
     statistics: ClassVar[str] = PAGES
+    shares: ClassVar[bool] = False
 
     def conditional(self, parts: Parts, clicks: Array) -> Chance:
         """P(C_k = 1 | C_1..C_{k-1}) at each position: [..., K].
@@ -131,6 +134,8 @@ class ChainModel(PageModel):
 
     A subclass gives `continuation`, and `credit` if EM is to fit it.
     """
+
+    shares: ClassVar[bool] = True
 
     def continuation(self, parts: Parts) -> tuple[Chance, Chance]:
         """after_click and after_none, in shapes that broadcast to [..., K].

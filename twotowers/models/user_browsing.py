@@ -38,6 +38,7 @@ class UserBrowsing(PageModel):
         "examination": PER_JUMP,
     }
     statistics: ClassVar[str] = JUMPS
+    shares: ClassVar[bool] = True
 
     distance: float = 0.7
     eta: float = 1.0
