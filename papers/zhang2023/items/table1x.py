@@ -38,5 +38,5 @@ def draw(table: pd.DataFrame) -> Figure:
         col={"world": WORLDS},
         row={"method": METHODS},
     )
-    plot = chart.plot("policy_ndcg").label(x="nDCG@10 of the policy", y="nDCG@5").share(y="col")
+    plot = chart.plot("policy_ndcg").label(x="nDCG@10 of the policy", y="nDCG@5").share(y=False)
     return chart.figure(plot, height=1.8)
