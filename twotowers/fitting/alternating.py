@@ -185,25 +185,25 @@ def alternate(
 def _iterate(layout: Layout, r: list[list[jax.Array]], o: jax.Array, steps, still, rule: Rule):
     """Number of steps done, r per block and layer, and o."""
 
-    def relevance(o, former):
+    def relevance(examined, former):
         return [
             [
                 rule.relevance(cells, at, old[:, None])
                 for cells, old in zip(block.layers, layers, strict=True)
             ]
-            for block, at, layers in zip(layout.blocks, layout.spread(o), former, strict=True)
+            for block, at, layers in zip(layout.blocks, examined, former, strict=True)
         ]
 
     def step(state):
         number, _, _, o, former = state
-        r = relevance(o, former)
+        examined = layout.spread(o)
+        r = relevance(examined, former)
+        used = former if rule.at_once else r
         changes, weights = [], []
-        for block, at, layers in zip(
-            layout.blocks, layout.spread(o), former if rule.at_once else r, strict=True
-        ):
-            pairs = [(cells, r[:, None]) for cells, r in zip(block.layers, layers, strict=True)]
-            changes.append([rule.change(cells, at, r) for cells, r in pairs])
-            weights.append([rule.weight(cells, r) for cells, r in pairs])
+        for block, at, layers in zip(layout.blocks, examined, used, strict=True):
+            pairs = [(cells, own[:, None]) for cells, own in zip(block.layers, layers, strict=True)]
+            changes.append([rule.change(cells, at, own) for cells, own in pairs])
+            weights.append([rule.weight(cells, own) for cells, own in pairs])
         # A rule without weights divides by the rows' weight, which is the same in every step.
         by_rows = any(weight is None for layers in weights for weight in layers)
         total = layout.shown if by_rows else layout.collect(weights)
@@ -224,7 +224,7 @@ def _iterate(layout: Layout, r: list[list[jax.Array]], o: jax.Array, steps, stil
     start = jnp.int32(0), jnp.zeros((), o.dtype), o, o, r
     number, _, before, o, r = jax.lax.while_loop(unfinished, step, start)
     if not rule.at_once:
-        r = relevance(before, r)
+        r = relevance(layout.spread(before), r)
     return number, jax.tree.map(lambda part: jnp.clip(part, 0, 1), r), o
 
 
