@@ -162,7 +162,7 @@ def world(tmp_path_factory):
 
 def test_results_have_the_documented_columns_and_all_lanes(world):
     _, results = world
-    assert set(results) == {*LANES, "metric", "position", "value"}
+    assert set(results) == {*LANES, "metric", "position", "value", "model", "method"}
     assert results["position"].dtype == "Int64"
     assert np.isfinite(results["value"]).all()
     lanes = results.groupby(LANES)
