@@ -5,7 +5,8 @@
 The folder is a checkout of markovi/PyClick on GitHub (the package `pyclick` of PyPI is another
 project). Both fit the first so many sessions. PyClick's EM makes 50 rounds, or as many as are asked
 for; ours ends by itself.
-Printed are the largest difference of each part's parameters, and the seconds of both.
+Printed are the largest difference of each part's parameters, the log-likelihood of both by our
+model (plus the log density of the prior), and the seconds of both.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ import time
 
 import numpy as np
 
-from twotowers.fitting.pages import Statistics, distinct_pages, fit_counts, fit_pages
+from twotowers.fitting.pages import (
+    PagesProblem,
+    Statistics,
+    distinct_pages,
+    fit_counts,
+    fit_pages,
+)
 from twotowers.logs.formats import open_log
 from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS as SHORT
@@ -86,7 +93,7 @@ def main(folder: str, path: str, most: int = 2_000, rounds: int = 50) -> None:
         fit = fit_counts if hasattr(model, "counts") else fit_pages
         found = fit(statistics, prior=PRIOR).parameters
         own_seconds = time.perf_counter() - start
-        gaps = dict.fromkeys(parts, 0.0)
+        peers = {part: values.copy() for part, values in found.items()}
         for row, session in enumerate(sessions):
             given = theirs.get_session_params(session)
             for rank in range(len(session.web_results)):
@@ -98,9 +105,12 @@ def main(folder: str, path: str, most: int = 2_000, rounds: int = 50) -> None:
                     ONCE: 0,
                 }
                 for part, other in parts.items():
-                    gap = abs(values[other].value() - found[part][at[model.parts[part]]])
-                    gaps[part] = max(gaps[part], gap)
+                    peers[part][at[model.parts[part]]] = values[other].value()
+        gaps = {part: np.abs(peers[part] - found[part]).max() for part in parts}
         words = ", ".join(f"{part} {gap:.1e}" for part, gap in gaps.items())
+        problem = PagesProblem(statistics, PRIOR, "counts" if fit is fit_counts else "expectations")
+        reached = (problem.objective(np.concatenate([*each.values()])) for each in (peers, found))
+        words += "; log-likelihood with prior {:.4f} and {:.4f}".format(*reached)
         print(f"{name:5} {words}; {seconds:.1f} s and {own_seconds:.2f} s", flush=True)
 
 

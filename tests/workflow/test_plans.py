@@ -22,7 +22,7 @@ TRAINING = {"policy", "fit"}
 """Rules that ask for a GPU if there is one."""
 
 
-# A profile changes how jobs run, not which: two scales tell whether it does so.
+# A profile changes how jobs run, and not which jobs there are. Two scales show that.
 @pytest.mark.parametrize(
     ("profile", "scale"),
     [*(("default", scale) for scale in SCALES), *(("gpu", scale) for scale in QUICK)],

@@ -79,7 +79,7 @@ class Rule:
         raise NotImplementedError
 
     def weight(self, cells: Cells, r: jax.Array) -> jax.Array | None:
-        """What each cell adds to the divisor, [lanes, cells, tiles]; None: its rows' weight."""
+        """What each cell adds to the divisor: [lanes, cells, tiles]. None: its rows' weight."""
         return None
 
 

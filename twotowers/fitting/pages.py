@@ -387,7 +387,7 @@ class PagesProblem:
             parts = {}
             for part, place in self.slices.items():
                 own, index = vector[place], self._index(part, block)
-                # The same numbers either way. Logarithms of the smaller array take less time.
+                # Both orders give the same numbers. Logarithms of the smaller array take less time.
                 few = len(own) < index.size
                 parts[part] = Chance.of(own).at(index) if few else Chance.of(own[index])
         if model.statistics == PAGES:
@@ -431,7 +431,7 @@ class PagesProblem:
         for found in in_order(weighed, self.blocks):
             for part, index, weights in found:
                 for total, weight in zip(totals, weights, strict=True):
-                    # In the order of the blocks, so the sums do not depend on the threads.
+                    # Blocks are added in their order, so sums do not depend on the threads.
                     np.add.at(total[self.slices[part]], index, weight)
         return totals
 

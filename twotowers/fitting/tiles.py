@@ -10,9 +10,9 @@ over an axis.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import reduce
+from operator import add
 
 import jax
 import jax.numpy as jnp
@@ -77,16 +77,17 @@ class Layout:
     shown: jax.Array
 
     def spread(self, values: jax.Array) -> list[jax.Array]:
-        """[lanes, factors] values -> [lanes, cells, tiles] value of each cell, per block."""
+        """Each cell gets its factor's value: [lanes, factors] -> [lanes, cells, tiles] per block."""
         # Without the barriers XLA would repeat the lookups for every cell of every layer.
         base = jax.lax.optimization_barrier(jnp.take_along_axis(values, self.merged, axis=1))
         return [jax.lax.optimization_barrier(base[:, block.base]) for block in self.blocks]
 
     def collect(self, values: list[list[jax.Array]]) -> jax.Array:
-        """[lanes, cells, tiles] values per block and layer -> [lanes, factors] sums."""
+        """Add up the cells of each factor: [lanes, cells, tiles] per block and layer -> [lanes,
+        factors]."""
         lanes, bases = self.merged.shape
         index = jnp.concatenate([block.base.ravel() for block in self.blocks])
-        summed = [jax.lax.optimization_barrier(_sum(layers)) for layers in values]
+        summed = [jax.lax.optimization_barrier(reduce(add, layers)) for layers in values]
         cells = jnp.concatenate([part.reshape(lanes, -1) for part in summed], axis=1)
         base = jax.vmap(lambda row: jax.ops.segment_sum(row, index, bases))(cells)
         factors = self.shown.shape[1]
@@ -107,11 +108,6 @@ class Layout:
             for feature, part in zip(np.asarray(block.feature), layers, strict=True):
                 everyone[:, feature] = part
         return everyone[:, :features]
-
-
-def _sum(arrays: Sequence[jax.Array]) -> jax.Array:
-    *_, total = accumulate(arrays)
-    return total
 
 
 def lay_out(rates: ClickRates, dtype=np.float32) -> Layout:

@@ -99,11 +99,11 @@ def fit_setting(
         for (log, values), fitted in zip(lanes, found, strict=True)
         for row in FURTHER[kind](fitted, task, log)
     ]
-    columns = {"model": model["kind"], "method": method["kind"]}
+    results = pd.DataFrame(rows).astype({"position": "Int64", "value": float})
+    results = results.assign(model=model["kind"], method=method["kind"])
     if setting["log"].get("from") == LISTS:
-        columns["components"] = setting["log"]["lists"]["components"]
-    found = pd.DataFrame(rows).astype({"position": "Int64", "value": float})
-    return found.assign(**columns)
+        results["components"] = setting["log"]["lists"]["components"]
+    return results
 
 
 def _remembered(scores: Callable | None) -> Callable | None:

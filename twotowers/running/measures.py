@@ -55,7 +55,7 @@ def measure(
         if fitted.scores is not None:
             scores = fitted.scores(test.inputs)
             rows += [
-                ("ndcg@5", None, ndcg(scores, test.relevance, where=test.where, topn=5).mean()),
+                ("ndcg@5", None, _ndcg_at_5(fitted, test).mean()),
                 ("ndcg@10", None, ndcg(scores, test.relevance, where=test.where).mean()),
                 ("arp", None, arp(scores, test.relevance, where=test.where).mean()),
                 ("mrr@10", None, mrr(scores, test.relevance, where=test.where).mean()),
@@ -80,7 +80,7 @@ def _on_annotations(scores: np.ndarray, judged: Judged) -> list[tuple[str, None,
 def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
     """Loss per impression, lowest watched loss and nDCG@5 on the validation split.
 
-    By these lanes may be chosen. A lane that diverged has an infinite watched loss.
+    A paper may choose lanes by these. A lane that diverged has an infinite watched loss.
     """
     split = task.splits["validation"]
     if fitted.cell_losses is not None:
@@ -134,7 +134,7 @@ FURTHER = {
     "epochs": of_epochs,
     "uncertainty": of_uncertainty,
 }
-"""Further measurements, by their name in a setting's `measure`."""
+"""The function behind each name that a setting's `measure` may have."""
 
 
 def perplexities(losses: np.ndarray, counts: Counts | Rows, log: int) -> list[tuple]:
@@ -173,7 +173,7 @@ def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -
 
 
 def _policy(test: Split, log: int) -> Iterator[tuple[str, None, float]]:
-    """What the rankings were worth that a log showed: mean over the queries that were asked."""
+    """nDCG and ARP of the rankings that a log showed: means over the queries that were asked."""
     counts, asked = test.counts.of_log(log), test.counts.sessions[log] > 0
     for topn in (5, 10):
         shown = shown_ndcg(counts, test.relevance, where=test.where, topn=topn)
