@@ -77,7 +77,7 @@ class Layout:
     shown: jax.Array
 
     def spread(self, values: jax.Array) -> list[jax.Array]:
-        """Each cell gets its factor's value: [lanes, factors] to [lanes, cells, tiles] per block."""
+        """Cells get their factor's value: [lanes, factors] to [lanes, cells, tiles], by block."""
         # Without the barriers XLA would repeat the lookups for every cell of every layer.
         base = jax.lax.optimization_barrier(jnp.take_along_axis(values, self.merged, axis=1))
         return [jax.lax.optimization_barrier(base[:, block.base]) for block in self.blocks]
