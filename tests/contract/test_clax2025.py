@@ -12,7 +12,7 @@ from papers.clax2025.items import (
     em_gradient,
     fig5_1,
     fig5_2,
-    fig5_3,
+    hashed,
     priors,
     recovery,
     uncertainty,
@@ -167,10 +167,10 @@ def test_compressed_tables_are_drawn():
     assert len(side_by_side(table)) == sum(table["source"] == "reproduced")
     alone = fig5_2.table(found[found["seed"] == 1], None)
     assert set(alone["source"]) == {"reproduced"}
-    tenth = fig5_3.table(found, None)
+    tenth = hashed.table(found, None)
     assert len(tenth) == 2 * (10 + 8)
     assert (tenth["n"] == 1).all()
-    assert len(fig5_3.draw(tenth).axes) == 2
+    assert len(hashed.draw(tenth).axes) == 2
 
 
 PARTS = {
