@@ -1,6 +1,7 @@
 """The cross-examination of both papers: which policy, which user, which relevance, which method.
 
-PAL, GradRev and Drop are lanes of one setting: scale and rate 0 is PAL.
+PAL, GradRev and Drop are lanes of one setting: scale and rate 0 is PAL. Biased and DLA have settings
+of their own.
 """
 
 from __future__ import annotations
@@ -18,25 +19,30 @@ WORLDS = {
 """From the ending of a setting's name to what it simulates."""
 
 RANKERS = {"label": "label", "linear": "linear ranker", "deep": "deep ranker"}
-METHODS = {"pal": "PAL", "gradrev": "GradRev", "drop": "Drop"}
+OWN = ("biased", "dla")
+"""Methods whose name ends their settings' names."""
 
 QUALITY, RANKING = "policy_ndcg@10", "ndcg@5"
 
 
 def cross(results: pd.DataFrame) -> pd.DataFrame:
-    """Every row of these settings that PAL, GradRev or Drop has, named.
+    """Every row of these settings that one method alone has, named.
 
     Returns:
         Columns world, ranker, method, mixing_weight, temperature, seed, metric, value.
     """
-    settings = {f"x-{ranker}{world}": (ranker, world) for ranker in RANKERS for world in WORLDS}
+    settings = {
+        f"x-{ranker}{world}" + (f"-{own}" if own else ""): (ranker, world, own)
+        for ranker in RANKERS for world in WORLDS for own in (None, *OWN)
+    }  # fmt: skip
     rows = select(results, setting=list(settings), metric=[QUALITY, RANKING])
     if rows.empty:
         raise NotTestable("no results of the cross-examination")
+    ranker, world, own = zip(*rows["setting"].map(settings), strict=True)
     scale, rate = rows["reversal_scale"] > 0, rows["examination_dropout"] > 0
-    method = pd.Series("pal", rows.index).mask(scale, "gradrev").mask(rate, "drop")
-    ranker, world = zip(*rows["setting"].map(settings), strict=True)
-    rows = rows.assign(world=world, ranker=ranker, method=method.mask(scale & rate))
+    lane = pd.Series("pal", rows.index).mask(scale, "gradrev").mask(rate, "drop")
+    method = pd.Series(own, rows.index).fillna(lane.mask(scale & rate))
+    rows = rows.assign(world=world, ranker=ranker, method=method)
     keep = ["world", "ranker", "method", "mixing_weight", "temperature", "seed", "metric", "value"]
     return rows.dropna(subset="method")[keep]
 

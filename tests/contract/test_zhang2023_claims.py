@@ -87,7 +87,7 @@ def studies():
                 yield {**base, "part": part, "at": at, "metric": "excess_loss", "value": 1e-9}
     for weight, (tower, steps) in product(POLICIES, {"observation": 10, "relevance": 90}.items()):
         base = {"setting": "postulate4", "mixing_weight": weight, "tower": tower}
-        yield {**base, "metric": "steps_to_half", "value": steps}
+        yield {**base, "metric": "steps_to_share", "value": steps}
     for lane in product(SCALES, RATES):
         tuned = dict(zip(("reversal_scale", "examination_dropout"), lane, strict=True))
         base = {"setting": "yahoo-combination", "mixing_weight": 1.0, **tuned}
@@ -116,6 +116,11 @@ def made_up() -> pd.DataFrame:
 def disagreeing(rows: pd.DataFrame) -> pd.Series:
     """The same mean, to which queries contribute unlike."""
     return rows["value"] + 0.5 * np.cos(np.pi * rows["query"])
+
+
+def apart(rows: pd.DataFrame) -> pd.Series:
+    """The same mean over seeds, of which one goes up and one down."""
+    return rows["value"] + 20 * (-1.0) ** rows["seed"]
 
 
 NDCG = {"metric": "ndcg@5"}
@@ -183,13 +188,14 @@ for letter, winners, dataset in zip("ab", ("ab", "cd"), DATASETS, strict=True):
         (f"21{letter}", by(-0.1), {**NDCG, **drop, "mixing_weight": 0.2}, "Drop"),
         (f"23{letter}", by(-2), {**estimated, **gradrev}, "GradRev"),
         (f"23{letter}", by(2), {**estimated, **drop}, "Drop"),
+        (f"23{letter}", apart, {**estimated, **gradrev}, "GradRev"),
     ]
 for letter, world in zip("abc", WORLDS, strict=True):
     plain = {**NDCG, "reversal_scale": 0, "examination_dropout": 0}
     deep, label = ({**plain, "setting": f"x-{ranker}{world}"} for ranker in ("deep", "label"))
     MUTATIONS += [
         (f"24{letter}", by(-0.02), {**deep, "mixing_weight": 1}, "at Random less"),
-        (f"24{letter}", to(0.7), label, "under labels"),
+        (f"24{letter}", by(0.045), {**label, "mixing_weight": 0.5}, "under labels"),
         (f"25{letter}", by(0.05), {**deep, "mixing_weight": 1}, ""),
     ]
 

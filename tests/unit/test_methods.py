@@ -1,5 +1,6 @@
 """A setting from files to results, and the nDCG of a log's rankings."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from twotowers.logs.cells import LaneLog, write_logs
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order, read_scores
 from twotowers.logs.simulation import Traffic, simulate_clicks, simulate_sessions
+from twotowers.methods import likelihood
 from twotowers.models.additive import Additive
 from twotowers.results.metrics import shown_ndcg
 from twotowers.running.fit import fit_setting
@@ -290,3 +292,32 @@ def test_predictions_are_those_of_towers_without_heads(world):
     np.testing.assert_allclose(same["value"], same["value_alone"], rtol=1e-3, atol=1e-4)
     nll = together[together["metric"] == "nll"].set_index("reversal_scale")["value"]
     assert nll[0.0] != nll[0.5]
+
+
+@pytest.mark.parametrize("label", ["relevance", "prediction"])
+def test_labels_of_adversaries(world, label, monkeypatch):
+    """In [0, 1]: relevance / 4, or the scores of a tower trained alone, from 5th to 95th percentile."""
+    folder, _ = world
+    kept, labels_of = [], likelihood._labels
+
+    def watched(task, model, stop_on):
+        kept.append((task, stop_on, labels_of(task, model, stop_on)))
+        return kept[-1][2]
+
+    monkeypatch.setattr(likelihood, "_labels", watched)
+    heads = {"reversal": {"scale": [0.0, 0.5], "label": label}}
+    run(folder, **settled(PARTS | {"tower": "linear"}, heads, 0.1))
+    ((task, stop_on, labels),) = kept
+    (name,) = labels
+    assert name == label
+    train = task.splits["train"]
+    expected = train.relevance / 4
+    if label == "prediction":
+        (log, _), *_ = task.lanes
+        (alone,) = likelihood.fit(replace(task, lanes=[(log, {})]), stop_on=stop_on)
+        scores = alone.scores(train.inputs)
+        low, high = np.percentile(scores[train.where], [5, 95])
+        expected = np.clip((scores - low) / (high - low), 0, 1)
+        assert 0.04 < np.mean(expected[train.where] == 0) < 0.06
+    for found in np.asarray(labels[label]):
+        np.testing.assert_allclose(found[train.where], expected[train.where], atol=1e-5)

@@ -13,7 +13,7 @@ TOWERS = {"observation": "observation tower", "relevance": "relevance tower", "b
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per policy, tower and step; and the steps to half."""
+    """One row per policy, tower and step; and the steps to the share."""
     rows = select(results, setting="postulate4")
     keys = ["mixing_weight", "tower", "metric", "step"]
     return over_seeds(rows, keys).assign(source="reproduced")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from papers.zhang2023.crossing import METHODS, QUALITY, RANKERS, RANKING, WORLDS, cross
+from papers.zhang2023.crossing import QUALITY, RANKERS, RANKING, WORLDS, cross
+from papers.zhang2023.winners import METHODS
 from twotowers.report.charts import Curves
 from twotowers.results.statistics import BAND, over_seeds, select
 

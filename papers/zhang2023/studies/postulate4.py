@@ -40,12 +40,13 @@ def run(
     learning_rate: float,
     batch: int,
     steps: int,
+    share: float,
 ) -> pd.DataFrame:
-    """Per policy, tower and step, the share of the loss explained; and the steps to one half.
+    """Per policy, tower and step, the share of the loss explained; and the steps to a given share.
 
     Explained is the loss of the best constant, less that of a tower's scores and the best constant,
-    over the same of both towers at the end. "Steps to half" are those until a tower alone explains
-    half of what it alone explains at the end.
+    over the same of both towers at the end. "Steps to share" are those until a tower alone explains
+    `share` of what both explain at the end; one more than there are steps if it never does.
 
     Args:
         inputs: rankings; those of `train` are used.
@@ -55,6 +56,7 @@ def run(
         weights: of the label in the policy's score.
         layers, observation: widths of the hidden layers of both towers.
         learning_rate, batch, steps: of Adam, in queries.
+        share: of what both explain at the end, in (0, 1).
     """
     lists = read_rankings(inputs.train)
     lists = lists.take(np.arange(lists.offsets[min(queries, len(lists.queries))]))
@@ -84,8 +86,8 @@ def run(
                 {**at, "metric": "explained", "step": step, "value": value}
                 for step, value in zip(looks, curve, strict=True)
             ]
-            half = looks[np.argmax(curve >= curve[-1] / 2)]
-            rows.append({**at, "metric": "steps_to_half", "value": float(half)})
+            reached = [*looks[curve >= share], steps + 1][0]
+            rows.append({**at, "metric": "steps_to_share", "value": float(reached)})
     return pd.DataFrame(rows).assign(position=None)
 
 

@@ -105,35 +105,38 @@ def _hessian(support: np.ndarray) -> np.ndarray:
 def _swapped_units():
     """A network with two hidden units: swapped, other parameters are optimal as well.
 
-    s(f(x) + g_k), f(x) = v tanh(w x + b) over both units, on a connected strict subset of the
-    cells. Whether the optimum lies in a continuum, the Hessian by differences says.
+    c = s(f(x)) s(g_k), f(x) = v tanh(w x + b) + a over both units, on a strict subset of the cells
+    that is connected. Whether the optimum lies in a continuum, the Hessian by differences says.
     """
     values = np.linspace(-2, 2, 9)
-    support = np.add.outer(np.arange(len(values)), np.arange(POSITIONS)) % 2 == 0
+    support = np.add.outer(np.arange(len(values)), np.arange(POSITIONS)) % 3 != 0
 
-    def logits(parameters):
-        (w, b, v), g = parameters[:6].reshape(3, 2), parameters[6:]
-        return np.tanh(np.multiply.outer(values, w) + b) @ v[:, None] + g
+    def chances(parameters):
+        (w, b, v), a, g = parameters[:6].reshape(3, 2), parameters[6], parameters[7:]
+        f = np.tanh(np.multiply.outer(values, w) + b) @ v + a
+        return expit(f)[:, None] * expit(g)
 
-    truth = np.concatenate([[1.0, -0.7, 0.4, 0.9, 1.2, -0.8], np.log(EXAMINATION)])
-    chance = expit(logits(truth))
+    network = [1.0, -0.7, 0.4, 0.9, 1.2, -0.8, 0.3]
+    # Seen less often than 1 / k, so that the logit of the first position is finite.
+    truth = np.concatenate([network, logit(0.9 * EXAMINATION)])
+    chance = chances(truth)[support]
 
     def slopes(parameters, step=1e-6):
-        """Derivatives of the logits: [cells, parameters]."""
+        """Derivatives of the click probabilities: [cells, parameters]."""
         ends = [
-            (logits(parameters + e)[support] - logits(parameters - e)[support]) / (2 * step)
+            (chances(parameters + e)[support] - chances(parameters - e)[support]) / (2 * step)
             for e in step * np.eye(parameters.size)
         ]
         return np.stack(ends, axis=1)
 
     # At an optimum that fits all cells, the Hessian is that of Gauss and Newton.
-    design, weight = slopes(truth), (chance * (1 - chance))[support]
-    found = np.linalg.eigvalsh(design.T @ (weight[:, None] * design))
+    design = slopes(truth)
+    found = np.linalg.eigvalsh(design.T @ (design / (chance * (1 - chance))[:, None]))
     swapped = truth.copy()
     swapped[:6] = truth[:6].reshape(3, 2)[:, ::-1].ravel()
     yield "theorem2", "swapped units", None, "dimension", (found < FLAT * found.max()).sum()
     yield "theorem2", "swapped units", None, "share_worse", 0.0
-    excess = _excess(chance[support], logits(swapped)[support])
+    excess = _excess(chance, logit(chances(swapped)[support]))
     yield "theorem2", "swapped units", None, "excess_loss", excess
 
 
@@ -173,7 +176,9 @@ class _Additive:
         """How far an optimum is from one without the remedy, and from the truth."""
         f, g, bias = self.parts(parameters)
         yield part, name, at, "excess_loss", _excess(self.chance, f + g)
-        yield part, name, at, "examination_share", bias[-1] / self.g[-1]
+        share = bias[1:] / self.g[1:]
+        yield part, name, at, "examination_share_least", share.min()
+        yield part, name, at, "examination_share_most", share.max()
         yield part, name, at, "order_kept", float((np.diff(parameters[:5]) > 0).all())
 
 
