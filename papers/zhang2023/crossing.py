@@ -1,7 +1,7 @@
 """The cross-examination of both papers: which policy, which user, which relevance, which method.
 
-PAL, GradRev and Drop are lanes of one setting: scale and rate 0 is PAL. Biased and DLA have settings
-of their own.
+PAL, GradRev and Drop are lanes of one setting: scale and rate 0 is PAL. Biased and DLA have
+settings of their own.
 """
 
 from __future__ import annotations
