@@ -1,5 +1,8 @@
 """The chapter on IPS and click models: its theory, its printed numbers, its studies and judges."""
 
+from itertools import product
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,11 +12,13 @@ from scipy.optimize import minimize
 from papers.hager2023 import grid
 from papers.hager2023.claims import CLAIMS
 from papers.hager2023.items import budgets, datasets, marks, onehot, performance, two_documents
-from papers.hager2023.studies import mechanism, theory
+from papers.hager2023.studies import lists, mechanism, theory
 from papers.hager2023.studies import onehot as onehot_study
 from tests.items import experiment
-from twotowers import ROOT
-from twotowers.files.rankings import Rankings
+from tests.unit.simulated import POSITIONS as WORLD_POSITIONS
+from tests.unit.simulated import write_world
+from twotowers import ROOT, SPLITS
+from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.cells import Pairs
 from twotowers.logs.policies import ScoredPairs
@@ -21,6 +26,7 @@ from twotowers.models.losses import cell_losses
 from twotowers.models.position_based import PositionBased
 from twotowers.results.claims import judge
 from twotowers.results.published import bands, results
+from twotowers.results.statistics import select
 from twotowers.running.experiments import load_experiment
 from twotowers.running.registry import build_drawing
 from twotowers.running.simulation import simulate, simulate_pages
@@ -153,9 +159,9 @@ def test_the_linear_optimum_is_that_of_a_plain_minimiser():
     place = np.tile(np.arange(1, 11), 6)
     both = {"train": (lists, place), "test": (lists, place)}
     scale = features.std(0)
-    rows = {row["metric"]: row["value"] for row in mechanism.linear(both, "pbm", scale)}
-    assert rows["gradient"] < 1e-4
-    attraction, examined = mechanism.expected(lists, place)
+    attraction, examined = seen = mechanism.expected(lists, place)
+    rows = {row["metric"]: row["value"] for row in mechanism.linear(both, "pbm", scale, seen)}
+    assert rows["gradient"] < 1e-5
 
     def loss(weights):
         logits = features @ weights[:3] + weights[3]
@@ -164,6 +170,52 @@ def test_the_linear_optimum_is_that_of_a_plain_minimiser():
     plain = minimize(loss, np.zeros(4), method="Nelder-Mead", options={"maxiter": 5000})
     expected = mechanism.measured(lists, features @ plain.x[:3])
     assert rows["ndcg@10"] == pytest.approx(expected["value"], abs=1e-3)
+
+
+def test_sampled_clicks_are_those_of_the_user():
+    attraction, examined = np.array([0.1, 1.0, 0.4]), np.array([1.0, 0.5, 0.1])
+    drawn = mechanism.sampled(attraction, examined, 1e6, np.random.default_rng(0))
+    np.testing.assert_allclose(drawn, attraction, atol=0.02)
+    one = [mechanism.sampled(attraction, examined, 1, np.random.default_rng(s)) for s in range(99)]
+    # A click or none, over examination.
+    assert set(np.ravel(one)) == {0.0, 1.0, 2.0, 10.0}
+
+
+def test_mechanism_on_a_small_world(tmp_path):
+    """Neither a document's own parameter nor drawing many clicks makes a gap; all fits converge."""
+    write_world(tmp_path)
+    files = {split: tmp_path / f"{split}.parquet" for split in ("train", "test")}
+    found = mechanism.run(
+        SimpleNamespace(**files, policy=tmp_path / "policy.parquet"), seed=0, queries=6,
+        positions=WORLD_POSITIONS, hidden=[4], epochs=3, sessions=10**9,
+    )  # fmt: skip
+    ndcgs = select(found, metric="ndcg@10").set_index(["tower", "kind"])["value"]
+    towers = ("document", "linear", "sampled", "deep")
+    assert set(ndcgs.index) == set(product(towers, mechanism.KINDS))
+    assert ndcgs["document", "ips"] == ndcgs["document", "pbm"]
+    for kind in mechanism.KINDS:
+        assert ndcgs["sampled", kind] == pytest.approx(ndcgs["linear", kind], abs=0.01)
+    assert (select(found, metric="gradient")["value"] < 1e-5).all()
+
+
+def test_lists_before_and_after_they_are_cut(tmp_path):
+    """Queries of 2 and of 4 documents; the longer one keeps one document of each of its labels."""
+    whole = Rankings(
+        np.repeat([1, 2], [2, 4]), np.array([0, 1, 0, 1, 2, 3]),
+        np.array([4, 0, 1, 1, 0, 0], np.float32), np.zeros((6, 3), np.float32),
+    )  # fmt: skip
+    files = {split: tmp_path / f"{split}.parquet" for split in SPLITS}
+    for path in files.values():
+        write_rankings(whole, path)
+    found = lists.run(SimpleNamespace(**files), seed=0, most=2).set_index("metric")["value"]
+    expected = {
+        "features": 3, "queries": 6, "percent_train": 100 / 3, "fewest": 2, "mean": 3, "median": 3,
+        "p90": 4, "most": 4,
+        # Of label 4: from a sixth to a quarter. Of label 1: from a third to a quarter.
+        "share_moved": 1 / 12, "share_kept": 4 / 6,
+    }  # fmt: skip
+    for metric, value in expected.items():
+        assert found[metric] == pytest.approx(value), metric
 
 
 # Items.

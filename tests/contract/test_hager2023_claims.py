@@ -42,11 +42,17 @@ def made_up() -> pd.DataFrame:
     for dataset in grid.DATASETS:
         for at, sessions in enumerate(EARLY):
             for method, lead in {"pbm": 0.1, "estimated": 0.2, "ips": 0.0}.items():
-                # Ahead on average is enough.
-                lead -= 0.05 * at * (method != "ips")
+                lead -= 0.03 * at * (method != "ips")
                 rows += runs(0.4 + lead, setting=f"{dataset}-{method}", sessions=sessions)
-        for tower, lead in {"document": 0.0, "linear": 0.1, "deep": -0.1}.items():
+        for position in range(1, 6):
+            lane = {"sessions": 1e8, "position": position, "metric": "position_bias"}
+            bias = -np.log(position)
+            rows += runs(bias, 0.05 * bias, setting=f"{dataset}-estimated", **lane)
+        for tower, lead in {"document": 0, "linear": 0.1, "sampled": 0.1, "deep": -0.1}.items():
             lane = {"setting": f"mechanism-{dataset}", "tower": tower}
+            if tower == "linear":
+                for kind in ("ips", "pbm"):
+                    rows += runs(1e-7, kind=kind, **lane, metric="gradient")
             rows += runs(0.6 + lead, 0.01, kind="ips", **lane)
             rows += runs(0.6, 0.01 * (tower == "document"), kind="pbm", **lane)
         for metric, value in {"share_moved": 0.003, "share_kept": 0.9}.items():
@@ -63,6 +69,7 @@ def made_up() -> pd.DataFrame:
     for method in ("ips", "pbm"):
         mean = level.set_index("setting")["value"][f"istella-{method}"]
         rows += runs(mean, 0.001, setting=f"raw-{method}", sessions=1e8)
+        rows += runs(0.5 - 0.1 * (method == "ips"), setting=f"raw-{method}", sessions=1e3)
     numbers = theory.run(None, seed=0).assign(setting="theory", seed=0)
     found = pd.concat([pd.DataFrame(rows), numbers], ignore_index=True)
     found["value"] = found["value"].astype(float)
@@ -77,13 +84,13 @@ BOTH = {**NUMBERS, "metric": "toy_minimum", "curve": "both"}
 TESTED = {**NUMBERS, "metric": "mark_tested", "dataset": "mslr"}
 MARKED, UNMARKED = ({**TESTED, "method": m, "measure": "ndcg@5"} for m in ("Production", "ips"))
 FULL = {"metric": "ndcg@10", "sessions": grid.FULL}
-RAW = {"setting": "raw-ips", "metric": "ndcg@10"}
+RAW = {"setting": "raw-ips", "metric": "ndcg@10", "sessions": grid.FULL}
 IPS, PBM = ({"setting": f"eta-{method}", "eta": 2} for method in ("ips", "pbm"))
 
 # Claim, change, rows to change, and words of the condition that the change must break.
 MUTATIONS = [
     ("1", to(1e-5), {"metric": "proposition_1"}, ""),
-    ("2", to(1e-5), {"metric": "proposition_2"}, ""),
+    ("2", to(1e-5), {"metric": "proposition_2"}, "largest difference"),
     ("3", to(1e-5), {"metric": "theorem_1"}, ""),
     ("4", by(0.01), {**NUMBERS, "metric": "minimum", "kind": "pbm", "examined": 0.4}, "minimum"),
     ("4", times(3), {**CURVE, "examined": 0.4}, "range"),
@@ -106,7 +113,8 @@ MUTATIONS = [
     ("22", by(-0.3), IPS, "times what PBM loses"),
     ("23", by(-0.2), RAW, "lead of IPS over"),
     ("23", noisier, RAW, "lead of IPS over"),
-    ("23", by(0.02), RAW, "its distance"),
+    ("23", by(0.2), {**RAW, "sessions": 1e3}, "lead of PBM over"),
+    ("2", by(0.01), {"metric": "ignored_minimum"}, "minimum"),
 ]  # fmt: skip
 for letter, dataset in zip("abc", grid.DATASETS, strict=True):
     pbm, ips, naive, estimated = (
@@ -125,8 +133,11 @@ for letter, dataset in zip("abc", grid.DATASETS, strict=True):
         (f"12{letter}", by(0.2), estimated, ""),
         (f"12{letter}", by(-0.2), estimated, ""),
         (f"13{letter}", times(20), {**pbm, "metric": "ndcg@5"}, ""),
-        (f"14{letter}", by(-0.2), {**early, "setting": pbm["setting"]}, ""),
-        (f"14{letter}", by(-0.2), {**early, "setting": estimated["setting"]}, ""),
+        (f"14{letter}", by(-0.11), {**early, "setting": pbm["setting"], "sessions": 1e2}, ""),
+        (f"14{letter}", by(-0.12), {**early, "setting": estimated["setting"], "sessions": 1e5}, ""),
+        (f"24{letter}", to(1e-3), {**fit, "metric": "gradient", "seed": 3}, "derivative"),
+        (f"25{letter}", times(0.7), {**estimated, "metric": "position_bias"}, ""),
+        (f"25{letter}", times(1.5), {**estimated, "metric": "position_bias", "seed": 2}, ""),
         (f"17{letter}", by(0.2), naive, ""),
         (f"24{letter}", by(0.01), {**fit, "tower": "document"}, "per document"),
         (f"24{letter}", by(-0.01), {**fit, "tower": "document"}, "per document"),

@@ -10,6 +10,7 @@ from twotowers.results.statistics import over_seeds, select
 NAMES = {
     "proposition_1": "Proposition 1",
     "proposition_2": "Proposition 2",
+    "ignored_minimum": "Proposition 2, minimum at relevance times examination",
     "theorem_1": "Theorem 1",
 }
 

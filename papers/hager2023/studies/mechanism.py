@@ -2,9 +2,10 @@
 
 Both losses are minimised on expected clicks of the production ranker's lists, so that no sampling
 noise is left. With a parameter per document the minimum is known; for a linear ranker it is found
-exactly (L-BFGS, float64, until the gradient vanishes). A deep one is trained without early stopping
-for a fixed number of epochs, and is no optimum. It is a study because no log is drawn and nothing
-is validated.
+exactly (L-BFGS, float64, until the gradient vanishes). What sampling adds is seen where the same
+linear ranker has the clicks of so many sessions instead. A deep one is trained without early
+stopping for a fixed number of epochs, and is no optimum. It is a study because it is about optima,
+and nothing is validated.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from twotowers.models.document_rate import DocumentRate
 from twotowers.models.position_based import PositionBased
 from twotowers.models.towers import scores, two_towers
 from twotowers.objectives.likelihood import RowLoss
+from twotowers.randomness import stream
 from twotowers.results.metrics import ndcg
 from twotowers.towers.dense import DenseTower
 from twotowers.towers.lane import KNOWN
@@ -38,29 +40,42 @@ USER = PositionBased()
 
 
 def run(
-    inputs, *, seed: int, queries: int, positions: int, hidden: list[int], epochs: int
+    inputs,
+    *,
+    seed: int,
+    queries: int,
+    positions: int,
+    hidden: list[int],
+    epochs: int,
+    sessions: int,
 ) -> pd.DataFrame:
     """nDCG@10 of both losses with a parameter per document, a linear and a deep ranker.
 
     Args:
         inputs: rankings per split, and the policy's scores.
-        seed: initialises the deep ranker and orders its batches; draws which queries are taken.
+        seed: initialises the deep ranker and orders its batches; draws which queries are taken, and
+            clicks.
         queries: of training and of test, at most.
         positions: longest list.
         hidden: widths of the deep ranker's layers.
         epochs: of the deep ranker.
+        sessions: of the sampled clicks, spread evenly over the training queries.
 
     Returns:
-        tower (document, linear, deep), kind (ips, pbm), metric, position, value. Of `document` and
-        with metric ndcg@10_train on the training queries, of the others on the test queries.
+        tower (document, linear, sampled, deep), kind (ips, pbm), metric, position, value. Of
+        `document` and with metric ndcg@10_train on the training queries, of the others on the test
+        queries.
     """
     lists = {split: some(inputs, split, queries, seed) for split in ("train", "test")}
     scale = lists["train"][0].features.std(0) + 1e-6
+    exact = expected(*lists["train"])
+    drawn = sampled(*exact, sessions / len(lists["train"][0].queries), stream("mechanism", seed))
     rows = []
     for kind in KINDS:
         found = {
             "document": per_document(lists["train"], kind),
-            "linear": linear(lists, kind, scale),
+            "linear": linear(lists, kind, scale, exact),
+            "sampled": linear(lists, kind, scale, (drawn, exact[1])),
             "deep": deep(lists, kind, scale, positions, hidden, epochs, seed),
         }
         for tower, values in found.items():
@@ -83,6 +98,14 @@ def expected(lists: Rankings, place: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """[rows] attraction and examination of the simulated user."""
     attraction = expit(USER.truth(lists.label, 1)["attraction"])
     return attraction, USER.examined(int(place.max()))[place - 1]
+
+
+def sampled(attraction, examined, views: float, rng: np.random.Generator) -> np.ndarray:
+    """[rows] attraction as estimated from clicks: their number over views and examination.
+
+    It may be above 1. Both losses of a row with this attraction are those of its click rate.
+    """
+    return rng.binomial(int(views), attraction * examined) / (int(views) * examined)
 
 
 def measured(lists: Rankings, values: np.ndarray, metric: str = "ndcg@10") -> dict:
@@ -132,10 +155,16 @@ def value(logits, attraction, examined, kind: str) -> np.ndarray:
     return -(clicks * (np.log(examined) + log_estimate) + (1 - clicks) * missed)
 
 
-def linear(lists: dict, kind: str, scale: np.ndarray) -> Iterator[dict]:
-    """The optimum of a linear ranker with an intercept: sum over documents, mean over queries."""
-    train, place = lists["train"]
-    attraction, examined = expected(train, place)
+def linear(lists: dict, kind: str, scale: np.ndarray, seen: tuple) -> Iterator[dict]:
+    """The optimum of a linear ranker with an intercept: sum over documents, mean over queries.
+
+    Args:
+        lists, kind, scale: see `run`.
+        seen: [rows] attraction, expected or estimated from clicks, and examination of the training
+            queries' documents.
+    """
+    train, _ = lists["train"]
+    attraction, examined = seen
     centre = train.features.mean(0)
     features = ((train.features - centre) / scale).astype(float)
     features = np.concatenate([features, np.ones((len(features), 1))], axis=1)
@@ -149,7 +178,7 @@ def linear(lists: dict, kind: str, scale: np.ndarray) -> Iterator[dict]:
 
     found = minimize(
         objective, np.zeros(features.shape[1]), jac=True, method="L-BFGS-B",
-        options={"maxiter": 3000, "maxfun": 4000, "ftol": 1e-13, "gtol": 1e-6, "maxcor": 30},
+        options={"maxiter": 20_000, "maxfun": 25_000, "ftol": 0, "gtol": 1e-6, "maxcor": 30},
     )  # fmt: skip
     test = lists["test"][0]
     weights = found.x[:-1] / scale

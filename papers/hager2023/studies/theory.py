@@ -80,6 +80,12 @@ def identities() -> Iterator[dict]:
         abs(lowest(lambda at, y=y, o=o: pbm_loss(y, o, at, o)) - y) for y in GRID for o in examined
     ]
     yield {"metric": "theorem_1", "value": max(errors)}
+    # Where bias is ignored (assumed 1), both find the click rate.
+    ignored = [
+        abs(lowest(lambda at, y=y, o=o, loss=loss: loss(y, o, at, 1.0)) - o * y)
+        for loss in LOSSES.values() for y in GRID for o in examined
+    ]  # fmt: skip
+    yield {"metric": "ignored_minimum", "value": max(ignored)}
 
 
 def curves() -> Iterator[dict]:
