@@ -56,6 +56,19 @@ def won(results: pd.DataFrame, setting: str, by: str) -> pd.DataFrame:
     return pd.concat([select(rows, **lane) for lane in chosen.to_dict("records")])
 
 
+def on_common_grid(results: pd.DataFrame, settings: Sequence[str]) -> pd.DataFrame:
+    """Rows of some settings, in the values of tuned lanes that all have which are tuned by them.
+
+    So no setting wins by a finer grid.
+    """
+    rows = select(results, setting=list(settings))
+    for lane in set(TUNED) & set(rows):
+        grids = [set(own.dropna()) for _, own in rows.groupby("setting")[lane] if own.notna().any()]
+        if grids:
+            rows = rows[rows[lane].isna() | rows[lane].isin(set.intersection(*grids))]
+    return rows
+
+
 def cells(
     results: pd.DataFrame,
     dataset: str,

@@ -17,6 +17,7 @@ from papers.zhang2023.winners import (
     REMEDIES,
     better_than_pal,
     cells,
+    on_common_grid,
     winners,
     won,
 )
@@ -143,6 +144,17 @@ def test_two_winners(results, by, scale, rate):
         assert list(chosen["mixing_weight"]) == sorted(POLICIES)
         assert set(chosen[lane]) == {value}
         assert set(won(results, setting, by)[lane]) == {value}
+
+
+def test_no_setting_wins_by_a_finer_grid(results):
+    """Utility was tried with fewer scales than click, and rates do not concern them."""
+    fewer = results[(results["setting"] != "yahoo-utility") | (results["reversal_scale"] != 0.2)]
+    found = on_common_grid(fewer, ["yahoo-utility", "yahoo-gradrev", "yahoo-pal"])
+    scales = found.groupby("setting")["reversal_scale"].agg(lambda own: set(own.dropna()))
+    assert dict(scales) == {
+        "yahoo-utility": {0.6, 1.0}, "yahoo-gradrev": {0.6, 1.0}, "yahoo-pal": set(),
+    }  # fmt: skip
+    assert len(select(found, setting="yahoo-pal")) == len(select(results, setting="yahoo-pal"))
 
 
 def test_cells_are_those_of_the_winner(results):
@@ -324,6 +336,23 @@ def test_the_store_shows_what_its_design_says():
     attractive = 1 / (1 + np.exp(-visits.attraction))
     expected = np.minimum(eager * attractive, 1)[slot == 0].mean()
     assert rate == pytest.approx(expected, abs=0.01)
+
+
+def test_a_small_store_is_trained_on_and_put_online():
+    found = webstore.run(
+        {}, seed=1, users=40, sessions=600, weekly=200, scale=0.4, rate=0.3, layers=[4],
+        observation=[4], training={
+            "optimizer": "adam", "learning_rate": 0.01, "batch": 64, "epochs": 3, "patience": 3,
+            "min_delta": 0.0,
+        },
+    )  # fmt: skip
+    values = found.set_index(["method", "metric"])["value"]
+    methods = ("biased", "pal", "gradrev", "drop")
+    for method, happened, how in product(methods, ("click", "install"), ("", "_ips")):
+        assert 0 < values[method, f"{happened}{how}_ndcg@5"] < 1
+    # Gains are over PAL's own, on the same visits.
+    assert (values["pal"][["click_rate_gain", "users_gain"]] == 0).all()
+    assert values["biased", "click_rate_gain"] != 0
 
 
 def test_tables_of_the_store_say_that_they_are_proxies():

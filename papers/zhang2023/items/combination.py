@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from papers.zhang2023.winners import won
+from papers.zhang2023.winners import on_common_grid, won
 from twotowers.report.latex import booktabs
 from twotowers.results.statistics import BAND, compare
 
@@ -20,7 +20,8 @@ KEYS = ["setting", "mixing_weight", "metric"]
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
     """One row per method and source; of both together nothing is printed but a difference."""
-    rows = pd.concat([won(results, setting, "ndcg") for setting in needs])
+    fair = on_common_grid(results, needs)
+    rows = pd.concat([won(fair, setting, "ndcg") for setting in needs])
     where = {"setting": list(needs), "metric": "ndcg@5", "mixing_weight": 1}
     return compare(rows, published, KEYS, **where)[[*KEYS, "source", *BAND]]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from papers.zhang2023.winners import POLICIES, won
+from papers.zhang2023.winners import POLICIES, on_common_grid, won
 from twotowers.report.latex import booktabs
 from twotowers.results.statistics import BAND, compare
 
@@ -16,7 +16,8 @@ KEYS = ["setting", "mixing_weight", "metric"]
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
     """One row per policy, label and source."""
-    rows = pd.concat([won(results, setting, "ndcg") for setting in needs])
+    fair = on_common_grid(results, needs)
+    rows = pd.concat([won(fair, setting, "ndcg") for setting in needs])
     found = compare(rows, published, KEYS, setting=list(needs), metric="ndcg@5")
     return found[[*KEYS, "source", *BAND]]
 

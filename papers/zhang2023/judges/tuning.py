@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from papers.zhang2023.winners import POLICIES, REMEDIES, cells, won
+from papers.zhang2023.winners import POLICIES, REMEDIES, cells, on_common_grid, won
 from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
 from twotowers.results.conditions import above, at_least, at_most, holds, number, short
 from twotowers.results.statistics import select
@@ -24,7 +24,8 @@ FLAT = 0.005
     at_most("the spread over labels, under every policy,", 0.01),
 )  # fmt: skip
 def labels_alike(results: pd.DataFrame) -> Measured:
-    values = cells(results, "yahoo", LABELS)
+    rows = on_common_grid(results, [f"yahoo-{name}" for name in LABELS])
+    values = cells(rows, "yahoo", LABELS)
     spread = values.max(axis="columns") - values.min(axis="columns")
     weight = spread.idxmax()
     words = ", ".join(f"{LABELS[name]} {number(values[name][weight], 4)}" for name in LABELS)
@@ -98,9 +99,11 @@ def rate_follows_policy(results: pd.DataFrame) -> Measured:
     at_least("its nDCG@5 less that of the better of both", 0),
 )  # fmt: skip
 def combined(results: pd.DataFrame) -> Measured:
-    single = cells(results, "yahoo", REMEDIES).loc[1.0].max()
-    rows = won(results, "yahoo-combination", "ndcg")
-    both = seed_means(rows, {"mixing_weight": [1.0]}, metric="ndcg@5")[1.0]
+    settings = ["yahoo-combination", *(f"yahoo-{method}" for method in REMEDIES)]
+    rows = on_common_grid(results, settings)
+    single = cells(rows, "yahoo", REMEDIES).loc[1.0].max()
+    together = won(rows, settings[0], "ndcg")
+    both = seed_means(together, {"mixing_weight": [1.0]}, metric="ndcg@5")[1.0]
     return f"{number(both, 4)} against {number(single, 4)}", [both - single]
 
 
