@@ -1,6 +1,7 @@
 """Results of the settings an item needs -> its csv, and its figure or LaTeX table."""
 
 from scripts.runner import run
+from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.results import published
 from twotowers.results.longform import read_results
@@ -11,6 +12,11 @@ def main(inputs, outputs, *, paper: str, drawing: dict, note: str, caption: str)
     parameters = {key: value for key, value in drawing.items() if key != "kind"}
     item = build_drawing(drawing["kind"], paper, **parameters)
     table = item.table(read_results(inputs), published.bands(paper))
+    if table.empty:
+        raise InputError(
+            f"{drawing['kind']!r} finds nothing to draw in the results", field="draw",
+            expected="a metric, lanes and values that the settings have",
+        )  # fmt: skip
     with atomic(outputs.csv) as path:
         table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
     if hasattr(item, "tex"):

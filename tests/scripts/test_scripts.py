@@ -170,6 +170,15 @@ def table(folder, fit) -> SimpleNamespace:
     return drawn(folder, "grid", [fit], "tex", "csv")
 
 
+def test_a_drawing_that_finds_nothing_says_so(folder, fit):
+    misspelt = [{"metric": "ndgc@10", "heading": "nDCG@10"}]
+    draw = experiment(PAPER).items["grid"]["draw"] | {"columns": misspelt}
+    outputs = SimpleNamespace(tex=folder / "none.tex", csv=folder / "none.csv")
+    with pytest.raises(InputError, match="'grid' finds nothing to draw in the results"):
+        draw_item.main([fit], outputs, paper=PAPER, drawing=draw, note=NOTE, caption="Unused")
+    assert not outputs.csv.exists()
+
+
 @pytest.fixture(scope="module")
 def claims(folder, fit, study) -> Path:
     path = folder / "claims" / f"{PAPER}.csv"

@@ -157,7 +157,7 @@ def test_dots_of_a_group_stand_on_one_line():
     rows = {"PBM": {"EM": "em-pbm", "gradient": "gradient-pbm"}, "CM": {"EM": "em-cm"}}
     metrics = {"perplexity": "Perplexity", "ndcg": "nDCG"}
     results = seeded(setting=["em-pbm", "gradient-pbm", "em-cm"], metric=list(metrics))
-    drawing = build_drawing("dots", "hager2025", rows=rows, metrics=metrics)
+    drawing = build_drawing("dots", "hager2025", groups=rows, metrics=metrics)
     figure = drawing.draw(drawing.table(results, printed(results.query("setting == 'em-pbm'"))))
     assert [axes.get_title("left") for axes in figure.axes] == ["Perplexity", "nDCG"]
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["PBM", "CM"]

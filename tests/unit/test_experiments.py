@@ -608,6 +608,16 @@ def test_a_syntax_error_gives_the_line(tmp_path):
         read_yaml(path)
 
 
+def test_a_key_twice_gives_the_line_but_a_merged_key_may_be_replaced(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("a: &a {x: 1, y: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: [*a, *b], y: 3}\n")
+    read = read_yaml(path)
+    assert (read["b"], read["c"]) == ({"x": 2, "y": 1}, {"x": 1, "y": 3})
+    path.write_text("settings:\n  one: 1\n  two: 2\n  one: 3\n")
+    with pytest.raises(InputError, match=r"config\.yaml:4: .*the key 'one' occurs twice"):
+        read_yaml(path)
+
+
 def test_tags_that_build_objects_are_refused(tmp_path):
     path, victim = tmp_path / "config.yaml", tmp_path / "made"
     for tag in (

@@ -52,6 +52,14 @@ EXPERIMENT = {
 }  # fmt: skip
 
 
+def drawn(kind: str, **parameters) -> dict:
+    """An item with a drawing of groups of settings."""
+    return {
+        "title": "T", "kind": "figure", "needs": ["fit"], "caption": "C", "expected": "E",
+        "draw": {"kind": kind, **parameters},
+    }  # fmt: skip
+
+
 @pytest.fixture
 def load(tmp_path):
     """load(keys, value): load a paper 'p' with another value."""
@@ -155,6 +163,10 @@ TRAINED = ("training", "slow")
         ((*TRAINED, "learning_rate"), [0.1, "b"], ["slow.learning_rate.1", "type number"]),
         (("rankers", "linear", "learning_rate"), [0.1], ["linear.learning_rate", "type number"]),
         (("rankers", "linear", "optimizer"), "sdg", ["linear.optimizer.name", "mean 'sgd'"]),
+        (("scales", "smoke", "seeds"), [1, 1], ["smoke.seeds", "non-unique"]),
+        (("settings", "fit", "measure"), ["uncertainty"], ["fit.measure", "per pair"]),
+        (("items", "i"), drawn("curves", panels={"A": {"x": "fitt"}}), ["'fitt'", "mean 'fit'"]),
+        (("items", "i"), drawn("dots", groups={"A": {"x": {"setting": "f"}}}), ["'f'", "i.draw"]),
     ],
 )
 def test_what_is_refused_before_anything_is_computed(load, keys, value, parts):
@@ -171,6 +183,16 @@ def test_methods_that_train_no_towers_have_no_such_lanes():
     with pytest.raises(InputError, match="method 'counts' has a parameter per position"):
         _refuse_parts(kind, {"examination": "dense"}, [], path, "fit")
     _refuse_parts(kind, {"examination": "table"}, [], path, "fit")
+
+
+def test_what_cannot_be_measured(load, monkeypatch):
+    monkeypatch.setitem(EXPERIMENT["settings"]["fit"], "measure", ["epochs", "validation"])
+    load()
+    embedded = {"log": "main", "model": {"tower": "embedding"}, "method": "newton"}
+    monkeypatch.setitem(EXPERIMENT["logs"]["main"], "queries", "train")
+    with pytest.raises(InputError, match=r"fit.measure.*'epochs'.*a method that trains"):
+        load(("settings", "fit"), {**embedded, "measure": ["epochs"]})
+    load(("settings", "fit"), {**embedded, "measure": ["queries"]})
 
 
 PAPERS_OWN = """

@@ -14,7 +14,7 @@ def read_yaml(path: str | Path) -> dict:
 
     Raises:
         InputError: the file is not YAML, has a tag that builds objects, is not a mapping, or has
-            a key that is not text.
+            a key that is not text or occurs twice in its mapping.
     """
     text = Path(path).read_bytes()
     try:
@@ -40,6 +40,18 @@ class _Loader(yaml.SafeLoader):
             raise yaml.constructor.ConstructorError(
                 None, None, f"{str(node.value)[:40]!r} is not a {node.tag}", node.start_mark
             ) from error
+
+    def compose_mapping_node(self, anchor):
+        # PyYAML would keep the last of equal keys. Merged keys are not in the node yet.
+        node, seen = super().compose_mapping_node(anchor), set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.composer.ComposerError(
+                    None, None, f"the key {str(key.value)[:40]!r} occurs twice", key.start_mark
+                )
+            if isinstance(key, yaml.ScalarNode):
+                seen.add(key.value)
+        return node
 
     def construct_mapping(self, node, deep=False):
         mapping = super().construct_mapping(node, deep)

@@ -8,7 +8,7 @@ numbers of a training. All of it is checked here, before a job starts.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from twotowers import SPLITS
@@ -187,6 +187,7 @@ def settle_setting(
         parts |= lanes
     if heads:
         method["heads"] = heads
+    _check_measures(setting, logs[setting["log"]], kind, model["tower"], path, name, paper)
     own = name_of(model["tower"]) if kind.trains else None
     trained = setting.get("training", own)
     varied = {
@@ -214,6 +215,27 @@ def settle_setting(
         _check_lanes(own, path, f"settings.{name}")
     fixed = {key: value for key, value in method.items() if key not in lanes["method"]}
     return {**setting, "model": model, "method": fixed, "lanes": lanes, "training": trained}
+
+
+def _check_measures(
+    setting: Mapping, log: Mapping, method: Kind, tower, path: Path, name: str, paper: str
+) -> None:
+    """Raise InputError for what a setting measures besides and has nothing to measure it by."""
+    simulated = log.get("from") != "dataset"
+    has = {
+        "validation": (simulated, "a simulated log"),
+        "recovery": (simulated, "a simulated log"),
+        "queries": (simulated, "a simulated log"),
+        "epochs": (method.trains, "a method that trains by epochs"),
+        "uncertainty": (reads_pairs(tower, paper), "a tower with a parameter per pair"),
+    }
+    for measure in setting.get("measure", []):
+        possible, needed = has[measure]
+        if not possible:
+            raise InputError(
+                f"{measure!r} cannot be measured", path=path, field=f"settings.{name}.measure",
+                expected=needed,
+            )  # fmt: skip
 
 
 def _need_pages(log: Mapping, what: str, path: Path, field: str) -> None:
@@ -303,7 +325,7 @@ def settle_item(name: str, item: dict, *, path: Path, paper: str) -> dict:
             f"'settings' is {settings!r}", expected="names of settings, with or without titles",
             **where,
         )  # fmt: skip
-    for setting in settings:
+    for setting in [*settings, *_grouped(drawing)]:
         if setting not in item["needs"]:
             raise InputError(
                 f"the item draws {setting!r} and does not need it",
@@ -316,6 +338,14 @@ def settle_item(name: str, item: dict, *, path: Path, paper: str) -> dict:
             f" {MADE_BY[item['kind']]!r}, or another kind of item", **where,
         )  # fmt: skip
     return {**item, "draw": drawing}
+
+
+def _grouped(drawing: Mapping) -> Iterator[str]:
+    """The settings of a drawing's groups: panels with curves, or lines with dots."""
+    for key in ("panels", "groups"):
+        for group in drawing.get(key, {}).values():
+            for place in group.values():
+                yield place["setting"] if isinstance(place, Mapping) else place
 
 
 def listed(value) -> list:

@@ -15,24 +15,24 @@ def table(
     results: pd.DataFrame,
     published: pd.DataFrame,
     *,
-    rows: Groups,
+    groups: Groups,
     metrics: Mapping[str, str],
     where: Mapping | None = None,
 ) -> pd.DataFrame:
     """One row per setting, metric and source: mean and 95 % interval over seeds.
 
     Args:
-        rows: From the names of lines to their dots, and from dots to their settings.
+        groups: From the names of lines to their dots, and from dots to their settings.
         metrics: From metrics to the titles of their panels.
         where: Values of lanes, by column.
     """
-    return of_settings(results, published, rows, [], metric=list(metrics), **(where or {}))
+    return of_settings(results, published, groups, [], metric=list(metrics), **(where or {}))
 
 
-def draw(table: pd.DataFrame, *, rows: Groups, metrics: Mapping[str, str]) -> Figure:
+def draw(table: pd.DataFrame, *, groups: Groups, metrics: Mapping[str, str]) -> Figure:
     """A panel per metric, the lines from top to bottom."""
-    dots, inner, outer = grouped(table, rows)
+    dots, inner, outer = grouped(table, groups)
     dots = dots.assign(outer=pd.Categorical(dots["outer"], list(outer)))
     chart = Dots(dots, by={"inner": inner}, col={"metric": metrics})
     plot = chart.plot("outer", orient="y").label(x="", y="").share(x=False)
-    return chart.figure(plot, height=0.6 + 0.22 * len(rows))
+    return chart.figure(plot, height=0.6 + 0.22 * len(groups))
