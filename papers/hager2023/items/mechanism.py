@@ -13,7 +13,7 @@ STUDIES = {f"mechanism-{name}": title for name, title in DATASETS.items()}
 TOWERS = {
     "document": "per document",
     "linear": "linear",
-    "sampled": "linear, drawn clicks",
+    "sampled": "drawn clicks",
     "deep": "deep",
 }
 
@@ -30,5 +30,5 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def draw(table: pd.DataFrame) -> Figure:
     """A dot per tower; on test queries, per document on the training queries."""
     chart = Dots(select(table, metric="ndcg@10"), by={"tower": TOWERS}, col={"setting": STUDIES})
-    plot = chart.plot("tower").label(x="", y="nDCG@10, IPS − PBM")
-    return chart.figure(plot, height=2.2)
+    plot = chart.plot("tower", orient="y").label(x="nDCG@10, IPS − PBM", y="")
+    return chart.figure(plot, height=1.4)
