@@ -22,10 +22,10 @@ from twotowers.files.rankings import mask, pad
 from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions
 from twotowers.logs import simulation as logs_simulation
-from twotowers.logs.cells import read_logs, write_logs
+from twotowers.logs.cells import Pairs, read_logs, write_logs
 from twotowers.logs.counts import Cells, Counts, Rows
 from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
-from twotowers.logs.policies import read_scores
+from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import read_sessions
 from twotowers.running import simulation
 from twotowers.running.experiments import load_experiment
@@ -129,6 +129,59 @@ def test_listed_ties_do_not_depend_on_the_seed(folder):
         assert order[: end - start].tolist() == best
 
 
+@pytest.mark.parametrize("record", ["cells", "sessions"])
+def test_noise_of_each_session_ranks_as_its_distribution_says(folder, record):
+    """Two documents a difference d apart, noise U(0, c): the better is first with chance
+    1 - (1 - d / c)^2 / 2. And shuffling half of the sessions mixes this with 1 / 2."""
+    policy = policies(folder, LOG)["train"]
+    two = np.flatnonzero(policy.pairs.lengths == 2)[0]
+    start, end = policy.pairs.offsets[two : two + 2]
+    rows = slice(start, end)
+    pairs = Pairs(policy.pairs.query[rows], policy.pairs.document[rows], np.array([0, 2]))
+    alone = ScoredPairs(pairs, policy.relevance[rows], np.array([2.0, 1.2], np.float32))
+    sessions = {"train": 40_000, "validation": 1, "test": 1}
+    log = settled(
+        policy={
+            "ranker": "expert", "strength": [-0.5, 0.6], "temperature": [0, 0.5], "noise": "session"
+        },
+        record=record, sessions=sessions, queries={"split": "train"},
+    )  # fmt: skip
+    for strength, temperature, first in first_shown(alone, log, record):
+        c, d = 4 * (1 - abs(strength)), 0.8 * abs(strength)
+        better = 1 - (1 - d / c) ** 2 / 2
+        expected = better if strength > 0 else 1 - better
+        expected = temperature / 2 + (1 - temperature) * expected
+        assert first == pytest.approx(expected, abs=0.01), (strength, temperature)
+
+
+def first_shown(policy, log, record):
+    """Of each lane the share of sessions in which the first document is at the first position."""
+    given = {"positions": 2, "seed": 3}
+    if record == "cells":
+        for lane in simulation.simulate("train", policy, log, **given):
+            counts = lane.counts.impressions
+            assert (counts.sum(axis=(1, 2)) == 2 * 40_000).all()
+            yield lane.lane["strength"], lane.lane["temperature"], counts[0, 0, 0] / 40_000
+        return
+    found = {}
+    for batch in simulation.simulate_pages("train", policy, log, **given):
+        pages = batch.to_pandas()
+        first = pages["documents"].map(lambda shown: shown[0]) == policy.pairs.document[0]
+        key = pages["strength"].iloc[0], pages["temperature"].iloc[0]
+        found.setdefault(key, []).append(first)
+    for key, parts in found.items():
+        yield *key, np.concatenate(parts).mean()
+
+
+def test_a_policy_without_noise_ranks_once(folder):
+    policy = policies(folder, LOG)["train"]
+    where = mask(policy.pairs.lengths, POSITIONS)
+    for noise in ("once", "session"):
+        log = settled(policy={"ranker": "expert", "strength": [1], "noise": noise})
+        ((_, order),) = simulation._orders("train", policy, log, where, 3)
+        assert isinstance(order, np.ndarray)
+
+
 def test_pages_that_are_not_those_of_the_rankings(folder, pages):
     lanes = [{"strength": 0.0, "temperature": 0.25}]
     with pytest.raises(InputError, match="no pages of split 'train' with strength"):
@@ -166,7 +219,12 @@ USERS = {
     "position based, eta in lanes": {
         "user": {"kind": "position_based", "eta": [0.5, 2], "noise": 0.2}
     },
-}
+    "noise in each session": {
+        "policy": {
+            "ranker": "expert", "strength": [0.5, 1], "temperature": [0, 0.5], "noise": "session"
+        }
+    },
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("user", USERS)

@@ -57,6 +57,34 @@ def ranking_order(scores: np.ndarray, where: np.ndarray, *, tiebreak: np.ndarray
     return np.lexsort((tiebreak, np.where(where, -scores, np.inf)), axis=-1)
 
 
+@dataclass(frozen=True)
+class NoisyOrder:
+    """Rankings of a policy whose noise is drawn anew in each session, as in `policy_scores`.
+
+    Attributes:
+        scores: [queries, positions] strength x the ranker's scores, -inf on padding.
+        noise: the noise is U(0, noise); above 0.
+    """
+
+    scores: np.ndarray
+    noise: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries and positions."""
+        return self.scores.shape
+
+    def draw(self, query: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """[sessions, positions] list index of the document at each position; padding is last.
+
+        Args:
+            query: [sessions] index of the query.
+            rng: source of the noise. Ties have no chance.
+        """
+        scores = self.scores[query]
+        return np.argsort(-scores - self.noise * rng.random(scores.shape), axis=1)
+
+
 def ranks(scores: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """[rows] int32: 1-based rank of each document within its query. Ties keep the row order."""
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))

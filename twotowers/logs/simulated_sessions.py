@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError, check_range
+from twotowers.logs.policies import NoisyOrder
 from twotowers.logs.sessions import REQUIRED
 from twotowers.logs.simulation import CHUNK, Sessions
 
@@ -16,7 +17,7 @@ Sampler = Callable[..., np.ndarray]
 
 
 def stream_sessions(
-    order: np.ndarray,
+    order: np.ndarray | NoisyOrder,
     clicks: np.ndarray | Sampler,
     lengths: np.ndarray,
     *,
@@ -36,7 +37,7 @@ def stream_sessions(
 
     Args:
         order: [queries, positions] list index of the policy's document at each position.
-            Entries behind the end of a list are ignored.
+            Entries behind the end of a list are ignored. Or a policy that draws them.
         clicks: P(click), [queries, documents, positions], if clicks are independent given these.
             Otherwise a function (query, documents, where, rng=) -> clicks for a chunk of pages:
             query [pages] indices, documents [pages, positions] list indices, where
@@ -75,7 +76,7 @@ def stream_sessions(
         pages = min(CHUNK, sessions - start)
         query = rng.integers(number, size=pages)
         where = np.arange(length) < lengths[query, None]
-        shown = order[query]
+        shown = order.draw(query, rng) if isinstance(order, NoisyOrder) else order[query]
         shuffled = np.flatnonzero(rng.random(pages) < temperature)
         # Documents are sorted by random numbers. Padding gets a larger number and stays behind.
         keys = np.where(where[shuffled], rng.random((len(shuffled), length)), 2.0)

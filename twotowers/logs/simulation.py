@@ -12,7 +12,7 @@ comparable (common random numbers).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from twotowers.errors import check_range
 from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts
+from twotowers.logs.policies import NoisyOrder
 
 CHUNK = 10_000
 """Sessions whose random rankings are in memory at a time: 4 MB for 25 documents, to fit caches."""
@@ -54,7 +55,7 @@ class Traffic:
         self.lengths, self.length = np.asarray(lengths), length
         self.visits = rng.multinomial(sessions, np.full(queries, 1 / queries))
         tally = _DenseTally if length <= LONGEST_DENSE else _ListedTally
-        self.shuffled = {0.0: tally.empty(queries, length)}
+        self.shuffled = {0.0: tally.of([], queries, length)}
         self.shuffled_visits = {0.0: np.zeros(queries, np.int64)}
         edges = sorted({0.0, *temperatures})
         # A session with u ~ U(0, 1) is shuffled at every temperature above u. Sessions are
@@ -62,28 +63,41 @@ class Traffic:
         shares = np.diff([*edges, 1.0])
         groups = rng.multinomial(self.visits, shares / shares.sum())
         for number, (below, temperature) in enumerate(pairwise(edges)):
-            added = tally.shuffled(groups[:, number], self.lengths, length, rng=rng)
+            cells = _shuffled_cells(groups[:, number], self.lengths, length, rng=rng)
+            added = tally.of(cells, queries, length)
             self.shuffled[temperature] = self.shuffled[below].plus(added)
             self.shuffled_visits[temperature] = self.shuffled_visits[below] + groups[:, number]
 
-    def impressions(self, order: np.ndarray, temperature: float) -> np.ndarray | Cells:
+    def impressions(
+        self,
+        order: np.ndarray | NoisyOrder,
+        temperature: float,
+        rng: np.random.Generator | None = None,
+    ) -> np.ndarray | Cells:
         """Impressions under an epsilon-greedy policy: shuffled with probability `temperature`.
 
         Args:
             order: [queries, positions] list index of the policy's document at each position.
-                Entries behind the end of a list are ignored.
+                Entries behind the end of a list are ignored. Or a policy that draws them.
             temperature: one of the temperatures given to the constructor.
+            rng: source of the noise of a policy that draws.
 
         Returns:
             [queries, documents, positions] int64. For lists longer than LONGEST_DENSE: the shown
             cells, with clicks 0.
         """
         greedy = self.visits - self.shuffled_visits[float(temperature)]
+        shown = self.shuffled[float(temperature)]
+        if isinstance(order, NoisyOrder):
+            cells = _drawn_cells(order, greedy, self.lengths, rng)
+            nothing = np.zeros(0, np.int64)
+            drawn = type(shown).of(cells, len(greedy), self.length)
+            return shown.plus(drawn).with_cells(nothing, nothing)
         query, position = np.nonzero(np.arange(self.length) < self.lengths[:, None])
         visited = greedy[query] > 0
         query, position = query[visited], position[visited]
         cell = (query * self.length + order[query, position]) * self.length + position
-        return self.shuffled[float(temperature)].with_cells(cell, greedy[query])
+        return shown.with_cells(cell, greedy[query])
 
 
 @dataclass(frozen=True)
@@ -93,12 +107,14 @@ class _DenseTally:
     counts: np.ndarray
 
     @classmethod
-    def empty(cls, queries: int, length: int):
-        return cls(np.zeros((queries, length, length), np.int64))
-
-    @classmethod
-    def shuffled(cls, sessions, lengths, length, *, rng):
-        return cls(shuffled_impressions(sessions, lengths, length, rng=rng))
+    def of(cls, cells: Iterable[np.ndarray], queries: int, length: int):
+        counts = np.zeros(queries * length * length, np.int64)
+        for cell in cells:
+            # Sessions are sorted by query, so a chunk touches a short run of cells only.
+            first = cell.min() // length**2 * length**2
+            last = (cell.max() // length**2 + 1) * length**2
+            counts[first:last] += np.bincount((cell - first).ravel(), minlength=last - first)
+        return cls(counts.reshape(queries, length, length))
 
     def plus(self, other):
         return _DenseTally(self.counts + other.counts)
@@ -124,13 +140,9 @@ class _ListedTally:
     counts: np.ndarray
 
     @classmethod
-    def empty(cls, queries: int, length: int):
-        return cls(length, np.zeros(0, np.int64), np.zeros(0, np.int64))
-
-    @classmethod
-    def shuffled(cls, sessions, lengths, length, *, rng):
-        total = cls.empty(len(lengths), length)
-        for cell in _shuffled_cells(sessions, lengths, length, rng=rng):
+    def of(cls, cells: Iterable[np.ndarray], queries: int, length: int):
+        total = cls(length, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        for cell in cells:
             total = total.plus(cls(length, *np.unique(cell, return_counts=True)))
         return total
 
@@ -163,13 +175,8 @@ def shuffled_impressions(
     Returns:
         [queries, length documents, length positions] int64.
     """
-    cells = np.zeros(len(lengths) * length * length, np.int64)
-    for cell in _shuffled_cells(sessions, lengths, length, rng=rng):
-        # Sessions are sorted by query, so a chunk touches a short run of cells only.
-        first, last = cell[0, 0] // length**2, cell[-1, 0] // length**2 + 1
-        first, last = first * length**2, last * length**2
-        cells[first:last] += np.bincount((cell - first).ravel(), minlength=last - first)
-    return cells.reshape(len(lengths), length, length)
+    cells = _shuffled_cells(sessions, lengths, length, rng=rng)
+    return _DenseTally.of(cells, len(lengths), length).counts
 
 
 def _shuffled_cells(sessions, lengths, length: int, *, rng) -> Iterator[np.ndarray]:
@@ -180,6 +187,16 @@ def _shuffled_cells(sessions, lengths, length: int, *, rng) -> Iterator[np.ndarr
             query = log[start : start + CHUNK]
             documents = random_rankings(len(query), size, rng=rng).astype(np.int64)
             yield (query[:, None] * length + documents) * length + np.arange(size)
+
+
+def _drawn_cells(order: NoisyOrder, sessions, lengths, rng) -> Iterator[np.ndarray]:
+    """[shown] numbers of the cells that a policy shows, some sessions at a time."""
+    length = order.shape[1]
+    log = np.repeat(np.arange(len(sessions)), sessions)
+    for start in range(0, len(log), CHUNK):
+        query = log[start : start + CHUNK]
+        cell = (query[:, None] * length + order.draw(query, rng)) * length + np.arange(length)
+        yield cell[np.arange(length) < lengths[query, None]]
 
 
 def random_rankings(sessions: int, size: int, *, rng: np.random.Generator) -> np.ndarray:

@@ -316,6 +316,7 @@ class Plan:
             "user",
             "queries",
             "ties",
+            "noise",
         )
         return {name: log[name] for name in names if name in log}
 

@@ -54,8 +54,8 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
 
     Returns:
         The log with `lanes`: the values of each lane column. A simulated log also has `sessions`
-        (a list per split), `ties` (of its policy) and `user` (kind and constants, which may be
-        lists).
+        (a list per split), `ties` and `noise` (of its policy) and `user` (kind and constants,
+        which may be lists).
     """
     field, source = f"logs.{name}", log.get("from", SIMULATION)
     if strange := [key for key in log if key not in ("from", "positions", *OWN[source])]:
@@ -77,7 +77,7 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
         return {**log, "lanes": {}}
     policy = dict(log["policy"])
     ranker = policy.pop("ranker")
-    ties = policy.get("ties", "random")
+    drawn = {"ties": policy.get("ties", "random"), "noise": policy.get("noise", "once")}
     mixing = "mixing_weight" if "mixing_weight" in policy else "strength"
     if "mixing_weight" in policy and "strength" in policy:
         raise InputError(
@@ -102,7 +102,7 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
         if key != "kind" and isinstance(value, list)
     }
     _check_lanes(lanes, path, field)
-    filled = {"ranker": ranker, "ties": ties, "sessions": sessions, "user": user, "lanes": lanes}
+    filled = {"ranker": ranker, **drawn, "sessions": sessions, "user": user, "lanes": lanes}
     return {**log, **filled}
 
 

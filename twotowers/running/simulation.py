@@ -16,7 +16,13 @@ import pyarrow as pa
 from twotowers.files.rankings import mask, pad
 from twotowers.logs.cells import LaneLog
 from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts, added
-from twotowers.logs.policies import ScoredPairs, policy_scores, ranking_order
+from twotowers.logs.policies import (
+    NOISE_HIGH,
+    NoisyOrder,
+    ScoredPairs,
+    policy_scores,
+    ranking_order,
+)
 from twotowers.logs.simulated_sessions import Sampler, stream_sessions
 from twotowers.logs.simulation import Traffic, simulate_clicks
 from twotowers.models.chances import Chance
@@ -41,7 +47,8 @@ def simulate(
     Args:
         split: the split.
         policy: the pairs, their relevance and the scores of the ranker.
-        log: `lanes`, `sessions`, `ties` and `user`, as `twotowers.running.settling` completes them.
+        log: `lanes`, `sessions`, `ties`, `noise` and `user`, as `twotowers.running.settling`
+            completes them.
         positions: positions on a page.
         seed: of all draws.
         paper: the paper whose own users may be used.
@@ -70,7 +77,8 @@ def simulate(
         for temperature, (own, chances) in product(temperatures, users):
             grown = []
             for number, traffic in enumerate(traffics):
-                shown = traffic.impressions(order, temperature)
+                drawn = ("session noise", seed, split, strength, temperature, *_growth(number))
+                shown = traffic.impressions(order, temperature, stream(*drawn))
                 key = (strength, temperature, *own.values(), *_growth(number))
                 more = _clicked(shown, chances, stream("clicks", seed, split, *key))
                 grown.append(added(grown[-1], more) if grown else more)
@@ -139,13 +147,21 @@ def simulate_pages(
 
 def _orders(
     split: str, policy: ScoredPairs, log: Mapping, where: np.ndarray, seed: int
-) -> Iterator[tuple[float, np.ndarray]]:
-    """Each strength, and the ranking of the policy of that strength, [queries, positions]."""
+) -> Iterator[tuple[float, np.ndarray | NoisyOrder]]:
+    """Each strength, and the ranking of the policy of that strength, [queries, positions].
+
+    A policy with noise in each session draws its rankings later. Without noise it ranks once.
+    """
     lanes = log["lanes"]
     queries = log.get("queries")
     once = isinstance(queries, Mapping) and queries.get("ranked") == "once"
     about = queries_of(log, split)[0] if once else split
     for strength in lanes[next(iter(lanes))]:
+        if log.get("noise") == "session" and abs(strength) < 1:
+            scores = pad(strength * policy.score, policy.pairs.offsets, where.shape[1])
+            noise = (1 - abs(strength)) * NOISE_HIGH
+            yield strength, NoisyOrder(np.where(where, scores, -np.inf), noise)
+            continue
         # All strengths draw the same noise and ties, so that they differ in nothing else.
         rng = stream("policy noise", seed, about)
         scores = policy_scores(policy.score, strength, rng=rng)
