@@ -152,6 +152,63 @@ def test_pages_need_known_columns(tmp_path):
         taken(path, "pages", columns={"query": "q"}, clicks="hits")
 
 
+@pytest.mark.parametrize(
+    ("format", "name", "columns"),
+    [
+        ("pages", "query", {}),
+        ("pages", "documents", {"query": "query", "documents": "query_doc_ids"}),
+        ("rows", "query", {}),
+        ("rows", "query", {"clicks": "click"}),
+        ("cells", "document", {}),
+    ],
+)
+def test_the_name_of_one_column_changes_no_other(tmp_path, format, name, columns):
+    ids = {"split": ["test"] * 2, "user": ["u", "u"], "query": [7, 7], "strength": [1, 1]}
+    shown = {"document": ["b", "a"], "position": [2, 1], "clicks": [0, 1], "height": [3, 4]}
+    shown |= {"session": ["s", "s"], "impressions": [1, 1]}
+    if format == "pages":
+        shown = {"documents": [["b", "a"], ["c"]], "clicks": [[0, 1], [0]], "height": [[3, 4], [5]]}
+    theirs = {ours: columns.get(ours, ours) for ours in ids | shown}
+    further = {"lanes": ["strength"], "bias": ["height"]}
+    path = write_pages(tmp_path, **{theirs[ours]: each for ours, each in (ids | shown).items()})
+    expected = taken(path, format, **further)
+    page = expected[0][0]
+    assert (page["split"], page["query"]) == ("test", 7)
+    assert "position" in page or page["documents"] == (
+        ["a", "b"] if format == "rows" else ["b", "a"]
+    )
+    table = pq.read_table(path)
+    other = [f"{each}_" if each == theirs[name] else each for each in table.column_names]
+    pq.write_table(table.rename_columns(other), path)
+    assert taken(path, format, columns={name: theirs[name] + "_"}, **further) == expected
+
+
+@pytest.mark.parametrize(
+    ("format", "settings", "message"),
+    [
+        ("rows", {"columns": {"quary": "query"}}, "'quary' is not read .*did you mean 'query'"),
+        ("rows", {"bias": ["position"]}, "position: is the name of another column"),
+        ("rows", {"lanes": ["session"]}, "session: is the name of another column"),
+        ("cells", {"bias": ["document"]}, "document: is the name of another column"),
+        ("cells", {"lanes": ["t"], "bias": ["t"]}, "t: is named twice"),
+        ("pages", {"bias": ["impressions"]}, "impressions: is the name of another column"),
+        ("pages", {"lanes": ["split"]}, "split: is the name of another column"),
+        ("sessions", {"bias": ["position"]}, "position: is the name of another column"),
+    ],
+)
+def test_names_that_are_not_free(tmp_path, format, settings, message):
+    lists = {"documents": [["a"]], "clicks": [[1]], "position": [[1]]}
+    path = write_pages(tmp_path, session=[1], split=["log"], query=[7], t=[1], **lists)
+    with pytest.raises(InputError, match=message):
+        to_cells(path, tmp_path / "c.parquet", format=format, **settings)
+
+
+def test_a_column_may_have_two_meanings(tmp_path):
+    path = write_rows(tmp_path, "7,a,1,0\n7,b,2,1\n", "query,document,position,clicks\n")
+    (page,), _ = taken(path, "rows", columns={"session": "query"})
+    assert (page["query"], page["documents"]) == (7, ["a", "b"])
+
+
 def test_small_batches_equal_one(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, 5, 60)
@@ -181,7 +238,7 @@ def write_rows(folder, text, header=HEADER, name="rows.csv"):
 
 
 def test_rows_become_pages_in_order_of_position(tmp_path):
-    path = write_rows(tmp_path, "s,7,30,2,1\ns,7,10,1,0\nt,7,10,1,0\ns,8,5,1,2\n")
+    path = write_rows(tmp_path, "s,7,30,2,1\ns,7,10,1,0\nt,7,10,1,0\nu,8,5,1,2\n")
     found, seen = taken(path, "rows")
     assert [(p["query"], p["documents"], p["clicks"]) for p in found] == [
         (7, [10, 30], [False, True]),
@@ -229,6 +286,10 @@ def test_gaps_close_and_keep_what_they_said(tmp_path):
     columns = {"shown_at": "position"}
     found, _ = taken(path, "rows", first=0, gaps="close", columns=columns, bias=["shown_at"])
     assert (found[0]["documents"], found[0]["shown_at"]) == (["a", "b"], [0, 3])
+    settings = {"format": "rows", "first": 0, "gaps": "close", "columns": columns}
+    to_cells(path, tmp_path / "c.parquet", bias=["shown_at"], **settings)
+    cells = pq.read_table(tmp_path / "c.parquet").select(["position", "shown_at"]).to_pydict()
+    assert cells == {"position": [1, 2], "shown_at": [0, 3]}
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 100])
@@ -269,10 +330,18 @@ def test_rows_in_small_batches_equal_a_plain_loop(tmp_path, monkeypatch, rows):
         ("s,7,a,0,1\n", "position", "row 1: '0' was found"),
         ("s,7,a,1.5,1\n", "position", "row 1: '1.5' was found"),
         ("s,7,a,1,0\ns,7,b,1,0\n", "position", "row 2: 1 is the position of two rows"),
-        ("s,7,a,1,0\ns,7,b,3,0\n", "position", "row 2: 3 was found where 2 should be"),
+        (
+            "s,7,a,1,0\ns,7,b,3,0\n",
+            "position",
+            "row 2: 3 was found where 2 should be (expected the rows of a page one after the other",
+        ),
+        ("s,7,a,1,0\nt,7,a,1,0\ns,7,b,2,0\n", "session", "row 3: s was there before other"),
         ("s,7,a,1,0\ns,8,b,2,0\n", "query", "row 2: 8 and 7 on one page"),
         ("s,7,a,1,0\nt,7,b\n", None, "Expected 5 columns, got 3"),
-        ("s,7,a,,0\n", "position", "row 1: '' was found"),
+        ("s,7,a,,0\n", "position", "row 1: a value is missing"),
+        (",7,a,1,0\n", "session", "row 1: a value is missing"),
+        ("s,,a,1,0\n", "query", "row 1: a value is missing"),
+        ('s,7,a,1,0\ns,7,"",2,0\n', "document", "row 2: a value is missing"),
     ],
 )
 def test_wrong_rows_are_named(tmp_path, text, field, message):
@@ -353,7 +422,9 @@ def test_bias_features_tell_cells_apart(tmp_path):
     ("text", "field", "message"),
     [
         ("7,a,1,2,3\n", "clicks", "row 1: 3 clicks in 2 impressions"),
-        ("7,a,0,2,1\n", "position", "row 1: '0' was found"),
+        ("7,a,0,2,1\n", "position", "row 1: '0' was found (expected a whole number from 1 on)"),
+        (",a,1,2,1\n", "query", "row 1: a value is missing"),
+        ("7,a,1,2,1\n7,,1,2,1\n", "document", "row 2: a value is missing"),
         ("7,a,1,-2,1\n", "impressions", "row 1: '-2' was found"),
         ("7,a,1,2,1\n7,a,1,two,1\n", "impressions", "row 2: 'two' was found"),
     ],

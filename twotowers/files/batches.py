@@ -38,7 +38,8 @@ def read_batches(
         rows: the most rows of a batch, of a parquet or feather file.
 
     Yields:
-        Batches of these columns, in this order. Columns of a csv file are text, as in the file.
+        Batches of these columns, in this order. Columns of a csv file are text, as in the file,
+        and an empty value is missing.
 
     Raises:
         InputError: the file is missing, damaged or of another format, or a column is missing or
@@ -132,7 +133,11 @@ def _csv_file(path: Path, separator: str, columns: list[str] | None) -> Iterator
             read_options=pa.csv.ReadOptions(use_threads=False, block_size=BLOCK),
             parse_options=pa.csv.ParseOptions(delimiter=separator),
             convert_options=pa.csv.ConvertOptions(
-                column_types=kinds, include_columns=columns, strings_can_be_null=False
+                column_types=kinds,
+                include_columns=columns,
+                # An empty value is a missing one. NA and null are text.
+                strings_can_be_null=True,
+                null_values=[""],
             ),
         ) as file:
             yield file

@@ -40,8 +40,8 @@ def read_cells(
         path: the file.
         columns: our name -> the file's, for split, query, document, position, impressions,
             clicks, lanes and bias features. Columns that are left out have our name.
-        lanes: further columns to keep.
-        bias: further columns to keep, which tell cells apart.
+        lanes: further columns to keep. None has the name of a column of ours.
+        bias: further columns to keep, which tell cells apart. As for lanes.
         split: the split of all cells, if no column has it.
 
     Returns:
@@ -59,7 +59,7 @@ def read_cells(
         >>> [batch["clicks"].to_pylist() for batch in read_cells("/tmp/cells.csv").batches]
         [[3]]
     """
-    names = named(path, LAYOUTS, columns, [*lanes, *bias])
+    names = named(path, LAYOUTS, columns, [*lanes, *bias], optional=["split"])
     seen = {"impressions": 0, "clicks": 0}
     return Stream(_batches(path, names, [*lanes], [*bias], split, seen), seen)
 
@@ -79,7 +79,11 @@ def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
         found.setdefault("split", pa.repeat(split, len(batch)))
         counts = {
             name: whole_numbers(
-                batch[names[name]], path=path, field=name, place=place, low=name == "position"
+                batch[names[name]],
+                path=path,
+                field=name,
+                place=place,
+                low=int(name == "position"),
             )
             for name in NUMBERS
         }

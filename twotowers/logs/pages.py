@@ -12,7 +12,7 @@ from twotowers import LOG
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches, whole_numbers
-from twotowers.logs.sessions import BATCH, Stream, conform
+from twotowers.logs.sessions import BATCH, RESERVED, Stream, check_free, conform
 from twotowers.logs.strays import Tally
 
 LAYOUTS = (
@@ -22,6 +22,8 @@ LAYOUTS = (
     {"documents": "query_doc_ids", "clicks": "clicks"},
 )
 """Names that are recognised by default: ours -> the file's."""
+OPTIONAL = ("split", "user")
+"""Columns that are read if they exist."""
 CLICKS = ("flags", "documents")
 
 
@@ -41,10 +43,10 @@ def read_pages(
     Args:
         path: the file, or a pattern of files such as `part-*`.
         columns: our name -> the file's, for split, query, documents, clicks, user, lanes and bias
-            features. Columns that are left out have our name. None: the first of `LAYOUTS` that
-            fits, and `split` and `user` if they exist. Without a query all pages have query 0.
-        lanes: further columns to keep, a value per page.
-        bias: further columns to keep: bias features, a list per page.
+            features. The other columns are named as in the first of `LAYOUTS` that fits, and
+            `split` and `user` are read if they exist. Without a query all pages have query 0.
+        lanes: further columns to keep, a value per page. None has the name of a column of ours.
+        bias: further columns to keep: bias features, a list per page. As for lanes.
         clicks: 'flags', a number of clicks per document; or 'documents', the clicked documents.
         split: the split of all pages, if no column has it.
         strays: 'drop' or 'error': clicks on documents that are not on the page.
@@ -68,7 +70,8 @@ def read_pages(
     if clicks not in CLICKS:
         raise InputError(f"{clicks!r}", field="clicks", expected=nearest(clicks, CLICKS))
     tally = Tally(path, strays=strays, repeats=repeats)
-    files = [(each, named(each, LAYOUTS, columns, [*lanes, *bias])) for each in files_of(path)]
+    optional, further = (*OPTIONAL, "query"), [*lanes, *bias]
+    files = [(each, named(each, LAYOUTS, columns, further, optional)) for each in files_of(path)]
     return Stream(_batches(files, clicks, split, tally), tally.seen)
 
 
@@ -77,28 +80,45 @@ def named(
     layouts: Sequence[Mapping[str, str]],
     columns: Mapping[str, str] | None,
     further: Sequence[str],
+    optional: Sequence[str] = OPTIONAL,
 ) -> dict[str, str]:
-    """The column of a file for each of ours: as given, or from the first layout that fits.
+    """The column of a file for each of ours.
+
+    Args:
+        path: the file.
+        layouts: our names -> the file's. The first one counts whose columns exist.
+        columns: our names -> the file's, which replace those of the layouts.
+        further: lanes and bias features.
+        optional: further columns of ours, which are read if they exist.
 
     Raises:
-        InputError: no layout fits, or a named column is missing.
+        InputError: no layout fits, a named column is missing or none of ours, or a lane or bias
+            feature has the name of another column.
     """
-    found = column_names(path)
-    if columns is None:
-        fitting = [each for each in layouts if set(each.values()) <= set(found)]
-        if not fitting:
-            raise InputError(
-                f"the columns are {', '.join(found)}",
-                path=path,
-                expected=" or ".join(", ".join(each.values()) for each in layouts)
-                + "; or `columns` with the names in the file",
-            )
-        columns = dict(fitting[0])
-        columns |= {name: name for name in ("split", "user") if name in found}
-    else:
-        always = set.intersection(*map(set, layouts))
-        columns = {**{name: name for name in always}, **columns}
-    names = {**columns, **{name: columns.get(name, name) for name in further}}
+    found, given = column_names(path), dict(columns or {})
+    ours = {*optional, *(name for layout in layouts for name in layout)}
+    check_free(further, {*RESERVED, *ours})
+    for name in given:
+        if name not in {*ours, *further}:
+            expected = nearest(name, {*ours, *further})
+            raise InputError(f"{name!r} is not read", path=path, field="columns", expected=expected)
+    _check_found(given, found, path)
+    candidates = [{**layout, **given} for layout in layouts]
+    fitting = [each for each in candidates if set(each.values()) <= set(found)]
+    if not fitting:
+        wanted = dict.fromkeys(", ".join(each.values()) for each in candidates)
+        raise InputError(
+            f"the columns are {', '.join(found)}",
+            path=path,
+            expected=" or ".join(wanted) + "; or `columns` with the names in the file",
+        )
+    others = [*(name for name in optional if name in found), *further]
+    names = {**{name: name for name in others}, **fitting[0]}
+    _check_found(names, found, path)
+    return names
+
+
+def _check_found(names: Mapping[str, str], found: Sequence[str], path: str | Path) -> None:
     for ours, theirs in names.items():
         if theirs not in found:
             raise InputError(
@@ -107,7 +127,6 @@ def named(
                 field=ours,
                 expected=nearest(theirs, found),
             )
-    return names
 
 
 def _batches(files: list, clicks: str, split: str, tally: Tally) -> Iterator[pa.RecordBatch]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -38,6 +39,7 @@ LAYOUTS = (
 """Names that are recognised by default: ours -> the file's."""
 LONGEST = 10_000
 """Most documents of a page. If there are more, the column of sessions is the wrong one."""
+TOGETHER = "the rows of a page one after the other"
 GAPS = ("error", "close")
 
 
@@ -54,21 +56,23 @@ def read_rows(
 ) -> Stream:
     """Read a csv, parquet or feather file, a row per document shown.
 
-    Consecutive rows with the same value in the column `session` are a result page. In a csv file
+    Consecutive rows with the same value in the column `session` are a result page. A session that
+    returns after others is refused if both of its places are in memory at once. In a csv file
     a column of ids holds numbers if every value is a whole number as int64 would print it.
     Otherwise it holds text. So no id is changed.
 
     Args:
         path: the file.
         columns: our name -> the file's, for session, split, query, document, position, clicks,
-            user, lanes and bias features. Columns that are left out have our name. None: the
-            first of `LAYOUTS` that fits, and `split` and `user` if they exist. Without a
+            user, lanes and bias features. The other columns are named as in the first of
+            `LAYOUTS` that fits, and `split` and `user` are read if they exist. Without a
             position, the order of rows is the order of documents.
-        lanes: further columns to keep, one value per page.
-        bias: further columns to keep, one value per document.
+        lanes: further columns to keep, one value per page. None has the name of a column of ours.
+        bias: further columns to keep, one value per document. As for lanes.
         first: the number of the first position.
         gaps: 'error', or 'close' to number the documents of a page anew if positions are
-            missing. To keep the positions, name their column in `bias`, too.
+            missing. To keep the positions, give them another name, such as
+            `columns={"shown_at": "position"}, bias=["shown_at"]`.
         split: the split of all pages, if no column has it.
         repeats: 'drop' or 'error': further clicks on a document of one page.
 
@@ -106,7 +110,8 @@ class _Rows:
         self.rows = 0  # rows before the current ones
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        wanted = list(self.names.values())
+        # A column of the file may be two of ours.
+        wanted = list(dict.fromkeys(self.names.values()))
         text = [self.names[name] for name in self.names if name not in ("position", "clicks")]
         numbers = are_numbers(self.path, text) if is_text_file(self.path) else {}
         waiting = None
@@ -134,7 +139,16 @@ class _Rows:
         if not len(session):
             return np.zeros(1, int)
         changes = pc.not_equal(session.slice(1), session.slice(0, len(session) - 1))
-        return np.concatenate([[0], np.flatnonzero(changes.to_numpy()) + 1])
+        starts = np.concatenate([[0], np.flatnonzero(changes.to_numpy()) + 1])
+        # Only among the rows in memory, since a set of all sessions would have no bound.
+        number = session.take(pa.array(starts)).combine_chunks().dictionary_encode().indices
+        again = np.flatnonzero(pd.Series(number.to_numpy()).duplicated())
+        if len(again):
+            at = int(starts[again[0]])
+            raise self._error(
+                at, "session", f"{str(session[at])[:40]} was there before other sessions", TOGETHER
+            )
+        return starts
 
     def _pages(self, table: pa.Table, starts: np.ndarray) -> Iterator[pa.RecordBatch]:
         if not len(table):
@@ -211,7 +225,7 @@ class _Rows:
                 order[at],
                 "position",
                 message,
-                f"positions {self.first}, {self.first + 1}, ... of a page; or gaps='close'",
+                f"{TOGETHER}, and positions {self.first}, {self.first + 1}, ...; or gaps='close'",
             )
         return order
 

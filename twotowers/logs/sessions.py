@@ -17,7 +17,7 @@ The writer and the reader hold only a few row groups in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -33,6 +33,8 @@ from twotowers.files.artefacts import atomic
 from twotowers.files.tables import check_types, opened
 
 REQUIRED = ("split", "query", "documents", "clicks")
+RESERVED = (*REQUIRED, "document", "position", "impressions")
+"""Names of columns here and in files of cells, which no lane and no bias feature has."""
 IDS = ("query", "documents", "user")
 """Columns that hold whole numbers or text."""
 EMPTY = pa.schema(
@@ -262,6 +264,17 @@ def lane_columns(schema: pa.Schema) -> list[str]:
 
 
 # The schema
+
+
+def check_free(names: Sequence[str], taken: Iterable[str] = RESERVED) -> None:
+    """Raise InputError for a lane or bias feature with the name of another column, or two of it."""
+    for name in names:
+        if name in taken or names.count(name) > 1:
+            raise InputError(
+                "is the name of another column" if name in taken else "is named twice",
+                field=name,
+                expected="names of their own for lanes and bias features; `columns` gives them",
+            )
 
 
 def check_columns(schema: pa.Schema, path: str | Path | None) -> None:

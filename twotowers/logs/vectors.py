@@ -21,7 +21,7 @@ from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import read_batches
 from twotowers.files.rankings import Rankings
-from twotowers.logs.pages import check_list, click_flags, named
+from twotowers.logs.pages import OPTIONAL, check_list, click_flags, named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
 
@@ -47,8 +47,9 @@ def read_vectors(
 
     Args:
         path: a parquet or feather file, or a pattern such as `part-*split-*.parquet`.
-        columns: our name -> the file's, for features and clicks; perhaps query. None: the first of
-            the known layouts that fits. Without a query all pages have query 0.
+        columns: our name -> the file's, for features, clicks, query, split, user and bias features.
+            The others are named as in the first of the known layouts that fits, and query, split
+            and user are read if they exist. Without a query all pages have query 0.
         bias: further columns to keep: bias features, a list per page, such as the positions that
             documents without content left free.
         split: of all pages.
@@ -72,7 +73,8 @@ def read_vectors(
         [[[False, True]]]
     """
     tally = Tally(path, repeats=repeats)
-    files = [(each, named(each, PAGES_LAYOUTS, columns, bias)) for each in files_of(path)]
+    optional = (*OPTIONAL, "query")
+    files = [(each, named(each, PAGES_LAYOUTS, columns, bias, optional)) for each in files_of(path)]
     return Stream(_pages(files, split, tally), tally.seen)
 
 
@@ -91,8 +93,11 @@ def documents_of(
     """
     seen: set[int] = set()
     width = None
+    # The other columns are of pages, and `read_vectors` checks them.
+    own = {FEATURES: columns[FEATURES]} if columns and FEATURES in columns else {}
+    layouts = [{FEATURES: name} for name in NAMES]
     for file in files_of(path):
-        names = named(file, PAGES_LAYOUTS, columns, ())
+        names = named(file, layouts, own, (), ())
         for row, batch in _batches(file, [names[FEATURES]]):
             _, values = _vectors(batch[names[FEATURES]], file, row, width)
             width = values.shape[1]
@@ -120,7 +125,7 @@ def read_annotations(path: str | Path, *, columns: Mapping[str, str] | None = No
     """
     lengths, labels, features, width = [], [], [], None
     for file in files_of(path):
-        names = named(file, ANNOTATIONS_LAYOUTS, columns, ())
+        names = named(file, ANNOTATIONS_LAYOUTS, columns, (), ())
         for row, batch in _batches(file, list(names.values())):
             offsets, values = _vectors(batch[names[FEATURES]], file, row, width)
             width = values.shape[1]

@@ -22,6 +22,7 @@ from twotowers.files.artefacts import atomic
 from twotowers.logs.sessions import (
     EMPTY,
     bias_features,
+    check_free,
     conform,
     described,
     empty,
@@ -113,6 +114,7 @@ def count_sessions(
     for name in bias:
         if name not in features:
             raise InputError(f"{name!r}", field="bias", expected=nearest(name, features))
+    check_free([*lane_columns(first.schema), *bias])
     pages = [*lane_columns(first.schema), "split", "query"]
     keys = [*pages, "document", "position", *bias]
     statement = COUNT.format(
