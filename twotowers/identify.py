@@ -16,12 +16,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from twotowers.errors import InputError
+from twotowers.files.batches import (
+    are_numbers,
+    as_kinds,
+    column_names,
+    read_batches,
+    whole_numbers,
+)
 from twotowers.files.tables import check_types, opened
 from twotowers.identifiability.diagnosis import Report, check_columns, check_log
 
 COUNTS = ("impressions", "clicks")
+DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
+"""Numbers as programs write them; 007 and NA are none."""
 FEW = 20
 """The most bias factors, components or repairs that are listed one by one."""
 
@@ -30,8 +40,8 @@ def read_log(path: str | Path, wanted: list[str]) -> pd.DataFrame:
     """The wanted columns of a parquet or csv file, with impressions and clicks if it has them.
 
     Raises:
-        InputError: the file is missing, damaged or of another format, or a column is missing,
-            repeated or nested.
+        InputError: the file is missing, damaged or of another format, a column is missing,
+            repeated or nested, or a count of a csv file is not a whole number.
     """
     path = Path(path)
     if not path.is_file():
@@ -57,12 +67,31 @@ def _read_parquet(path: Path, wanted: list[str]) -> pd.DataFrame:
 
 
 def _read_csv(path: Path, wanted: list[str]) -> pd.DataFrame:
-    try:
-        names = pd.read_csv(path, nrows=0).columns
-        check_columns(wanted, names, path)
-        return pd.read_csv(path, usecols=[name for name in names if name in {*wanted, *COUNTS}])
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", path=path) from error
+    """Ids are read as `twotowers.sessions` reads them: 007 stays text, and so does NA."""
+    names = column_names(path)
+    check_columns(wanted, names, path)
+    names = [name for name in dict.fromkeys(names) if name in {*wanted, *COUNTS}]
+    numbers = are_numbers(path, names)
+    batches = [as_kinds(batch, numbers) for batch in read_batches(path, names)]
+    if not batches:
+        return pd.DataFrame(columns=names)
+    table = {name: pa.chunked_array([each[name] for each in batches]) for name in names}
+    for name, values in table.items():
+        if name in COUNTS:
+            table[name] = whole_numbers(
+                values.combine_chunks(), path=path, field=name, place=lambda at: f"row {at + 1}"
+            )
+        elif not numbers[name]:
+            table[name] = _decimals(values)
+    return pa.table(table).to_pandas()
+
+
+def _decimals(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Numbers with a fraction, if all text is, and no two different texts are one number."""
+    if not pc.all(pc.match_substring_regex(text, DECIMAL)).as_py():
+        return text
+    values = text.cast(pa.float64())
+    return values if len(pc.unique(values)) == len(pc.unique(text)) else text
 
 
 def describe(report: Report) -> Iterator[str]:
@@ -118,8 +147,8 @@ def _repairs(heading: str, repairs, count: int):
 
 
 def _name(values: pd.DataFrame, number: int) -> str:
-    row = values.iloc[number]
-    return " ".join(f"{column}={row[column]}" for column in values.columns)
+    # A row of a frame has one type, so whole numbers in it would become fractions.
+    return " ".join(f"{column}={values[column].iat[number]}" for column in values.columns)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -143,13 +172,11 @@ def main(arguments: list[str] | None = None) -> int:
         "--repair", choices=["merge", "intervene"], help="only this repair (default: both)"
     )
     options = parser.parse_args(arguments)
-    wanted = {
-        "feature": options.feature,
-        "bias": options.bias,
-        "bias_features": options.bias_features,
-    }
+    named = {name: getattr(options, name) for name in ("feature", "bias", "bias_features")}
+    # A column that is named twice counts once.
+    wanted = {name: list(dict.fromkeys(columns)) for name, columns in named.items() if columns}
     try:
-        table = read_log(options.log, [name for names in wanted.values() for name in names or []])
+        table = read_log(options.log, [name for columns in wanted.values() for name in columns])
         report = check_log(table, **wanted, repair=options.repair, path=options.log)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)

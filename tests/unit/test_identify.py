@@ -145,6 +145,45 @@ def test_the_command_knows_costs_where_there_are_clicks(tmp_path, capsys):
     assert f"query=1 document=0 from position=1 to position=2 (cost {cost:.4g})" in out
 
 
+def test_rows_with_clicks_are_impressions(tmp_path, capsys):
+    paths = [
+        write(tmp_path / "rows.csv", [(1, 0, 1), (1, 0, 1), (1, 1, 2)], clicks=[2, 0, 1]),
+        write(tmp_path / "cells.csv", [(1, 0, 1), (1, 1, 2)], impressions=[2, 1], clicks=[1, 1]),
+    ]
+    found = []
+    for path in paths:
+        assert command(path, "--repair", "intervene") == 1
+        found.append(capsys.readouterr().out.splitlines()[1:])
+    assert found[0] == found[1]
+    assert "(cost " in found[0][-1]
+
+
+@pytest.mark.parametrize(
+    ("documents", "positions", "identified"),
+    [
+        (["007", "7"], [1, 2], False),  # two documents
+        (["NA", "NA"], [1, 2], True),
+        (["null", "NA"], [1, 2], False),
+        ([10**20, 10**20 + 1], [1, 2], False),
+        (["a", "a"], ["1.0", "2.0"], True),
+    ],
+)
+def test_ids_of_a_csv_file_stay_as_they_are(tmp_path, documents, positions, identified):
+    table = pd.DataFrame({"query": 1, "document": documents, "position": positions})
+    table.to_csv(tmp_path / "log.csv", index=False)
+    assert command(str(tmp_path / "log.csv")) == (0 if identified else 1)
+    assert read_log(tmp_path / "log.csv", ["document"])["document"].tolist() == [
+        str(each) for each in documents
+    ]
+
+
+def test_fractions_have_distances_and_whole_numbers_stay_whole(tmp_path, capsys):
+    path = write(tmp_path / "log.csv", [(1, 0, 1), (1, 1, 2)], height=[0.5, 2.0])
+    assert command(path, "height", "position", "--repair", "merge") == 1
+    out = capsys.readouterr().out
+    assert "position=1 height=0.5 and position=2 height=2.0 (distance 1.803)" in out
+
+
 def test_many_repairs_are_counted(tmp_path, capsys):
     fixed = [(1, number, number + 1) for number in range(50)]
     assert command(write(tmp_path / "log.csv", fixed), "--repair", "merge") == 1
@@ -194,6 +233,22 @@ def test_whole_positions_stored_as_floats_will_do():
     assert check(table.astype({"position": float})).component.tolist() == [0, 0, 0, 1, 1]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the log is empty"),
+        ("7,a,1,5\n7,b,2,few\n", "impressions: row 2: 'few' was found"),
+        ("7,a,1,5\n7,b,2,\n", "impressions: row 2: a value is missing"),
+        ("7,a,1,5\n7,,2,5\n", "document: missing in 1 rows"),
+    ],
+)
+def test_wrong_csv_files_are_told(tmp_path, capsys, text, message):
+    path = tmp_path / "log.csv"
+    path.write_text("query,document,position,impressions\n" + text)
+    assert command(str(path)) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_clicks_above_impressions():
     table = log(APART, impressions=5, clicks=[0, 1, 5, 6, 0, 9])
     with pytest.raises(InputError, match="clicks: 6 clicks on 5 impressions in row 4"):
@@ -202,7 +257,7 @@ def test_clicks_above_impressions():
 
 @pytest.mark.parametrize("bad", [-1, np.nan])
 def test_counts_are_counts(bad):
-    with pytest.raises(InputError, match="impressions: not all are counts"):
+    with pytest.raises(InputError, match=f"impressions: row 6: {float(bad):g}.* was found"):
         check(log(APART, impressions=[1, 1, 1, 1, 1, bad]))
 
 

@@ -70,9 +70,10 @@ def check_log(
 ) -> Report:
     """Test a click log for identifiability, and find repairs (Chen et al. 2024, Section 4).
 
-    Rows with 0 `impressions` do not count. The click rates (clicks + 1/2) / (impressions + 1) of
+    Rows with 0 `impressions` do not count. Without that column, a row is one impression, and
+    has one click or none. The click rates (clicks + 1/2) / (impressions + 1) of
     feature vectors and of bias factors choose the swaps. They are rough estimates of relevance and
-    examination. If `impressions` or `clicks` is missing, all swaps count as equally good. Every
+    examination. If `clicks` is missing, all swaps count as equally good. Every
     proposed set of swaps connects the log. The estimates only choose the set that needs the fewest
     clicks.
 
@@ -99,7 +100,11 @@ def check_log(
     """
     counts = [name for name in ("impressions", "clicks") if name in table]
     check_columns([*feature, *bias, *(bias_features or [])], table.columns, path)
-    _check_counts(table, counts, path)
+    if len(table):
+        _check_counts(table, counts, path)
+    if counts == ["clicks"]:
+        table = table.assign(impressions=1, clicks=(table["clicks"] > 0).astype(int))
+        counts = ["impressions", "clicks"]
     if "impressions" in counts:
         table = table[table["impressions"] > 0]
     if table.empty:
@@ -137,9 +142,11 @@ def check_log(
 
 def _check_counts(table: pd.DataFrame, counts: list[str], path) -> None:
     for name in counts:
-        if not _numeric(table[name]) or not table[name].between(0, MOST_COUNTED).all():
+        good = table[name].between(0, MOST_COUNTED) if _numeric(table[name]) else [False]
+        if not np.all(good):
+            at = int(np.argmin(good))
             raise InputError(
-                "not all are counts",
+                f"row {at + 1}: {table[name].iloc[at]!s:.40} was found",
                 field=name,
                 path=path,
                 expected=f"numbers in [0, {MOST_COUNTED:.0e}]",
