@@ -12,6 +12,7 @@ nothing.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -21,12 +22,13 @@ from pathlib import Path
 import numpy as np
 
 from twotowers.errors import InputError, check_range
+from twotowers.files.artefacts import check_target
 from twotowers.fitting.counted import PageLog
 from twotowers.logs.formats import FORMATS, to_sessions
 from twotowers.logs.observed_pages import divide
 from twotowers.logs.page_arrays import read_page_arrays
-from twotowers.logs.reader_options import add_reader_options, reader_settings
-from twotowers.logs.sessions import seen_lines
+from twotowers.logs.reader_options import add_reader_options, as_typed, reader_settings
+from twotowers.logs.sessions import read_sessions, seen_lines
 from twotowers.methods.page_fits import imagined
 from twotowers.models.names import MODELS
 from twotowers.running.fitted_logs import (
@@ -36,6 +38,9 @@ from twotowers.running.fitted_logs import (
     read_fitted,
     write_fitted,
 )
+
+MOST_POSITIONS = 1000
+"""Memory of a fit grows with the square of the positions."""
 
 
 def report(names: list[str], found: dict[str, dict[str, float]]) -> Iterator[str]:
@@ -47,6 +52,13 @@ def report(names: list[str], found: dict[str, dict[str, float]]) -> Iterator[str
             f"{name:6} {own['mean_perplexity']:10.4f} {own['mean_conditional_perplexity']:11.4f}"
             f" {own['log_likelihood_clax']:15.4f}"
         )
+
+
+def _tell(*lines: str) -> None:
+    try:
+        print(*lines, sep="\n", flush=True)
+    except BrokenPipeError:  # whoever read it has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -73,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _run(options)
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {as_typed(error)}", file=sys.stderr)
         return 2
     return 0
 
@@ -88,14 +100,39 @@ def _run(options: argparse.Namespace) -> None:
                 field="--fitted",
                 expected="no --out, no --compare",
             )
-        use = partial(_predict, read_fitted(options.fitted))
+        fitted = read_fitted(options.fitted)
+        use, positions = partial(_predict, fitted), fitted.positions
+        allowed = f"1 to {positions}, as the saved model has"
     else:
+        positions = options.positions
+        check_range(positions, field="--positions", low=1, high=MOST_POSITIONS, whole=True)
         check_range(options.test, field="--test", low=0.001, high=0.999)
         use = partial(_fit, options, imagined(options.prior, options.prior_mean))
+        allowed = f"1 to {positions}; --positions allows more"
+        if options.out:
+            check_target(options.out, options.log)
     with tempfile.TemporaryDirectory() as folder:
         sessions = Path(folder) / "sessions.parquet"
         size = to_sessions(options.log, sessions, format=options.format, **reading)
+        # Here, since later messages would name the temporary file.
+        _check_lengths(sessions, options.log, positions, allowed)
         use(sessions, size)
+
+
+def _check_lengths(sessions: Path, log: str, positions: int, allowed: str) -> None:
+    """Raise InputError for a log without pages, and for a page that is empty or too long."""
+    page = 0
+    for batch in read_sessions(sessions):
+        lengths = batch["documents"].value_lengths().to_numpy()
+        wrong = np.flatnonzero((lengths < 1) | (lengths > positions))
+        if len(wrong):
+            raise InputError(
+                f"page {page + wrong[0] + 1}: it shows {lengths[wrong[0]]} documents",
+                path=log, field="documents", expected=allowed,
+            )  # fmt: skip
+        page += len(batch)
+    if not page:
+        raise InputError("the log is empty", path=log)
 
 
 def _fit(
@@ -106,9 +143,8 @@ def _fit(
     held_out = np.isin(np.arange(size), rows["test"])
     log = PageLog(sessions, options.positions, ~held_out)
     test = read_page_arrays(sessions, positions=options.positions, rows=held_out)
-    print(f"{len(rows['train']):,} pages to fit, {len(rows['test']):,} held out")
-    for line in seen_lines(sessions):
-        print(line)
+    divided = f"{len(rows['train']):,} pages to fit, {len(rows['test']):,} held out"
+    _tell(divided, *seen_lines(sessions))
     names = list(MODELS) if options.compare else [options.model]
     found = {}
     for name in names:
@@ -116,16 +152,14 @@ def _fit(
         found[name] = perplexities(fitted, test)
         if options.out and name == options.model:
             write_fitted(options.out, fitted, statistics)
-    print(*report(names, found), sep="\n", flush=True)
+    _tell(*report(names, found))
 
 
 def _predict(fitted: FittedLog, sessions: Path, size: int) -> None:
     pages = read_page_arrays(sessions, positions=fitted.positions)
-    print(f"{size:,} pages")
-    for line in seen_lines(sessions):
-        print(line)
+    _tell(f"{size:,} pages", *seen_lines(sessions))
     found = {fitted.name: perplexities(fitted, pages)}
-    print(*report([fitted.name], found), sep="\n", flush=True)
+    _tell(*report([fitted.name], found))
 
 
 if __name__ == "__main__":

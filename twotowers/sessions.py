@@ -18,9 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from twotowers.errors import InputError
+from twotowers.files.artefacts import check_target
 from twotowers.logs.formats import FORMATS, to_cells, to_sessions
 from twotowers.logs.ids import beside, number_cells, write_clax
-from twotowers.logs.reader_options import add_reader_options, reader_settings
+from twotowers.logs.reader_options import add_reader_options, as_typed, reader_settings
 from twotowers.logs.sessions import seen_lines
 from twotowers.logs.warehouse import MEMORY
 from twotowers.logs.wscd import write_wscd
@@ -38,6 +39,7 @@ def convert(options: argparse.Namespace) -> Iterator[str]:
     """
     settings = reader_settings(options)
     out = Path(options.out)
+    check_target(out, options.log)
     if options.to == "cells":
         written = f"{_to_cells(options, settings, out):,} cells"
     else:
@@ -113,7 +115,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         print(*convert(options), sep="\n", flush=True)
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {as_typed(error)}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # The reader, such as `head`, has closed the pipe.

@@ -1,15 +1,20 @@
 """The door that fits click models to a log of one's own."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from twotowers import ROOT
 from twotowers.clickmodels import main
 from twotowers.errors import InputError
 from twotowers.logs.observed_pages import divide
 from twotowers.models.names import MODELS
 from twotowers.running.fitted_logs import read_fitted
+from twotowers.sessions import main as convert
 
 
 @pytest.fixture
@@ -65,10 +70,22 @@ def test_bad_input_is_told_and_nothing_written(log, tmp_path, capsys):
     out = tmp_path / "fitted.parquet"
     options = ["--format", "rows", "--out", str(out)]
     assert main([str(log), *options, "--positions", "2"]) == 2
+    said = capsys.readouterr().err
+    assert f"{log}: documents: page 1: it shows 3 documents (expected 1 to 2; --positions" in said
     assert main([str(tmp_path / "none.csv"), *options]) == 2
     assert main([str(log), *options, "--prior", "0.5"]) == 2
-    assert capsys.readouterr().err.count("error:") == 3
+    assert main([str(log), *options, "--positions", "0"]) == 2
+    assert main([str(log), *options, "--positions", "1001"]) == 2
+    assert capsys.readouterr().err.count("error:") == 4
     assert not out.exists()
+    assert main([str(log), "--format", "rows", "--fitted", str(out)]) == 2
+    assert f"{out}: there is no such file" in capsys.readouterr().err
+    log.write_text("session,query,document,position,clicks\n1,2,3,4,0\n")
+    assert main([str(log), *options]) == 2
+    assert "; or --gaps close)" in capsys.readouterr().err
+    log.write_text("session,query,document,position,clicks\n")
+    assert main([str(log), *options]) == 2
+    assert f"error: {log}: the log is empty" in capsys.readouterr().err
     log.write_text("not,a,fitted,file\n")
     with pytest.raises(InputError):
         read_fitted(log)
@@ -110,11 +127,54 @@ def test_a_saved_model_knows_documents_by_their_ids(log, tmp_path, capsys):
     examined = read_fitted(out).estimate.parameters["examination"][0]
     found = float(capsys.readouterr().out.split()[-3])
     assert found == pytest.approx(2 / examined, abs=1e-4)
-    # Numbers are not the texts that the model knows.
-    rows.assign(query=1, document=2, position=1, clicks=1).to_csv(log, index=False)
-    assert main([str(log), "--format", "rows", "--fitted", str(out)]) == 2
-    assert "has type int64" in capsys.readouterr().err
     assert main([str(log), "--format", "rows", "--fitted", str(out), "--compare"]) == 2
+
+
+@pytest.mark.parametrize("other", ["a", "3"])
+def test_a_saved_model_knows_numbers_among_text(tmp_path, capsys, other):
+    """The log that was fitted has a text id, and the later one has not; and the reverse."""
+    names = ["session", "query", "document", "position", "clicks"]
+    first, later, out = (tmp_path / name for name in ("a.csv", "b.csv", "fitted.parquet"))
+    options = ["--format", "rows", "--positions", "1"]
+    rows = [(page, 7, [1, other][page % 2], 1, int(page % 2 == 0)) for page in range(100)]
+    pd.DataFrame(rows, columns=names).to_csv(first, index=False)
+    assert main([str(first), *options, "--model", "dctr", "--out", str(out)]) == 0
+    document = 1 if other == "a" else "a"
+    rows = [(0, 7, document, 1, 1), (1, 7, 1, 1, 1)]
+    pd.DataFrame(rows, columns=names).to_csv(later, index=False)
+    capsys.readouterr()
+    assert main([str(later), "--format", "rows", "--fitted", str(out)]) == 0
+    found = float(capsys.readouterr().out.split()[-3])
+    # An unknown document costs 2, a known one that was always clicked nearly 1.
+    assert found == pytest.approx(1 if other == "a" else 2**0.5, abs=0.05)
+
+
+def test_targets_are_checked_before_the_fit(log, tmp_path, capsys):
+    (tmp_path / "folder").mkdir()
+    before = log.read_bytes()
+    wrong = {
+        tmp_path / "folder": "is a folder",
+        log: "is the log itself",
+        log / "inside.parquet": "cannot be written",
+    }
+    for out, message in wrong.items():
+        for command, format in ((main, "pages"), (convert, "cells")):
+            # Told before the log is read: it has no such columns.
+            assert command([str(log), "--format", format, "--out", str(out)]) == 2
+            assert f"{out}: {message}" in capsys.readouterr().err
+    assert log.read_bytes() == before
+    assert {each.name for each in tmp_path.iterdir()} == {"folder", "log.csv"}
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(log, tmp_path):
+    """As in `python -m twotowers.clickmodels ... | head -1`."""
+    command = [sys.executable, "-m", "twotowers.clickmodels", str(log), "--format", "rows"]
+    command += ["--model", "gctr", "--out", str(tmp_path / "fitted.parquet")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as run:
+        run.stdout.close()
+        assert run.stderr.read() == b""
+    assert run.returncode == 0
+    assert (tmp_path / "fitted.parquet").exists()
 
 
 def test_logs_of_all_sorts(tmp_path, capsys):

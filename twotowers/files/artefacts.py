@@ -31,7 +31,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
         InputError: the disk has no room left, or the folder cannot be written to.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{path.suffix}")
+    temporary = _temporary(path)
     try:
         _create(temporary)
         yield temporary
@@ -45,6 +45,26 @@ def atomic(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_target(path: str | Path, log: str | Path) -> None:
+    """Raise InputError if `atomic` could not write a file there, or would replace a log's file.
+
+    Commands call it before work that may take hours.
+    """
+    path = Path(path)
+    temporary = _temporary(path)
+    try:
+        if path.is_dir():
+            raise InputError("is a folder", path=path, expected="a file to write")
+        if path.exists() and any(each.exists() and each.samefile(path) for each in files_of(log)):
+            raise InputError("is the log itself", path=path, expected="another file to write")
+        _create(temporary)
+        temporary.unlink()
+    except OSError as error:
+        raise InputError(
+            f"cannot be written: {error.strerror}", path=path, expected="a file in a folder"
+        ) from error
 
 
 def files_of(path: str | Path) -> list[Path]:
@@ -69,6 +89,10 @@ def sha256(path: str | Path) -> str:
     """SHA-256 of a file of any size, in lower-case hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{path.suffix}")
 
 
 def _create(path: Path) -> None:

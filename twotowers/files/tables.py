@@ -27,6 +27,8 @@ def opened(path: str | Path, dictionaries: Sequence[str] = ()) -> Iterator[pq.Pa
         # Arrow would take `key=value` in a path for a column, so it gets an open file.
         with open(path, "rb") as raw, pq.ParquetFile(raw, read_dictionary=dictionaries) as file:
             yield file
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", path=path, expected="a parquet file") from error
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             f"the file is damaged ({str(error)[:200]})",

@@ -70,12 +70,11 @@ def check_log(
 ) -> Report:
     """Test a click log for identifiability, and find repairs (Chen et al. 2024, Section 4).
 
-    Rows with 0 `impressions` do not count. Without that column, a row is one impression, and
-    has one click or none. The click rates (clicks + 1/2) / (impressions + 1) of
-    feature vectors and of bias factors choose the swaps. They are rough estimates of relevance and
-    examination. If `clicks` is missing, all swaps count as equally good. Every
-    proposed set of swaps connects the log. The estimates only choose the set that needs the fewest
-    clicks.
+    Rows with 0 `impressions` do not count. Without that column, a row is one impression, and has
+    one click or none. The click rates (clicks + 1/2) / (impressions + 1) of feature vectors and of
+    bias factors choose the swaps. They are rough estimates of relevance and examination. If
+    `clicks` is missing, all swaps count as equally good. Every proposed set of swaps connects the
+    log. The estimates only choose the set that needs the fewest clicks.
 
     Args:
         table: any columns. `impressions` and `clicks`, if there are any, are counts. `position`,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from twotowers.errors import InputError
 
@@ -42,6 +43,17 @@ def reader_settings(options: argparse.Namespace) -> dict:
     settings = {name: getattr(options, name) for name in SETTINGS}
     settings["columns"] = _columns(options.column)
     return settings
+
+
+def as_typed(error: InputError) -> str:
+    """The message of a reader, with settings as options of the command.
+
+    Example:
+        >>> as_typed(InputError("row 3: 4 was found", expected="3; or gaps='close'"))
+        'row 3: 4 was found (expected 3; or --gaps close)'
+    """
+    text = re.sub(rf"\b({'|'.join(SETTINGS)})='(\w+)'", r"--\1 \2", str(error))
+    return text.replace("`columns`", "--column OURS=THEIRS")
 
 
 def _columns(pairs: list[str] | None) -> dict[str, str] | None:

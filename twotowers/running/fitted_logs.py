@@ -106,11 +106,7 @@ def fit_model(
 
 
 def perplexities(fitted: FittedLog, pages: PageArrays) -> dict[str, float]:
-    """Mean metrics of pages, see `twotowers.running.measures.page_perplexities`.
-
-    Raises:
-        InputError: ids of the pages and of the model are of different types.
-    """
+    """Mean metrics of pages, see `twotowers.running.measures.page_perplexities`."""
     model, unknown = fitted.model, unknown_of(fitted.estimate, fitted.prior)
     known = {
         # What is not in the log has the number behind the last.
@@ -131,14 +127,14 @@ def _numbers(pairs: pa.Table, pages: PageArrays) -> np.ndarray:
     """[pairs of the pages] their numbers among other pairs, and behind the last if not there."""
     own = pa.table({"query": pages.query, "document": pages.document})
     for name in pairs.column_names:
-        types = [table.schema.field(name).type for table in (own, pairs)]
-        if pa.types.is_integer(types[0]) != pa.types.is_integer(types[1]):
-            raise InputError(
-                f"has type {types[0]}",
-                field=name,
-                expected=f"{types[1]}, as the model was fitted to",
-            )
+        if pa.types.is_integer(own[name].type) != pa.types.is_integer(pairs[name].type):
+            # One log has only numbers, the other text, too. All ids are text in it.
+            own, pairs = (_as_text(table, name) for table in (own, pairs))
     return _places(pairs, own.to_pandas()).fillna(len(pairs)).to_numpy(int)
+
+
+def _as_text(table: pa.Table, name: str) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
 
 
 def _places(pairs: pa.Table, rows: pd.DataFrame) -> pd.Series:
