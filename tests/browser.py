@@ -215,11 +215,6 @@ class Tab:
             raise RuntimeError(answer["exceptionDetails"]["text"])
         return answer["result"]["value"]
 
-    def screenshot(self) -> bytes:
-        """The whole page as png."""
-        answer = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        return base64.b64decode(answer["data"])
-
     def print_pdf(self) -> bytes:
         """The page as it would be printed on A4, as pdf."""
         answer = self.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)

@@ -9,7 +9,6 @@ import numpy as np
 
 from twotowers.files.rankings import Rankings
 
-BLANKS = b" \t\r\v\f"
 DECIMAL = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 LABEL = re.compile(DECIMAL)
 QUERY = re.compile(rb"qid:(\d{1,18})")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import (
-    drop_irrelevant,
     preprocess,
     preprocess_stratified,
     preprocess_ultra,
@@ -84,11 +83,6 @@ def test_truncate_sorts_by_label_with_ties_in_file_order():
     assert result.features[:, 0].tolist() == [3, 9, 6, 15, 24, 18, 21]
 
 
-def test_drop_irrelevant_keeps_order_and_every_document_of_a_query():
-    result = drop_irrelevant(ragged([0, 0], [0, 1, 0], [0], [4, 0.5]))
-    assert as_lists(result) == [(20, [0, 1, 2], [0, 1, 0]), (40, [0, 1], [4, 0.5])]
-
-
 LABELS = st.lists(
     st.lists(st.integers(0, 2), min_size=1, max_size=8), min_size=1, max_size=6
 ).filter(lambda queries: any(map(any, queries)))
@@ -117,16 +111,15 @@ def test_preprocess_leaves_its_input_alone():
     assert raw.label.tolist() == [0, 1, 2, 2]
 
 
-@pytest.mark.parametrize("function", [drop_irrelevant, preprocess, lambda x: truncate(x, 3)])
+@pytest.mark.parametrize("function", [preprocess, lambda x: truncate(x, 3)])
 def test_no_query_at_all(function):
     with pytest.raises(InputError, match="there is no query"):
         function(ragged())
 
 
-@pytest.mark.parametrize("function", [drop_irrelevant, preprocess])
-def test_nothing_remains(function):
+def test_nothing_remains():
     with pytest.raises(InputError, match="none of the 2 queries has a relevant document"):
-        function(ragged([0, 0], [0]))
+        preprocess(ragged([0, 0], [0]))
 
 
 @pytest.mark.parametrize("top", [0, -3, 2.5, "5", None])

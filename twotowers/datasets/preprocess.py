@@ -72,18 +72,6 @@ def truncate(rankings: Rankings, top: int) -> Rankings:
     return rankings.take(_top_rows(rankings, top))
 
 
-def drop_irrelevant(rankings: Rankings) -> Rankings:
-    """Keep the queries that have a relevant document (a label above 0).
-
-    No metric can tell two rankings of the other queries apart. On unscaled labels this is the
-    published condition, a highest label of at least 1. Rescaling of labels does not change it.
-
-    Raises:
-        InputError: there is no row, or no query remains.
-    """
-    return rankings.take(_relevant_rows(rankings))
-
-
 def preprocess(rankings: Rankings, *, top: int = 25, label_max: float = 4) -> Rankings:
     """Truncate lists, drop irrelevant queries, squash features, rescale labels to 0-4.
 
@@ -237,7 +225,11 @@ def _top_rows(rankings: Rankings, top: int) -> np.ndarray:
 
 
 def _relevant_rows(rankings: Rankings) -> np.ndarray:
-    """[rows] bool: whether the row's query has a label above 0. At least one row is True."""
+    """[rows] bool: whether the row's query has a label above 0. At least one row is True.
+
+    No metric can tell two rankings of the other queries apart. On unscaled labels this is the
+    published condition, a highest label of at least 1.
+    """
     offsets, query = _query_numbers(rankings)
     relevant = np.maximum.reduceat(rankings.label, offsets[:-1]) > 0
     if not relevant.any():
