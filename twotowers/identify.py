@@ -27,9 +27,8 @@ from twotowers.files.batches import (
     whole_numbers,
 )
 from twotowers.files.tables import check_types, opened
-from twotowers.identifiability.diagnosis import Report, check_columns, check_log
+from twotowers.identifiability.diagnosis import COUNTS, Report, check_columns, check_log
 
-COUNTS = ("impressions", "clicks")
 DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers as programs write them; 007 and NA are none."""
 FEW = 20

@@ -58,12 +58,26 @@ def test_a_model_is_fitted_and_written(log, tmp_path, capsys, model):
         }  # fmt: skip
 
 
-def test_all_models_are_compared(log, capsys):
-    assert main([str(log), "--format", "rows", "--positions", "3", "--compare"]) == 0
+def test_all_models_are_compared_and_the_named_one_is_saved(log, tmp_path, capsys):
+    options = ["--format", "rows", "--positions", "3", "--compare", "--model", "pbm"]
+    assert main([str(log), *options, "--out", str(tmp_path / "fitted.parquet")]) == 0
+    assert read_fitted(tmp_path / "fitted.parquet").name == "pbm"
     lines = capsys.readouterr().out.splitlines()[-10:]
     assert [line.split()[0] for line in lines] == list(MODELS)
     perplexity = {line.split()[0]: float(line.split()[1]) for line in lines}
     assert perplexity["pbm"] < perplexity["dctr"] < perplexity["gctr"]
+    # In some models a click depends on those above.
+    conditional = {line.split()[0]: float(line.split()[2]) for line in lines}
+    assert all(conditional[name] != perplexity[name] for name in ("ubm", "dbn", "ccm"))
+    assert all(conditional[name] == perplexity[name] for name in ("pbm", "dctr", "gctr"))
+
+
+def test_the_prior_and_the_share_held_out_are_as_given(log, tmp_path, capsys):
+    out = tmp_path / "fitted.parquet"
+    options = ["--format", "rows", "--model", "dctr", "--test", "0.5", "--out", str(out)]
+    assert main([str(log), *options, "--prior", "11", "--prior-mean", "0.1"]) == 0
+    assert "300 pages to fit, 300 held out" in capsys.readouterr().out
+    assert read_fitted(out).prior == pytest.approx((10, 90))
 
 
 def test_bad_input_is_told_and_nothing_written(log, tmp_path, capsys):

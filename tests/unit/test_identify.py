@@ -261,7 +261,10 @@ def test_counts_are_counts(bad):
         check(log(APART, impressions=[1, 1, 1, 1, 1, bad]))
 
 
-@pytest.mark.parametrize("table", [log([]), log(APART, impressions=0)])
+NO_DATES = log([]).assign(impressions=pd.to_datetime([]))
+
+
+@pytest.mark.parametrize("table", [log([]), NO_DATES, log(APART, impressions=0)])
 def test_an_empty_log(table):
     with pytest.raises(InputError, match="the log is empty"):
         check(table)

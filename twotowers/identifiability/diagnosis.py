@@ -14,6 +14,7 @@ from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import Intervention, node_intervention
 from twotowers.identifiability.merging import Merging, node_merging
 
+COUNTS = ("impressions", "clicks")
 MOST_COUNTED = 1e15
 """Largest count that is accepted. Sums of larger ones would not be exact in float64."""
 
@@ -97,17 +98,11 @@ def check_log(
         >>> report.identified, report.sizes.tolist(), report.merging.pairs.tolist()
         (False, [1, 2], [[0, 1]])
     """
-    counts = [name for name in ("impressions", "clicks") if name in table]
     check_columns([*feature, *bias, *(bias_features or [])], table.columns, path)
-    if len(table):
-        _check_counts(table, counts, path)
-    if counts == ["clicks"]:
-        table = table.assign(impressions=1, clicks=(table["clicks"] > 0).astype(int))
-        counts = ["impressions", "clicks"]
-    if "impressions" in counts:
-        table = table[table["impressions"] > 0]
+    table = _shown(table, path)
     if table.empty:
         raise InputError("the log is empty: nothing was shown", path=path)
+    counts = [name for name in COUNTS if name in table]
     for name in [*feature, *bias]:
         if table[name].isna().any():
             raise InputError(f"missing in {table[name].isna().sum()} rows", field=name, path=path)
@@ -137,6 +132,18 @@ def check_log(
             intervention = node_intervention(document, factor, *estimates)
     rates = len(counts) == 2
     return Report(len(table), features, factors, component, merging, intervention, rates)
+
+
+def _shown(table: pd.DataFrame, path) -> pd.DataFrame:
+    """The rows with impressions. A row of a log without counts of them is one."""
+    if table.empty:  # Its columns may be of any type.
+        return table
+    _check_counts(table, [name for name in COUNTS if name in table], path)
+    if "impressions" in table:
+        return table[table["impressions"] > 0]
+    if "clicks" in table:
+        return table.assign(impressions=1, clicks=(table["clicks"] > 0).astype(int))
+    return table
 
 
 def _check_counts(table: pd.DataFrame, counts: list[str], path) -> None:
