@@ -280,9 +280,9 @@ def test_rows_without_positions_stand_in_their_order(tmp_path):
 
 
 def test_gaps_close_and_keep_what_they_said(tmp_path):
-    path = write_rows(tmp_path, "s,7,a,0,0\ns,7,b,3,1\n")
+    path = write_rows(tmp_path, "s,7,b,3,1\ns,7,a,0,0\n")
     error = refused(path, "rows", first=0)
-    assert "row 2: 3 was found where 1 should be" in str(error)
+    assert "row 1: 3 was found where 1 should be" in str(error)
     columns = {"shown_at": "position"}
     found, _ = taken(path, "rows", first=0, gaps="close", columns=columns, bias=["shown_at"])
     assert (found[0]["documents"], found[0]["shown_at"]) == (["a", "b"], [0, 3])
@@ -290,6 +290,8 @@ def test_gaps_close_and_keep_what_they_said(tmp_path):
     to_cells(path, tmp_path / "c.parquet", bias=["shown_at"], **settings)
     cells = pq.read_table(tmp_path / "c.parquet").select(["position", "shown_at"]).to_pydict()
     assert cells == {"position": [1, 2], "shown_at": [0, 3]}
+    mixed = write_rows(tmp_path, "s,7,a,1,0\nt,7,a,1,0\ns,7,b,2,1\n")
+    assert "row 3: s was there before" in str(refused(mixed, "rows", gaps="close"))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 100])
