@@ -546,6 +546,8 @@ def test_a_drawing_chooses_rows_by_columns_that_there_are(load):
     wrong = ["items", "fig1", "draw", "where"], {"strenght": 1}
     with pytest.raises(InputError, match=r"fig1.draw.where: .*'strenght' .*mean 'strength'"):
         load(put(only, *wrong))
+    with pytest.raises(InputError, match=r"fig1.draw.curves: .*'temperatur' .*'temperature'"):
+        load(put(only, ["items", "fig1", "draw", "curves"], "temperatur"))
     load(put(EXPERIMENT, *wrong))  # The item needs studies, too, whose columns are not known.
 
 

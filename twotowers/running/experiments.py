@@ -35,7 +35,7 @@ OPTIONAL = {
 }
 """Optional keys of an experiment, with their defaults."""
 
-COLUMNS = ("setting", "model", "method", "components", "seed", "metric", "position")
+COLUMNS = ("setting", "model", "method", "components", "seed", "metric", "position", "epoch")
 """Columns of fits, besides lanes, by which a drawing may choose rows."""
 
 OVERRIDDEN = ("rankers", "training", "towers", "logs", "settings", "studies")
@@ -262,7 +262,7 @@ def _check_sources(logs: dict[str, dict], datasets: dict, path: Path) -> None:
 
 
 def _check_columns(name: str, item: dict, settings: dict[str, dict], path: Path) -> None:
-    """Raise InputError if a drawing chooses rows by a column that the results do not have."""
+    """Raise InputError if a drawing names a column that the results do not have."""
     where = item["draw"].get("where") or {}
     if not isinstance(where, Mapping):
         raise InputError(
@@ -275,12 +275,14 @@ def _check_columns(name: str, item: dict, settings: dict[str, dict], path: Path)
         return  # The columns of a study are not known here.
     lanes = [settings[need]["lanes"] for need in item["needs"]]
     known = {*COLUMNS, *(column for own in lanes for part in own.values() for column in part)}
-    for column in where:
+    named = [(column, "where") for column in where]
+    named += [(item["draw"][key], key) for key in ("along", "curves") if key in item["draw"]]
+    for column, key in named:
         if column not in known:
             raise InputError(
                 f"there is no column {column!r}",
                 path=path,
-                field=f"items.{name}.draw.where",
+                field=f"items.{name}.draw.{key}",
                 expected=nearest(str(column), known),
             )
 
