@@ -41,7 +41,7 @@ TOWERS = {
 }
 
 
-def main(pages: int = 200_000, models: list[str] | None = None) -> None:
+def main(pages: int, models: list[str]) -> None:
     """Train and print."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pages.parquet"
@@ -76,4 +76,5 @@ def main(pages: int = 200_000, models: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]), sys.argv[2:])
+    pages, *models = sys.argv[1:] or ["200_000"]
+    main(int(pages), models)
