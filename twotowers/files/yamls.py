@@ -44,13 +44,13 @@ class _Loader(yaml.SafeLoader):
     def compose_mapping_node(self, anchor):
         # PyYAML would keep the last of equal keys. Merged keys are not in the node yet.
         node, seen = super().compose_mapping_node(anchor), set()
-        for key, _ in node.value:
+        # A key that is a list or a mapping is refused later.
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
                 raise yaml.composer.ComposerError(
-                    None, None, f"the key {str(key.value)[:40]!r} occurs twice", key.start_mark
+                    None, None, f"the key {key.value[:40]!r} occurs twice", key.start_mark
                 )
-            if isinstance(key, yaml.ScalarNode):
-                seen.add(key.value)
+            seen.add(key.value)
         return node
 
     def construct_mapping(self, node, deep=False):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -142,7 +141,8 @@ class _Rows:
         starts = np.concatenate([[0], np.flatnonzero(changes.to_numpy()) + 1])
         # Only among the rows in memory, since a set of all sessions would have no bound.
         number = session.take(pa.array(starts)).combine_chunks().dictionary_encode().indices
-        again = np.flatnonzero(pd.Series(number.to_numpy()).duplicated())
+        _, first = np.unique(number.to_numpy(), return_index=True)
+        again = np.setdiff1d(np.arange(len(number)), first)
         if len(again):
             at = int(starts[again[0]])
             raise self._error(
