@@ -141,6 +141,11 @@ for letter, dataset in zip("abc", grid.DATASETS, strict=True):
         (f"17{letter}", by(0.2), naive, ""),
         (f"24{letter}", by(0.01), {**fit, "tower": "document"}, "per document"),
         (f"24{letter}", by(-0.01), {**fit, "tower": "document"}, "per document"),
+        (f"24{letter}", noisier, {**fit, "tower": "document"}, "per document"),
+        *(
+            (f"14{letter}", by(-0.12), {**early, "setting": pbm["setting"], "sessions": at}, "")
+            for at in (1e3, 1e4)
+        ),
         (f"24{letter}", by(-0.1), {**fit, "tower": "linear"}, "linear ranker"),
         (f"24{letter}", noisier, {**fit, "tower": "linear"}, "linear ranker"),
     ]  # fmt: skip

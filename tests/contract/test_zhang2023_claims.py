@@ -97,7 +97,7 @@ def studies():
     for weight in POLICIES:
         base = {"setting": "mslr-product", "mixing_weight": weight}
         yield {**base, "metric": "ndcg@5", "value": 0.7}
-    for weight in (0.8, 0.6, 0.2):
+    for weight in (0.8, 0.6, 0.2, 0.0):
         base = {"setting": "yahoo-pal-noisy", "mixing_weight": weight}
         yield {**base, "metric": "ndcg@5", "value": 0.7}
     for setting, loss in {"pal": 0.2, "gradrev-at-0": 0.205, "gradrev-at-minus-2": 0.3}.items():
@@ -157,7 +157,10 @@ MUTATIONS = [
     ("27", by(0.03), {**STARTED, "setting": "mslr-gradrev-at-0", "seed": 2}, "weight of 0"),
     ("27", to(0.21), {**STARTED, "setting": "mslr-gradrev-at-minus-2"}, "weight of -2"),
     ("26", by(-0.02), {**NDCG, "setting": "mslr-product", "mixing_weight": 1}, ""),
-    ("28", by(-0.02), {**NDCG, "setting": "yahoo-pal-noisy", "mixing_weight": 0.2}, ""),
+    *(
+        ("28", by(-0.02), {**NDCG, "setting": "yahoo-pal-noisy", "mixing_weight": weight}, "")
+        for weight in (0.8, 0.6, 0.2)
+    ),
 ]
 for letter, winners, dataset in zip("ab", ("ab", "cd"), DATASETS, strict=True):
     biased, pal, gradrev, drop = (

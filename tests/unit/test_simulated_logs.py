@@ -173,11 +173,17 @@ def first_shown(policy, log, record):
         yield *key, np.concatenate(parts).mean()
 
 
+def test_noise_in_each_session_does_not_rank_once():
+    with pytest.raises(InputError, match="noise in each session ranks anew each time"):
+        settled(policy={"ranker": "expert", "noise": "session"})
+
+
 def test_a_policy_without_noise_ranks_once(folder):
     policy = policies(folder, LOG)["train"]
     where = mask(policy.pairs.lengths, POSITIONS)
     for noise in ("once", "session"):
-        log = settled(policy={"ranker": "expert", "strength": [1], "noise": noise})
+        policy_of = {"ranker": "expert", "strength": [1], "noise": noise}
+        log = settled(policy=policy_of, queries={"split": "train"})
         ((_, order),) = simulation._orders("train", policy, log, where, 3)
         assert isinstance(order, np.ndarray)
 
@@ -220,6 +226,7 @@ USERS = {
         "user": {"kind": "position_based", "eta": [0.5, 2], "noise": 0.2}
     },
     "noise in each session": {
+        "queries": {"split": "train", "first": 6},
         "policy": {
             "ranker": "expert", "strength": [0.5, 1], "temperature": [0, 0.5], "noise": "session"
         }

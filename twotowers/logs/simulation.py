@@ -7,7 +7,7 @@ clicks of a session-by-session simulation, and its cost does not grow with the n
 sessions. Only uniformly random rankings need a draw per session, since the sum of random
 permutation matrices has no closed form. They are drawn once, and all policies and
 temperatures share them. Each log keeps its own distribution, and the logs of one seed become
-comparable (common random numbers).
+comparable (common random numbers). A policy with noise in each session draws its own rankings.
 """
 
 from __future__ import annotations

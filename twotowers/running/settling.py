@@ -78,6 +78,12 @@ def settle_log(name: str, log: dict, sessions: dict, *, path: Path, paper: str) 
     policy = dict(log["policy"])
     ranker = policy.pop("ranker")
     drawn = {"ties": policy.get("ties", "random"), "noise": policy.get("noise", "once")}
+    queries = log.get("queries")
+    if drawn["noise"] == "session" and isinstance(queries, Mapping) and "ranked" in queries:
+        raise InputError(
+            "noise in each session ranks anew each time", path=path, field=f"{field}.queries",
+            expected="no 'ranked', or noise that is drawn once",
+        )  # fmt: skip
     mixing = "mixing_weight" if "mixing_weight" in policy else "strength"
     if "mixing_weight" in policy and "strength" in policy:
         raise InputError(
