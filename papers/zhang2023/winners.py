@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.results.claims import NotTestable, seed_means
-from twotowers.results.statistics import holm, paired_p, select
+from twotowers.results.statistics import BAND, compare, holm, paired_p, select
 
 POLICIES = {1.0: "Oracle", 0.8: "L1", 0.6: "L2", 0.2: "L3", 0.0: "Random"}
 """From the weight w of the label to the policy's name, strongest first."""
@@ -28,6 +28,13 @@ TUNED = ("reversal_scale", "examination_dropout")
 
 CHOSEN_BY = {"ndcg": ("validation_ndcg@5", 1), "clicks": ("validation_nll", -1)}
 """From the winner to what is measured, and the sign that makes it the larger, the better."""
+
+SOURCES = {
+    ("reproduced", "ndcg"): "ours, by nDCG",
+    ("reproduced", "clicks"): "ours, by clicks",
+    ("published", "ndcg"): "paper",
+}
+"""What a table says where it has both winners. The paper does not say by what it chose."""
 
 ALPHA = 0.05
 
@@ -91,6 +98,21 @@ def cells(
             rows, {"mixing_weight": list(POLICIES)}, setting=setting, metric=metric
         )
     return pd.DataFrame(columns).loc[list(POLICIES)]
+
+
+def beside_printed(
+    results: pd.DataFrame, published: pd.DataFrame, settings: Sequence[str], **where
+) -> pd.DataFrame:
+    """nDCG@5 of both winners and as printed: a row per setting, policy, winner and source."""
+    keys = ["setting", "mixing_weight", "metric"]
+    where = {**where, "setting": list(settings), "metric": "ndcg@5"}
+    parts = []
+    for by in CHOSEN_BY:
+        rows = pd.concat([won(results, setting, by) for setting in settings])
+        parts.append(compare(rows, published, keys, **where).assign(chosen_by=by))
+    found = pd.concat(parts, ignore_index=True)
+    pairs = pd.MultiIndex.from_frame(found[["source", "chosen_by"]])
+    return found.loc[pairs.isin(SOURCES), [*keys, "chosen_by", "source", *BAND]]
 
 
 def better_than_pal(results: pd.DataFrame, dataset: str, by: str = "ndcg") -> pd.DataFrame:

@@ -15,7 +15,6 @@ from papers.hager2023.items import budgets, datasets, marks, onehot, performance
 from papers.hager2023.studies import lists, mechanism, theory
 from papers.hager2023.studies import onehot as onehot_study
 from tests.items import experiment
-from tests.unit.simulated import POSITIONS as WORLD_POSITIONS
 from tests.unit.simulated import write_world
 from twotowers import ROOT, SPLITS
 from twotowers.files.rankings import Rankings, write_rankings
@@ -158,9 +157,8 @@ def test_the_linear_optimum_is_that_of_a_plain_minimiser():
     lists = Rankings(np.repeat(np.arange(6), 10), np.tile(np.arange(10), 6), label, features)
     place = np.tile(np.arange(1, 11), 6)
     both = {"train": (lists, place), "test": (lists, place)}
-    scale = features.std(0)
     attraction, examined = seen = mechanism.expected(lists, place)
-    rows = {row["metric"]: row["value"] for row in mechanism.linear(both, "pbm", scale, seen)}
+    rows = {row["metric"]: row["value"] for row in mechanism.linear(both, "pbm", seen)}
     assert rows["gradient"] < 1e-5
 
     def loss(weights):
@@ -187,7 +185,7 @@ def test_mechanism_on_a_small_world(tmp_path):
     files = {split: tmp_path / f"{split}.parquet" for split in ("train", "test")}
     found = mechanism.run(
         SimpleNamespace(**files, policy=tmp_path / "policy.parquet"), seed=0, queries=6,
-        positions=WORLD_POSITIONS, hidden=[4], epochs=3, sessions=10**9,
+        hidden=[4], iterations=5_000, sessions=10**9,
     )  # fmt: skip
     ndcgs = select(found, metric="ndcg@10").set_index(["tower", "kind"])["value"]
     towers = ("document", "linear", "sampled", "deep")
@@ -196,6 +194,7 @@ def test_mechanism_on_a_small_world(tmp_path):
     for kind in mechanism.KINDS:
         assert ndcgs["sampled", kind] == pytest.approx(ndcgs["linear", kind], abs=0.01)
     assert (select(found, metric="gradient")["value"] < 1e-5).all()
+    assert select(found, metric="fell")["value"].between(0, 0.01).all()
 
 
 def test_lists_before_and_after_they_are_cut(tmp_path):

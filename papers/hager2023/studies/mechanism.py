@@ -1,42 +1,40 @@
 """Where the gap between IPS and the click model comes from: misfit, variance or optimisation.
 
 Both losses are minimised on expected clicks of the production ranker's lists, so that no sampling
-noise is left. With a parameter per document the minimum is known; for a linear ranker it is found
-exactly (L-BFGS, float64, until the gradient vanishes). What sampling adds is seen where the same
-linear ranker has the clicks of so many sessions instead. A deep one is trained without early
-stopping for a fixed number of epochs, and is no optimum. It is a study because it is about optima,
-and nothing is validated.
+noise is left. With a parameter per document the minimum is known. For a linear and for a deep
+ranker it is found by L-BFGS in float64; the deep one's is a local minimum. What sampling adds is
+seen where the same linear ranker has the clicks of so many sessions instead. It is a study because
+it is about optima, and nothing is validated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from flax import nnx
+from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
 from scipy.special import expit
 
 from twotowers import SPLITS
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
-from twotowers.fitting.gradient import FitSettings
-from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.policies import ranks, read_scores
-from twotowers.methods.task import CERTAIN
-from twotowers.models.document_rate import DocumentRate
 from twotowers.models.position_based import PositionBased
-from twotowers.models.towers import scores, two_towers
-from twotowers.objectives.likelihood import RowLoss
 from twotowers.randomness import stream
 from twotowers.results.metrics import ndcg
 from twotowers.towers.dense import DenseTower
-from twotowers.towers.lane import KNOWN
 
 KINDS = ("ips", "pbm")
 PENALTY = 1e-6
-"""Of the linear ranker's squared weights: columns that are alike have no optimum without."""
+"""Of squared weights. Without it, columns that are alike and labels of attraction 1 have no
+optimum."""
 USER = PositionBased()
+
+Ranker = Callable[[np.ndarray], tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]]
 
 
 def run(
@@ -44,39 +42,35 @@ def run(
     *,
     seed: int,
     queries: int,
-    positions: int,
     hidden: list[int],
-    epochs: int,
+    iterations: int,
     sessions: int,
 ) -> pd.DataFrame:
     """nDCG@10 of both losses with a parameter per document, a linear and a deep ranker.
 
     Args:
         inputs: rankings per split, and the policy's scores.
-        seed: initialises the deep ranker and orders its batches; draws which queries are taken, and
-            clicks.
+        seed: starts the deep ranker; draws which queries are taken, and clicks.
         queries: of training and of test, at most.
-        positions: longest list.
         hidden: widths of the deep ranker's layers.
-        epochs: of the deep ranker.
+        iterations: of the deep ranker, if it does not converge before.
         sessions: of the sampled clicks, spread evenly over the training queries.
 
     Returns:
         tower (document, linear, sampled, deep), kind (ips, pbm), metric, position, value. Of
         `document` and with metric ndcg@10_train on the training queries, of the others on the test
-        queries.
+        queries. Metrics `gradient` and `fell` say how near the minimum a ranker is: see `minimum`.
     """
     lists = {split: some(inputs, split, queries, seed) for split in ("train", "test")}
-    scale = lists["train"][0].features.std(0) + 1e-6
     exact = expected(*lists["train"])
     drawn = sampled(*exact, sessions / len(lists["train"][0].queries), stream("mechanism", seed))
     rows = []
     for kind in KINDS:
         found = {
             "document": per_document(lists["train"], kind),
-            "linear": linear(lists, kind, scale, exact),
-            "sampled": linear(lists, kind, scale, (drawn, exact[1])),
-            "deep": deep(lists, kind, scale, positions, hidden, epochs, seed),
+            "linear": linear(lists, kind, exact),
+            "sampled": linear(lists, kind, (drawn, exact[1])),
+            "deep": deep(lists, kind, exact, hidden, iterations, seed),
         }
         for tower, values in found.items():
             rows += [{"tower": tower, "kind": kind, **row} for row in values]
@@ -155,72 +149,95 @@ def value(logits, attraction, examined, kind: str) -> np.ndarray:
     return -(clicks * (np.log(examined) + log_estimate) + (1 - clicks) * missed)
 
 
-def linear(lists: dict, kind: str, scale: np.ndarray, seen: tuple) -> Iterator[dict]:
-    """The optimum of a linear ranker with an intercept: sum over documents, mean over queries.
+def minimum(ranker: Ranker, start: np.ndarray, seen: tuple, queries: int, kind: str, most: int):
+    """Weights that minimise the sum over documents, mean over queries; and how near they are.
 
     Args:
-        lists, kind, scale: see `run`.
-        seen: [rows] attraction, expected or estimated from clicks, and examination of the training
-            queries' documents.
+        ranker: weights -> [rows] logits, and a function of their derivatives that gives those by
+            weights.
+        start: weights to start from.
+        seen: [rows] attraction, expected or estimated from clicks, and examination.
+        queries: number of queries.
+        kind: see `KINDS`.
+        most: iterations, if the gradient does not vanish before.
+
+    Returns:
+        The weights, and {metric: value}: the largest derivative, and by what part the loss still
+        fell in the second half of the iterations.
     """
-    train, _ = lists["train"]
     attraction, examined = seen
-    centre = train.features.mean(0)
-    features = ((train.features - centre) / scale).astype(float)
-    features = np.concatenate([features, np.ones((len(features), 1))], axis=1)
-    queries = len(train.queries)
+    losses = []
 
     def objective(weights):
-        logits = features @ weights
+        logits, back = ranker(weights)
         loss = value(logits, attraction, examined, kind).sum() / queries
-        gradient = slope(logits, attraction, examined, kind) @ features / queries
+        gradient = back(slope(logits, attraction, examined, kind) / queries)
         return loss + PENALTY * weights @ weights, gradient + 2 * PENALTY * weights
 
+    def note(intermediate_result):
+        losses.append(intermediate_result.fun)
+
     found = minimize(
-        objective, np.zeros(features.shape[1]), jac=True, method="L-BFGS-B",
-        options={"maxiter": 20_000, "maxfun": 25_000, "ftol": 0, "gtol": 1e-6, "maxcor": 30},
+        objective, start, jac=True, method="L-BFGS-B", callback=note,
+        options={"maxiter": most, "maxfun": 2 * most, "ftol": 0, "gtol": 1e-6, "maxcor": 30},
     )  # fmt: skip
-    test = lists["test"][0]
-    weights = found.x[:-1] / scale
-    yield measured(test, test.features @ weights)
-    yield measured(train, train.features @ weights, "ndcg@10_train")
-    yield {"metric": "gradient", "value": float(np.abs(objective(found.x)[1]).max())}
+    fell = losses[len(losses) // 2] / losses[-1] - 1
+    return found.x, {"gradient": float(np.abs(found.jac).max()), "fell": float(fell)}
 
 
-def deep(lists, kind, scale, positions, hidden, epochs, seed) -> Iterator[dict]:
-    """A deep ranker, trained for so many epochs without early stopping."""
-    train, place = lists["train"]
-    length = int(train.lengths.max())
-    attraction, examined = expected(train, place)
-    where = mask(train.lengths, length)
-    clicks = attraction if kind == "ips" else attraction * examined
+def standard(lists: dict) -> dict[str, np.ndarray]:
+    """split -> [rows, width] features by the mean and the deviation of the training documents."""
+    train = lists["train"][0].features
+    centre, scale = train.mean(0), train.std(0) + 1e-6
+    return {
+        split: ((each.features - centre) / scale).astype(float)
+        for split, (each, _) in lists.items()
+    }
 
-    def laid(column):
-        return jnp.asarray(pad(column, train.offsets, length))
 
-    objective = RowLoss(
-        inputs=laid((train.features / scale).astype(np.float32)),
-        document=jnp.broadcast_to(jnp.arange(length), where.shape)[None],
-        position=laid((place - 1).astype(np.int32))[None],
-        impressions=jnp.asarray(where, jnp.float32)[None],
-        clicks=laid(clicks.astype(np.float32))[None],
-        weight=jnp.ones((1, len(where))),
-    )
-    model = two_towers(
-        lambda width, rngs: DenseTower(width, layers=hidden, rngs=rngs),
-        width=train.features.shape[1], pairs=0, positions=positions, seed=seed,
-        model=PositionBased() if kind == "pbm" else DocumentRate(),
-        examination=KNOWN if kind == "pbm" else None,
-    )  # fmt: skip
-    settings = FitSettings(
-        optimizer="adam", learning_rate=0.001, batch=10, epochs=epochs, patience=epochs,
-        min_delta=0.0,
-    )  # fmt: skip
-    known = np.clip(USER.truth(np.zeros(1), positions)["examination"], -CERTAIN, CERTAIN)
-    varied = {"examination": [known]} if kind == "pbm" else {}
-    found = gradient_fit(
-        model, objective, objective, settings, lanes=1, seed=seed, varied=varied
-    ).model(0)
-    test = lists["test"][0]
-    for part, metric in ((test, "ndcg@10"), (train, "ndcg@10_train")):
-        yield measured(part, np.asarray(scores(found.relevance, part.features / scale)), metric)
+def reported(lists: dict, near: dict, logits: dict[str, np.ndarray]) -> Iterator[dict]:
+    """nDCG@10 of [rows] logits on both splits, and how near the minimum they are."""
+    for split, metric in (("test", "ndcg@10"), ("train", "ndcg@10_train")):
+        yield measured(lists[split][0], logits[split], metric)
+    yield from ({"metric": metric, "value": left} for metric, left in near.items())
+
+
+def linear(lists: dict, kind: str, seen: tuple) -> Iterator[dict]:
+    """The optimum of a linear ranker with an intercept."""
+    features = {
+        split: np.concatenate([each, np.ones((len(each), 1))], axis=1)
+        for split, each in standard(lists).items()
+    }
+    queries = len(lists["train"][0].queries)
+
+    def ranker(weights):
+        return features["train"] @ weights, lambda slopes: slopes @ features["train"]
+
+    start = np.zeros(features["train"].shape[1])
+    weights, near = minimum(ranker, start, seen, queries, kind, 20_000)
+    yield from reported(lists, near, {split: each @ weights for split, each in features.items()})
+
+
+def deep(lists: dict, kind: str, seen: tuple, hidden: list[int], most: int, seed: int):
+    """An optimum of a deep ranker without dropout, the one that its drawn start leads to."""
+    with jax.enable_x64(True):
+        features = {split: jnp.asarray(each) for split, each in standard(lists).items()}
+        tower = DenseTower(features["train"].shape[1], layers=hidden, rngs=nnx.Rngs(seed))
+        graph, state = nnx.split(tower)
+        start, unravel = ravel_pytree(jax.tree.map(lambda each: each.astype(float), state))
+
+        @jax.jit
+        def logits(weights, features):
+            return nnx.merge(graph, unravel(weights))(features)
+
+        forward = jax.jit(lambda weights: jax.vjp(logits, weights, features["train"]))
+        back = jax.jit(lambda pulled, slopes: pulled(slopes)[0])
+
+        def ranker(weights):
+            found, pulled = forward(weights)
+            return np.asarray(found), lambda slopes: np.asarray(back(pulled, slopes))
+
+        queries = len(lists["train"][0].queries)
+        weights, near = minimum(ranker, np.asarray(start), seen, queries, kind, most)
+        values = {split: np.asarray(logits(weights, each)) for split, each in features.items()}
+    yield from reported(lists, near, values)

@@ -6,32 +6,30 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from papers.zhang2023.winners import on_common_grid, won
+from papers.zhang2023.winners import SOURCES, beside_printed, on_common_grid
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import BAND, compare
 
 NAMES = {
     "yahoo-gradrev": "GradRev",
     "yahoo-drop": "Drop",
     "yahoo-combination": "Drop + GradRev",
 }
-KEYS = ["setting", "mixing_weight", "metric"]
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
-    """One row per method and source; of both together nothing is printed but a difference."""
-    fair = on_common_grid(results, needs)
-    rows = pd.concat([won(fair, setting, "ndcg") for setting in needs])
-    where = {"setting": list(needs), "metric": "ndcg@5", "mixing_weight": 1}
-    return compare(rows, published, KEYS, **where)[[*KEYS, "source", *BAND]]
+    """One row per method, winner and source.
+
+    The paper prints a difference only of both together, which is not drawn.
+    """
+    return beside_printed(on_common_grid(results, needs), published, needs, mixing_weight=1)
 
 
 def tex(table: pd.DataFrame) -> str:
     """A booktabs table."""
-    wide = table.pivot(index="setting", columns="source", values="value")
-    body = []
-    for setting, name in NAMES.items():
-        ours, printed = (wide.loc[setting].get(each) for each in ("reproduced", "published"))
-        printed = "--" if pd.isna(printed) else f"{printed:.4f}"
-        body.append(rf"{name} & {ours:.4f} & {printed} \\")
-    return booktabs(["method", "ours", "paper"], body, columns="lrr", packages=["booktabs"])
+    wide = table.pivot(index="setting", columns=["source", "chosen_by"], values="value")
+    wide = wide.loc[list(NAMES), list(SOURCES)]
+    body = [
+        rf"{NAMES[setting]} & {' & '.join('--' if pd.isna(x) else f'{x:.4f}' for x in row)} \\"
+        for setting, row in zip(wide.index, wide.to_numpy(), strict=True)
+    ]
+    return booktabs(["method", *SOURCES.values()], body, columns="lrrr", packages=["booktabs"])

@@ -14,37 +14,30 @@ from papers.zhang2023.winners import (
     DATASETS,
     METHODS,
     POLICIES,
+    SOURCES,
+    beside_printed,
     better_than_pal,
-    won,
 )
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import BAND, compare, select
+from twotowers.results.statistics import BAND, select
 
 ROWS = ["dataset", "mixing_weight", "source", "chosen_by"]
 KEYS = [*ROWS, "method", "metric"]
-SOURCES = {
-    ("reproduced", "ndcg"): "ours, by nDCG",
-    ("reproduced", "clicks"): "ours, by clicks",
-    ("published", "ndcg"): "paper",
-}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
     """One row per data set, policy, method, winner and source; and one per mark."""
-    found = pd.concat([_chosen(results, published, needs, by) for by in CHOSEN_BY])
-    # The paper prints one table, and does not say by what it chose.
-    return found[(found["source"] == "reproduced") | (found["chosen_by"] == "ndcg")]
-
-
-def _chosen(results, published, needs: Sequence[str], by: str) -> pd.DataFrame:
-    rows = pd.concat([won(results, setting, by) for setting in needs])
-    keys = ["setting", "mixing_weight", "metric"]
-    bands = compare(rows, published, keys, setting=list(needs), metric="ndcg@5")
-    printed = select(published, setting=list(needs), metric="significant")[[*keys, "value"]]
+    printed = select(published, setting=list(needs), metric="significant")
     datasets = dict.fromkeys(setting.split("-")[0] for setting in needs)
-    marks = pd.concat([_marks(results, dataset, by) for dataset in datasets])
-    parts = [bands, printed.assign(source="published"), marks.assign(source="reproduced")]
-    found = pd.concat(parts, ignore_index=True).assign(chosen_by=by)
+    marks = [_marks(results, dataset, by) for by in CHOSEN_BY for dataset in datasets]
+    found = pd.concat(
+        [
+            beside_printed(results, published, needs),
+            printed.assign(source="published", chosen_by="ndcg"),
+            *marks,
+        ],
+        ignore_index=True,
+    )
     found["dataset"], found["method"] = zip(*found["setting"].str.split("-"), strict=True)
     return found[[*KEYS, *BAND]]
 
@@ -53,9 +46,8 @@ def _marks(results: pd.DataFrame, dataset: str, by: str) -> pd.DataFrame:
     """1 where a remedy is significantly better than PAL, else 0."""
     marks = better_than_pal(results, dataset, by).astype(float)
     marks = marks.rename(columns=f"{dataset}-{{}}".format).rename_axis("mixing_weight")
-    return (
-        marks.reset_index().melt("mixing_weight", var_name="setting").assign(metric="significant")
-    )
+    long = marks.reset_index().melt("mixing_weight", var_name="setting")
+    return long.assign(metric="significant", source="reproduced", chosen_by=by)
 
 
 def tex(table: pd.DataFrame) -> str:

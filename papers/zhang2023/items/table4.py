@@ -1,4 +1,4 @@
-"""Table 4: a row per policy, a column per adversarial label, ours beside the printed."""
+"""Table 4: a column per adversarial label; of each policy both winners and the printed row."""
 
 from __future__ import annotations
 
@@ -6,30 +6,27 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from papers.zhang2023.winners import POLICIES, on_common_grid, won
+from papers.zhang2023.winners import POLICIES, SOURCES, beside_printed, on_common_grid
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import BAND, compare
 
 LABELS = {"yahoo-utility": "Utility", "yahoo-gradrev": "Click", "yahoo-prediction": "Prediction"}
-KEYS = ["setting", "mixing_weight", "metric"]
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
-    """One row per policy, label and source."""
-    fair = on_common_grid(results, needs)
-    rows = pd.concat([won(fair, setting, "ndcg") for setting in needs])
-    found = compare(rows, published, KEYS, setting=list(needs), metric="ndcg@5")
-    return found[[*KEYS, "source", *BAND]]
+    """One row per policy, label, winner and source."""
+    return beside_printed(on_common_grid(results, needs), published, needs)
 
 
 def tex(table: pd.DataFrame) -> str:
-    """A booktabs table."""
-    wide = table.pivot(index="mixing_weight", columns=["setting", "source"], values="value")
-    heads = " & ".join(rf"\multicolumn{{2}}{{c}}{{{name}}}" for name in LABELS.values())
-    top = [rf"policy & {heads} \\" + "\n" + " & ours & paper" * len(LABELS)]
+    """A booktabs table: a row per policy, winner and source."""
+    wide = table.pivot(
+        index=["mixing_weight", "source", "chosen_by"], columns="setting", values="value"
+    )
     body = []
-    columns = [(label, source) for label in LABELS for source in ("reproduced", "published")]
     for weight, policy in POLICIES.items():
-        numbers = " & ".join(f"{wide.loc[weight, column]:.4f}" for column in columns)
-        body.append(rf"{policy} & {numbers} \\")
-    return booktabs(top, body, columns="l" + "rr" * len(LABELS), packages=["booktabs"])
+        body += [r"\midrule"] * bool(body)
+        for place, said in SOURCES.items():
+            numbers = " & ".join(f"{wide.loc[(weight, *place), label]:.4f}" for label in LABELS)
+            body.append(rf"{policy} & {said} & {numbers} \\")
+            policy = ""
+    return booktabs(["policy", "", *LABELS.values()], body, columns="llrrr", packages=["booktabs"])
