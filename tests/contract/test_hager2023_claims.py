@@ -70,6 +70,10 @@ def made_up() -> pd.DataFrame:
         mean = level.set_index("setting")["value"][f"istella-{method}"]
         rows += runs(mean, 0.001, setting=f"raw-{method}", sessions=1e8)
         rows += runs(0.5 - 0.1 * (method == "ips"), setting=f"raw-{method}", sessions=1e3)
+    for method in grid.METHODS:
+        mean = level.set_index("setting")["value"][f"mslr-{method}"]
+        rows += runs(mean, 0.001, setting=f"weak-{method}", sessions=1e8)
+    rows += runs(0.33, 0.001, setting="weak-pbm", sessions=1e8, metric="policy_ndcg@10")
     numbers = theory.run(None, seed=0).assign(setting="theory", seed=0)
     found = pd.concat([pd.DataFrame(rows), numbers], ignore_index=True)
     found["value"] = found["value"].astype(float)
@@ -115,6 +119,10 @@ MUTATIONS = [
     ("23", noisier, RAW, "lead of IPS over"),
     ("23", by(0.2), {**RAW, "sessions": 1e3}, "lead of PBM over"),
     ("2", by(0.01), {"metric": "ignored_minimum"}, "minimum"),
+    ("26", by(0.1), {"setting": "weak-pbm", "metric": "policy_ndcg@10"}, "production ranker"),
+    ("26", by(-0.1), {**FULL, "setting": "weak-pbm"}, "naive"),
+    ("26", by(-0.1), {**FULL, "setting": "weak-estimated"}, "naive"),
+    ("26", noisier, {**FULL, "setting": "weak-estimated"}, "naive"),
 ]  # fmt: skip
 for letter, dataset in zip("abc", grid.DATASETS, strict=True):
     pbm, ips, naive, estimated = (

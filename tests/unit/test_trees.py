@@ -98,3 +98,5 @@ def test_the_policys_ranker_is_lambdamart_on_those_queries(graded):
     some = some_queries(graded, 20, seed=4)
     predict = fit_lambdamart(graded.take(some), graded.label[some], trees=10)
     np.testing.assert_array_equal(score(graded, None), predict(graded.features))
+    named = train_ranker("other", graded, graded.label, {**settings, "kind": "lambdamart"}, seed=4)
+    np.testing.assert_array_equal(named(graded, None), score(graded, None))

@@ -53,8 +53,8 @@ def train_ranker(
         relevance: [rows] the labels to regress on, in [0, 4].
         settings: how to train: the values of `FitSettings`, or `share` of the queries and
             `cost` of a wrong pair for the SVM, or the number of `queries` and what
-            `fit_lambdamart` takes for LambdaMART; and `kind`, 'linear' or 'deep', if the name is
-            another.
+            `fit_lambdamart` takes for LambdaMART; and `kind`, 'linear', 'deep' or 'lambdamart', if
+            the name is another.
         seed: initialises the ranker, orders its batches, draws its dropout or its queries.
 
     Returns:
@@ -63,6 +63,8 @@ def train_ranker(
     Raises:
         InputError: the name is unknown.
     """
+    settings = dict(settings or {})
+    name = settings.pop("kind", name)
     if name == "expert":
         return lambda rankings, relevance: relevance
     if name == "svm":
@@ -70,12 +72,9 @@ def train_ranker(
         weights = train_rank_svm(labelled, cost=settings["cost"])
         return lambda rankings, relevance: rankings.features @ weights
     if name == "lambdamart":
-        options = dict(settings)
-        chosen = some_queries(rankings, options.pop("queries"), seed=seed)
-        predict = fit_lambdamart(rankings.take(chosen), relevance[chosen], **options)
+        chosen = some_queries(rankings, settings.pop("queries"), seed=seed)
+        predict = fit_lambdamart(rankings.take(chosen), relevance[chosen], **settings)
         return lambda rankings, relevance: predict(rankings.features)
-    settings = dict(settings or {})
-    name = settings.pop("kind", name)
     rngs = nnx.Rngs(seed)
     width = rankings.features.shape[1]
     build = {
