@@ -118,20 +118,13 @@ def test_curves_are_settings_and_panels_are_groups_of_them():
     results = seeded(setting=settings, sessions=(100, 10_000, 10**6), metric=["ndcg"])
     drawing = build_drawing(
         "curves", "hager2025", panels=panels, metric="ndcg", along="sessions", label="nDCG",
-        xlabel="Sessions", powers=True,
+        xlabel="Sessions",
     )  # fmt: skip
     table = drawing.table(results, printed(results.query("setting != 'i-naive'")))
     assert set(table["setting"]) == {"web-naive", "web-pbm", "i-naive"}
     figure = drawing.draw(table)
     assert [axes.get_title("left") for axes in figure.axes] == ["Web", "Istella"]
     assert [len(axes.lines) for axes in figure.axes] == [4, 1]
-    assert figure.axes[0].get_xlim()[0] > 0
-    places = [
-        axes.transData.transform([(x, 0) for x in (100, 10_000, 10**6)]) for axes in figure.axes
-    ]
-    for at in places:
-        first, second, third = at[:, 0]
-        assert second - first == pytest.approx(third - second), "a logarithmic axis"
 
 
 def test_a_curve_may_be_a_lane_of_a_setting():
@@ -167,7 +160,7 @@ def test_dots_of_a_group_stand_on_one_line():
     assert labels == ["EM", "gradient", "95 % interval", "reproduced", "published"]
 
 
-def test_a_table_of_lanes_has_the_best_of_each_column_in_bold_and_stars_where_marked():
+def test_a_table_of_lanes_has_a_column_per_value():
     parameters = {
         "needs": ["naive", "pal"],
         "rows": ["setting"],
@@ -175,18 +168,13 @@ def test_a_table_of_lanes_has_the_best_of_each_column_in_bold_and_stars_where_ma
         "metrics": {"ndcg": "nDCG"},
         "across": {"weight": [[1, "Oracle"], [0.5, "L1"]]},
         "keys": ["setting", "weight", "metric"],
-        "best": {"ndcg": "highest"},
-        "decimals": 2,
     }
     drawing = build_drawing("moments", "hager2025", **parameters)
     results = seeded(setting=["naive", "pal"], weight=(0.0, 0.5, 1.0), metric=["ndcg"])
     table = drawing.table(results, printed(results))
     assert set(table["weight"]) == {0.5, 1}
-    marked = table["setting"].eq("pal") & table["weight"].eq(1) & table["source"].eq("reproduced")
-    lines = drawing.tex(table.assign(marked=marked)).splitlines()
+    lines = drawing.tex(table).splitlines()
     assert r"Method &  & Oracle & L1 \\" in lines
-    naive, _, pal, paper = [line for line in lines if "ours" in line or "paper" in line]
-    assert naive == r"Naive & ours & $0.02 \pm .01$ & $0.02 \pm .01$ \\"
-    assert pal == r"PAL & ours & $\mathbf{1.02}^{*} \pm .01$ & $\mathbf{1.02} \pm .01$ \\"
-    assert paper.count(r"\mathbf") == 2
-    assert "^{*}" not in paper
+    naive, _, pal, _ = [line for line in lines if "ours" in line or "paper" in line]
+    assert naive == r"Naive & ours & $0.016 \pm .007$ & $0.015 \pm .007$ \\"
+    assert pal == r"PAL & ours & $1.016 \pm .007$ & $1.015 \pm .007$ \\"

@@ -53,30 +53,23 @@ def moment(
     spread: float | None = None,
     *,
     digits: int = 0,
-    decimals: int = 3,
     bound: bool = False,
-    bold: bool = False,
-    star: bool = False,
 ) -> str:
     """A mean and its standard deviation; a dash where there is none.
 
     Args:
-        mean: To some decimals, or as a power of ten.
+        mean: To three decimals, or as a power of ten.
         spread: The deviation; None if it is not told.
         digits: Significant digits of a power of ten; 0 for decimals.
-        decimals: Decimals of a mean that is no power of ten.
         bound: Whether the mean is known to be below that number only.
-        bold: Whether the mean stands out.
-        star: Whether a star follows.
     """
     if mean is None:
         return "--"
     if bound:
         return f"$< {scientific(mean, 1)}$"
-    text = scientific(mean, digits) if digits else f"{mean:.{decimals}f}"
-    text = rf"\mathbf{{{text}}}" if bold else text
-    tail = "" if digits or spread is None else rf" \pm {spread:.{decimals}f}".replace(" 0.", " .")
-    return f"${text}{'^{*}' if star else ''}{tail}$"
+    text = scientific(mean, digits) if digits else f"{mean:.3f}"
+    tail = "" if digits or spread is None else rf" \pm {spread:.3f}".replace(" 0.", " .")
+    return f"${text}{tail}$"
 
 
 def scientific(number: float, digits: int) -> str:

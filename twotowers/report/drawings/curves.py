@@ -24,7 +24,6 @@ def table(
     panels: Groups,
     metric: str,
     along: str,
-    where: Mapping | None = None,
 ) -> pd.DataFrame:
     """One row per setting, value of the lane and source: mean and 95 % interval over seeds.
 
@@ -33,9 +32,8 @@ def table(
             to a setting and where in it.
         metric: What is measured.
         along: The lane on the x axis.
-        where: Values of further lanes, by column.
     """
-    return of_settings(results, published, panels, [along], metric=metric, **(where or {}))
+    return of_settings(results, published, panels, [along], metric=metric)
 
 
 def draw(
@@ -45,21 +43,12 @@ def draw(
     along: str,
     label: str,
     xlabel: str,
-    powers: bool = False,
-    level: bool = True,
 ) -> Figure:
-    """Panels side by side.
-
-    Args:
-        label, xlabel: Of the axes.
-        powers: Whether the x axis is logarithmic.
-        level: Whether all panels have the same y axis.
-    """
+    """Panels side by side; `label` and `xlabel` are those of the axes."""
     rows, inner, outer = grouped(table, panels)
     chart = Curves(rows, by={"inner": inner}, col={"outer": outer})
-    plot = chart.plot(along).label(x=xlabel, y=label).share(y=level)
-    plot = plot.scale(x="log") if powers else plot.scale(x=ticks(table[along]))
-    return chart.figure(plot)
+    plot = chart.plot(along).label(x=xlabel, y=label).share(y=True)
+    return chart.figure(plot.scale(x=ticks(table[along])))
 
 
 def of_settings(

@@ -17,16 +17,14 @@ def table(
     *,
     groups: Groups,
     metrics: Mapping[str, str],
-    where: Mapping | None = None,
 ) -> pd.DataFrame:
     """One row per setting, metric and source: mean and 95 % interval over seeds.
 
     Args:
         groups: From the names of lines to their dots, and from dots to their settings.
         metrics: From metrics to the titles of their panels.
-        where: Values of lanes, by column.
     """
-    return of_settings(results, published, groups, [], metric=list(metrics), **(where or {}))
+    return of_settings(results, published, groups, [], metric=list(metrics))
 
 
 def draw(table: pd.DataFrame, *, groups: Groups, metrics: Mapping[str, str]) -> Figure:

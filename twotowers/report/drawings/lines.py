@@ -6,7 +6,7 @@ that shapes can be compared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,6 @@ def table(
     settings: Mapping[str, str],
     metric: str,
     where: Mapping | None = None,
-    lanes: Sequence[str] = LANES,
     levels: bool = True,
 ) -> pd.DataFrame:
     """One row per setting, lane and source: mean and 95 % interval over seeds.
@@ -35,7 +34,6 @@ def table(
         settings: From the settings to the titles of their panels, left to right.
         metric: What is measured.
         where: The lanes that are drawn, by column; all if absent.
-        lanes: The lane columns.
         levels: Whether intervals are those of the values. If not, each seed's own level is taken
             out, intervals are those of differences, and published values have none.
     """
@@ -43,7 +41,7 @@ def table(
     if not levels:
         results = without_levels(select(results, **where), ["setting"])
         published = published.assign(sd=np.nan)
-    return compare(results, published, ["setting", *lanes, "metric"], **where)
+    return compare(results, published, ["setting", *LANES, "metric"], **where)
 
 
 def draw(
@@ -55,7 +53,6 @@ def draw(
     xlabel: str,
     curves: str = "temperature",
     symbol: str = "τ",
-    powers: bool = False,
     span: float = 0.0,
 ) -> Figure:
     """Of one setting, ours left of the published; of several, ours above the published.
@@ -65,7 +62,6 @@ def draw(
         label, xlabel: Of the axes.
         curves: The lane whose values are curves.
         symbol: What the legend calls that lane.
-        powers: Whether the x axis is logarithmic.
         span: The least range of the y axis.
     """
     one, sources = len(settings) == 1, {"panel": SOURCES}
@@ -75,8 +71,7 @@ def draw(
         col=sources if one else {"setting": settings},
         row={} if one else sources,
     )
-    plot = chart.plot(along)
-    plot = plot.scale(x="log") if powers else plot.scale(x=ticks(table[along]))
+    plot = chart.plot(along).scale(x=ticks(table[along]))
     plot = plot.label(x=xlabel, y=label).share(y=False)
     figure = chart.figure(plot, height=2.2 if one else 1.9)
     equal_spans(figure.axes, at_least=span)

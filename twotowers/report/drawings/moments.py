@@ -63,28 +63,18 @@ def tex(
     metrics: Mapping[str, str],
     across: Columns | None = None,
     digits: Mapping[str, int] | None = None,
-    decimals: int = 3,
-    best: Mapping[str, str] | None = None,
-    heading: str = "Method",
 ) -> str:
     """A booktabs table: two lines per row, the printed one in grey.
 
-    A mean gets a star where a column `marked` of the table, if there is one, is true.
-
     Args:
         digits: From metrics that are told as powers of ten, without deviation, to their digits.
-        decimals: Of all other numbers.
-        best: From metrics to which mean of a block is bold: highest or lowest.
-        heading: Of the lines' headings.
     """
     keys = [*rows, "source", "metric", *(across or {}), "statistic"]
     cells = table.set_index(keys)["value"].to_dict()
-    marked = set(table[table["marked"]].set_index(keys).index) if "marked" in table else ()
     columns = _columns(metrics, across)
     body = []
     for number, block in enumerate(blocks):
         body += [r"\midrule"] if number else []
-        bold = _best(cells, block, columns, best or {})
         for name, line in block.items():
             for source, whose in (("reproduced", "ours"), ("published", "paper")):
                 texts = [whose]
@@ -93,16 +83,11 @@ def tex(
                     bound = cells.get((*key, "upper bound"))
                     mean, sd = (cells.get((*key, what)) for what in ("mean", "sd"))
                     told = mean if bound is None else bound
-                    texts.append(
-                        moment(
-                            told, sd, digits=power, decimals=decimals, bound=bound is not None,
-                            bold=key in bold, star=(*key, "mean") in marked,
-                        )
-                    )  # fmt: skip
+                    texts.append(moment(told, sd, digits=power, bound=bound is not None))
                 ours = source == "reproduced"
                 texts = [name, *texts] if ours else ["", *map(grey, texts)]
                 body.append(" & ".join(texts) + r" \\")
-    return booktabs([heading, "", *columns.values()], body, columns="ll" + "r" * len(columns))
+    return booktabs(["Method", "", *columns.values()], body, columns="ll" + "r" * len(columns))
 
 
 def _columns(metrics: Mapping[str, str], across: Columns | None) -> dict[tuple, str]:
@@ -115,16 +100,3 @@ def _columns(metrics: Mapping[str, str], across: Columns | None) -> dict[tuple, 
         for metric, of in metrics.items()
         for value, name in values
     }
-
-
-def _best(cells: Mapping, block: Mapping, columns: Mapping, best: Mapping[str, str]) -> set[tuple]:
-    """The cells of a block whose mean is the best of their column and source."""
-    found = set()
-    for column in columns:
-        for source in ("reproduced", "published"):
-            keys = [(*line, source, *column) for line in block.values()]
-            means = {key: cells[*key, "mean"] for key in keys if (*key, "mean") in cells}
-            if means and column[0] in best:
-                pick = {"highest": max, "lowest": min}[best[column[0]]]
-                found.add(pick(means, key=means.get))
-    return found

@@ -1,8 +1,8 @@
-"""Position bias by rank: a panel per setting, a curve per value of a lane, and the truth."""
+"""Position bias by rank: a panel per setting, a curve per temperature, and the truth."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -21,53 +21,31 @@ def table(
     *,
     settings: Mapping[str, str],
     where: Mapping | None = None,
-    lanes: Sequence[str] = LANES,
 ) -> pd.DataFrame:
     """One row per setting, lane, position and source: mean and 95 % interval over seeds.
 
     Args:
         settings: From the settings to the titles of their panels, left to right.
         where: The lanes that are drawn, by column; all if absent.
-        lanes: The lane columns.
     """
-    keys = ["setting", *lanes, "metric", "position"]
+    keys = ["setting", *LANES, "metric", "position"]
     where = {"metric": "position_bias", "setting": list(settings), **(where or {})}
     return compare(results, published, keys, **where)
 
 
-def draw(
-    table: pd.DataFrame,
-    *,
-    settings: Mapping[str, str],
-    curves: str = "temperature",
-    symbol: str = "τ",
-    eta: float = 1.0,
-) -> Figure:
-    """A panel per setting.
-
-    Args:
-        curves: The lane whose values are curves.
-        symbol: What the legend calls that lane.
-        eta: How steeply the users' attention falls: the truth is -eta ln k.
-    """
+def draw(table: pd.DataFrame, *, settings: Mapping[str, str]) -> Figure:
+    """A panel per setting, a curve per temperature; the truth is -ln k."""
     figure = page(2.75)
-    onto(figure, table, settings=settings, curves=curves, symbol=symbol, eta=eta)
+    onto(figure, table, settings=settings)
     return figure
 
 
-def onto(
-    figure: Figure | SubFigure,
-    table: pd.DataFrame,
-    *,
-    settings: Mapping[str, str],
-    curves: str = "temperature",
-    symbol: str = "τ",
-    eta: float = 1.0,
-) -> None:
+def onto(figure: Figure | SubFigure, table: pd.DataFrame, *, settings: Mapping[str, str]) -> None:
     """What `draw` draws, on a part of a figure."""
     table = with_truth(
-        table, ["setting", "position"], lambda at: -eta * np.log(at["position"].astype(float))
+        table, ["setting", "position"], lambda at: -np.log(at["position"].astype(float))
     )
-    chart = Curves(table, by={curves: symbols(symbol, table[curves])}, col={"setting": settings})
+    curves = {"temperature": symbols("τ", table["temperature"])}
+    chart = Curves(table, by=curves, col={"setting": settings})
     plot = ranks(chart.plot("position"), table["position"].max())
     chart.onto(figure, plot.label(y="Position bias logit"))
