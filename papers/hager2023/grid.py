@@ -71,6 +71,13 @@ def between(
     )
 
 
+def least_significant(sd: float, other_sd: float, runs: int, alpha: float) -> float:
+    """The difference of two means of so many runs at which `t_test` has p = alpha."""
+    from scipy.special import stdtrit  # scipy.stats takes a second to import
+
+    return float(stdtrit(2 * runs - 2, 1 - alpha / 2) * np.sqrt((sd**2 + other_sd**2) / runs))
+
+
 def t_test(
     mean: float, sd: float, other_mean: float, other_sd: float, runs: int
 ) -> tuple[float, float]:

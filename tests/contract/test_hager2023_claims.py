@@ -11,7 +11,7 @@ from papers.hager2023.claims import CLAIMS
 from papers.hager2023.judges.grid import EARLY
 from papers.hager2023.studies import theory
 from tests.judging import altered, assert_borne_out, assert_broken, by, times, to, untested
-from twotowers.results.claims import NOT_TESTABLE, judge
+from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import bands
 
 AT = {claim.id: claim for claim in CLAIMS}
@@ -195,10 +195,27 @@ def test_lists_of_one_data_set_are_not_those_of_three():
     assert judge(AT["6"], made_up().query("setting != 'lists-yahoo'")).verdict == NOT_TESTABLE
 
 
+def of_seeds(count: int) -> pd.DataFrame:
+    return made_up()[made_up()["seed"] < count]
+
+
+@pytest.mark.parametrize(("name", "method"), [("11", "istella-estimated"), ("12b", "istella-pbm")])
+def test_of_few_runs_the_interval_of_the_paired_difference_decides(name, method):
+    where = {**FULL, "setting": method}
+    unsure = altered(of_seeds(3), lambda rows: rows["value"] + (rows["seed"] - 1), where)
+    assert judge(AT[name], unsure).verdict == REPRODUCED
+    assert_broken(AT[name], altered(of_seeds(3), by(0.1), where), "significant")
+
+
 @pytest.mark.parametrize("name", [name for name in AT if name.rstrip("abc") in ("11", "12", "13")])
-def test_tests_over_ten_runs_need_ten_of_each_method(name):
-    others = made_up()["setting"].str.contains("-pbm|-naive")
-    fewer = made_up()[~(others & made_up()["seed"].eq(9))]
-    judgement = judge(AT[name], fewer)
+def test_a_single_run_tells_nothing_of_differences_between_runs(name):
+    judgement = judge(AT[name], of_seeds(1))
     assert judgement.verdict == NOT_TESTABLE
-    assert judgement.reason == "9 runs, of the 10 that the thesis tests over"
+    assert judgement.reason == "a single run"
+
+
+def test_the_least_significant_difference_has_the_p_of_the_test():
+    least = grid.least_significant(0.2, 0.1, 10, 0.01)
+    t, p = grid.t_test(0.5 + least, 0.2, 0.5, 0.1, 10)
+    assert t > 0
+    assert p == pytest.approx(0.01)

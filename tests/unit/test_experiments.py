@@ -546,8 +546,12 @@ def test_a_drawing_chooses_rows_by_columns_that_there_are(load):
     wrong = ["items", "fig1", "draw", "where"], {"strenght": 1}
     with pytest.raises(InputError, match=r"fig1.draw.where: .*'strenght' .*mean 'strength'"):
         load(put(only, *wrong))
-    with pytest.raises(InputError, match=r"fig1.draw.curves: .*'temperatur' .*'temperature'"):
-        load(put(only, ["items", "fig1", "draw", "curves"], "temperatur"))
+    labels = {"metric": "ndcg@10", "label": "l", "xlabel": "x"}
+    lines = {"kind": "lines", "settings": {"fit": "F"}, "along": "strength", **labels}
+    for key in ("along", "curves"):
+        drawn = put(only, ["items", "fig1", "draw"], lines | {key: "temperatur"})
+        with pytest.raises(InputError, match=rf"fig1.draw.{key}: .*'temperatur' .*'temperature'"):
+            load(drawn)
     load(put(EXPERIMENT, *wrong))  # The item needs studies, too, whose columns are not known.
 
 
