@@ -18,7 +18,7 @@ import pandas as pd
 from flax import nnx
 from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from twotowers import SPLITS
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
@@ -162,8 +162,10 @@ def minimum(ranker: Ranker, start: np.ndarray, seen: tuple, queries: int, kind: 
         most: iterations, if the gradient does not vanish before.
 
     Returns:
-        The weights, and {metric: value}: the largest derivative, and by what part the loss still
-        fell in the second half of the iterations.
+        The weights, and {metric: value}: the largest derivative, and `fell`: what the loss lost in
+        the second half of the iterations, as a part of what it ends above its floor. No ranker gets
+        below the floor, where each document has the best logit of its own (within 28, where an
+        attraction that was estimated is above 1).
     """
     attraction, examined = seen
     losses = []
@@ -181,7 +183,9 @@ def minimum(ranker: Ranker, start: np.ndarray, seen: tuple, queries: int, kind: 
         objective, start, jac=True, method="L-BFGS-B", callback=note,
         options={"maxiter": most, "maxfun": 2 * most, "ftol": 0, "gtol": 1e-6, "maxcor": 30},
     )  # fmt: skip
-    fell = losses[len(losses) // 2] / losses[-1] - 1
+    own = logit(np.clip(attraction.astype(float), 1e-12, 1 - 1e-12))
+    floor = value(own, attraction, examined, kind).sum() / queries
+    fell = (losses[len(losses) // 2] - losses[-1]) / (losses[-1] - floor)
     return found.x, {"gradient": float(np.abs(found.jac).max()), "fell": float(fell)}
 
 
