@@ -1,7 +1,8 @@
 """What Zhang et al. (2023) claim, each claim with its conditions and its judge.
 
-Thresholds were set before our results were seen, from the printed tables where these decide; that
-of claim 22 was not. A claim that fails on the paper's own table says so under "authors".
+Conditions were set before our results were seen, from the printed tables where these decide, but
+for those that the README lists. A claim that fails on the paper's own table says so under
+"authors".
 """
 
 from papers.zhang2023.judges import ours, stores, table1, theory, tuning

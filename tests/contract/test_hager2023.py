@@ -217,7 +217,7 @@ def test_mechanism_on_a_small_world(tmp_path):
     files = {split: tmp_path / f"{split}.parquet" for split in ("train", "test")}
     found = mechanism.run(
         SimpleNamespace(**files, policy=tmp_path / "policy.parquet"), seed=0, queries=6,
-        hidden=[4], iterations=5_000, sessions=10**9,
+        hidden=[4], iterations=5_000, penalties={"ips": 1e-3, "pbm": 1e-4}, sessions=10**9,
     )  # fmt: skip
     ndcgs = select(found, metric="ndcg@10").set_index(["tower", "kind"])["value"]
     towers = ("document", "linear", "sampled", "deep")

@@ -2,9 +2,10 @@
 
 Both losses are minimised on expected clicks of the production ranker's lists, so that no sampling
 noise is left. With a parameter per document the minimum is known. For a linear and for a deep
-ranker it is found by L-BFGS in float64; the deep one's is a local minimum. What sampling adds is
-seen where the same linear ranker has the clicks of so many sessions instead. It is a study because
-it is about optima, and nothing is validated.
+ranker it is found by L-BFGS in float64. The deep one's is a local minimum, and its squared weights
+are penalised: without that its loss falls for ever, on queries that it can fit. What sampling adds
+is seen where the same linear ranker has the clicks of so many sessions instead. It is a study
+because it is about optima, and nothing is validated.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from twotowers.towers.dense import DenseTower
 
 KINDS = ("ips", "pbm")
 PENALTY = 1e-6
-"""Of squared weights. Without it, columns that are alike and labels of attraction 1 have no
-optimum."""
+"""Of the linear ranker's squared weights. Without it, columns that are alike and labels of
+attraction 1 have no optimum."""
 USER = PositionBased()
 
 Ranker = Callable[[np.ndarray], tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]]
@@ -44,6 +45,7 @@ def run(
     queries: int,
     hidden: list[int],
     iterations: int,
+    penalties: dict[str, float],
     sessions: int,
 ) -> pd.DataFrame:
     """nDCG@10 of both losses with a parameter per document, a linear and a deep ranker.
@@ -54,6 +56,8 @@ def run(
         queries: of training and of test, at most.
         hidden: widths of the deep ranker's layers.
         iterations: of the deep ranker, if it does not converge before.
+        penalties: of its squared weights, per kind. The click model's loss is smaller by about the
+            examination, so one penalty for both would be a stronger one for the click model.
         sessions: of the sampled clicks, spread evenly over the training queries.
 
     Returns:
@@ -70,7 +74,7 @@ def run(
             "document": per_document(lists["train"], kind),
             "linear": linear(lists, kind, exact),
             "sampled": linear(lists, kind, (drawn, exact[1])),
-            "deep": deep(lists, kind, exact, hidden, iterations, seed),
+            "deep": deep(lists, kind, exact, hidden, iterations, penalties[kind], seed),
         }
         for tower, values in found.items():
             rows += [{"tower": tower, "kind": kind, **row} for row in values]
@@ -149,7 +153,10 @@ def value(logits, attraction, examined, kind: str) -> np.ndarray:
     return -(clicks * (np.log(examined) + log_estimate) + (1 - clicks) * missed)
 
 
-def minimum(ranker: Ranker, start: np.ndarray, seen: tuple, queries: int, kind: str, most: int):
+def minimum(
+    ranker: Ranker, start: np.ndarray, seen: tuple, queries: int, kind: str, most: int,
+    penalty: float = PENALTY,
+):  # fmt: skip
     """Weights that minimise the sum over documents, mean over queries; and how near they are.
 
     Args:
@@ -160,6 +167,7 @@ def minimum(ranker: Ranker, start: np.ndarray, seen: tuple, queries: int, kind: 
         queries: number of queries.
         kind: see `KINDS`.
         most: iterations, if the gradient does not vanish before.
+        penalty: of squared weights.
 
     Returns:
         The weights, and {metric: value}: the largest derivative, and `fell`: what the loss lost in
@@ -174,7 +182,7 @@ def minimum(ranker: Ranker, start: np.ndarray, seen: tuple, queries: int, kind: 
         logits, back = ranker(weights)
         loss = value(logits, attraction, examined, kind).sum() / queries
         gradient = back(slope(logits, attraction, examined, kind) / queries)
-        return loss + PENALTY * weights @ weights, gradient + 2 * PENALTY * weights
+        return loss + penalty * weights @ weights, gradient + 2 * penalty * weights
 
     def note(intermediate_result):
         losses.append(intermediate_result.fun)
@@ -222,7 +230,9 @@ def linear(lists: dict, kind: str, seen: tuple) -> Iterator[dict]:
     yield from reported(lists, near, {split: each @ weights for split, each in features.items()})
 
 
-def deep(lists: dict, kind: str, seen: tuple, hidden: list[int], most: int, seed: int):
+def deep(
+    lists: dict, kind: str, seen: tuple, hidden: list[int], most: int, penalty: float, seed: int
+) -> Iterator[dict]:
     """An optimum of a deep ranker without dropout, the one that its drawn start leads to."""
     with jax.enable_x64(True):
         features = {split: jnp.asarray(each) for split, each in standard(lists).items()}
@@ -242,6 +252,6 @@ def deep(lists: dict, kind: str, seen: tuple, hidden: list[int], most: int, seed
             return np.asarray(found), lambda slopes: np.asarray(back(pulled, slopes))
 
         queries = len(lists["train"][0].queries)
-        weights, near = minimum(ranker, np.asarray(start), seen, queries, kind, most)
+        weights, near = minimum(ranker, np.asarray(start), seen, queries, kind, most, penalty)
         values = {split: np.asarray(logits(weights, each)) for split, each in features.items()}
     yield from reported(lists, near, values)

@@ -111,10 +111,12 @@ def _swapped_units():
     values = np.linspace(-2, 2, 9)
     support = np.add.outer(np.arange(len(values)), np.arange(POSITIONS)) % 3 != 0
 
+    def scores(parameters):
+        w, b, v = parameters[:6].reshape(3, 2)
+        return np.tanh(np.multiply.outer(values, w) + b) @ v + parameters[6]
+
     def chances(parameters):
-        (w, b, v), a, g = parameters[:6].reshape(3, 2), parameters[6], parameters[7:]
-        f = np.tanh(np.multiply.outer(values, w) + b) @ v + a
-        return expit(f)[:, None] * expit(g)
+        return expit(scores(parameters))[:, None] * expit(parameters[7:])
 
     network = [1.0, -0.7, 0.4, 0.9, 1.2, -0.8, 0.3]
     # Seen less often than 1 / k, so that the logit of the first position is finite.
@@ -135,7 +137,8 @@ def _swapped_units():
     swapped = truth.copy()
     swapped[:6] = truth[:6].reshape(3, 2)[:, ::-1].ravel()
     yield "theorem2", "swapped units", None, "dimension", (found < FLAT * found.max()).sum()
-    yield "theorem2", "swapped units", None, "share_worse", 0.0
+    other = scores(swapped)[np.argsort(scores(truth))]
+    yield "theorem2", "swapped units", None, "share_worse", float((np.diff(other) <= 0).any())
     excess = _excess(chance, logit(chances(swapped)[support]))
     yield "theorem2", "swapped units", None, "excess_loss", excess
 
