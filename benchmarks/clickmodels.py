@@ -19,7 +19,8 @@ from pyarrow import feather
 from benchmarks.counting import THREADS
 from benchmarks.measure import CACHE, child, peak, seconds
 from twotowers.fitting.counted import PageLog
-from twotowers.fitting.pages import Pages, Statistics, fit_pages
+from twotowers.fitting.pages import fit_pages
+from twotowers.fitting.statistics import Pages, Statistics
 from twotowers.fitting.totals import Totals
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.sessions import write_sessions

@@ -16,13 +16,8 @@ import time
 
 import numpy as np
 
-from twotowers.fitting.pages import (
-    PagesProblem,
-    Statistics,
-    distinct_pages,
-    fit_counts,
-    fit_pages,
-)
+from twotowers.fitting.pages import PagesProblem, fit_counts, fit_pages
+from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.logs.formats import open_log
 from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS as SHORT

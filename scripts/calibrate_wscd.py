@@ -23,7 +23,8 @@ from scipy.optimize import minimize
 from scripts.describe_standins import Row
 from twotowers import ROOT
 from twotowers.files.artefacts import atomic
-from twotowers.fitting.pages import Statistics, distinct_pages, fit_counts, fit_pages
+from twotowers.fitting.pages import fit_counts, fit_pages
+from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.logs.standin_wscd import LAW, Law, draw
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.global_rate import GlobalRate

@@ -9,7 +9,8 @@ from tests.unit.test_fit_pages import HIDDEN, LENGTH, SEEN
 from twotowers.errors import InputError
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.information import intervals
-from twotowers.fitting.pages import Statistics, distinct_pages, fit_counts, fit_pages
+from twotowers.fitting.pages import fit_counts, fit_pages
+from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.fitting.totals import Totals
 from twotowers.logs import page_arrays, page_groups
 from twotowers.logs.sessions import write_sessions

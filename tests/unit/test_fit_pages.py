@@ -7,13 +7,8 @@ from twotowers.errors import InputError
 from twotowers.files import distinct
 from twotowers.fitting import blocks
 from twotowers.fitting.em import CellCounts, fit_em
-from twotowers.fitting.pages import (
-    PagesProblem,
-    Statistics,
-    distinct_pages,
-    fit_counts,
-    fit_pages,
-)
+from twotowers.fitting.pages import PagesProblem, fit_counts, fit_pages
+from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance, Share
 from twotowers.models.click_chain import ClickChain

@@ -9,13 +9,8 @@ from scipy.optimize import brentq
 from tests.unit.test_fit_pages import HIDDEN, LENGTH, PAIRS, SEEN, log_of, statistics_of
 from twotowers.fitting import information
 from twotowers.fitting.information import intervals
-from twotowers.fitting.pages import (
-    PagesProblem,
-    Statistics,
-    distinct_pages,
-    fit_counts,
-    fit_pages,
-)
+from twotowers.fitting.pages import PagesProblem, fit_counts, fit_pages
+from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.independent import as_pages
 

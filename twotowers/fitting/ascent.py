@@ -13,7 +13,13 @@ ROUNDING = 1e-10
 
 
 class Problem(Protocol):
-    """An EM problem whose parameters are one vector of probabilities."""
+    """An EM problem whose parameters are one vector of probabilities.
+
+    Attributes:
+        often: how many probabilities each entry of the vector stands for, or 1.
+    """
+
+    often: np.ndarray | float
 
     def objective(self, vector: np.ndarray) -> float:
         """The objective to maximise, such as the log-likelihood."""
@@ -86,7 +92,7 @@ def leap(problem: Problem, vector: np.ndarray) -> tuple[np.ndarray, float]:
     moved, bent = once - vector, twice - 2 * once + vector
     if not bent.any():
         return twice, problem.objective(twice)
-    length = max(np.linalg.norm(moved) / np.linalg.norm(bent), 1)
+    length = max(np.sqrt((problem.often * moved**2).sum() / (problem.often * bent**2).sum()), 1)
     far = vector + 2 * length * moved + length**2 * bent
     # EM cannot leave 0 or 1. So a value extrapolated to or past them takes EM's own value.
     far = problem.step(np.where((far > 0) & (far < 1), far, twice))

@@ -1,7 +1,7 @@
 """What a click model needs of a file of pages, counted from the file.
 
 A model without hidden events needs totals of its probabilities (`twotowers.fitting.totals`). A
-model of cells or of jumps needs their counts (`twotowers.fitting.pages.Statistics`). Both are
+model of cells or of jumps needs their counts (`twotowers.fitting.statistics.Statistics`). Both are
 counted by DuckDB in a pass that keeps no page (`twotowers.logs.page_groups`). Other models need the
 distinct pages, and read them into memory.
 
@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from twotowers.fitting.pages import Pages, Statistics, distinct_pages
+from twotowers.fitting.statistics import Pages, Statistics, distinct_pages
 from twotowers.fitting.totals import Totals
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.page_groups import count_by_pair, count_by_position

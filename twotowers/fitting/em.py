@@ -186,6 +186,8 @@ def fit_em(
 class _Problem:
     """EM on one vector: the probabilities of all parts, one after the other."""
 
+    often = 1.0
+
     def __init__(self, cells: CellCounts, model: ClickModel, prior: Mapping):
         self.model = model
         self.clicks = np.asarray(cells.clicks, float)

@@ -19,7 +19,8 @@ a success in n trials it ends at 1 - .05^(1 / n), and the standard error is 1 / 
 likelihood were a density of p.
 
     >>> import numpy as np
-    >>> from twotowers.fitting.pages import Statistics, fit_counts
+    >>> from twotowers.fitting.pages import fit_counts
+    >>> from twotowers.fitting.statistics import Statistics
     >>> from twotowers.models.document_rate import DocumentRate
     >>> from twotowers.models.independent import as_pages
     >>> cells = Statistics.of_cells(
@@ -42,7 +43,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
 from twotowers.errors import InputError
-from twotowers.fitting.pages import Statistics
+from twotowers.fitting.statistics import Statistics
 from twotowers.fitting.totals import Totals
 from twotowers.models.protocol import ONCE, PER_DOCUMENT
 

@@ -1,9 +1,7 @@
 """Closed form and exact EM for click models of pages, on sufficient statistics.
 
-A model names its sufficient statistics in `PageModel.statistics`: counts of cells (pair, position);
-counts of cells and the last click above; or distinct pages with their clicks, counted. Both
-estimators ask the model for successes and trials of each of its parts. A probability is estimated
-by the share of successes:
+Both estimators ask the model for successes and trials of each of its parts. A probability is
+estimated by the share of successes:
 
     p = (successes + prior successes) / (trials + prior successes + prior failures)
 
@@ -14,6 +12,7 @@ where the document is examined, not at every impression. That leaves less inform
 needs fewer steps for the same likelihood.
 
     >>> import numpy as np
+    >>> from twotowers.fitting.statistics import distinct_pages
     >>> from twotowers.models.cascade import Cascade
     >>> pages = distinct_pages(np.array([[0, 1], [0, 1], [1, 0]]),
     ...                        np.array([[1, 0], [0, 1], [0, 0]], bool), np.ones((3, 2), bool))
@@ -30,174 +29,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from twotowers.errors import InputError, check_range
-from twotowers.files.distinct import number_rows
+from twotowers.fitting.alike import Alike
 from twotowers.fitting.ascent import climb
 from twotowers.fitting.blocks import blocks, in_order
+from twotowers.fitting.statistics import Statistics
 from twotowers.models.chances import Chance, Share
-from twotowers.models.page import JUMPS, PAGES, Credits, PageModel, last_clicks, losses
-from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
+from twotowers.models.page import PAGES, Credits, losses
+from twotowers.models.protocol import PER_DOCUMENT
 
 START = 0.5
 """The start of every probability except examination of the first position."""
-
-
-@dataclass(frozen=True)
-class Pages:
-    """Distinct pages with their clicks.
-
-    Attributes:
-        pair: [rows, K] number of the query-document pair at each position.
-        clicks: [rows, K] bool.
-        where: [rows, K] bool, False past the end of a page.
-        number: [rows] how often the log has this page. Fractions are allowed.
-        pairs: number of query-document pairs.
-    """
-
-    pair: np.ndarray
-    clicks: np.ndarray
-    where: np.ndarray
-    number: np.ndarray
-    pairs: int
-
-
-def distinct_pages(
-    pair: np.ndarray, clicks: np.ndarray, where: np.ndarray, *, pairs: int | None = None
-) -> Pages:
-    """Count equal pages. The result has them in the order of their first occurrence.
-
-    Args:
-        pair: [pages, K] integers from 0.
-        clicks: [pages, K] bool.
-        where: [pages, K] bool, False past the end of a page.
-        pairs: number of query-document pairs; one more than the largest in `pair` if None.
-    """
-    pairs = int(pair.max(initial=-1, where=where)) + 1 if pairs is None else pairs
-    kind = np.int32 if pairs < 2**30 else np.int64
-    code, first = number_rows(np.where(where, (pair.astype(kind) + 1) * 2 + clicks, 0))
-    number = np.bincount(code, minlength=len(first)).astype(float)
-    shown = where[first]
-    return Pages(np.where(shown, pair[first], 0), clicks[first] & shown, shown, number, pairs)
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Sufficient statistics of a log for a model: rows of clicks, and the parameters behind each.
-
-    Attributes:
-        model: the click model.
-        index: part -> [rows, K] index of the probability that applies there.
-        sizes: part -> number of its probabilities.
-        clicks: [rows, K] bool.
-        where: [rows, K] bool, False past the end of a page.
-        number: [rows] how often the log has the row.
-    """
-
-    model: PageModel
-    index: Mapping[str, np.ndarray]
-    sizes: Mapping[str, int]
-    clicks: np.ndarray
-    where: np.ndarray
-    number: np.ndarray
-
-    @classmethod
-    def of_pages(cls, model: PageModel, pages: Pages) -> Statistics:
-        """From distinct pages, reduced to the model's sufficient statistics."""
-        length = pages.pair.shape[1]
-        position = np.broadcast_to(np.arange(length), pages.pair.shape)
-        if model.statistics == PAGES:
-            return cls._of(
-                model, pages.pair, position, position * 0, pages.clicks, pages.where,
-                pages.number, pages.pairs, length,
-            )  # fmt: skip
-        last = last_clicks(pages.clicks) if model.statistics == JUMPS else position * 0
-        shown = pages.where
-        number = np.broadcast_to(pages.number[:, None], shown.shape)[shown]
-        columns = pages.pair[shown], position[shown], last[shown], pages.clicks[shown]
-        return cls._counted(model, *columns, number, pages.pairs, length)
-
-    @classmethod
-    def of_cells(
-        cls,
-        model: PageModel,
-        pair: np.ndarray,
-        position: np.ndarray,
-        impressions: np.ndarray,
-        clicks: np.ndarray,
-        *,
-        pairs: int,
-        positions: int,
-    ) -> Statistics:
-        """From counts of cells, for a model whose sufficient statistics they are.
-
-        Args:
-            pair, position, impressions, clicks: [cells]; positions from 0.
-            pairs, positions: number of query-document pairs, and of positions.
-
-        Raises:
-            InputError: the model needs pages.
-        """
-        if model.statistics in (PAGES, JUMPS):
-            raise InputError(
-                "cells do not tell which clicks shared a page", field=type(model).__name__,
-                expected="a log with 'record: sessions'",
-            )  # fmt: skip
-        twice = [np.concatenate([column, column]) for column in (pair, position)]
-        clicked = np.repeat([True, False], len(pair))
-        number = np.concatenate([clicks, impressions - clicks]).astype(float)
-        kept = number > 0
-        columns = (*(column[kept] for column in twice), np.zeros(kept.sum(), int), clicked[kept])
-        return cls._counted(model, *columns, number[kept], pairs, positions)
-
-    @classmethod
-    def _counted(cls, model, pair, position, last, clicked, number, pairs, length) -> Statistics:
-        """Rows of one position each, with equal rows added up."""
-        key = ((pair.astype(np.int64) * length + position) * length + last) * 2 + clicked
-        distinct, row = np.unique(key, return_inverse=True)
-        number = np.bincount(row, number, len(distinct))
-        key, clicked = np.divmod(distinct, 2)
-        key, last = np.divmod(key, length)
-        pair, position = np.divmod(key, length)
-        columns = pair, position, last, clicked.astype(bool), number
-        return cls.of_rows(model, *columns, pairs=pairs, positions=length)
-
-    @classmethod
-    def of_rows(
-        cls,
-        model: PageModel,
-        pair: np.ndarray,
-        position: np.ndarray,
-        last: np.ndarray,
-        clicked: np.ndarray,
-        number: np.ndarray,
-        *,
-        pairs: int,
-        positions: int,
-    ) -> Statistics:
-        """From distinct rows of one position each, for a model of cells or of jumps.
-
-        Args:
-            pair, position, last, clicked, number: [rows] the pair, the position from 0, the
-                position from 1 of the last click above (0 for none, and in all rows of cells),
-                whether there was a click, and how often.
-            pairs, positions: see `of_cells`.
-        """
-        columns = [column[:, None] for column in (pair, position, last, clicked)]
-        where = np.ones(columns[0].shape, bool)
-        return cls._of(model, *columns, where, number, pairs, positions)
-
-    @classmethod
-    def _of(cls, model, pair, position, last, clicks, where, number, pairs, length) -> Statistics:
-        # A position's rows lie side by side in memory, as models go through pages by position.
-        pair, clicks, where = map(np.asfortranarray, (pair, clicks, where))
-        by = {
-            PER_DOCUMENT: (pair, pairs),
-            PER_POSITION: (position, length),
-            PER_JUMP: (position * length + last, length * length),
-            ONCE: (np.broadcast_to(0, pair.shape), 1),
-        }
-        index = {part: by[kind][0] for part, kind in model.parts.items()}
-        sizes = {part: by[kind][1] for part, kind in model.parts.items()}
-        return cls(model, index, sizes, clicks, where, number)
 
 
 @dataclass(frozen=True)
@@ -275,18 +116,33 @@ def fit_pages(
         >>> fit_pages(statistics).parameters["examination"].round(3).tolist()
         [1.0, 0.5]
     """
-    problem = PagesProblem(statistics, prior, "expectations")
+    given, model = start or {}, statistics.model
+    own = [part for part, kind in model.parts.items() if kind == PER_DOCUMENT]
+    # Pairs that start alike stay alike.
+    alone = model.statistics == PAGES or not own or any(np.ndim(given.get(part, 0)) for part in own)
+    alike = None if alone else Alike.of(statistics)
+    problem = (
+        PagesProblem(statistics, prior, "expectations")
+        if alike is None
+        else PagesProblem(alike.statistics, prior, "expectations", alike.repeats)
+    )
     found, history, converged = climb(
         problem,
-        problem.start(start or {}),
+        problem.start(given),
         iterations=iterations,
         tolerance=tolerance,
         accelerate=accelerate,
-        name=type(statistics.model).__name__,
+        name=type(model).__name__,
     )
     trials = problem.totals(found)[1]
     known = np.where(trials + sum(prior) > 0, found, np.nan)
-    return PagesEstimate(problem.split(known), problem.split(trials), history, converged)
+    split = [problem.split(values) for values in (known, trials)]
+    if alike is not None:
+        split = [
+            {part: each[alike.kind] if part in own else each for part, each in values.items()}
+            for values in split
+        ]
+    return PagesEstimate(*split, history, converged)
 
 
 def shares(
@@ -320,13 +176,24 @@ class PagesProblem:
         statistics: sufficient statistics of a log.
         prior: (successes, failures) added to those of every probability.
         needs: the method that the model must have, "counts" or "expectations".
+        repeats: [pairs] how many pairs each pair stands for (`twotowers.fitting.alike`); None if
+            each stands for itself.
 
     Attributes:
         size: length of the vector.
+        often: [size] how many probabilities each entry of the vector stands for.
+        weights: part -> [rows] how often a row counts in the totals of a probability.
+        everywhere: [rows] how often a row counts in the log-likelihood.
         blocks: the rows that are worked on at a time.
     """
 
-    def __init__(self, statistics: Statistics, prior: tuple[float, float], needs: str):
+    def __init__(
+        self,
+        statistics: Statistics,
+        prior: tuple[float, float],
+        needs: str,
+        repeats: np.ndarray | None = None,
+    ):
         model = statistics.model
         if not hasattr(model, needs):
             other = "'em'" if needs == "counts" else "'counting'"
@@ -343,6 +210,14 @@ class PagesProblem:
             part: slice(*ends[place : place + 2]) for place, part in enumerate(statistics.sizes)
         }
         self.size = int(ends[-1])
+        self.often, self.everywhere = np.ones(self.size), statistics.number
+        self.weights = dict.fromkeys(self.slices, statistics.number)
+        if repeats is not None:
+            own = [part for part in self.slices if model.parts[part] == PER_DOCUMENT]
+            for part in own:
+                self.often[self.slices[part]] = repeats
+            self.everywhere = statistics.number * repeats[statistics.index[own[0]][:, 0]]
+            self.weights |= {part: self.everywhere for part in self.slices if part not in own}
 
     def start(self, given: Mapping) -> np.ndarray:
         """The first vector; see `fit_pages`."""
@@ -375,7 +250,7 @@ class PagesProblem:
 
         for work, parts in ((of_rows, self.blocks), (of_prior, blocks(self.size))):
             deque(in_order(work, parts), maxlen=0)
-        return float(given.number @ rows + prior.sum())
+        return float(self.everywhere @ rows + self.often @ prior)
 
     def _log_likelihood(self, vector: np.ndarray, block: slice) -> np.ndarray:
         """[rows] ln P of the clicks of some rows."""
@@ -416,9 +291,9 @@ class PagesProblem:
         """The E-step: successes and trials of each probability, counted or expected."""
 
         def weighed(block: slice) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-            number, found = self.statistics.number[block], []
+            found = []
             for part, credit in self._credits(vector, block).items():
-                index = self.statistics.index[part]
+                index, number = self.statistics.index[part], self.weights[part][block]
                 if index.strides[0]:
                     index = index[block].T.ravel()
                     weights = [(each.T * number).ravel() for each in credit]

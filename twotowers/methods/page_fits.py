@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.fitting.pages import PagesEstimate, Statistics, distinct_pages
+from twotowers.fitting.pages import PagesEstimate
+from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.methods.task import Fitted, Split, Table, Task, cells
 from twotowers.models.chances import Chance
 from twotowers.models.independent import as_pages

@@ -25,7 +25,8 @@ from twotowers.files.artefacts import atomic
 from twotowers.files.tables import check_types, opened
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.information import intervals
-from twotowers.fitting.pages import PagesEstimate, Statistics, fit_pages
+from twotowers.fitting.pages import PagesEstimate, fit_pages
+from twotowers.fitting.statistics import Statistics
 from twotowers.fitting.totals import Totals
 from twotowers.logs.page_arrays import PageArrays
 from twotowers.logs.simulation import Sessions

@@ -22,7 +22,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from papers.clax2025.names import HIDDEN
-from twotowers.fitting.pages import PagesProblem, Statistics, distinct_pages, fit_pages
+from twotowers.fitting.pages import PagesProblem, fit_pages
+from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.chances import Chance
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.independent import as_pages

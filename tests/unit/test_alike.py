@@ -1,0 +1,80 @@
+"""Pairs that EM cannot tell apart, fitted as one."""
+
+import numpy as np
+import pytest
+
+from twotowers.fitting import pages
+from twotowers.fitting.alike import Alike
+from twotowers.fitting.pages import fit_pages
+from twotowers.fitting.statistics import Statistics, distinct_pages
+from twotowers.models.independent import as_pages
+from twotowers.models.position_based import PositionBased
+from twotowers.models.user_browsing import UserBrowsing
+
+PAIRS, LENGTH = 400, 4
+
+
+def statistics(model, views=300, seed=0):
+    """Few views of many pairs, so that many pairs are alike; pairs that were never shown, too."""
+    rng = np.random.default_rng(seed)
+    pair = rng.integers(PAIRS - 20, size=(views, LENGTH))
+    where = np.arange(LENGTH) < rng.integers(1, LENGTH + 1, views)[:, None]
+    clicks = (rng.random(pair.shape) < 0.5 / np.arange(1, LENGTH + 1)) & where
+    return Statistics.of_pages(as_pages(model), distinct_pages(pair, clicks, where, pairs=PAIRS))
+
+
+@pytest.mark.parametrize("model", [PositionBased(), UserBrowsing()])
+@pytest.mark.parametrize("prior", [(0, 0), (1, 8)])
+def test_estimates_are_those_of_single_pairs(model, prior, monkeypatch):
+    log = statistics(model)
+    settings = {"prior": prior, "iterations": 8, "tolerance": 0}
+    found = fit_pages(log, **settings)
+    kinds = Alike.of(log)
+    assert len(kinds.repeats) < 0.7 * PAIRS
+    sizes = []
+    climb = pages.climb
+
+    def noted(problem, *args, **kwargs):
+        sizes.append(problem.size)
+        return climb(problem, *args, **kwargs)
+
+    monkeypatch.setattr(pages, "climb", noted)
+    # A start of its own for each pair tells them apart.
+    alone = fit_pages(log, start={"attraction": np.full(PAIRS, 0.5)}, **settings)
+    fit_pages(log, **settings)
+    assert sizes[0] - sizes[1] == PAIRS - len(kinds.repeats)
+    for part, values in alone.parameters.items():
+        np.testing.assert_allclose(found.parameters[part], values, rtol=1e-7, atol=1e-12)
+        np.testing.assert_allclose(found.trials[part], alone.trials[part], rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found.history, alone.history, rtol=1e-10)
+
+
+@pytest.mark.parametrize("model", [PositionBased(), UserBrowsing()])
+def test_pairs_are_alike_if_all_of_their_rows_are(model):
+    log = statistics(model)
+    kinds = Alike.of(log)
+    columns = [log.index[part][:, 0] for part in log.index if part != "attraction"]
+    rows = [set() for _ in range(PAIRS)]
+    for pair, *row in zip(
+        log.index["attraction"][:, 0], *columns, log.clicks[:, 0], log.number, strict=True
+    ):
+        rows[pair].add(tuple(row))
+    same = {}
+    for pair, kind in enumerate(kinds.kind):
+        same.setdefault(frozenset(rows[pair]), set()).add(kind)
+    assert all(len(each) == 1 for each in same.values())
+    assert len(same) == len(kinds.repeats)
+    assert kinds.repeats.sum() == PAIRS
+
+
+def test_rows_of_a_pair_may_lie_apart():
+    log = statistics(PositionBased())
+    order = np.random.default_rng(1).permutation(len(log.number))
+    shuffled = Statistics.of_rows(
+        log.model, log.index["attraction"][order, 0], log.index["examination"][order, 0],
+        np.zeros(len(order), int), log.clicks[order, 0], log.number[order], pairs=PAIRS,
+        positions=LENGTH,
+    )  # fmt: skip
+    one, other = (fit_pages(each, iterations=5) for each in (log, shuffled))
+    for part, values in one.parameters.items():
+        np.testing.assert_allclose(other.parameters[part], values, rtol=1e-7, atol=1e-12)

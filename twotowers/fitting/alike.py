@@ -1,0 +1,112 @@
+"""Pairs that EM cannot tell apart, each kind of them fitted once.
+
+Two query-document pairs are alike if they were shown and clicked equally often at the same
+positions (and after the same last clicks, if the model asks for these). If they start alike, each
+EM step gives both the same estimates. So one pair of each kind is enough: in an M-step it counts
+once for its own probability, and once for each pair of its kind for the probabilities that all
+pairs share. This changes no estimate. Most pairs of a web log have one impression, of which there
+are few kinds.
+
+A page holds several pairs at once, so models that need whole pages have no such kinds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from twotowers.files.distinct import first_of
+from twotowers.fitting.statistics import Statistics
+from twotowers.models.protocol import PER_DOCUMENT
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Statistics of one pair of each kind.
+
+    Attributes:
+        statistics: the rows of these pairs, which have the numbers of their kinds.
+        kind: [pairs] the kind of each pair.
+        repeats: [kinds] the number of pairs of each kind.
+
+    Example:
+        Pairs 0 and 2 were shown once at position 1 and clicked there.
+
+        >>> from twotowers.models.independent import as_pages
+        >>> from twotowers.models.position_based import PositionBased
+        >>> found = Alike.of(Statistics.of_cells(
+        ...     as_pages(PositionBased()), np.arange(3), np.array([0, 1, 0]), np.ones(3),
+        ...     np.array([1, 1, 1]), pairs=3, positions=2,
+        ... ))
+        >>> found.kind.tolist(), found.repeats.tolist(), len(found.statistics.number)
+        ([0, 1, 0], [2, 1], 2)
+    """
+
+    statistics: Statistics
+    kind: np.ndarray
+    repeats: np.ndarray
+
+    @classmethod
+    def of(cls, statistics: Statistics) -> Alike:
+        """The kinds of a log's pairs.
+
+        Args:
+            statistics: of a model of cells or of jumps, with a part per document.
+        """
+        index, kinds = statistics.index, statistics.model.parts
+        own = [part for part in index if kinds[part] == PER_DOCUMENT]
+        pairs = statistics.sizes[own[0]]
+        order = np.argsort(index[own[0]][:, 0], kind="stable")
+        pair = index[own[0]][order, 0]
+        kind = _kinds(pair, _codes(statistics, own)[order], pairs)
+
+        chosen = np.zeros(pairs, bool)
+        chosen[first_of(kind)] = True
+        kept = np.sort(order[chosen[pair]])
+        reduced = {
+            part: kind[column[kept]] if part in own
+            else column[kept] if column.strides[0]
+            else np.broadcast_to(column[:1], (len(kept), 1))
+            for part, column in index.items()
+        }  # fmt: skip
+        repeats = np.bincount(kind)
+        sizes = {
+            part: len(repeats) if part in own else size for part, size in statistics.sizes.items()
+        }
+        rows = {name: getattr(statistics, name)[kept] for name in ("clicks", "where", "number")}
+        return cls(replace(statistics, index=reduced, sizes=sizes, **rows), kind, repeats)
+
+
+def _codes(statistics: Statistics, own: list[str]) -> np.ndarray:
+    """[rows] numbers that are equal where all columns but the pair are."""
+    code = pd.factorize(statistics.number)[0] * 2 + statistics.clicks[:, 0]
+    for part, column in statistics.index.items():
+        if part not in own:
+            code = code * statistics.sizes[part] + column[:, 0]
+    return pd.factorize(code)[0]
+
+
+def _kinds(pair: np.ndarray, code: np.ndarray, pairs: int) -> np.ndarray:
+    """[pairs] kinds, numbered in the order of their first pair.
+
+    In each round all pairs get a number for their rows so far: for that of the round before and the
+    next row's code. Both are below the number of rows, so their product fits in int64.
+
+    Args:
+        pair, code: [rows] sorted by pair.
+        pairs: their number. Pairs without rows are alike.
+    """
+    length = np.bincount(pair, minlength=pairs)
+    first, codes = np.cumsum(length) - length, code.max(initial=0) + 1
+    kind = np.zeros(pairs, np.int64)
+    going, number, used = np.flatnonzero(length), np.zeros((length > 0).sum(), np.int64), 1
+    for place in range(length.max(initial=0)):
+        stays = length[going] > place
+        going, number = going[stays], number[stays]
+        number = pd.factorize(number * codes + code[first[going] + place])[0]
+        # Kinds of longer pairs get numbers of their own in the next round.
+        kind[going] = number + used
+        used += number.max() + 1
+    return pd.factorize(kind)[0]

@@ -1,0 +1,183 @@
+"""Sufficient statistics of a log for a click model of pages.
+
+A model names its own in `PageModel.statistics`: counts of cells (pair, position); counts of cells
+and the last click above; or distinct pages with their clicks, counted.
+
+    >>> import numpy as np
+    >>> from twotowers.models.cascade import Cascade
+    >>> pages = distinct_pages(np.array([[0, 1], [0, 1], [1, 0]]),
+    ...                        np.array([[1, 0], [1, 0], [0, 0]], bool), np.ones((3, 2), bool))
+    >>> Statistics.of_pages(Cascade(), pages).number.tolist()
+    [2.0, 1.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from twotowers.errors import InputError
+from twotowers.files.distinct import number_rows
+from twotowers.models.page import JUMPS, PAGES, PageModel, last_clicks
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Distinct pages with their clicks.
+
+    Attributes:
+        pair: [rows, K] number of the query-document pair at each position.
+        clicks: [rows, K] bool.
+        where: [rows, K] bool, False past the end of a page.
+        number: [rows] how often the log has this page. Fractions are allowed.
+        pairs: number of query-document pairs.
+    """
+
+    pair: np.ndarray
+    clicks: np.ndarray
+    where: np.ndarray
+    number: np.ndarray
+    pairs: int
+
+
+def distinct_pages(
+    pair: np.ndarray, clicks: np.ndarray, where: np.ndarray, *, pairs: int | None = None
+) -> Pages:
+    """Count equal pages. The result has them in the order of their first occurrence.
+
+    Args:
+        pair: [pages, K] integers from 0.
+        clicks: [pages, K] bool.
+        where: [pages, K] bool, False past the end of a page.
+        pairs: number of query-document pairs; one more than the largest in `pair` if None.
+    """
+    pairs = int(pair.max(initial=-1, where=where)) + 1 if pairs is None else pairs
+    kind = np.int32 if pairs < 2**30 else np.int64
+    code, first = number_rows(np.where(where, (pair.astype(kind) + 1) * 2 + clicks, 0))
+    number = np.bincount(code, minlength=len(first)).astype(float)
+    shown = where[first]
+    return Pages(np.where(shown, pair[first], 0), clicks[first] & shown, shown, number, pairs)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Sufficient statistics of a log for a model: rows of clicks, and the parameters behind each.
+
+    Attributes:
+        model: the click model.
+        index: part -> [rows, K] index of the probability that applies there.
+        sizes: part -> number of its probabilities.
+        clicks: [rows, K] bool.
+        where: [rows, K] bool, False past the end of a page.
+        number: [rows] how often the log has the row.
+    """
+
+    model: PageModel
+    index: Mapping[str, np.ndarray]
+    sizes: Mapping[str, int]
+    clicks: np.ndarray
+    where: np.ndarray
+    number: np.ndarray
+
+    @classmethod
+    def of_pages(cls, model: PageModel, pages: Pages) -> Statistics:
+        """From distinct pages, reduced to the model's sufficient statistics."""
+        length = pages.pair.shape[1]
+        position = np.broadcast_to(np.arange(length), pages.pair.shape)
+        if model.statistics == PAGES:
+            return cls._of(
+                model, pages.pair, position, position * 0, pages.clicks, pages.where,
+                pages.number, pages.pairs, length,
+            )  # fmt: skip
+        last = last_clicks(pages.clicks) if model.statistics == JUMPS else position * 0
+        shown = pages.where
+        number = np.broadcast_to(pages.number[:, None], shown.shape)[shown]
+        columns = pages.pair[shown], position[shown], last[shown], pages.clicks[shown]
+        return cls._counted(model, *columns, number, pages.pairs, length)
+
+    @classmethod
+    def of_cells(
+        cls,
+        model: PageModel,
+        pair: np.ndarray,
+        position: np.ndarray,
+        impressions: np.ndarray,
+        clicks: np.ndarray,
+        *,
+        pairs: int,
+        positions: int,
+    ) -> Statistics:
+        """From counts of cells, for a model whose sufficient statistics they are.
+
+        Args:
+            pair, position, impressions, clicks: [cells]; positions from 0.
+            pairs, positions: number of query-document pairs, and of positions.
+
+        Raises:
+            InputError: the model needs pages.
+        """
+        if model.statistics in (PAGES, JUMPS):
+            raise InputError(
+                "cells do not tell which clicks shared a page", field=type(model).__name__,
+                expected="a log with 'record: sessions'",
+            )  # fmt: skip
+        twice = [np.concatenate([column, column]) for column in (pair, position)]
+        clicked = np.repeat([True, False], len(pair))
+        number = np.concatenate([clicks, impressions - clicks]).astype(float)
+        kept = number > 0
+        columns = (*(column[kept] for column in twice), np.zeros(kept.sum(), int), clicked[kept])
+        return cls._counted(model, *columns, number[kept], pairs, positions)
+
+    @classmethod
+    def _counted(cls, model, pair, position, last, clicked, number, pairs, length) -> Statistics:
+        """Rows of one position each, with equal rows added up."""
+        key = ((pair.astype(np.int64) * length + position) * length + last) * 2 + clicked
+        distinct, row = np.unique(key, return_inverse=True)
+        number = np.bincount(row, number, len(distinct))
+        key, clicked = np.divmod(distinct, 2)
+        key, last = np.divmod(key, length)
+        pair, position = np.divmod(key, length)
+        columns = pair, position, last, clicked.astype(bool), number
+        return cls.of_rows(model, *columns, pairs=pairs, positions=length)
+
+    @classmethod
+    def of_rows(
+        cls,
+        model: PageModel,
+        pair: np.ndarray,
+        position: np.ndarray,
+        last: np.ndarray,
+        clicked: np.ndarray,
+        number: np.ndarray,
+        *,
+        pairs: int,
+        positions: int,
+    ) -> Statistics:
+        """From distinct rows of one position each, for a model of cells or of jumps.
+
+        Args:
+            pair, position, last, clicked, number: [rows] the pair, the position from 0, the
+                position from 1 of the last click above (0 for none, and in all rows of cells),
+                whether there was a click, and how often.
+            pairs, positions: see `of_cells`.
+        """
+        columns = [column[:, None] for column in (pair, position, last, clicked)]
+        where = np.ones(columns[0].shape, bool)
+        return cls._of(model, *columns, where, number, pairs, positions)
+
+    @classmethod
+    def _of(cls, model, pair, position, last, clicks, where, number, pairs, length) -> Statistics:
+        # A position's rows lie side by side in memory, as models go through pages by position.
+        pair, clicks, where = map(np.asfortranarray, (pair, clicks, where))
+        by = {
+            PER_DOCUMENT: (pair, pairs),
+            PER_POSITION: (position, length),
+            PER_JUMP: (position * length + last, length * length),
+            ONCE: (np.broadcast_to(0, pair.shape), 1),
+        }
+        index = {part: by[kind][0] for part, kind in model.parts.items()}
+        sizes = {part: by[kind][1] for part, kind in model.parts.items()}
+        return cls(model, index, sizes, clicks, where, number)
