@@ -1,17 +1,27 @@
 """Pairs that EM cannot tell apart, fitted as one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from twotowers.fitting import pages
+from twotowers.fitting import alike, pages
 from twotowers.fitting.alike import Alike
 from twotowers.fitting.pages import fit_pages
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.independent import as_pages
+from twotowers.models.page import JUMPS
 from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP
 from twotowers.models.user_browsing import UserBrowsing
 
 PAIRS, LENGTH = 400, 4
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    """Kinds are used however many rows they leave; these logs are small."""
+    monkeypatch.setattr(alike, "WORTH", 1)
 
 
 def statistics(model, views=300, seed=0):
@@ -75,6 +85,46 @@ def test_rows_of_a_pair_may_lie_apart():
         np.zeros(len(order), int), log.clicks[order, 0], log.number[order], pairs=PAIRS,
         positions=LENGTH,
     )  # fmt: skip
+    assert len(Alike.of(shuffled).repeats) < PAIRS
     one, other = (fit_pages(each, iterations=5) for each in (log, shuffled))
     for part, values in one.parameters.items():
         np.testing.assert_allclose(other.parameters[part], values, rtol=1e-7, atol=1e-12)
+
+
+def test_kinds_that_leave_most_rows_are_not_used(monkeypatch):
+    monkeypatch.setattr(alike, "WORTH", 0.5)
+    assert Alike.of(statistics(PositionBased(), views=20_000)) is None
+
+
+def test_many_positions_and_parts_do_not_overflow():
+    """Codes of rows are products of the sizes of all shared parts, here of 2^20 jumps each."""
+
+    class Wide:
+        statistics = JUMPS
+        parts = {"attraction": PER_DOCUMENT} | {f"jump {n}": PER_JUMP for n in range(4)}
+
+    rng = np.random.default_rng(0)
+    pair = np.repeat(np.arange(300), 2)
+    rows = rng.integers(1024, size=(4, 2))[:, rng.permuted(np.tile([0, 1], (300, 1)), axis=1)]
+    position, last = rows[0].ravel(), rows[1].ravel()
+    log = Statistics.of_rows(
+        Wide(), pair, position, last, np.ones(600, bool), np.ones(600), pairs=300, positions=1024
+    )
+    found = Alike.of(log)
+    same = {}
+    for start in range(0, 600, 2):
+        key = tuple(position[start : start + 2]) + tuple(last[start : start + 2])
+        same.setdefault(key, set()).add(found.kind[start // 2])
+    assert all(len(each) == 1 for each in same.values())
+    assert len(same) == len(found.repeats) == 2
+
+
+@pytest.mark.parametrize("accelerate", [True, False])
+def test_fractions_and_a_start_for_all(accelerate):
+    log = statistics(PositionBased())
+    log = replace(log, number=log.number * 0.25)
+    settings = {"prior": (1, 8), "iterations": 6, "tolerance": 0, "accelerate": accelerate}
+    found = fit_pages(log, start={"attraction": 0.3}, **settings)
+    alone = fit_pages(log, start={"attraction": np.full(PAIRS, 0.3)}, **settings)
+    for part, values in alone.parameters.items():
+        np.testing.assert_allclose(found.parameters[part], values, rtol=1e-7)

@@ -21,6 +21,9 @@ from twotowers.files.distinct import first_of
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.protocol import PER_DOCUMENT
 
+WORTH = 0.5
+"""Kinds are used if they leave this share of the rows or less, since what is left is a copy."""
+
 
 @dataclass(frozen=True)
 class Alike:
@@ -32,16 +35,16 @@ class Alike:
         repeats: [kinds] the number of pairs of each kind.
 
     Example:
-        Pairs 0 and 2 were shown once at position 1 and clicked there.
+        Pairs 0, 2 and 3 were shown once at position 1 and clicked there.
 
         >>> from twotowers.models.independent import as_pages
         >>> from twotowers.models.position_based import PositionBased
         >>> found = Alike.of(Statistics.of_cells(
-        ...     as_pages(PositionBased()), np.arange(3), np.array([0, 1, 0]), np.ones(3),
-        ...     np.array([1, 1, 1]), pairs=3, positions=2,
+        ...     as_pages(PositionBased()), np.arange(4), np.array([0, 1, 0, 0]), np.ones(4),
+        ...     np.ones(4), pairs=4, positions=2,
         ... ))
         >>> found.kind.tolist(), found.repeats.tolist(), len(found.statistics.number)
-        ([0, 1, 0], [2, 1], 2)
+        ([0, 1, 0, 0], [3, 1], 2)
     """
 
     statistics: Statistics
@@ -49,11 +52,15 @@ class Alike:
     repeats: np.ndarray
 
     @classmethod
-    def of(cls, statistics: Statistics) -> Alike:
+    def of(cls, statistics: Statistics) -> Alike | None:
         """The kinds of a log's pairs.
 
         Args:
-            statistics: of a model of cells or of jumps, with a part per document.
+            statistics: of a model of cells or of jumps, with a part per document. Pairs are found
+                alike if their rows are in the same order, too, as they are in counts of a log.
+
+        Returns:
+            The kinds; None if more than the share WORTH of the rows would be left.
         """
         index, kinds = statistics.index, statistics.model.parts
         own = [part for part in index if kinds[part] == PER_DOCUMENT]
@@ -65,12 +72,12 @@ class Alike:
         chosen = np.zeros(pairs, bool)
         chosen[first_of(kind)] = True
         kept = np.sort(order[chosen[pair]])
+        if len(kept) > WORTH * len(order):
+            return None
         reduced = {
-            part: kind[column[kept]] if part in own
-            else column[kept] if column.strides[0]
-            else np.broadcast_to(column[:1], (len(kept), 1))
+            part: kind[column[kept]] if part in own else column[kept]
             for part, column in index.items()
-        }  # fmt: skip
+        }
         repeats = np.bincount(kind)
         sizes = {
             part: len(repeats) if part in own else size for part, size in statistics.sizes.items()
@@ -84,8 +91,9 @@ def _codes(statistics: Statistics, own: list[str]) -> np.ndarray:
     code = pd.factorize(statistics.number)[0] * 2 + statistics.clicks[:, 0]
     for part, column in statistics.index.items():
         if part not in own:
-            code = code * statistics.sizes[part] + column[:, 0]
-    return pd.factorize(code)[0]
+            # Numbered anew each time, so that products fit in int64.
+            code = pd.factorize(code * statistics.sizes[part] + column[:, 0])[0]
+    return code
 
 
 def _kinds(pair: np.ndarray, code: np.ndarray, pairs: int) -> np.ndarray:

@@ -96,6 +96,7 @@ def fit_pages(
     Args:
         statistics: sufficient statistics of a log, for a model with `expectations`.
         start: part -> one probability, or one for each of its parameters. The default is START.
+            If documents have a start each, EM takes longer, since no two pairs are then alike.
             Without a prior, the default for the examination of the first position is 1. EM keeps
             it, which fixes the scale that examination and attraction share.
         prior: as in `fit_counts`.
@@ -116,16 +117,14 @@ def fit_pages(
         >>> fit_pages(statistics).parameters["examination"].round(3).tolist()
         [1.0, 0.5]
     """
+    problem = PagesProblem(statistics, prior, "expectations")
     given, model = start or {}, statistics.model
     own = [part for part, kind in model.parts.items() if kind == PER_DOCUMENT]
     # Pairs that start alike stay alike.
     alone = model.statistics == PAGES or not own or any(np.ndim(given.get(part, 0)) for part in own)
     alike = None if alone else Alike.of(statistics)
-    problem = (
-        PagesProblem(statistics, prior, "expectations")
-        if alike is None
-        else PagesProblem(alike.statistics, prior, "expectations", alike.repeats)
-    )
+    if alike is not None:
+        problem = PagesProblem(alike.statistics, prior, "expectations", alike.repeats)
     found, history, converged = climb(
         problem,
         problem.start(given),
@@ -162,7 +161,7 @@ def shares(
 
 def _pinned(statistics: Statistics) -> dict[str, np.ndarray]:
     """The start of examination: 1 at the first position, START elsewhere."""
-    if "examination" not in statistics.sizes:
+    if statistics.model.parts.get("examination", PER_DOCUMENT) == PER_DOCUMENT:
         return {}
     examined = np.full(statistics.sizes["examination"], START)
     examined[0] = 1
@@ -183,7 +182,7 @@ class PagesProblem:
         size: length of the vector.
         often: [size] how many probabilities each entry of the vector stands for.
         weights: part -> [rows] how often a row counts in the totals of a probability.
-        everywhere: [rows] how often a row counts in the log-likelihood.
+        multiplicity: [rows] how often a row counts in the log-likelihood.
         blocks: the rows that are worked on at a time.
     """
 
@@ -210,14 +209,14 @@ class PagesProblem:
             part: slice(*ends[place : place + 2]) for place, part in enumerate(statistics.sizes)
         }
         self.size = int(ends[-1])
-        self.often, self.everywhere = np.ones(self.size), statistics.number
+        self.often, self.multiplicity = np.ones(self.size), statistics.number
         self.weights = dict.fromkeys(self.slices, statistics.number)
         if repeats is not None:
             own = [part for part in self.slices if model.parts[part] == PER_DOCUMENT]
             for part in own:
                 self.often[self.slices[part]] = repeats
-            self.everywhere = statistics.number * repeats[statistics.index[own[0]][:, 0]]
-            self.weights |= {part: self.everywhere for part in self.slices if part not in own}
+            self.multiplicity = statistics.number * repeats[statistics.index[own[0]][:, 0]]
+            self.weights |= {part: self.multiplicity for part in self.slices if part not in own}
 
     def start(self, given: Mapping) -> np.ndarray:
         """The first vector; see `fit_pages`."""
@@ -250,7 +249,7 @@ class PagesProblem:
 
         for work, parts in ((of_rows, self.blocks), (of_prior, blocks(self.size))):
             deque(in_order(work, parts), maxlen=0)
-        return float(self.everywhere @ rows + self.often @ prior)
+        return float(self.multiplicity @ rows + self.often @ prior)
 
     def _log_likelihood(self, vector: np.ndarray, block: slice) -> np.ndarray:
         """[rows] ln P of the clicks of some rows."""
