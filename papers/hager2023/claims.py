@@ -1,7 +1,7 @@
 """What the chapter claims, each claim with its conditions and its judge.
 
 Thresholds were set before our results were seen, from the printed Table 2.2 where it decides. The
-exceptions, 11 to 14 and 23 to 26, are in the README.
+README lists the exceptions, 11 to 14 and 23 to 26.
 
 Where the thesis tests over ten runs, sign and interval over seeds are judged; its own test is run
 where there are ten.

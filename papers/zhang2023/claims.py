@@ -1,8 +1,7 @@
 """What Zhang et al. (2023) claim, each claim with its conditions and its judge.
 
-Conditions were set before our results were seen, from the printed tables where these decide, but
-for those that the README lists. A claim that fails on the paper's own table says so under
-"authors".
+Conditions were set before our results were seen, from the printed tables where these decide. The
+README lists the exceptions. A claim that fails on the paper's own table says so under "authors".
 """
 
 from papers.zhang2023.judges import ours, stores, table1, theory, tuning

@@ -12,6 +12,7 @@ A page holds several pairs at once, so models that need whole pages have no such
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +20,8 @@ import pandas as pd
 
 from twotowers.files.distinct import first_of
 from twotowers.fitting.statistics import Statistics
-from twotowers.models.protocol import PER_DOCUMENT
+from twotowers.models.page import PAGES
+from twotowers.models.protocol import of_documents
 
 WORTH = 0.5
 """Kinds are used if they leave this share of the rows or less, since what is left is a copy."""
@@ -56,14 +58,16 @@ class Alike:
         """The kinds of a log's pairs.
 
         Args:
-            statistics: of a model of cells or of jumps, with a part per document. Pairs are found
-                alike if their rows are in the same order, too, as they are in counts of a log.
+            statistics: of any model. Pairs are found alike if their rows are in the same order,
+                too, as they are in counts of a log.
 
         Returns:
-            The kinds; None if more than the share WORTH of the rows would be left.
+            The kinds; None if the model needs whole pages or has no part per document, or if more
+            than the share WORTH of the rows would be left.
         """
-        index, kinds = statistics.index, statistics.model.parts
-        own = [part for part in index if kinds[part] == PER_DOCUMENT]
+        index, own = statistics.index, of_documents(statistics.model.parts)
+        if statistics.model.statistics == PAGES or not own:
+            return None
         pairs = statistics.sizes[own[0]]
         order = np.argsort(index[own[0]][:, 0], kind="stable")
         pair = index[own[0]][order, 0]
@@ -84,6 +88,11 @@ class Alike:
         }
         rows = {name: getattr(statistics, name)[kept] for name in ("clicks", "where", "number")}
         return cls(replace(statistics, index=reduced, sizes=sizes, **rows), kind, repeats)
+
+    def spread(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Part -> [size] values, where each pair has those of its kind."""
+        own = of_documents(self.statistics.model.parts)
+        return {part: each[self.kind] if part in own else each for part, each in values.items()}
 
 
 def _codes(statistics: Statistics, own: list[str]) -> np.ndarray:

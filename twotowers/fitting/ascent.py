@@ -92,7 +92,8 @@ def leap(problem: Problem, vector: np.ndarray) -> tuple[np.ndarray, float]:
     moved, bent = once - vector, twice - 2 * once + vector
     if not bent.any():
         return twice, problem.objective(twice)
-    length = max(np.sqrt((problem.often * moved**2).sum() / (problem.often * bent**2).sum()), 1)
+    squares = [each @ (problem.often * each) for each in (moved, bent)]
+    length = max(np.sqrt(squares[0] / squares[1]), 1)
     far = vector + 2 * length * moved + length**2 * bent
     # EM cannot leave 0 or 1. So a value extrapolated to or past them takes EM's own value.
     far = problem.step(np.where((far > 0) & (far < 1), far, twice))

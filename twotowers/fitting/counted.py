@@ -34,7 +34,7 @@ from twotowers.logs.page_groups import count_by_pair, count_by_position
 from twotowers.logs.sessions import schema_of
 from twotowers.logs.warehouse import MEMORY
 from twotowers.models.page import JUMPS, PAGES, PageModel, last_clicks
-from twotowers.models.protocol import ONCE, PER_DOCUMENT
+from twotowers.models.protocol import ONCE, of_documents
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class PageLog:
 
     def _totals(self, model: PageModel) -> tuple[Totals, pa.Table]:
         kinds, found = model.parts, {}
-        by_document = [part for part, kind in kinds.items() if kind == PER_DOCUMENT]
+        by_document = of_documents(kinds)
         others = [part for part in kinds if part not in by_document]
         schema = schema_of(self.path)
         types = {"query": schema.field("query").type}

@@ -35,7 +35,7 @@ from twotowers.fitting.blocks import blocks, in_order
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.chances import Chance, Share
 from twotowers.models.page import PAGES, Credits, losses
-from twotowers.models.protocol import PER_DOCUMENT
+from twotowers.models.protocol import PER_DOCUMENT, of_documents
 
 START = 0.5
 """The start of every probability except examination of the first position."""
@@ -117,12 +117,14 @@ def fit_pages(
         >>> fit_pages(statistics).parameters["examination"].round(3).tolist()
         [1.0, 0.5]
     """
-    problem = PagesProblem(statistics, prior, "expectations")
-    given, model = start or {}, statistics.model
-    own = [part for part, kind in model.parts.items() if kind == PER_DOCUMENT]
+    problem, given, model = (
+        PagesProblem(statistics, prior, "expectations"),
+        start or {},
+        statistics.model,
+    )
     # Pairs that start alike stay alike.
-    alone = model.statistics == PAGES or not own or any(np.ndim(given.get(part, 0)) for part in own)
-    alike = None if alone else Alike.of(statistics)
+    apart = any(np.ndim(given.get(part, 0)) for part in of_documents(model.parts))
+    alike = None if apart else Alike.of(statistics)
     if alike is not None:
         problem = PagesProblem(alike.statistics, prior, "expectations", alike.repeats)
     found, history, converged = climb(
@@ -137,10 +139,7 @@ def fit_pages(
     known = np.where(trials + sum(prior) > 0, found, np.nan)
     split = [problem.split(values) for values in (known, trials)]
     if alike is not None:
-        split = [
-            {part: each[alike.kind] if part in own else each for part, each in values.items()}
-            for values in split
-        ]
+        split = [alike.spread(values) for values in split]
     return PagesEstimate(*split, history, converged)
 
 
@@ -161,7 +160,7 @@ def shares(
 
 def _pinned(statistics: Statistics) -> dict[str, np.ndarray]:
     """The start of examination: 1 at the first position, START elsewhere."""
-    if statistics.model.parts.get("examination", PER_DOCUMENT) == PER_DOCUMENT:
+    if statistics.model.parts.get("examination") in (None, PER_DOCUMENT):
         return {}
     examined = np.full(statistics.sizes["examination"], START)
     examined[0] = 1
@@ -180,7 +179,7 @@ class PagesProblem:
 
     Attributes:
         size: length of the vector.
-        often: [size] how many probabilities each entry of the vector stands for.
+        often: [size] how many probabilities each entry of the vector stands for, or 1.
         weights: part -> [rows] how often a row counts in the totals of a probability.
         multiplicity: [rows] how often a row counts in the log-likelihood.
         blocks: the rows that are worked on at a time.
@@ -209,10 +208,10 @@ class PagesProblem:
             part: slice(*ends[place : place + 2]) for place, part in enumerate(statistics.sizes)
         }
         self.size = int(ends[-1])
-        self.often, self.multiplicity = np.ones(self.size), statistics.number
+        self.often, self.multiplicity = 1.0, statistics.number
         self.weights = dict.fromkeys(self.slices, statistics.number)
         if repeats is not None:
-            own = [part for part in self.slices if model.parts[part] == PER_DOCUMENT]
+            own, self.often = of_documents(model.parts), np.ones(self.size)
             for part in own:
                 self.often[self.slices[part]] = repeats
             self.multiplicity = statistics.number * repeats[statistics.index[own[0]][:, 0]]
@@ -249,7 +248,7 @@ class PagesProblem:
 
         for work, parts in ((of_rows, self.blocks), (of_prior, blocks(self.size))):
             deque(in_order(work, parts), maxlen=0)
-        return float(self.multiplicity @ rows + self.often @ prior)
+        return float(self.multiplicity @ rows + (self.often * prior).sum())
 
     def _log_likelihood(self, vector: np.ndarray, block: slice) -> np.ndarray:
         """[rows] ln P of the clicks of some rows."""

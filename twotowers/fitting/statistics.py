@@ -133,7 +133,7 @@ class Statistics:
 
     @classmethod
     def _counted(cls, model, pair, position, last, clicked, number, pairs, length) -> Statistics:
-        """Rows of one position each, with equal rows added up."""
+        """Add up equal rows, of one position each."""
         key = ((pair.astype(np.int64) * length + position) * length + last) * 2 + clicked
         distinct, row = np.unique(key, return_inverse=True)
         number = np.bincount(row, number, len(distinct))

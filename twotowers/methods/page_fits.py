@@ -13,7 +13,7 @@ from twotowers.methods.task import Fitted, Split, Table, Task, cells
 from twotowers.models.chances import Chance
 from twotowers.models.independent import as_pages
 from twotowers.models.page import PageModel, lay_out, losses
-from twotowers.models.protocol import PER_DOCUMENT
+from twotowers.models.protocol import of_documents
 
 SMALLEST = 1e-6
 """Fitted probabilities are clipped to this distance from 0 and 1 before they predict, so held-out
@@ -89,7 +89,7 @@ def fitted_of(task: Task, log: int, estimate: PagesEstimate, prior: tuple[float,
         part: np.where(np.isnan(values), unknown[part], values)
         for part, values in estimate.parameters.items()
     }
-    scored = [part for part, kind in model.parts.items() if kind == PER_DOCUMENT]
+    scored = of_documents(model.parts)
 
     def scores(inputs):
         chances = {part: chance_of(parameters[part][np.asarray(inputs)]) for part in scored}

@@ -26,6 +26,16 @@ ONCE, PER_JUMP = "once", "jump"
 one per jump. A jump is a position and the position of the last click above it (0 for none)."""
 
 
+def of_documents(parts: Mapping[str, str]) -> list[str]:
+    """The names of the parts that have a probability per query-document pair.
+
+    Example:
+        >>> of_documents({"attraction": PER_DOCUMENT, "examination": PER_POSITION})
+        ['attraction']
+    """
+    return [part for part, kind in parts.items() if kind == PER_DOCUMENT]
+
+
 @dataclass(frozen=True)
 class CellModel:
     """A click model whose clicks are independent, given documents and positions.

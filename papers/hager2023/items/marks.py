@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from papers.hager2023.grid import DATASETS, MEASURES, METHODS, PRODUCTION
+from papers.hager2023.grid import DATASETS, MEASURES, METHODS, PRODUCTION, STRICTEST
 from twotowers.report.latex import booktabs
 from twotowers.results.statistics import over_seeds, select
 
 TITLES = {PRODUCTION: PRODUCTION, **METHODS}
 SIGNS = {1: "higher", -1: "lower", 0: "--"}
-STRICTEST = 36
 HEADS = ["Data set", "Model", "Metric", "$p$", "printed", f"tested, {STRICTEST} comparisons"]
 
 

@@ -31,8 +31,8 @@ from twotowers.towers.dense import DenseTower
 
 KINDS = ("ips", "pbm")
 PENALTY = 1e-6
-"""Of the linear ranker's squared weights. Without it, columns that are alike and labels of
-attraction 1 have no optimum."""
+"""The linear ranker's penalty on its squared weights. Columns that are alike, and labels of
+attraction 1, have no optimum without it."""
 USER = PositionBased()
 
 Ranker = Callable[[np.ndarray], tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]]
@@ -215,7 +215,7 @@ def reported(lists: dict, near: dict, logits: dict[str, np.ndarray]) -> Iterator
 
 
 def linear(lists: dict, kind: str, seen: tuple) -> Iterator[dict]:
-    """The optimum of a linear ranker with an intercept."""
+    """Measure the optimum of a linear ranker with an intercept."""
     features = {
         split: np.concatenate([each, np.ones((len(each), 1))], axis=1)
         for split, each in standard(lists).items()
@@ -233,7 +233,7 @@ def linear(lists: dict, kind: str, seen: tuple) -> Iterator[dict]:
 def deep(
     lists: dict, kind: str, seen: tuple, hidden: list[int], most: int, penalty: float, seed: int
 ) -> Iterator[dict]:
-    """An optimum of a deep ranker without dropout, the one that its drawn start leads to."""
+    """Measure a deep ranker without dropout, near the local minimum that its start leads to."""
     with jax.enable_x64(True):
         features = {split: jnp.asarray(each) for split, each in standard(lists).items()}
         tower = DenseTower(features["train"].shape[1], layers=hidden, rngs=nnx.Rngs(seed))

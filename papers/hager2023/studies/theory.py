@@ -15,7 +15,16 @@ import pandas as pd
 from scipy.optimize import minimize_scalar
 from scipy.special import logit
 
-from papers.hager2023.grid import ALPHA, DATASETS, MEASURES, METHODS, PRODUCTION, of_method, t_test
+from papers.hager2023.grid import (
+    ALPHA,
+    DATASETS,
+    MEASURES,
+    METHODS,
+    PRODUCTION,
+    STRICTEST,
+    of_method,
+    t_test,
+)
 from twotowers.models.position_based import PositionBased
 from twotowers.results.published import bands
 from twotowers.results.statistics import select
@@ -26,7 +35,7 @@ RELEVANCE = 0.5
 ESTIMATES = np.linspace(0.02, 0.98, 97)
 # Figure 2.3: relevance and examination of two documents; the figure's own are not printed.
 TOY = {"relevant": (0.9, 0.1), "irrelevant": (0.1, 1.0)}
-COMPARISONS = {3: "per model", 12: "per data set", 36: "all"}
+COMPARISONS = {3: "per model", 12: "per data set", STRICTEST: "all"}
 """By how many the thesis may have corrected: it says Bonferroni, and not for what."""
 RANKS = 10
 GRID = np.linspace(0.05, 0.95, 19)

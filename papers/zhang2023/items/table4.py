@@ -18,7 +18,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str
 
 
 def tex(table: pd.DataFrame) -> str:
-    """A booktabs table: a row per policy, winner and source."""
+    """A booktabs table. Each policy has a row for each choice of ours, and one as printed."""
     wide = table.pivot(
         index=["mixing_weight", "source", "chosen_by"], columns="setting", values="value"
     )

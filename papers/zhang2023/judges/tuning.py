@@ -1,6 +1,6 @@
-"""Claims 8 to 14: what Sections 5.5 and 7 say of tuning and training, on Yahoo.
+"""Claims 8 to 14, on what Sections 5.5 and 7 say of tuning and training on Yahoo.
 
-Claims 9 to 12 speak of Figures 6 and 7, which show test queries: validation chooses nothing there.
+Claims 9 to 12 speak of Figures 6 and 7. These show test queries, so validation chooses nothing.
 """
 
 from __future__ import annotations

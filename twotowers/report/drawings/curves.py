@@ -44,7 +44,7 @@ def draw(
     label: str,
     xlabel: str,
 ) -> Figure:
-    """Panels side by side; `label` and `xlabel` are those of the axes."""
+    """Draw panels side by side. `label` and `xlabel` name the axes."""
     rows, inner, outer = grouped(table, panels)
     chart = Curves(rows, by={"inner": inner}, col={"outer": outer})
     plot = chart.plot(along).label(x=xlabel, y=label).share(y=True)
