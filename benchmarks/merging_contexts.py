@@ -2,10 +2,10 @@
 
 Both are files of the pipeline, for example results/laptop/rankings/chen2024/istella_s/train.parquet
 and results/laptop/policies/chen2024/istella_s/annotated-svm/1.parquet. Clicks are drawn as in the
-study `contexts`. It prints MCC, nDCG@10 and the learnt examination at positions 1 to 10 (the true
-one falls from .68 to .06), for: no debiasing; division by the true examination, and by its mean in
-each merged factor; and DLA on merged factors, as published and without clipping relevance at 1. It
-takes minutes.
+logs contexts-yahoo and contexts-istella_s. It prints MCC, nDCG@10 and the learnt examination at
+positions 1 to 10 (the true one falls from .68 to .06), for: no debiasing; division by the true
+examination, and by its mean in each merged factor; and DLA on merged factors, as published and
+without clipping relevance at 1. It takes minutes.
 """
 
 from __future__ import annotations
@@ -14,24 +14,23 @@ import argparse
 
 import numpy as np
 
-from papers.chen2024.contexts import (
-    POSITIONS,
+from papers.chen2024.models.contextual import Contextual
+from papers.chen2024.simulation import POSITIONS, WEIGHTS
+from twotowers.fitting.alternating import RIDGE
+from twotowers.fitting.click_rates import simulate_rates
+from twotowers.identifiability.contexts import (
     assign_contexts,
     bias_features,
     context_vectors,
-    examination,
-    relevance,
     vector_ids,
 )
-from papers.chen2024.displays import displayed
-from papers.chen2024.studies.contexts import gains
-from twotowers.fitting.alternating import RIDGE
-from twotowers.fitting.click_rates import simulate_rates
 from twotowers.identifiability.merging import node_merging
+from twotowers.rankers.displayed import displayed
 from twotowers.results.metrics import correlation
+from twotowers.running.transfer import gains
 
 CLICKS = 1_000_000
-CONTEXTS = 5000
+CONTEXTS, DEVIATION, WEIGHT = 5000, 0.35, 10
 SEED = 0
 
 
@@ -42,14 +41,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, nargs="+", default=[100, 2000])
     arguments = parser.parse_args()
 
-    lists = displayed(arguments.rankings, arguments.policy, "train", top=POSITIONS)
+    lists = displayed(arguments.rankings, arguments.policy, top=POSITIONS)
     feature = vector_ids(lists.features)
-    places = assign_contexts(lists.lengths, CONTEXTS, seed=SEED).shown
-    vectors = context_vectors(CONTEXTS, seed=SEED)
+    places = assign_contexts(lists.lengths, CONTEXTS, positions=POSITIONS, seed=SEED).shown
+    vectors = context_vectors(CONTEXTS, width=len(WEIGHTS), deviation=DEVIATION, seed=SEED)
     seen, factor = np.unique(places, return_inverse=True)
-    truth, examined = relevance(lists.label), examination(vectors)[places]
+    user = Contextual()
+    truth = user.attractive(lists.label)
+    examined = user.examined_in(vectors, POSITIONS).ravel()[places]
     rate = simulate_rates(truth * examined, CLICKS, np.random.default_rng(SEED)).astype(float)
-    merged = node_merging(feature, factor, bias_features(vectors)[seen]).merged[factor]
+    described = bias_features(vectors, positions=POSITIONS, weight=WEIGHT)
+    merged = node_merging(feature, factor, described[seen]).merged[factor]
     rows = np.bincount(merged)
     mean = np.bincount(merged, examined) / rows
 

@@ -15,19 +15,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from papers.chen2024.contexts import (
-    POSITIONS,
-    Places,
-    assign_contexts,
-    click_chance,
-    context_vectors,
-    relevance,
-    vector_ids,
-)
 from papers.chen2024.judges.connectivity import GRAPH
+from papers.chen2024.models.contextual import Contextual
 from papers.chen2024.rates import same_rows
+from papers.chen2024.simulation import POSITIONS, WEIGHTS
 from papers.chen2024.studies.connectivity import components, graph
-from papers.chen2024.studies.contexts import gains
 from twotowers import ROOT
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.standin import generate
@@ -35,14 +27,21 @@ from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import Rankings
 from twotowers.fitting.alternating import LeastSquares, alternate
 from twotowers.fitting.click_rates import click_mse, fit_naive, simulate_rates
+from twotowers.identifiability.contexts import (
+    Places,
+    assign_contexts,
+    context_vectors,
+    vector_ids,
+)
 from twotowers.rankers.svm import rank, sample_queries, train_rank_svm
 from twotowers.rankers.trees import fit_trees
+from twotowers.running.transfer import gains
 
 QUERIES = {"yahoo": 19_944, "istella_s": 19_245}
 TITLES = {"yahoo": "Yahoo! C14B set 1", "istella_s": "Istella-S"}
 TEST_QUERIES = 2000
 SEED = 0  # as in twotowers.running.plan
-CONTEXTS = 5000
+CONTEXTS, DEVIATION = 5000, 0.35
 ROWS = {
     "nodes": "nodes",
     "edges": "edges",
@@ -81,10 +80,12 @@ def section(name: str) -> str:
     test = ready["test"]
     lists = rank(ready["train"], ready["train"].features @ weights, top=POSITIONS)
     feature, queries = vector_ids(lists.features), lists.lengths
-    places = assign_contexts(queries, CONTEXTS, seed=SEED)
+    places = assign_contexts(queries, CONTEXTS, positions=POSITIONS, seed=SEED)
     padded, bare = graph(*places.padded(feature)), graph(feature, places.shown)
     trees = {
-        label: fit_trees(lists.features, relevance(lists.label), **size)(test.features)
+        label: fit_trees(lists.features, Contextual().attractive(lists.label), **size)(
+            test.features
+        )
         for label, size in (("cheap", CHEAP), ("full", FULL))
     }
     five, ten = PUBLISHED_NDCG[name]
@@ -153,9 +154,12 @@ def section(name: str) -> str:
 
 
 def click_errors(lists: Rankings, feature: np.ndarray, places: Places) -> list[float]:
-    """Click MSE of no debiasing and of DLA with examination from 1, as study `contexts` draws."""
+    """Click MSE of no debiasing and of DLA with examination from 1, as on log contexts-<name>."""
     seen, factor = np.unique(places.shown, return_inverse=True)
-    chance = click_chance(lists.label, places, context_vectors(CONTEXTS, seed=SEED))
+    user = Contextual()
+    vectors = context_vectors(CONTEXTS, width=len(WEIGHTS), deviation=DEVIATION, seed=SEED)
+    examined = user.examined_in(vectors, POSITIONS).ravel()[places.shown]
+    chance = user.attractive(lists.label) * examined
     rate = simulate_rates(chance, CLICKS, np.random.default_rng(SEED))
     rates = same_rows(feature, factor, rate, features=feature.max() + 1, factors=len(seen))
     start = np.ones((1, len(seen)))
@@ -166,7 +170,9 @@ def click_errors(lists: Rankings, feature: np.ndarray, places: Places) -> list[f
 def by_contexts(feature: np.ndarray, lengths: np.ndarray) -> list[int]:
     """Components for each of CONTEXT_COUNTS, empty places counted."""
     return [
-        components(*assign_contexts(lengths, contexts, seed=SEED).padded(feature))
+        components(
+            *assign_contexts(lengths, contexts, positions=POSITIONS, seed=SEED).padded(feature)
+        )
         for contexts in CONTEXT_COUNTS
     ]
 
@@ -179,7 +185,7 @@ def by_share(feature: np.ndarray, lengths: np.ndarray, *, padding: bool) -> list
         for draw in range(DRAWS):
             kept = np.random.default_rng([SEED, draw]).random(len(lengths)) < share
             vectors = feature[np.repeat(kept, lengths)]
-            places = assign_contexts(lengths[kept], 1, seed=SEED)
+            places = assign_contexts(lengths[kept], 1, positions=POSITIONS, seed=SEED)
             rows = places.padded(vectors) if padding else (vectors, places.shown)
             connected += components(*rows) == 1
         cells.append(f"{connected / DRAWS:.2f}")

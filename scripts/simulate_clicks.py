@@ -1,19 +1,26 @@
-"""A policy's scores, or nothing for given lists -> the clicks of every lane and split."""
+"""A policy's scores -> the clicks of every lane and split.
+
+Given lists need nothing, or the documents with the policy that ranks them.
+"""
 
 from scripts.runner import run
 from twotowers import SPLITS
 from twotowers.logs.cells import write_logs
 from twotowers.logs.policies import read_scores
 from twotowers.logs.sessions import write_sessions
-from twotowers.running.lists import simulate_lists, write_lists
-from twotowers.running.settling import LISTS, queries_of
+from twotowers.running.list_files import write_lists
+from twotowers.running.lists import simulate_lists
+from twotowers.running.ranked_lists import simulate_ranked
+from twotowers.running.settling_logs import LISTS, queries_of
 from twotowers.running.simulation import simulate, simulate_pages
 
 
 def main(inputs, outputs, *, paper: str, log: dict, positions: int, seed: int):
     if log.get("from") == LISTS:
-        given = simulate_lists(log, positions=positions, seed=seed, paper=paper)
-        write_lists(outputs[0], given)
+        given = {"positions": positions, "seed": seed, "paper": paper}
+        ranked = "contexts" in log
+        lanes = simulate_ranked(log, inputs, **given) if ranked else simulate_lists(log, **given)
+        write_lists(outputs[0], lanes)
         return
     policies = {split: read_scores(inputs.policy, *queries_of(log, split)) for split in SPLITS}
     simulated = simulate_pages if log.get("record") == "sessions" else simulate

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 from matplotlib.patches import Arc
 
-from papers.chen2024.contexts import EXAMINATION
 from papers.chen2024.items import connection
-from papers.chen2024.studies import contexts as contexts_study
+from papers.chen2024.simulation import EXAMINATION
 from papers.chen2024.studies import example2 as example2_study
 from tests.items import drawing, experiment
 from twotowers import ROOT
@@ -139,25 +138,26 @@ def graphs() -> pd.DataFrame:
     return long(rows, "graphs").assign(seed=1)
 
 
-def contexts(name: str, seed: int) -> pd.DataFrame:
-    rng = np.random.default_rng([len(name), seed])
-    lanes = [("naive", "plain", "none")]
-    repairs = ("plain", "merging", contexts_study.EMPTY)
-    lanes += [("dla", repair, start) for repair in repairs for start in ("ones", "random")]
-    metrics = ("mcc", "ndcg@5", "ndcg@10", "test_ndcg@5", "test_ndcg@10", "click_mse")
-    metrics += ("merged_factors", "ndcg@5_later_first", "ndcg@10_later_first")
-    rows = [
-        {
-            "method": m,
-            "repair": v,
-            "start": s,
-            "metric": metric,
-            "value": 0.8 + 0.001 * rng.normal(),
-        }
-        for m, v, s in lanes
-        for metric in metrics
-    ]
-    return long(rows, f"contexts-{name}").assign(seed=seed, dataset=name)
+def contexts(name: str, seed: int) -> dict[str, pd.DataFrame]:
+    """The settings on one data set, by name."""
+    rng, frames = np.random.default_rng([len(name), seed]), {}
+    metrics = ("mcc", "ndcg@5", "ndcg@10", "click_mse", "bias_factors")
+    metrics += ("ndcg@5_later_first", "ndcg@10_later_first")
+    for suffix, repairs in (
+        ("", ("plain", "merging")),
+        ("-random", ("plain", "merging")),
+        ("-naive", ("plain",)),
+        ("-empty", ("merging, empty places",)),
+    ):
+        ranked = () if suffix == "-empty" else ("test_ndcg@5", "test_ndcg@10")
+        rows = [
+            {"repair": repair, "metric": metric, "value": 0.8 + 0.001 * rng.normal()}
+            for repair in repairs
+            for metric in (*metrics, *ranked)
+        ]
+        setting = f"contexts-{name}{suffix}"
+        frames[setting] = long(rows, setting).assign(seed=seed)
+    return frames
 
 
 def connectivity(name: str, seed: int) -> pd.DataFrame:
@@ -262,7 +262,8 @@ def made_up() -> dict[str, list[pd.DataFrame]]:
     settings = [synthetic(seed) for seed in SEEDS]
     studies |= {name: [each[name] for each in settings] for name in settings[0]}
     for name in connection.DATASETS:
-        studies[f"contexts-{name}"] = [contexts(name, seed) for seed in SEEDS]
+        runs = [contexts(name, seed) for seed in SEEDS]
+        studies |= {setting: [each[setting] for each in runs] for setting in runs[0]}
         studies[f"connectivity-{name}"] = [connectivity(name, seed) for seed in SEEDS]
     return studies
 
@@ -411,11 +412,15 @@ def test_table1_reads_as_printed(results):
 
 def test_table2_is_table6_rounded():
     printed = pd.read_csv(PRINTED)
-    keys = ["dataset", "method", "repair", "start", "metric"]
-    short, full = (
-        printed[printed["item"] == name].set_index(keys)[["value", "sd"]]
-        for name in ("table2", "table6")
-    )
+    # Table 2 has no random start.
+    full = printed[
+        printed["item"].eq("table6") & ~printed["setting"].str.endswith("-random", na=False)
+    ]
+    of = full["setting"].str.removeprefix("contexts-").str.removesuffix("-naive")
+    keys = ["dataset", "method", "repair", "metric"]
+    full = full.assign(dataset=of).set_index(keys)[["value", "sd"]]
+    short = printed[printed["item"] == "table2"].set_index(keys)[["value", "sd"]]
+    assert len(short) == len(full)
     for lane, row in short.iterrows():
         exact = full.loc[lane]
         digits = 0 if lane[-1] == "click_mse" else 3

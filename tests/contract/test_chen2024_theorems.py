@@ -6,12 +6,10 @@ import pytest
 from papers.chen2024.judges.synthetic import POOR
 from papers.chen2024.methods.dla import MeanRatio, converge
 from papers.chen2024.studies.connectivity import components, is_connected
-from papers.chen2024.studies.contexts import gains
 from papers.chen2024.studies.example2 import estimate, exponent, gilbert, pair_apart, simulated
 from papers.chen2024.studies.theorems import contradiction, free_constants, second_solution, swaps
 from tests.lists import given_lists
 from twotowers.errors import InputError
-from twotowers.files.rankings import Rankings
 from twotowers.fitting.alternating import alternate
 from twotowers.fitting.click_rates import ClickRates
 
@@ -113,14 +111,3 @@ def test_lemmas_of_example_2_on_a_size_where_they_hold():
     assert exponent(50, 10**6, 1000) == pytest.approx(1000, rel=1e-4)
     assert exponent(50, 20, 80) == pytest.approx(1000 * np.log(2 - np.exp(-0.08)))
     assert estimate(50, 10**6, 1000) < 0
-
-
-def test_of_equal_scores_the_published_code_takes_the_later_document():
-    lists = Rankings(
-        query=np.ones(3, int), document=np.arange(3), label=np.array([4.0, 0, 0]),
-        features=np.zeros((3, 1), np.float32),
-    )  # fmt: skip
-    assert gains(np.ones(3), lists)["ndcg@5"] == pytest.approx(1)
-    assert gains(np.ones(3), lists, later_first=True)["ndcg@5"] == pytest.approx(0.5)
-    distinct = np.array([3.0, 2, 1])
-    assert gains(distinct, lists, later_first=True) == pytest.approx(gains(distinct, lists))

@@ -15,7 +15,8 @@ from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 from twotowers.running.fit import fit_setting
-from twotowers.running.lists import read_lists, simulate_lists, write_lists
+from twotowers.running.list_files import read_lists, write_lists
+from twotowers.running.lists import simulate_lists
 from twotowers.running.measures import of_recovery
 
 GIVEN = {
@@ -112,7 +113,7 @@ def test_a_log_without_a_seed_draws_its_own_lists():
 
 
 def test_fits_train_on_all_lists_and_are_measured_on_the_given_ones(path, log):
-    splits = read_lists(path, LANES, queries=30)
+    splits = read_lists(path, LANES)
     train, test = splits["train"], splits["test"]
     assert len(train.inputs) == 30 + 4  # Each lane that swaps adds a list of its own.
     assert len(test.inputs) == 30

@@ -316,7 +316,11 @@ def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"policy": {"ranker": "expert"}}, "a log of lists has no 'policy'.*from: simulation"),
+        ({"queries": "train"}, "a log of lists has no 'queries'.*from: simulation"),
+        ({"policy": {"ranker": "expert"}}, "'policy' does not belong here .*'lists', which are"),
+        ({"repairs": {"a": {"merge": "nearest", "swap": "random"}}}, "repairs.a"),
+        ({"repairs": {"a": {"empty": True}}}, "repairs.a"),
+        ({"repairs": {"a": {"merge": "nearest", "empty": True}}}, "repairs.a.*no empty places"),
         ({"split": {"train": 0.5, "validation": 0.25, "test": 0.25}}, "from: dataset"),
         ({"user": "cascade"}, "user 'cascade' needs the clicks of whole pages"),
         ({"user": {"kind": "position_based", "eta": [1, 2]}}, r"'eta' is \[1, 2\] .*one value"),
@@ -327,3 +331,54 @@ def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
 def test_what_a_log_of_given_lists_cannot_have(change, message, load):
     with pytest.raises(InputError, match=message):
         load(["logs", "main"], LISTS | change)
+
+
+RANKED = {
+    "from": "lists", "user": "position_based", "views": [10, 100], "dataset": "mslr30k",
+    "policy": {"ranker": "linear", "seed": 5},
+    "repairs": {"none": {}, "near": {"merge": "nearest"}},
+    "contexts": {"types": 3, "features": 2, "deviation": 1, "position_weight": 10, "seed": 0},
+}  # fmt: skip
+
+
+def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
+    monkeypatch.setitem(EXPERIMENT, "logs", {"main": RANKED})
+    setting = {"log": "main", "model": {"tower": "embedding"}, "method": "newton"}
+    plan = Plan(CONFIG | {"replace": {}}, {"p": load(["settings", "fit"], setting)})
+    inputs = plan.clicks_inputs("p", "main", 7)
+    assert {name: path.split("/", 2)[2] for name, path in inputs.items()} == {
+        "train": "rankings/p/mslr30k/train.parquet",
+        "policy": "policies/p/mslr30k/annotated-linear/5.parquet",
+    }
+    clicks = plan.fit_inputs("p", "fit", 7)
+    assert list(clicks) == ["clicks"]
+    assert clicks["clicks"].endswith("clicks/p/mslr30k/main/7.parquet")
+    assert plan.used_datasets("p", ["fit"]) == ["mslr30k"]
+    ranking = {**setting, "transfer": {"trees": 5, "leaves": 4}}
+    plan = Plan(CONFIG | {"replace": {}}, {"p": load(["settings", "fit"], ranking)})
+    found = plan.fit_inputs("p", "fit", 7)
+    assert set(found) == {"train", "validation", "test", "policy", "clicks"}
+    assert found["policy"] == inputs["policy"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"policy": {"ranker": "linear"}}, r"policy: \['seed'\] are too many or missing"),
+        ({"policy": {"ranker": "linear", "seed": 5, "temperature": 1}}, "'temperature'"),
+        ({"repairs": {"a": {"swap": "random"}}}, "repairs.a.*'merge: nearest', or nothing"),
+        ({"repairs": {"a": {"merge": [[1, 2]]}}}, "repairs.a.*'merge: nearest', or nothing"),
+        ({"contexts": {"types": 3}}, "contexts"),
+    ],
+)
+def test_what_a_log_of_ranked_lists_cannot_have(change, message, load):
+    with pytest.raises(InputError, match=message):
+        load(["logs", "main"], RANKED | change)
+
+
+def test_only_lists_have_a_ranker_for_all_seeds_and_test_queries(load, monkeypatch):
+    policy = {**EXPERIMENT["logs"]["main"]["policy"], "seed": 3}
+    with pytest.raises(InputError, match=r"policy.seed: each run trains a ranker of its own"):
+        load(["logs", "main", "policy"], policy)
+    with pytest.raises(InputError, match=r"transfer: there are no test queries to rank"):
+        load(["settings", "fit", "transfer"], {"trees": 5, "leaves": 4})

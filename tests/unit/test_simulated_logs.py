@@ -30,7 +30,7 @@ from twotowers.logs.sessions import read_sessions
 from twotowers.running import simulation
 from twotowers.running.experiments import load_experiment
 from twotowers.running.schemas import validate
-from twotowers.running.settling import queries_of
+from twotowers.running.settling_logs import queries_of
 
 
 @pytest.fixture(scope="module")

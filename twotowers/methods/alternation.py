@@ -14,32 +14,37 @@ from twotowers.errors import InputError
 from twotowers.fitting.alternating import ExpectationMaximisation, LeastSquares, Rule, alternate
 from twotowers.fitting.click_rates import ClickRates, RateEstimate, click_mse
 from twotowers.methods.page_fits import SMALLEST, check_by_pair
-from twotowers.methods.task import Fitted, Task, cells
+from twotowers.methods.task import Fitted, Split, Task, cells
 from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
 
 RULES = {"least_squares": LeastSquares(), "em": ExpectationMaximisation()}
-CHOICES = {"rule": ("least_squares", "em")}
+CHOICES = {"rule": ("least_squares", "em"), "start": ("random", "ones")}
 
 
-def fit(task: Task, *, rule: str = "least_squares", steps: int = 1000) -> list[Fitted]:
-    """Fit every lane's training log from a random examination, U(0, 1).
+def fit(
+    task: Task, *, rule: str = "least_squares", start: str = "random", steps: int = 1000
+) -> list[Fitted]:
+    """Fit every lane's training log.
 
     Args:
         task: its model must be position-based, and its tower "embedding".
         rule: the updates.
+        start: of examination: drawn from U(0, 1), or 1 for all bias factors.
         steps: largest number of steps.
 
     Raises:
         InputError: the model or the tower is another, or lanes do not have the same cells.
     """
-    return by_rule(task, RULES[rule], steps=steps)
+    return by_rule(task, RULES[rule], start=start, steps=steps)
 
 
-def by_rule(task: Task, rule: Rule, *, steps: int) -> list[Fitted]:
+def by_rule(task: Task, rule: Rule, *, start: str = "random", steps: int) -> list[Fitted]:
     """The same for any rule."""
     rates = rates_of(task)
-    estimate = alternate(rates, starts_of(task, rates), rule, steps=steps)
+    starts = starts_of(task, rates)
+    starts = np.ones_like(starts) if start == "ones" else starts
+    estimate = alternate(rates, starts, rule, steps=steps)
     return fitted_of(task, rates, estimate)
 
 
@@ -101,23 +106,40 @@ def fitted_of(
     estimate: RateEstimate,
     values: Mapping[str, np.ndarray] | None = None,
 ) -> list[Fitted]:
-    """What a fit found. Its values have the mean over rows of (r o - c)^2.
+    """What a fit found. Its values have the mean over rows of (r o - c)^2, and how many bias
+    factors a lane shows.
 
     Args:
         task, rates: see `rates_of`.
         estimate: of all lanes.
         values: further results, [lanes] by name.
     """
-    values = {"click_mse": click_mse(rates, estimate), **(values or {})}
-    factors, fitted = task.splits["train"].factors, []
+    shown = rates.weight > 0
+    values = {
+        "click_mse": click_mse(rates, estimate),
+        "bias_factors": [
+            len(np.unique(own[seen])) for own, seen in zip(rates.factor, shown, strict=True)
+        ],
+        **(values or {}),
+    }
+    train, fitted = task.splits["train"], []
     for lane, (log, _) in enumerate(task.lanes):
-        relevance = estimate.relevance[lane]
-        at = np.arange(task.positions) if factors is None else factors[log, 0]
+        relevance, examined = estimate.relevance[lane], estimate.examination[lane]
+        at = np.arange(task.positions) if train.factors is None else _of_positions(train, log)
         fitted.append(
             Fitted(
                 scores=lambda inputs, relevance=relevance: relevance[np.asarray(inputs)],
-                bias=np.log(np.maximum(estimate.examination[lane, at], SMALLEST)),
+                bias=None if at is None else np.log(np.maximum(examined[at], SMALLEST)),
                 values={name: each[lane] for name, each in values.items()},
+                examined=None if train.factors is None else examined[train.factors[log]],
             )
         )
     return fitted
+
+
+def _of_positions(train: Split, log: int) -> np.ndarray | None:
+    """[positions] the bias factor of each; None if lists differ in the factor of a position."""
+    shown = train.counts.of_log(log).impressions > 0
+    factors = train.factors[log]
+    first = factors[shown.argmax(0), np.arange(factors.shape[1])]
+    return first if ((factors == first) | ~shown).all() else None

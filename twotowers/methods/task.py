@@ -146,6 +146,8 @@ class Fitted:
             observed) at each position: not given other clicks, and given the clicks above. None if
             the method does not predict clicks of pages.
         table: the fitted probabilities, if each pair has one of its own.
+        examined: [lists, positions] estimated P(examined) at each place of the training lists. None
+            if lists are not given, or the method does not estimate it.
     """
 
     scores: Callable[[np.ndarray], np.ndarray] | None
@@ -155,6 +157,7 @@ class Fitted:
     history: np.ndarray | None = None
     page_losses: Callable[[Split], tuple[np.ndarray, np.ndarray]] | None = None
     table: Table | None = None
+    examined: np.ndarray | None = None
 
 
 def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarray, ...]:

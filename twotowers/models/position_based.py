@@ -51,10 +51,25 @@ class PositionBased(CellModel):
         """[positions] P(examined | k) of the simulated user: the true propensities."""
         return (1 / np.arange(1, positions + 1)) ** self.eta
 
-    def truth(self, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
+    def examined_in(self, contexts: np.ndarray, positions: int) -> np.ndarray:
+        """[contexts, positions] P(examined | t, k) in each context. Here contexts change nothing.
+
+        Args:
+            contexts: [contexts, width] a vector of each context type.
+            positions: of a page.
+        """
+        return np.tile(self.examined(positions), (len(contexts), 1))
+
+    def attractive(self, relevance: np.ndarray) -> np.ndarray:
+        """P(attractive) of documents of graded relevance, in the same shape."""
         gain = (2.0**relevance - 1) / (2**self.highest - 1)
-        attractive = self.noise + (1 - self.noise) * gain
-        return {"attraction": logit(attractive), "examination": logit(self.examined(positions))}
+        return self.noise + (1 - self.noise) * gain
+
+    def truth(self, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
+        return {
+            "attraction": logit(self.attractive(relevance)),
+            "examination": logit(self.examined(positions)),
+        }
 
     def probability(self, attraction: np.ndarray, examination: np.ndarray) -> np.ndarray:
         return attraction * examination

@@ -15,14 +15,8 @@ from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.optimizers import check_training
 from twotowers.running.schemas import validate
-from twotowers.running.settling import (
-    DATASET,
-    SIMULATION,
-    check_study,
-    settle_item,
-    settle_log,
-    settle_setting,
-)
+from twotowers.running.settling import check_study, settle_item, settle_setting
+from twotowers.running.settling_logs import DATASET, SIMULATION, settle_log
 
 OPTIONAL = {
     "positions": 10,

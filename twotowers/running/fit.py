@@ -16,8 +16,10 @@ from twotowers.models.towers import TOWERS
 from twotowers.running.measures import FURTHER, measure
 from twotowers.running.parts import TABLE, examination_builder, part_builder, reads_pairs
 from twotowers.running.registry import build_model, find
-from twotowers.running.settling import LISTS, MODEL, USER_LANE, listed
+from twotowers.running.settling import MODEL
+from twotowers.running.settling_logs import USER_LANE, listed
 from twotowers.running.splits import annotated, read_splits
+from twotowers.running.transfer import read_transfer
 
 
 def fit_setting(
@@ -32,8 +34,8 @@ def fit_setting(
 
     Args:
         files: for a simulated log the rankings per split, `policy` and `clicks`; for one of given
-            lists `clicks`; for a real one `log`, and where its towers read features `documents`,
-            and `annotations` if there are any.
+            lists `clicks`, and for `transfer` the rankings and `policy`; for a real one `log`, and
+            where its towers read features `documents`, and `annotations` if there are any.
         setting: `model`, `method`, `lanes`, `training` (its values) and `log` (the keys
             `twotowers.running.plan.LOG_KEYS`), as `twotowers.running.settling` completes them.
             Lanes are all combinations of the log's, and for each of them the method's, parts' and
@@ -99,9 +101,16 @@ def fit_setting(
         for (log, values), fitted in zip(lanes, found, strict=True)
         for row in FURTHER[kind](fitted, task, log)
     ]
+    if "transfer" in setting:
+        transfer = read_transfer(files, task.splits["train"], setting["transfer"], positions)
+        rows += [
+            {**logs[log], **values, "position": None, **row}
+            for (log, values), fitted in zip(lanes, found, strict=True)
+            for row in transfer.measure(fitted, log)
+        ]
     results = pd.DataFrame(rows).astype({"position": "Int64", "value": float})
     results = results.assign(model=model["kind"], method=method["kind"])
-    if setting["log"].get("from") == LISTS:
+    if "lists" in setting["log"]:
         results["components"] = setting["log"]["lists"]["components"]
     return results
 

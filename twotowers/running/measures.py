@@ -110,6 +110,25 @@ def of_recovery(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
     yield {"metric": "mcc", "value": correlation(truth, scores.reshape(1, -1)[:, shown])[0]}
 
 
+def of_places(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """MCC as `of_recovery` has it, but over all places of the test split: a document that is on
+    several lists counts on each, with its label there."""
+    test = task.splits["test"]
+    truth = expit(task.users[log].truth(test.relevance[test.where], 1)["attraction"])
+    scores = fitted.scores(test.inputs)[test.where]
+    yield {"metric": "mcc", "value": correlation(truth, scores[None])[0]}
+
+
+def of_ties(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """nDCG@5 and @10 if of equal scores the later document ranks first, not the earlier."""
+    test = task.splits["test"]
+    turned = (each[:, ::-1] for each in (fitted.scores(test.inputs), test.relevance, test.where))
+    scores, relevance, where = turned
+    for topn in (5, 10):
+        gains = ndcg(scores, relevance, where=where, topn=topn)
+        yield {"metric": f"ndcg@{topn}_later_first", "value": gains.mean()}
+
+
 def of_queries(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
     """nDCG@5 of every test query, by its place in the split, for paired tests."""
     for query, value in enumerate(_ndcg_at_5(fitted, task.splits["test"])):
@@ -130,6 +149,8 @@ def _ndcg_at_5(fitted: Fitted, split: Split) -> np.ndarray:
 FURTHER = {
     "validation": of_validation,
     "recovery": of_recovery,
+    "places": of_places,
+    "ties": of_ties,
     "queries": of_queries,
     "epochs": of_epochs,
     "uncertainty": of_uncertainty,

@@ -18,7 +18,8 @@ from twotowers.errors import InputError, nearest
 from twotowers.running.experiments import Experiment
 from twotowers.running.parts import TABLE, name_of, reads_pairs
 from twotowers.running.registry import find
-from twotowers.running.settling import DATASET, LISTS, STUDY
+from twotowers.running.settling import STUDY
+from twotowers.running.settling_logs import DATASET, LISTS
 from twotowers.towers.lane import KNOWN
 
 FILES = {
@@ -291,12 +292,16 @@ class Plan:
         return steps["top"] if steps.get("percentiles") == "places" else None
 
     def clicks_inputs(self, paper: str, log: str, seed: int | str) -> dict[str, str]:
-        """The input of a simulated log: the scores of its policy's ranker, if it has one."""
+        """The input of a simulated log: the scores of its policy's ranker, if it has one. Lists
+        that are ranked once for all seeds need the documents, too."""
         log = self.experiments[paper].logs[log]
-        if log.get("from") == LISTS:
+        if "dataset" not in log:
             return {}
         names = {name: log[name] for name in ("dataset", "relevance", "ranker")}
-        return {"policy": self.file("policy", paper=paper, **names, seed=seed)}
+        once = log.get("from") == LISTS
+        seed = log["policy"]["seed"] if once else seed
+        shown = {"train": self.rankings(paper, log["dataset"])["train"]} if once else {}
+        return {**shown, "policy": self.file("policy", paper=paper, **names, seed=seed)}
 
     def positions(self, paper: str, log: str) -> int:
         """Positions on a page of a log: its own, or those of the paper."""
@@ -309,6 +314,7 @@ class Plan:
         names = (
             "from",
             "lists",
+            "contexts",
             "repairs",
             "lanes",
             "sessions",
@@ -321,13 +327,14 @@ class Plan:
         return {name: log[name] for name in names if name in log}
 
     def fit_inputs(self, paper: str, setting: str, seed: int | str) -> dict[str, str]:
-        """The inputs of a fit: rankings, policy and clicks; or a real log."""
+        """The inputs of a fit: rankings, policy and clicks; clicks alone; or a real log."""
         experiment = self.experiments[paper]
         name = experiment.settings[setting]["log"]
         log = experiment.logs[name]
-        if log.get("from") == LISTS:
-            return {"clicks": self.file("clicks", paper=paper, dataset=LISTS, log=name, seed=seed)}
-        dataset = log["dataset"]
+        dataset = log.get("dataset", LISTS)
+        clicks = {"clicks": self.file("clicks", paper=paper, dataset=dataset, log=name, seed=seed)}
+        if log.get("from") == LISTS and "transfer" not in experiment.settings[setting]:
+            return clicks
         if log.get("from") == DATASET:
             part = PAGES if log.get("record") == "sessions" else LOG
             parts = {LOG: part}
@@ -341,7 +348,7 @@ class Plan:
         return {
             **self.rankings(paper, dataset),
             **self.clicks_inputs(paper, name, seed),
-            "clicks": self.file("clicks", paper=paper, dataset=dataset, log=name, seed=seed),
+            **clicks,
         }
 
     def fit_parameters(self, paper: str, setting: str) -> dict:

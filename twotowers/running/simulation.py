@@ -30,7 +30,7 @@ from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel
 from twotowers.randomness import stream
 from twotowers.running.registry import build_model
-from twotowers.running.settling import USER_LANE, listed, queries_of
+from twotowers.running.settling_logs import USER_LANE, listed, queries_of
 
 
 def simulate(
@@ -47,7 +47,7 @@ def simulate(
     Args:
         split: the split.
         policy: the pairs, their relevance and the scores of the ranker.
-        log: `lanes`, `sessions`, `ties`, `noise` and `user`, as `twotowers.running.settling`
+        log: `lanes`, `sessions`, `ties`, `noise` and `user`, as `twotowers.running.settling_logs`
             completes them.
         positions: positions on a page.
         seed: of all draws.

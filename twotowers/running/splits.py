@@ -17,9 +17,9 @@ from twotowers.logs.observed import observed_splits
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.methods.task import Split
-from twotowers.running.lists import read_lists
+from twotowers.running.list_files import read_lists
 from twotowers.running.measures import Judged
-from twotowers.running.settling import DATASET, LISTS, SIMULATION, queries_of
+from twotowers.running.settling_logs import DATASET, LISTS, SIMULATION, queries_of
 
 
 def read_splits(
@@ -40,7 +40,7 @@ def read_splits(
     """
     source = setting["log"].get("from", SIMULATION)
     if source == LISTS:
-        return read_lists(files["clicks"], logs, queries=setting["log"]["lists"]["queries"])
+        return read_lists(files["clicks"], logs)
     if source == DATASET:
         return _observed(files, setting, positions, seed, by_pair)
     return _simulated(files, setting, logs, positions, by_pair)

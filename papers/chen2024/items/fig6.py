@@ -7,8 +7,8 @@ import pandas as pd
 import seaborn.objects as so
 from matplotlib.figure import Figure
 
-from papers.chen2024.contexts import EXAMINATION, POSITIONS
 from papers.chen2024.looks import POSITION
+from papers.chen2024.simulation import EXAMINATION, POSITIONS
 from twotowers.report.charts import TRUTH, Dots, ticks
 from twotowers.results.moments import measured, moments, runs, with_most
 from twotowers.results.statistics import select

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from papers.chen2024.judges.cells import DATASETS, dla_means
+from papers.chen2024.judges.cells import DATASETS
 from papers.chen2024.judges.words import listed, metric_name
-from twotowers.results.claims import Claims, Measured, NotTestable
+from twotowers.results.claims import Claims, Measured, seed_means
 from twotowers.results.conditions import above, at_least, at_most, number
-from twotowers.results.statistics import select
 
 CLAIMS = Claims()
 
@@ -25,12 +24,15 @@ LEAD = 0.001
 TRAINING, TEST = ("mcc", "ndcg@5", "ndcg@10"), ("test_ndcg@5", "test_ndcg@10")
 # Claim 25: how far from print a stand-in may be; within this, rows of Table 6 keep their order.
 LEVEL = {"mcc": 0.05, "ndcg@5": 0.02, "ndcg@10": 0.02, "test_ndcg@5": 0.03, "test_ndcg@10": 0.03}
+# What follows contexts-<data set> in the names of settings, by where DLA starts.
+STARTS = {"ones": "", "random": "-random"}
+NAIVE = "-naive"
 ROWS = {
-    ("naive", "plain", "none"): "no debias",
-    ("dla", "plain", "ones"): "DLA from 1",
-    ("dla", "plain", "random"): "DLA at random",
-    ("dla", "merging", "ones"): "merging from 1",
-    ("dla", "merging", "random"): "merging at random",
+    (NAIVE, "plain"): "no debias",
+    ("", "plain"): "DLA from 1",
+    ("-random", "plain"): "DLA at random",
+    ("", "merging"): "merging from 1",
+    ("-random", "merging"): "merging at random",
 }
 PRINTED = {
     "yahoo": {
@@ -50,6 +52,29 @@ PRINTED = {
 }
 
 
+def mean(results: pd.DataFrame, fitted: str, repair: str, metric: str) -> float:
+    """The mean over seeds of one lane of setting contexts-<fitted>.
+
+    Raises:
+        NotTestable: as `seed_means`.
+    """
+    lane = {"setting": f"contexts-{fitted}", "metric": metric}
+    return seed_means(results, {"repair": (repair,)}, **lane)[repair]
+
+
+def means(results: pd.DataFrame, dataset: str, metric: str) -> pd.DataFrame:
+    """[repairs, starts] means over seeds, of DLA."""
+    return pd.DataFrame(
+        {
+            start: {
+                repair: mean(results, f"{dataset}{suffix}", repair, metric)
+                for repair in ("plain", "merging")
+            }
+            for start, suffix in STARTS.items()
+        }
+    )
+
+
 @CLAIMS.add(
     "12", "table6", "App. D.4, Table 6",
     "DLA depends on where it starts, though it fits clicks equally well",
@@ -58,10 +83,8 @@ PRINTED = {
     parts=DATASETS,
 )  # fmt: skip
 def start_matters(results: pd.DataFrame, dataset: str) -> Measured:
-    over = {"start": ("ones", "random")}
     mcc, gain, error = (
-        dla_means(results, f"contexts-{dataset}", metric, over)
-        for metric in ("mcc", "ndcg@10", "click_mse")
+        means(results, dataset, metric).loc["plain"] for metric in ("mcc", "ndcg@10", "click_mse")
     )
     return (
         f"MCC {listed(mcc)}; nDCG@10 {listed(gain)}; click MSE {listed(error, digits=None)}",
@@ -76,11 +99,7 @@ def start_matters(results: pd.DataFrame, dataset: str) -> Measured:
     parts=DATASETS, letters="cd",
 )  # fmt: skip
 def merging_frees_of_start(results: pd.DataFrame, dataset: str) -> Measured:
-    over = {"repair": ("plain", "merging"), "start": ("ones", "random")}
-    values = {
-        metric: dla_means(results, f"contexts-{dataset}", metric, over).unstack("start")
-        for metric in TRAINING
-    }
+    values = {metric: means(results, dataset, metric) for metric in TRAINING}
     told = "; ".join(
         f"{metric_name(metric)} without {listed(table.loc['plain'])}, "
         f"with {listed(table.loc['merging'])}"
@@ -93,10 +112,10 @@ def merging_frees_of_start(results: pd.DataFrame, dataset: str) -> Measured:
 
 def merging_wins(results: pd.DataFrame, dataset: str, metrics: Sequence[str]) -> Measured:
     """Observation probabilities start at 1."""
-    setting, leads, told = f"contexts-{dataset}", [], []
+    leads, told = [], []
     for metric in metrics:
-        naive = dla_means(results, setting, metric, {"start": ("none",)}, method="naive")["none"]
-        dla = dla_means(results, setting, metric, {"repair": ("plain", "merging")}, start="ones")
+        naive = mean(results, f"{dataset}{NAIVE}", "plain", metric)
+        dla = {repair: mean(results, dataset, repair, metric) for repair in ("plain", "merging")}
         leads.append(dla["merging"] - max(naive, dla["plain"]))
         told.append(
             f"{metric_name(metric)} merging {number(dla['merging'])}, DLA {number(dla['plain'])}, "
@@ -123,17 +142,18 @@ for letters, split, metrics in (("ac", "training", TRAINING), ("bd", "test", TES
     parts=DATASETS,
 )  # fmt: skip
 def levels_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
-    rows = pd.MultiIndex.from_tuples(ROWS, names=["method", "repair", "start"])
     off, told = [], []
     for metric in LEVEL:
-        found = select(results, setting=f"contexts-{dataset}", metric=metric)
-        if found.empty:
-            raise NotTestable(f"no results for setting contexts-{dataset}")
-        found = found.groupby(rows.names)["value"].mean().reindex(rows)
+        found = pd.Series(
+            {
+                name: mean(results, f"{dataset}{suffix}", repair, metric)
+                for (suffix, repair), name in ROWS.items()
+            }
+        )
         distance = (found - np.array(PRINTED[dataset][metric])).abs()
         worst = distance.idxmax()
         off.append(distance)
-        told.append(f"{metric_name(metric)} {number(distance[worst])} ({ROWS[worst]})")
+        told.append(f"{metric_name(metric)} {number(distance[worst])} ({worst})")
     return f"farthest: {', '.join(told)}", off
 
 
@@ -144,8 +164,8 @@ def levels_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
     parts=DATASETS,
 )  # fmt: skip
 def random_start_leads(results: pd.DataFrame, dataset: str) -> Measured:
-    over, leads = {"start": ("ones", "random")}, {}
+    leads = {}
     for metric in (*TRAINING[1:], *TEST):
-        found = dla_means(results, f"contexts-{dataset}", metric, over, repair="merging")
+        found = means(results, dataset, metric).loc["merging"]
         leads[metric_name(metric)] = found["random"] - found["ones"]
     return f"lead {listed(pd.Series(leads), digits=4)}", list(leads.values())

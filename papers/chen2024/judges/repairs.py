@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from papers.chen2024.contexts import EXAMINATION, POSITIONS
 from papers.chen2024.judges.cells import (
     CLICKS,
     LISTS,
@@ -20,6 +19,7 @@ from papers.chen2024.judges.cells import (
     dla_means,
 )
 from papers.chen2024.judges.words import listed
+from papers.chen2024.simulation import EXAMINATION, POSITIONS
 from twotowers.results.claims import Claims, Measured, seed_means
 from twotowers.results.conditions import above, at_least, at_most, below, holds, number
 from twotowers.results.statistics import select

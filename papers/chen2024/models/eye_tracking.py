@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers.chen2024.contexts import EXAMINATION
+from papers.chen2024.simulation import EXAMINATION
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from papers.chen2024.contexts import POSITIONS, assign_contexts, vector_ids
-from papers.chen2024.displays import displayed
+from papers.chen2024.simulation import POSITIONS
 from twotowers.files.rankings import read_rankings
+from twotowers.identifiability.contexts import assign_contexts, vector_ids
 from twotowers.identifiability.graph import factor_components, graph_statistics
 from twotowers.randomness import stream
+from twotowers.rankers.displayed import displayed
 
 LARGEST = 3
 
@@ -44,7 +45,7 @@ def run(
         features: numbers of features that are kept, with `feature_contexts` context types.
         table_contexts: context types of Table 4.
     """
-    lists = displayed(inputs.train, inputs.policy, "train", top=POSITIONS)
+    lists = displayed(inputs.train, inputs.policy, top=POSITIONS)
     feature, lengths = vector_ids(lists.features), lists.lengths
     rows = []
     for repeat in range(repeats):
@@ -63,7 +64,9 @@ def run(
             fewer = vector_ids(lists.features[:, order[:number]])
             value = connected(fewer, lengths, feature_contexts, draw)
             rows.append(("features", number, repeat, "connected", value))
-    padded = assign_contexts(lengths, table_contexts, seed=seed).padded(feature)
+    padded = assign_contexts(lengths, table_contexts, positions=POSITIONS, seed=seed).padded(
+        feature
+    )
     values = sizes(inputs) | graph(*padded)
     rows += [("statistics", table_contexts, 0, metric, value) for metric, value in values.items()]
     frame = pd.DataFrame(rows, columns=["sweep", "amount", "repeat", "metric", "value"])
@@ -73,7 +76,7 @@ def run(
 
 def connected(feature: np.ndarray, lengths: np.ndarray, contexts: int, seed: int) -> bool:
     """Is the graph between the (context, position) that occur connected?"""
-    factor = assign_contexts(lengths, max(contexts, 1), seed=seed).shown
+    factor = assign_contexts(lengths, max(contexts, 1), positions=POSITIONS, seed=seed).shown
     return is_connected(feature, factor)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from papers.chen2024.contexts import POSITIONS
+from papers.chen2024.simulation import POSITIONS
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
 

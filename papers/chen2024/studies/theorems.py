@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from papers.chen2024.contexts import EXAMINATION, POSITIONS
 from papers.chen2024.models.eye_tracking import EyeTracking
 from papers.chen2024.rates import same_rows
+from papers.chen2024.simulation import EXAMINATION, POSITIONS
 from papers.chen2024.studies.propositions import random_log
 from twotowers.fitting.alternating import LeastSquares, alternate
 from twotowers.fitting.click_rates import RateEstimate, click_mse, simulate_rates

@@ -1,20 +1,23 @@
-"""Context bias of Chen et al. (2024), against loops and the formulas of Appendix C.2."""
+"""Context types of places, against loops; and the users of Chen et al. (2024), Appendix C.2."""
+
+from functools import partial
 
 import numpy as np
 import pytest
 
-from papers.chen2024.contexts import (
-    EXAMINATION,
-    POSITIONS,
-    WEIGHTS,
+from papers.chen2024.models.contextual import Contextual
+from papers.chen2024.simulation import EXAMINATION, POSITIONS, WEIGHTS
+from twotowers.errors import InputError
+from twotowers.identifiability.contexts import (
     assign_contexts,
     bias_features,
     context_vectors,
-    examination,
-    relevance,
     vector_ids,
 )
-from twotowers.errors import InputError
+from twotowers.models.position_based import PositionBased
+
+assign_contexts = partial(assign_contexts, positions=POSITIONS)
+context_vectors = partial(context_vectors, width=10, deviation=0.35)
 
 
 def test_rows_name_context_and_position():
@@ -63,14 +66,20 @@ def test_examination_follows_the_formula():
     vectors = context_vectors(30, seed=4)
     # The third context's exponent is cut at 0: everything is examined.
     vectors[2] = -10 * np.sign(WEIGHTS)
-    chance = examination(vectors)
+    chance = Contextual().examined_in(vectors, POSITIONS).ravel()
     for context in range(30):
         exponent = max(sum(WEIGHTS * vectors[context]) + 1, 0)
         for position in range(10):
             expected = EXAMINATION[position] ** exponent
             assert chance[context * 10 + position] == pytest.approx(expected)
     assert (chance[20:30] == 1).all()
-    np.testing.assert_allclose(examination(np.zeros((1, 10))), EXAMINATION)
+    np.testing.assert_allclose(Contextual().examined_in(np.zeros((1, 10)), 10)[0], EXAMINATION)
+
+
+def test_other_users_examine_alike_in_all_contexts():
+    user = PositionBased(eta=2)
+    chance = user.examined_in(context_vectors(3, seed=0), 4)
+    np.testing.assert_array_equal(chance, [user.examined(4)] * 3)
 
 
 def test_context_vectors_are_normal_with_the_published_deviation():
@@ -84,7 +93,7 @@ def test_context_vectors_are_normal_with_the_published_deviation():
 
 def test_bias_features_are_the_context_and_ten_times_the_position():
     vectors = context_vectors(3, seed=0)
-    table = bias_features(vectors)
+    table = bias_features(vectors, positions=POSITIONS, weight=10)
     assert table.shape == (30, 11)
     for factor, row in enumerate(table):
         np.testing.assert_array_equal(row[:10], vectors[factor // 10])
@@ -92,13 +101,8 @@ def test_bias_features_are_the_context_and_ten_times_the_position():
 
 
 def test_relevance_by_label():
-    assert relevance(np.array([4, 0, 2, 3, 1], np.float32)).tolist() == [1, 0.1, 0.28, 0.52, 0.16]
-
-
-@pytest.mark.parametrize("label", [-1, 5, 0.5, np.nan])
-def test_no_such_label(label):
-    with pytest.raises(InputError, match=r"label: .* is no label"):
-        relevance(np.array([0, label]))
+    found = Contextual().attractive(np.array([4.0, 0, 2, 3, 1]))
+    np.testing.assert_allclose(found, [1, 0.1, 0.28, 0.52, 0.16])
 
 
 @pytest.mark.parametrize("contexts", [0, 2.5, True])

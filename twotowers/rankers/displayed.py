@@ -1,6 +1,8 @@
-"""What users were shown: the first documents of each list, as the initial ranker sorts them."""
+"""What users were shown: the first documents of each list, as a ranker sorts them."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 
@@ -10,7 +12,9 @@ from twotowers.logs.policies import read_scores
 from twotowers.rankers.svm import rank
 
 
-def displayed(rankings, policy, split: str, *, top: int) -> Rankings:
+def displayed(
+    rankings: str | Path, policy: str | Path, *, split: str = "train", top: int
+) -> Rankings:
     """The first `top` documents of every query of a split, in the order shown.
 
     Args:

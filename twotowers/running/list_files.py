@@ -1,0 +1,88 @@
+"""Logs of given lists as files: a row per place of a list, lane after lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twotowers import SPLITS
+from twotowers.files.artefacts import atomic
+from twotowers.files.tables import read_table
+from twotowers.logs.cells import Lane
+from twotowers.logs.counts import Rows
+from twotowers.methods.task import Split
+
+TYPES = {
+    "query": pa.int64(),
+    "given": pa.bool_(),
+    "document": pa.int64(),
+    "position": pa.int32(),
+    "factor": pa.int32(),
+    "relevance": pa.float32(),
+    "impressions": pa.int64(),
+    "clicks": pa.int64(),
+}
+"""The columns of a file, besides those of its lanes. A list is given unless a repair added it."""
+
+
+def lane_table(lane: Lane, columns: Mapping[str, np.ndarray]) -> pa.Table:
+    """The rows of one lane.
+
+    Args:
+        lane: a value per lane column.
+        columns: [rows] values of `TYPES`.
+    """
+    columns = {name: pa.array(columns[name], kind) for name, kind in TYPES.items()}
+    rows = len(columns["query"])
+    return pa.table({name: pa.repeat(value, rows) for name, value in lane.items()} | columns)
+
+
+def write_lists(path: str | Path, lanes: Iterable[pa.Table]) -> None:
+    """Write the tables of all lanes, all or nothing: a parquet file."""
+    with atomic(path) as temporary:
+        pq.write_table(pa.concat_tables(lanes), temporary, compression="zstd")
+
+
+def read_lists(path: str | Path, lanes: Sequence[Lane]) -> dict[str, Split]:
+    """The splits of some lanes: all lists to train on, and those given to measure on.
+
+    Args:
+        path: from `write_lists`.
+        lanes: the wanted lanes, each with a value per lane column.
+
+    Raises:
+        InputError: the file cannot be read, or has other columns.
+    """
+    names = [pa.string() if isinstance(value, str) else pa.float64() for value in lanes[0].values()]
+    table = read_table(path, dict(zip(lanes[0], names, strict=True)) | TYPES).to_pandas()
+    parts = [
+        table[np.logical_and.reduce([table[name] == value for name, value in lane.items()])]
+        for lane in lanes
+    ]
+    shown = np.unique(np.concatenate([part["query"] for part in parts]))
+    shape = len(shown), int(table["position"].max())
+    inputs, relevance = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+    where, given = np.zeros(shape, bool), np.zeros(len(shown), bool)
+    impressions, clicks = (np.zeros((len(lanes), *shape), np.int64) for _ in range(2))
+    position = np.broadcast_to(np.arange(shape[1]), impressions.shape)
+    factors = position.copy()
+    for lane, part in enumerate(parts):
+        at = np.searchsorted(shown, part["query"]), part["position"] - 1
+        inputs[at], relevance[at], where[at] = part["document"], part["relevance"], True
+        given[at[0]] = part["given"]
+        for values, name in (factors, "factor"), (impressions, "impressions"), (clicks, "clicks"):
+            values[lane][at] = part[name]
+
+    def split(lists: np.ndarray) -> Split:
+        columns = (each[:, lists] for each in (position, position, impressions, clicks))
+        return Split(
+            inputs[lists], where[lists], relevance[lists], Rows(*columns),
+            factors=factors[:, lists],
+        )  # fmt: skip
+
+    parts_of = dict.fromkeys(SPLITS, given) | {"train": np.full(len(shown), True)}
+    return {name: split(lists) for name, lists in parts_of.items()}

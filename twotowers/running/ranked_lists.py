@@ -1,0 +1,111 @@
+"""Logs of lists as a ranker sorts them, whose places have context types, with repairs as lanes.
+
+Users see the first documents of each training query, every list equally often. A document is its
+feature vector, so that it may be on many lists, with a label on each of them. A user examines by
+position and context (Chen et al. 2024, Section 5.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from twotowers.errors import InputError
+from twotowers.files.rankings import mask
+from twotowers.identifiability.contexts import (
+    Places,
+    assign_contexts,
+    bias_features,
+    context_vectors,
+    vector_ids,
+)
+from twotowers.identifiability.merging import node_merging
+from twotowers.models.position_based import PositionBased
+from twotowers.randomness import stream
+from twotowers.rankers.displayed import displayed
+from twotowers.running.list_files import lane_table
+from twotowers.running.simulation import users_of
+
+
+def simulate_ranked(
+    log: Mapping,
+    files: Mapping[str, str],
+    *,
+    positions: int,
+    seed: int,
+    paper: str | None = None,
+) -> Iterator[pa.Table]:
+    """Yield the log of each lane, a row per place. Repairs share the clicks.
+
+    Args:
+        log: `contexts`, `repairs`, `lanes` and `user`, as `twotowers.running.settling_logs`
+            completes them.
+        files: the rankings `train`, and their ranker's `policy`.
+        positions: places of a list; longer lists are cut.
+        seed: of clicks.
+        paper: the paper whose own users may be used.
+
+    Raises:
+        InputError: the user is not position-based, or the files do not belong together.
+    """
+    lists, drawn = displayed(files["train"], files["policy"], top=positions), log["contexts"]
+    document, types = vector_ids(lists.features), drawn["types"]
+    vectors = context_vectors(
+        types, width=drawn["features"], deviation=drawn["deviation"], seed=drawn["seed"]
+    )
+    places = assign_contexts(lists.lengths, types, positions=positions, seed=drawn["seed"])
+    described = bias_features(vectors, positions=positions, weight=drawn["position_weight"])
+    chance = _chance(log, lists.label, vectors, places.shown, positions, paper)
+    clicks = {
+        views: stream("clicks", seed, views).binomial(int(views), chance)
+        for views in log["lanes"]["views"]
+    }
+    position = np.nonzero(mask(lists.lengths, positions))[1]
+    columns = {
+        "query": np.repeat(np.arange(len(lists.lengths)), lists.lengths),
+        "given": np.full(len(document), True),
+        "document": document,
+        "position": position + 1,
+        "relevance": lists.label,
+    }
+    for name, repair in log["repairs"].items():
+        columns["factor"] = factors_of(repair, document, places, described)
+        for views, clicked in clicks.items():
+            columns["impressions"] = np.full(len(document), int(views))
+            columns["clicks"] = clicked
+            yield lane_table({"repair": name, "views": views}, columns)
+
+
+def _chance(log, label, vectors, factor, positions: int, paper: str | None) -> np.ndarray:
+    """[rows] P(click) of each display."""
+    ((_, user),) = users_of(log["user"], log["lanes"], paper)
+    if not isinstance(user, PositionBased):
+        raise InputError(
+            f"{type(user).__name__} does not examine places", field="user",
+            expected="'position_based', or one of its kind",
+        )  # fmt: skip
+    attractive = user.attractive(label.astype(float))
+    return attractive * user.examined_in(vectors, positions).ravel()[factor]
+
+
+def factors_of(
+    repair: Mapping, document: np.ndarray, places: Places, described: np.ndarray
+) -> np.ndarray:
+    """[rows] bias factor of each display, from 0 without gaps, after a repair.
+
+    Args:
+        repair: `merge`, and whether `empty` places count as displays of one vector when the graph
+            is looked at. The published code counts them, which joins their factors, and spares them
+            a merge.
+        document: [rows] number of each display's feature vector.
+        places: bias factors before the repair.
+        described: [factors, dimensions] bias features, by which merging measures distance.
+    """
+    if "merge" not in repair:
+        return np.unique(places.shown, return_inverse=True)[1]
+    rows = places.padded(document) if repair.get("empty") else (document, places.shown)
+    seen, factor = np.unique(rows[1], return_inverse=True)
+    merged = node_merging(rows[0], factor, described[seen]).merged[factor[: len(document)]]
+    return np.unique(merged, return_inverse=True)[1]

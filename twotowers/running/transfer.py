@@ -1,0 +1,86 @@
+"""Relevance that was learnt on the documents shown, carried over to all documents of test queries.
+
+A log of given lists has a relevance for each document shown, and none for others. Boosted trees
+learn it from features: they are fitted to the click rate of each place, divided by its estimated
+examination (Chen et al. 2024, Appendix C.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from twotowers.errors import InputError
+from twotowers.files.rankings import Rankings, mask, pad, read_rankings
+from twotowers.methods.task import Fitted, Split
+from twotowers.rankers.displayed import displayed
+from twotowers.rankers.trees import fit_trees
+from twotowers.results.metrics import ndcg
+
+FLOOR = 1e-5
+"""What the published code adds to the examination by which it divides a click rate."""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """The documents that trees are fitted to, and the test queries that they rank.
+
+    Attributes:
+        features: [places, width] of the documents shown, list by list.
+        train: the training split.
+        test: the test queries.
+        trees: the options of `twotowers.rankers.trees.fit_trees`.
+    """
+
+    features: np.ndarray
+    train: Split
+    test: Rankings
+    trees: Mapping[str, int]
+
+    def measure(self, fitted: Fitted, log: int) -> Iterator[dict]:
+        """nDCG@5 and @10 of the test queries as the trees of one lane rank them.
+
+        Raises:
+            InputError: the method does not estimate examination by place.
+        """
+        if fitted.examined is None:
+            raise InputError(
+                "the method does not estimate the examination of places", field="transfer",
+                expected="a method such as 'alternation'",
+            )  # fmt: skip
+        counts, where = self.train.counts.of_log(log), self.train.where
+        rate = counts.clicks[where] / counts.impressions[where]
+        target = rate / (fitted.examined[where] + FLOOR)
+        predict = fit_trees(self.features, target, **self.trees)
+        for metric, value in gains(predict(self.test.features), self.test).items():
+            yield {"metric": f"test_{metric}", "value": value}
+
+
+def read_transfer(
+    files: Mapping[str, str], train: Split, trees: Mapping[str, int], positions: int
+) -> Transfer:
+    """Read the features of the lists shown, and the test queries.
+
+    Args:
+        files: the rankings `train` and `test`, and the `policy` of their ranker.
+        train: the training split, whose lists are those of the policy.
+        trees: see `Transfer`.
+        positions: places of a list.
+    """
+    shown = displayed(files["train"], files["policy"], top=positions)
+    return Transfer(shown.features, train, read_rankings(files["test"]), trees)
+
+
+def gains(scores: np.ndarray, lists: Rankings) -> dict[str, float]:
+    """Mean nDCG@5 and @10 of the documents sorted by the scores.
+
+    Args:
+        scores: [rows].
+        lists: the documents.
+    """
+    length = lists.lengths.max()
+    scores = pad(scores.astype(np.float32), lists.offsets, length)
+    labels, where = pad(lists.label, lists.offsets, length), mask(lists.lengths, length)
+    return {f"ndcg@{top}": ndcg(scores, labels, where=where, topn=top).mean() for top in (5, 10)}
