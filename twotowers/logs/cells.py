@@ -7,7 +7,7 @@ impressions, clicks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -171,12 +171,18 @@ def read_logs(
         InputError: the file cannot be read or has other columns, a lane is missing, or a row
             names a pair that is not in the rankings.
     """
+    logs = _read_lanes(path, lanes, split, pairs, length)
+    return lay_out(logs, len(pairs.lengths), length, path=path)
+
+
+def _read_lanes(path, lanes, split: str, pairs: Pairs, length: int) -> Iterator[tuple]:
+    """Cell numbers, impressions and clicks of one lane after the other."""
     names = [SPLIT, *lanes[0]]
     text = [name for name, value in {SPLIT: split, **lanes[0]}.items() if isinstance(value, str)]
     with opened(path, dictionaries=text) as file:
         check_types(file.schema_arrow, _types(lanes[0]), path)
         groups = {_lane(file, group, len(names)): group for group in range(file.num_row_groups)}
-        lookup, logs = _Lookup(pairs, length, path), []
+        lookup = _Lookup(pairs, length, path)
         for lane in lanes:
             values = (split, *lane.values())
             if values not in groups:
@@ -185,8 +191,7 @@ def read_logs(
             query, document, position, shown, clicked = (
                 column.to_numpy() for column in file.read_row_group(groups[values], CELL).columns
             )
-            logs.append((lookup.cells(query, document, position), shown, clicked))
-    return lay_out(logs, len(pairs.lengths), length, path=path)
+            yield lookup.cells(query, document, position), shown, clicked
 
 
 def _lane(file: pq.ParquetFile, group: int, columns: int) -> tuple:

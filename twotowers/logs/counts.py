@@ -6,7 +6,7 @@ that were shown are held, so that memory grows with these alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,7 +107,7 @@ class Cells:
 
 
 def lay_out(
-    logs: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    logs: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]],
     queries: int,
     length: int,
     *,
@@ -117,7 +117,8 @@ def lay_out(
 
     Args:
         logs: for each log the cell numbers, (query x length + document) x length + position, the
-            impressions and the clicks; [cells] each.
+            impressions and the clicks; [cells] each. Of a generator, short lists need one log at a
+            time in memory.
         queries: number of queries.
         length: documents of the longest list, and positions.
         path: the file of the logs, for messages.
@@ -163,7 +164,7 @@ def _listed(logs, queries: int, length: int) -> Rows:
     per_query = [np.bincount(log[0] // length**2, minlength=queries) for log in sorted_logs]
     rows = max(int(cells.max(initial=1)) for cells in per_query)
     most = max(int(log[1].max(initial=0)) for log in sorted_logs)
-    shape = len(logs), queries, rows
+    shape = len(sorted_logs), queries, rows
     document, position = (np.zeros(shape, np.min_scalar_type(length - 1)) for _ in range(2))
     impressions, clicks = (np.zeros(shape, np.min_scalar_type(most)) for _ in range(2))
     for number, ((cell, shown, clicked), cells) in enumerate(
