@@ -277,6 +277,19 @@ def by_sessions_table(results: Results) -> str:
     return markdown(rows, columns)
 
 
+def longest_table(results: Results) -> str:
+    columns = SHORT | {
+        "sessions": ("sessions", whole),
+        "pairs": ("pairs", whole),
+        "reading, s": ("read", digits),
+        "estimation, s": ("estimation", digits),
+        "in all, s": ("seconds", digits),
+        "peak memory, GB": ("fit_gb", "{:.2f}".format),
+    }
+    rows = [row for row in results["clickmodels_longest"]["rows"] if row["what"] == "fit"]
+    return markdown(rows, columns)
+
+
 def longlists_table(results: Results) -> str:
     columns = {
         "queries": ("queries", whole),
@@ -388,6 +401,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "clickmodels-clax": ("beside_clax", clax_table),
     "clickmodels-pyclick": ("beside_pyclick", pyclick_table),
     "clickmodels-sessions": ("clickmodels", by_sessions_table),
+    "clickmodels-longest": ("clickmodels_longest", longest_table),
     "steps": ("rows", steps_table),
     "updates": ("rows", updates_table),
     "longlists": ("longlists", longlists_table),

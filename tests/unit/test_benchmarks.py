@@ -240,6 +240,7 @@ def results() -> dict:
             {"what": "plain scan, Arrow", "sessions": 10, "seconds": 1},
             fitted,
         ],
+        "clickmodels_longest": [{**fitted, "seconds": 2}],
         "beside_clax": [
             fitted,
             {"what": "beside CLAX", "model": "gctr", "sessions": 10, "seconds": 100}
@@ -374,7 +375,7 @@ def test_long_lists_are_the_same_log_in_both_layouts(tmp_path, monkeypatch):
 def test_click_models_are_fitted_from_their_files(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
     monkeypatch.setattr(clickmodels, "CACHE", tmp_path)
-    main(["clickmodels", "--quick"])
+    main(["clickmodels", "clickmodels_longest", "--quick"])
     rows = pages.read(tmp_path / "quick")["clickmodels"]["rows"]
     fitted = {row["model"]: row for row in rows if row["what"] == "fit"}
     assert set(fitted) == set(clickmodels.PUBLISHED)
@@ -388,6 +389,12 @@ def test_click_models_are_fitted_from_their_files(tmp_path, monkeypatch, capsys)
     )
     assert {"plain scan, Arrow", "group-by, DuckDB"} < {row["what"] for row in rows}
     assert "fitting dbn to 2,000 sessions" in capsys.readouterr().err
+    longest = pages.read(tmp_path / "quick")["clickmodels_longest"]["rows"]
+    longest = {row["model"]: row for row in longest if row["what"] == "fit"}
+    assert set(longest) == {"gctr", "rctr", "dctr", "cm", "pbm", "ubm"}
+    # Three times the same pages have the same estimates, but for the prior.
+    assert {row["sessions"] for row in longest.values()} == {6000}
+    assert all(row["pairs"] == fitted[name]["pairs"] for name, row in longest.items())
 
 
 def test_click_models_run_beside_their_peers(tmp_path, monkeypatch):
