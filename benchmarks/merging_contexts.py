@@ -15,22 +15,20 @@ import argparse
 import numpy as np
 
 from papers.chen2024.models.contextual import Contextual
-from papers.chen2024.simulation import POSITIONS, WEIGHTS
+from papers.chen2024.simulation import POSITIONS
+from twotowers import ROOT
+from twotowers.files.yamls import read_yaml
 from twotowers.fitting.alternating import RIDGE
 from twotowers.fitting.click_rates import simulate_rates
-from twotowers.identifiability.contexts import (
-    assign_contexts,
-    bias_features,
-    context_vectors,
-    vector_ids,
-)
+from twotowers.identifiability.contexts import vector_ids
 from twotowers.identifiability.merging import node_merging
 from twotowers.rankers.displayed import displayed
 from twotowers.results.metrics import correlation
+from twotowers.running.ranked_lists import contexts_of
 from twotowers.running.transfer import gains
 
 CLICKS = 1_000_000
-CONTEXTS, DEVIATION, WEIGHT = 5000, 0.35, 10
+DRAWN = read_yaml(ROOT / "papers/chen2024/experiment.yaml")["logs"]["contexts-yahoo"]["contexts"]
 SEED = 0
 
 
@@ -43,14 +41,13 @@ def main() -> None:
 
     lists = displayed(arguments.rankings, arguments.policy, top=POSITIONS)
     feature = vector_ids(lists.features)
-    places = assign_contexts(lists.lengths, CONTEXTS, positions=POSITIONS, seed=SEED).shown
-    vectors = context_vectors(CONTEXTS, width=len(WEIGHTS), deviation=DEVIATION, seed=SEED)
+    vectors, places, described = contexts_of(DRAWN, lists.lengths, POSITIONS)
+    places = places.shown
     seen, factor = np.unique(places, return_inverse=True)
     user = Contextual()
-    truth = user.attractive(lists.label)
+    truth = user.attractive(lists.label.astype(float))
     examined = user.examined_in(vectors, POSITIONS).ravel()[places]
     rate = simulate_rates(truth * examined, CLICKS, np.random.default_rng(SEED)).astype(float)
-    described = bias_features(vectors, positions=POSITIONS, weight=WEIGHT)
     merged = node_merging(feature, factor, described[seen]).merged[factor]
     rows = np.bincount(merged)
     mean = np.bincount(merged, examined) / rows

@@ -18,30 +18,32 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from papers.chen2024.judges.connectivity import GRAPH
 from papers.chen2024.models.contextual import Contextual
 from papers.chen2024.rates import same_rows
-from papers.chen2024.simulation import POSITIONS, WEIGHTS
+from papers.chen2024.simulation import POSITIONS
 from papers.chen2024.studies.connectivity import components, graph
 from twotowers import ROOT
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.standin import generate
 from twotowers.files.artefacts import atomic
-from twotowers.files.rankings import Rankings
+from twotowers.files.rankings import Rankings, rank
+from twotowers.files.yamls import read_yaml
 from twotowers.fitting.alternating import LeastSquares, alternate
 from twotowers.fitting.click_rates import click_mse, fit_naive, simulate_rates
 from twotowers.identifiability.contexts import (
     Places,
     assign_contexts,
-    context_vectors,
     vector_ids,
 )
-from twotowers.rankers.svm import rank, sample_queries, train_rank_svm
+from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.rankers.trees import fit_trees
+from twotowers.running.ranked_lists import contexts_of
 from twotowers.running.transfer import gains
 
 QUERIES = {"yahoo": 19_944, "istella_s": 19_245}
 TITLES = {"yahoo": "Yahoo! C14B set 1", "istella_s": "Istella-S"}
 TEST_QUERIES = 2000
 SEED = 0  # as in twotowers.running.plan
-CONTEXTS, DEVIATION = 5000, 0.35
+DRAWN = read_yaml(ROOT / "papers/chen2024/experiment.yaml")["logs"]["contexts-yahoo"]["contexts"]
+CONTEXTS = DRAWN["types"]
 ROWS = {
     "nodes": "nodes",
     "edges": "edges",
@@ -80,12 +82,12 @@ def section(name: str) -> str:
     test = ready["test"]
     lists = rank(ready["train"], ready["train"].features @ weights, top=POSITIONS)
     feature, queries = vector_ids(lists.features), lists.lengths
-    places = assign_contexts(queries, CONTEXTS, positions=POSITIONS, seed=SEED)
+    _, places, _ = contexts_of(DRAWN, queries, POSITIONS)
     padded, bare = graph(*places.padded(feature)), graph(feature, places.shown)
     trees = {
-        label: fit_trees(lists.features, Contextual().attractive(lists.label), **size)(
-            test.features
-        )
+        label: fit_trees(
+            lists.features, Contextual().attractive(lists.label.astype(float)), **size
+        )(test.features)
         for label, size in (("cheap", CHEAP), ("full", FULL))
     }
     five, ten = PUBLISHED_NDCG[name]
@@ -157,9 +159,9 @@ def click_errors(lists: Rankings, feature: np.ndarray, places: Places) -> list[f
     """Click MSE of no debiasing and of DLA with examination from 1, as on log contexts-<name>."""
     seen, factor = np.unique(places.shown, return_inverse=True)
     user = Contextual()
-    vectors = context_vectors(CONTEXTS, width=len(WEIGHTS), deviation=DEVIATION, seed=SEED)
+    vectors, *_ = contexts_of(DRAWN, lists.lengths, POSITIONS)
     examined = user.examined_in(vectors, POSITIONS).ravel()[places.shown]
-    chance = user.attractive(lists.label) * examined
+    chance = user.attractive(lists.label.astype(float)) * examined
     rate = simulate_rates(chance, CLICKS, np.random.default_rng(SEED))
     rates = same_rows(feature, factor, rate, features=feature.max() + 1, factors=len(seen))
     start = np.ones((1, len(seen)))

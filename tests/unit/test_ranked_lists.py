@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from papers.chen2024.models.contextual import Contextual
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.identifiability.contexts import Places
@@ -18,51 +19,50 @@ from twotowers.models.position_based import PositionBased
 from twotowers.running.fit import fit_setting
 from twotowers.running.list_files import read_lists, write_lists
 from twotowers.running.measures import of_places, of_ties
-from twotowers.running.ranked_lists import factors_of, simulate_ranked
+from twotowers.running.ranked_lists import contexts_of, factors_of, simulate_ranked
 from twotowers.running.transfer import gains, read_transfer
 
-POSITIONS, VIEWS = 3, 100_000.0
+POSITIONS, FEW, MANY = 3, 1000.0, 100_000.0
 REPAIRS = {
     "none": {}, "near": {"merge": "nearest"}, "padded": {"merge": "nearest", "empty": True},
 }  # fmt: skip
 LOG = {
     "from": "lists", "dataset": "web", "repairs": REPAIRS, "user": {"kind": "position_based"},
-    "contexts": {"types": 4, "features": 2, "deviation": 1, "position_weight": 10, "seed": 0},
-    "lanes": {"repair": list(REPAIRS), "views": [VIEWS]},
+    "contexts": {"types": 300, "features": 10, "deviation": 0.35, "position_weight": 10, "seed": 0},
+    "lanes": {"repair": list(REPAIRS), "views": [FEW, MANY]},
 }  # fmt: skip
-LANES = [{"repair": repair, "views": VIEWS} for repair in REPAIRS]
+LANES = [{"repair": repair, "views": views} for repair in REPAIRS for views in (FEW, MANY)]
 LABELS = np.array([4.0, 0.0, 2.0, 1.0, 3.0, 0.0])
+KINDS = 500
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory) -> dict:
-    """400 queries of two to five documents of six kinds. The ranker likes its own number best."""
+    """400 queries of two to five documents of KINDS kinds, sorted at random."""
     folder, rng = tmp_path_factory.mktemp("ranked"), np.random.default_rng(0)
     paths, scored = {}, []
     for split in ("train", "test"):
         lengths = rng.integers(2, 6, 400)
         query = np.repeat(np.arange(400), lengths)
-        kind = rng.integers(6, size=len(query))
+        kind = rng.integers(KINDS, size=len(query))
+        label = LABELS[kind % 6].astype(np.float32)
         document = np.concatenate([np.arange(n, dtype=np.int32) for n in lengths])
-        features = np.eye(6, dtype=np.float32)[kind]
-        rankings = Rankings(query, document, LABELS[kind].astype(np.float32), features)
+        features = np.stack([label, kind], axis=1).astype(np.float32)
         paths[split] = folder / f"{split}.parquet"
-        write_rankings(rankings, paths[split])
+        write_rankings(Rankings(query, document, label, features), paths[split])
         scored.append(
             pa.table(
                 {
                     "split": pa.repeat(split, len(query)), "query": query, "document": document,
-                    "relevance": pa.array(LABELS[kind], pa.float32()),
-                    "score": pa.array(rng.random(len(query)), pa.float32()),
-                    "rank": pa.array(np.ones(len(query)), pa.int32()),
+                    "relevance": label, "score": rng.random(len(query), np.float32),
+                    "rank": np.ones(len(query), np.int32),
                 }
             )
         )  # fmt: skip
     paths["policy"] = folder / "policy.parquet"
     pq.write_table(pa.concat_tables(scored), paths["policy"])
     paths["clicks"] = folder / "clicks.parquet"
-    lanes = simulate_ranked(LOG, paths, positions=POSITIONS, seed=5)
-    write_lists(paths["clicks"], lanes)
+    write_lists(paths["clicks"], simulate_ranked(LOG, paths, positions=POSITIONS, seed=5))
     return paths
 
 
@@ -71,8 +71,25 @@ def log(files):
     return pq.read_table(files["clicks"]).to_pandas()
 
 
-def lane(log, repair):
-    return log[log["repair"] == repair]
+def lane(log, repair, views=MANY):
+    return log[(log["repair"] == repair) & (log["views"] == views)]
+
+
+def simulated(files, seed=5, paper=None, **changes):
+    """The rows of the first lane."""
+    lanes = simulate_ranked(LOG | changes, files, positions=POSITIONS, seed=seed, paper=paper)
+    return next(lanes).to_pandas()
+
+
+def components(rows) -> int:
+    factors = rows["factor"].max() + 1
+    return factor_components(rows["document"], rows["factor"], factors=factors).max() + 1
+
+
+def off(rows, chance) -> np.ndarray:
+    """How many standard deviations the click rates are off, where clicks are uncertain."""
+    sd = np.sqrt(chance * (1 - chance) / rows["impressions"])
+    return ((rows["clicks"] / rows["impressions"] - chance) / sd)[(chance > 0) & (chance < 1)]
 
 
 def test_users_see_the_first_documents_as_the_ranker_sorts_them(files, log):
@@ -86,35 +103,76 @@ def test_users_see_the_first_documents_as_the_ranker_sorts_them(files, log):
         assert found["relevance"].tolist() == lists.label[shown].tolist()
     # A document is its kind, on whatever list.
     assert rows.groupby("document")["relevance"].nunique().max() == 1
-    assert rows["document"].nunique() == 6
+    assert 300 < rows["document"].nunique() < KINDS
 
 
-def test_clicks_follow_relevance_and_position(log):
-    rows = lane(log, "none")
+@pytest.mark.parametrize("views", [FEW, MANY])
+def test_clicks_follow_relevance_and_position(log, views):
+    rows = lane(log, "none", views)
     chance = PositionBased().chance(rows["relevance"].to_numpy(float), POSITIONS)
-    chance = chance[np.arange(len(rows)), rows["position"] - 1]
-    off = (rows["clicks"] / VIEWS - chance) / np.sqrt(chance * (1 - chance) / VIEWS + 1e-12)
-    assert np.abs(off).max() < 4.5
-    assert 0.9 < off[chance < 1].std() < 1.1
+    found = off(rows, chance[np.arange(len(rows)), rows["position"] - 1])
+    assert (rows["impressions"] == views).all()
+    assert found.abs().max() < 4.5
+    assert 0.9 < found.std() < 1.1
+    # More views are other draws.
+    other = lane(log, "none", FEW if views == MANY else MANY).set_index(rows.index)
+    again = off(other, chance[np.arange(len(rows)), rows["position"] - 1])
+    assert abs(np.corrcoef(found, again)[0, 1]) < 0.15
 
 
-def test_a_context_is_felt(files):
-    """Users of Chen et al. examine otherwise in each context; clicks tell them apart."""
-    user = {"user": {"kind": "contextual"}, "contexts": {**LOG["contexts"], "features": 10}}
-    given = {"positions": POSITIONS, "seed": 5, "paper": "chen2024"}
-    rows = next(simulate_ranked(LOG | user, files, **given)).to_pandas()
-    rate = (rows["clicks"] / rows["impressions"]).groupby([rows["document"], rows["factor"]]).mean()
-    assert rate.unstack().std(axis=1).min() > 0.01
+def test_context_vectors_have_the_deviation_of_the_log():
+    vectors, *_ = contexts_of({**LOG["contexts"], "deviation": 2}, np.array([2]), POSITIONS)
+    assert vectors.shape == (300, 10)
+    assert vectors.std() == pytest.approx(2, rel=0.05)
 
 
-def test_merging_connects_and_shares_the_clicks(log):
+def test_clicks_follow_the_context(files):
+    """Rows are those of the displayed lists, whose places are drawn again here."""
+    rows = simulated(files, paper="chen2024", user={"kind": "contextual"})
+    vectors, places, _ = contexts_of(LOG["contexts"], displayed_lengths(rows), POSITIONS)
+    user = Contextual()
+    examined = user.examined_in(vectors, POSITIONS)[np.divmod(places.shown, POSITIONS)]
+    assert off(rows, user.attractive(rows["relevance"]) * examined).abs().max() < 4.5
+    # Contexts matter: without them the rates are far off.
+    blind = user.attractive(rows["relevance"]) * user.examined(POSITIONS)[rows["position"] - 1]
+    assert off(rows, blind).abs().mean() > 2
+
+
+def displayed_lengths(rows) -> np.ndarray:
+    return rows.groupby("query").size().to_numpy()
+
+
+def test_a_seed_draws_clicks_and_the_log_says_who_got_which_context(files):
+    first, again, other = (simulated(files, seed) for seed in (5, 5, 6))
+    assert first.equals(again)
+    assert first.drop(columns="clicks").equals(other.drop(columns="clicks"))
+    assert (first["clicks"] != other["clicks"]).mean() > 0.5
+    elsewhere = simulated(files, contexts={**LOG["contexts"], "seed": 1})
+    assert (first["factor"] != elsewhere["factor"]).mean() > 0.5
+
+
+def test_merging_connects_the_nearest_on_the_same_clicks(log):
     rows = lane(log, "none")
-    assert rows["factor"].nunique() == 4 * POSITIONS
+    assert components(rows) > 5
+    found = {}
     for repair in ("near", "padded"):
         same = lane(log, repair)
         assert same["clicks"].tolist() == rows["clicks"].tolist()
-        number = same["factor"].nunique()
-        assert factor_components(same["document"], same["factor"], factors=number).max() == 0
+        # Without the empty places, which connect some factors, this graph falls apart again.
+        assert (components(same) == 1) == (repair == "near")
+        found[repair] = same["factor"].nunique()
+        # Positions weigh so much that only factors of one position are merged.
+        assert same.groupby("factor")["position"].nunique().max() == 1
+    # Empty places join factors, which spares merges.
+    assert found["near"] < found["padded"] < rows["factor"].nunique()
+
+
+def test_what_is_near_depends_on_the_weight_of_positions(files):
+    contexts = {**LOG["contexts"], "position_weight": 0}
+    lanes = simulate_ranked(LOG | {"contexts": contexts}, files, positions=POSITIONS, seed=5)
+    near = list(lanes)[2].to_pandas()
+    assert near["repair"].unique() == ["near"]
+    assert near.groupby("factor")["position"].nunique().max() > 1
 
 
 def test_empty_places_spare_a_merge():
@@ -151,42 +209,67 @@ SETTING = {
 }  # fmt: skip
 
 
-def test_a_fit_finds_relevance_and_carries_it_over(files):
+def test_a_fit_finds_relevance_and_ranks_test_queries(files):
     found = fit_setting(files, SETTING, positions=POSITIONS, seed=1)
     assert "position_bias" not in set(found["metric"])
-    values = found[found["repair"] == "none"].set_index("metric")["value"]
-    assert values["mcc"] > 0.999
-    test = read_rankings(files["test"])
-    assert values["test_ndcg@5"] == pytest.approx(gains(test.label, test)["ndcg@5"])
-    assert values["bias_factors"] == 4 * POSITIONS
     assert "components" not in found
+    of_lane = found[found["views"] == MANY].set_index(["repair", "metric"])["value"]
+    near, none = of_lane["near"], of_lane["none"]
+    assert near["mcc"] > 0.99 > none["mcc"]
+    assert near["bias_factors"] < none["bias_factors"] <= 300 * POSITIONS
+    test = read_rankings(files["test"])
+    assert near["test_ndcg@5"] == pytest.approx(gains(test.label, test)["ndcg@5"], abs=0.01)
 
 
-def test_trees_rank_by_click_rates_over_examination(files):
-    """Where examination is taken for 1, trees learn what position does to clicks."""
-    splits = read_lists(files["clicks"], LANES)
-    transfer = read_transfer(files, splits["train"], {"trees": 60, "leaves": 7}, POSITIONS)
-    shown = splits["train"].where
-    position = np.broadcast_to(np.arange(POSITIONS), shown.shape)
-    examined = 1 / (1 + position)
+def test_trees_learn_from_click_rates_over_examination(files):
+    train = read_lists(files["clicks"], LANES[:2])["train"]
+    # The second log's users click on what the first log's users do not.
+    rates = train.counts.clicks[1] / np.maximum(train.counts.impressions[1], 1)
+    clicks = np.stack([rates * 1000, (1 - rates) * 1000]) * train.where
+    shown = np.stack([1000 * train.where] * 2)
+    train = replace(train, counts=replace(train.counts, clicks=clicks, impressions=shown))
+    transfer = read_transfer(files, train, {"trees": 60, "leaves": 7}, POSITIONS)
+    examined = np.broadcast_to(1 / np.arange(1, POSITIONS + 1), train.where.shape)
 
-    def measured(examined):
-        rows = transfer.measure(Fitted(scores=None, examined=examined), 0)
-        return {row["metric"]: row["value"] for row in rows}
+    def measured(examined, log=0):
+        rows = transfer.measure(Fitted(scores=None, examined=examined), log)
+        return {row["metric"]: row["value"] for row in rows}["test_ndcg@10"]
 
     best = gains(transfer.test.label, transfer.test)["ndcg@10"]
-    assert measured(examined)["test_ndcg@10"] == pytest.approx(best)
-    # Documents of label 4 are believed to be the worst, those of label 0 the best.
-    chance = PositionBased().attractive(splits["train"].relevance)
-    assert measured(np.where(shown, chance**2, 1))["test_ndcg@10"] < 0.8
+    assert measured(examined) == pytest.approx(best, abs=0.01)
+    assert measured(examined, log=1) < best - 0.1
+    # Documents that are believed to be seen more, the more relevant they are.
+    chance = PositionBased().attractive(train.relevance)
+    assert measured(np.where(train.where, examined * chance**2, 1)) < best - 0.1
     with pytest.raises(InputError, match=r"transfer: the method does not .*'alternation'"):
         list(transfer.measure(Fitted(scores=None), 0))
 
 
-def test_users_must_examine_places(files):
-    wrong = LOG | {"user": {"kind": "additive"}}
-    with pytest.raises(InputError, match="user: Additive does not examine places"):
-        next(simulate_ranked(wrong, files, positions=POSITIONS, seed=5))
+def test_clicks_of_another_policy_are_no_input_of_trees(files):
+    train = read_lists(files["clicks"], LANES[:1])["train"]
+    with pytest.raises(InputError, match=r"clicks.parquet: users were shown .*policy.parquet"):
+        read_transfer(files, train, {"trees": 5, "leaves": 7}, POSITIONS + 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"user": {"kind": "additive"}}, "user: Additive does not examine places"),
+        ({"user": {"kind": "position_based", "highest": 2}},
+         r"user: a document of label [34] is attractive with a chance of .*'highest'"),
+        ({"user": {"kind": "contextual"}, "contexts": {**LOG["contexts"], "features": 2}},
+         r"contexts.features: context vectors have 2 elements \(expected 10\)"),
+    ],
+)  # fmt: skip
+def test_users_that_cannot_click(files, changes, message):
+    with pytest.raises(InputError, match=message):
+        simulated(files, paper="chen2024", **changes)
+
+
+def test_ten_positions_are_known(files):
+    with pytest.raises(InputError, match=r"positions: .*position 11 .*10 at most"):
+        next(simulate_ranked(LOG | {"user": {"kind": "contextual"}}, files, positions=11, seed=5,
+                             paper="chen2024"))  # fmt: skip
 
 
 def of_lists(documents, relevance, where, scores) -> tuple[Fitted, Task]:

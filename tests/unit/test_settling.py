@@ -301,7 +301,7 @@ LISTS = {
 def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
     monkeypatch.setitem(EXPERIMENT, "logs", {"main": LISTS})
     setting = {"log": "main", "model": {"tower": "embedding"}, "lanes": {"views": [100]},
-               "method": "newton"}  # fmt: skip
+               "method": "alternation"}  # fmt: skip
     experiment = load(["settings", "fit"], setting)
     assert experiment.settings["fit"]["lanes"]["log"] == {"repair": ["near", "none"],
                                                           "views": [100.0]}  # fmt: skip
@@ -318,7 +318,7 @@ def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
     [
         ({"queries": "train"}, "a log of lists has no 'queries'.*from: simulation"),
         ({"policy": {"ranker": "expert"}}, "'policy' does not belong here .*'lists', which are"),
-        ({"repairs": {"a": {"merge": "nearest", "swap": "random"}}}, "repairs.a"),
+        ({"repairs": {"a": {"merge": "nearest", "swap": "random"}}}, "one of 'merge' and 'swap'"),
         ({"repairs": {"a": {"empty": True}}}, "repairs.a"),
         ({"repairs": {"a": {"merge": "nearest", "empty": True}}}, "repairs.a.*no empty places"),
         ({"split": {"train": 0.5, "validation": 0.25, "test": 0.25}}, "from: dataset"),
@@ -343,7 +343,7 @@ RANKED = {
 
 def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
     monkeypatch.setitem(EXPERIMENT, "logs", {"main": RANKED})
-    setting = {"log": "main", "model": {"tower": "embedding"}, "method": "newton"}
+    setting = {"log": "main", "model": {"tower": "embedding"}, "method": "alternation"}
     plan = Plan(CONFIG | {"replace": {}}, {"p": load(["settings", "fit"], setting)})
     inputs = plan.clicks_inputs("p", "main", 7)
     assert {name: path.split("/", 2)[2] for name, path in inputs.items()} == {
@@ -357,14 +357,22 @@ def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
     ranking = {**setting, "transfer": {"trees": 5, "leaves": 4}}
     plan = Plan(CONFIG | {"replace": {}}, {"p": load(["settings", "fit"], ranking)})
     found = plan.fit_inputs("p", "fit", 7)
-    assert set(found) == {"train", "validation", "test", "policy", "clicks"}
+    assert set(found) == {"train", "test", "policy", "clicks"}
+    transfer = "twotowers/running/transfer.py"
+    assert transfer in plan.fit_sources("p", "fit")
+    for wrong, message in (
+        ({"method": "em"}, "fit.method: method 'em' takes positions for bias factors"),
+        ({"measure": ["recovery"]}, "'recovery' cannot be measured .*not lists that a ranker"),
+    ):
+        with pytest.raises(InputError, match=message):
+            load(["settings", "fit"], setting | wrong)
     assert found["policy"] == inputs["policy"]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"policy": {"ranker": "linear"}}, r"policy: \['seed'\] are too many or missing"),
+        ({"policy": {"ranker": "linear"}}, "policy: 'seed' is missing"),
         ({"policy": {"ranker": "linear", "seed": 5, "temperature": 1}}, "'temperature'"),
         ({"repairs": {"a": {"swap": "random"}}}, "repairs.a.*'merge: nearest', or nothing"),
         ({"repairs": {"a": {"merge": [[1, 2]]}}}, "repairs.a.*'merge: nearest', or nothing"),
@@ -382,3 +390,17 @@ def test_only_lists_have_a_ranker_for_all_seeds_and_test_queries(load, monkeypat
         load(["logs", "main", "policy"], policy)
     with pytest.raises(InputError, match=r"transfer: there are no test queries to rank"):
         load(["settings", "fit", "transfer"], {"trees": 5, "leaves": 4})
+
+
+def test_methods_that_know_no_bias_factors_fit_lanes_without_merging(load, monkeypatch):
+    monkeypatch.setitem(EXPERIMENT, "logs", {"main": LISTS})
+    setting = {
+        "log": "main",
+        "model": {"kind": "additive", "tower": "embedding"},
+        "method": "newton",
+    }
+    with pytest.raises(InputError, match=r"fit.method: method 'newton' takes positions"):
+        load(["settings", "fit"], setting)
+    load(["settings", "fit"], setting | {"lanes": {"repair": ["none"]}})
+    with pytest.raises(InputError, match=r"'places' cannot be measured .*a ranker sorts"):
+        load(["settings", "fit"], setting | {"lanes": {"repair": ["none"]}, "measure": ["places"]})

@@ -361,7 +361,7 @@ def test_cores_hashes_and_a_kill_change_no_byte(recovered, finished):
     assert after.digests == finished.digests
 
 
-# A paper of studies and of fits to given lists: no policy but for studies
+# A paper of studies and of fits to given lists: its rankers serve all seeds
 
 
 def test_a_paper_of_studies_gets_to_the_page(clean_copy):

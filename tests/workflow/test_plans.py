@@ -155,18 +155,26 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
     ranked = {name for name in used if experiment["datasets"][name]}
     prepared = ranked & {user.get("dataset") for user in users if not user.get("raw")}
     simulated = [(log, own) for log, own in logs if log.get("from") != "dataset"]
-    policies = {
-        (log["dataset"], log["relevance"], log["policy"]["ranker"], seed)
-        for log, own in simulated
-        # Given lists are not ranked.
-        if log.get("from") != "lists"
-        for seed in own
-    } | {
-        # Studies share the policy of the first seed.
-        (study["dataset"], "annotated", study["ranker"], seeds[0])
-        for study in studies
-        if "ranker" in study
-    }
+    policies = (
+        {
+            (log["dataset"], log["relevance"], log["policy"]["ranker"], seed)
+            for log, own in simulated
+            if log.get("from") != "lists"
+            for seed in own
+        }
+        | {
+            # Given lists that a ranker sorts have one for all seeds.
+            (log["dataset"], "annotated", log["policy"]["ranker"], log["policy"]["seed"])
+            for log, _ in simulated
+            if log.get("from") == "lists" and "dataset" in log
+        }
+        | {
+            # Studies share the policy of the first seed.
+            (study["dataset"], "annotated", study["ranker"], seeds[0])
+            for study in studies
+            if "ranker" in study
+        }
+    )
     jobs = Counter(
         preprocess=len(prepared),
         policy=len(policies),

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, check_range
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import read_table
 
@@ -94,6 +94,30 @@ def pad(values: np.ndarray, offsets: np.ndarray, length: int) -> np.ndarray:
 def mask(lengths: np.ndarray, length: int) -> np.ndarray:
     """[queries, length] bool: True where the padded rectangle holds a document."""
     return np.arange(length) < np.asarray(lengths)[:, None]
+
+
+def rank(rankings: Rankings, scores: np.ndarray, *, top: int | None = None) -> Rankings:
+    """Sort the documents of each query.
+
+    Args:
+        rankings: the documents.
+        scores: [rows]; higher ranks first. Ties stay in order, so that documents with the same
+            features are neighbours.
+        top: documents to keep per query, at least 1; None for all.
+
+    Returns:
+        Rankings in which the place of a document in its list is its rank.
+
+    Raises:
+        InputError: `top` is out of range.
+    """
+    if top is not None:
+        check_range(top, field="top", low=1, high=np.inf, whole=True)
+    offsets = rankings.offsets
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    order = np.lexsort((-scores, query))
+    place = np.arange(len(order)) - offsets[query]
+    return rankings.take(order[place < (np.inf if top is None else top)])
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:

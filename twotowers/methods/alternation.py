@@ -21,6 +21,8 @@ from twotowers.randomness import stream
 RULES = {"least_squares": LeastSquares(), "em": ExpectationMaximisation()}
 CHOICES = {"rule": ("least_squares", "em"), "start": ("random", "ones")}
 
+FACTORS = True
+
 
 def fit(
     task: Task, *, rule: str = "least_squares", start: str = "random", steps: int = 1000

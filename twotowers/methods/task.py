@@ -3,9 +3,12 @@
 A method is a module in `twotowers/methods/` or in a paper's `methods/`, with one function
 `fit(task, *, ...) -> list[Fitted]`. A configuration may set its keyword-only parameters. `LANES` of
 the module names further parameters with their defaults. These may be lists in a configuration, and
-each value is a lane. `task.lanes` gives the values of each lane. A method that trains towers by
-`twotowers.fitting.gradient` sets `TRAINS = True` and passes on `task.varied`. A method with a
-parameter `heads` gets functions that build the auxiliary heads (`twotowers.heads`).
+each value is a lane. `task.lanes` gives the values of each lane.
+
+A method that trains towers by `twotowers.fitting.gradient` sets `TRAINS = True` and passes on
+`task.varied`. One that fits the bias factors of a split (`Split.factors`) sets `FACTORS = True`;
+others are refused where factors are not positions. A method with a parameter `heads` gets functions
+that build the auxiliary heads (`twotowers.heads`).
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.files.rankings import Rankings, read_rankings
+from twotowers.files.rankings import Rankings, rank, read_rankings
 from twotowers.logs.policies import read_scores
-from twotowers.rankers.svm import rank
 
 
 def displayed(

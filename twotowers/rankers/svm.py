@@ -77,30 +77,6 @@ def train_rank_svm(rankings: Rankings, *, cost: float = COST) -> np.ndarray:
     return svm.fit(np.concatenate([difference, -difference]), side).coef_[0]
 
 
-def rank(rankings: Rankings, scores: np.ndarray, *, top: int | None = None) -> Rankings:
-    """Sort the documents of each query.
-
-    Args:
-        rankings: the documents.
-        scores: [rows]; higher ranks first. Ties stay in order, so that documents with the same
-            features are neighbours.
-        top: documents to keep per query, at least 1; None for all.
-
-    Returns:
-        Rankings in which the place of a document in its list is its rank.
-
-    Raises:
-        InputError: `top` is out of range.
-    """
-    if top is not None:
-        check_range(top, field="top", low=1, high=np.inf, whole=True)
-    offsets = rankings.offsets
-    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    order = np.lexsort((-scores, query))
-    place = np.arange(len(order)) - offsets[query]
-    return rankings.take(order[place < (np.inf if top is None else top)])
-
-
 def _pairs(rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:
     """[pairs] rows of the better and [pairs] of the worse document, for all pairs of a query."""
     offsets = rankings.offsets

@@ -47,7 +47,7 @@ class Experiment:
         seeds: one job per setting or study and seed.
         sessions: simulated sessions per split.
         rankers, training: named training settings, with the scale's overrides applied.
-        logs, settings, items: completed by `twotowers.running.settling`.
+        logs, settings, items: completed by `twotowers.running.settling` and `settling_logs`.
         studies: as in its experiment.yaml, with `replace` applied to the data set.
     """
 

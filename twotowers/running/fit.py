@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 
@@ -16,10 +17,9 @@ from twotowers.models.towers import TOWERS
 from twotowers.running.measures import FURTHER, measure
 from twotowers.running.parts import TABLE, examination_builder, part_builder, reads_pairs
 from twotowers.running.registry import build_model, find
-from twotowers.running.settling import MODEL
+from twotowers.running.settling import MODEL, TRANSFER
 from twotowers.running.settling_logs import USER_LANE, listed
 from twotowers.running.splits import annotated, read_splits
-from twotowers.running.transfer import read_transfer
 
 
 def fit_setting(
@@ -45,7 +45,7 @@ def fit_setting(
         paper: the paper whose own models and methods may be used.
 
     Returns:
-        long form: the lane columns, metric, position, value, model, method, and of given lists
+        long form: the lane columns, metric, position, value, model, method, and of drawn lists
         components.
 
     Raises:
@@ -102,7 +102,9 @@ def fit_setting(
         for row in FURTHER[kind](fitted, task, log)
     ]
     if "transfer" in setting:
-        transfer = read_transfer(files, task.splits["train"], setting["transfer"], positions)
+        # By name: most fits need no trees, and the digest of their code should not have them.
+        module = import_module(TRANSFER)
+        transfer = module.read_transfer(files, task.splits["train"], setting["transfer"], positions)
         rows += [
             {**logs[log], **values, "position": None, **row}
             for (log, values), fitted in zip(lanes, found, strict=True)

@@ -18,7 +18,7 @@ from twotowers.errors import InputError, nearest
 from twotowers.running.experiments import Experiment
 from twotowers.running.parts import TABLE, name_of, reads_pairs
 from twotowers.running.registry import find
-from twotowers.running.settling import STUDY
+from twotowers.running.settling import STUDY, TRANSFER
 from twotowers.running.settling_logs import DATASET, LISTS
 from twotowers.towers.lane import KNOWN
 
@@ -80,6 +80,11 @@ ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
 
 LOG_KEYS = ("from", "record", "features", "user", "queries", "split", "bootstrap", "lists")
 """The keys of a log that a fit needs."""
+CLICKS_KEYS = (
+    "from", "lists", "contexts", "repairs", "lanes", "sessions", "record", "user", "queries",
+    "ties", "noise",
+)  # fmt: skip
+"""The keys of a log that its simulation needs."""
 
 
 class Plan:
@@ -311,20 +316,7 @@ class Plan:
     def clicks_parameters(self, paper: str, log: str) -> dict:
         """The parameters of a simulated log, without the seed."""
         log = self.experiments[paper].logs[log]
-        names = (
-            "from",
-            "lists",
-            "contexts",
-            "repairs",
-            "lanes",
-            "sessions",
-            "record",
-            "user",
-            "queries",
-            "ties",
-            "noise",
-        )
-        return {name: log[name] for name in names if name in log}
+        return {name: log[name] for name in CLICKS_KEYS if name in log}
 
     def fit_inputs(self, paper: str, setting: str, seed: int | str) -> dict[str, str]:
         """The inputs of a fit: rankings, policy and clicks; clicks alone; or a real log."""
@@ -333,8 +325,11 @@ class Plan:
         log = experiment.logs[name]
         dataset = log.get("dataset", LISTS)
         clicks = {"clicks": self.file("clicks", paper=paper, dataset=dataset, log=name, seed=seed)}
-        if log.get("from") == LISTS and "transfer" not in experiment.settings[setting]:
-            return clicks
+        if log.get("from") == LISTS:
+            if "transfer" not in experiment.settings[setting]:
+                return clicks
+            test = {"test": self.rankings(paper, dataset)["test"]}
+            return {**self.clicks_inputs(paper, name, seed), **test, **clicks}
         if log.get("from") == DATASET:
             part = PAGES if log.get("record") == "sessions" else LOG
             parts = {LOG: part}
@@ -377,6 +372,8 @@ class Plan:
             *(("heads", name_of(head)) for head in method.get("heads", {}).values()),
         ]
         found = [str(find(family, name, paper, self.root).path) for family, name in named]
+        if "transfer" in setting:
+            found.append(f"{TRANSFER.replace('.', '/')}.py")
         if "user" in experiment.logs[setting["log"]]:
             found += self.clicks_sources(paper, setting["log"])
         return list(dict.fromkeys(found))

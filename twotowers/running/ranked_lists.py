@@ -50,13 +50,9 @@ def simulate_ranked(
     Raises:
         InputError: the user is not position-based, or the files do not belong together.
     """
-    lists, drawn = displayed(files["train"], files["policy"], top=positions), log["contexts"]
-    document, types = vector_ids(lists.features), drawn["types"]
-    vectors = context_vectors(
-        types, width=drawn["features"], deviation=drawn["deviation"], seed=drawn["seed"]
-    )
-    places = assign_contexts(lists.lengths, types, positions=positions, seed=drawn["seed"])
-    described = bias_features(vectors, positions=positions, weight=drawn["position_weight"])
+    lists = displayed(files["train"], files["policy"], top=positions)
+    document = vector_ids(lists.features)
+    vectors, places, described = contexts_of(log["contexts"], lists.lengths, positions)
     chance = _chance(log, lists.label, vectors, places.shown, positions, paper)
     clicks = {
         views: stream("clicks", seed, views).binomial(int(views), chance)
@@ -78,6 +74,28 @@ def simulate_ranked(
             yield lane_table({"repair": name, "views": views}, columns)
 
 
+def contexts_of(
+    drawn: Mapping, lengths: np.ndarray, positions: int
+) -> tuple[np.ndarray, Places, np.ndarray]:
+    """The context types of a log, and who got which.
+
+    Args:
+        drawn: `contexts` of the log.
+        lengths: [lists] numbers of documents.
+        positions: places of a list.
+
+    Returns:
+        [types, features] vectors of the context types; the places of the lists; and
+        [types * positions, features + 1] bias features, by number of the factor.
+    """
+    types, seed = drawn["types"], drawn["seed"]
+    width, deviation = drawn["features"], drawn["deviation"]
+    vectors = context_vectors(types, width=width, deviation=deviation, seed=seed)
+    places = assign_contexts(lengths, types, positions=positions, seed=seed)
+    weight = drawn["position_weight"]
+    return vectors, places, bias_features(vectors, positions=positions, weight=weight)
+
+
 def _chance(log, label, vectors, factor, positions: int, paper: str | None) -> np.ndarray:
     """[rows] P(click) of each display."""
     ((_, user),) = users_of(log["user"], log["lanes"], paper)
@@ -87,7 +105,13 @@ def _chance(log, label, vectors, factor, positions: int, paper: str | None) -> n
             expected="'position_based', or one of its kind",
         )  # fmt: skip
     attractive = user.attractive(label.astype(float))
-    return attractive * user.examined_in(vectors, positions).ravel()[factor]
+    if (wrong := ~((attractive >= 0) & (attractive <= 1))).any():
+        chance = f"{attractive[wrong][0]:.3g}"
+        raise InputError(
+            f"a document of label {label[wrong][0]:g} is attractive with a chance of {chance}",
+            field="user", expected="a 'highest' that no label exceeds",
+        )  # fmt: skip
+    return attractive * user.examined_in(vectors, positions)[np.divmod(factor, positions)]
 
 
 def factors_of(

@@ -49,6 +49,7 @@ LANES = "LANES"
 CHOICES = "CHOICES"
 """A module's constant: the allowed values of a parameter."""
 TRAINS = "TRAINS"
+FACTORS = "FACTORS"
 """A method's constant: True if it trains towers by gradient descent. It then needs training
 settings, whose numbers may differ between lanes, as those of its towers may."""
 
@@ -70,6 +71,7 @@ class Kind:
         choices: the allowed values of some parameters.
         lists: the parameters whose single value is a list.
         trains: whether a method trains towers by gradient descent.
+        factors: whether a method fits bias factors that are not positions.
         pages: whether a click model needs whole pages. The others need cells only.
         reads: "pairs" if a tower reads numbers of query-document pairs; else None.
     """
@@ -82,6 +84,7 @@ class Kind:
     choices: Mapping[str, tuple]
     lists: tuple[str, ...] = ()
     trains: bool = False
+    factors: bool = False
     pages: bool = False
     reads: str | None = None
 
@@ -220,6 +223,7 @@ def _read(family: str, path: Path, root: Path) -> Kind | None:
             tuple(lanes),
             _constant(tree, CHOICES),
             trains=bool(_constant(tree, TRAINS)),
+            factors=bool(_constant(tree, FACTORS)),
         )
     if family == "studies" and "run" in functions:
         parameters = _keywords(functions["run"])

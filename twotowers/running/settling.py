@@ -36,6 +36,8 @@ from twotowers.running.settling_logs import (
 MODEL = {"kind": "additive", "tower": None, "features": 1.0, "examination": TABLE}
 """The keys of a model besides its constants, with their defaults."""
 METHOD = "likelihood"
+TRANSFER = "twotowers.running.transfer"
+"""The module that carries relevance over to test queries, if a setting asks for it."""
 STUDY = ("module", "dataset", "raw", "ranker", "seeds")
 """What a study says besides the parameters of its module."""
 
@@ -93,6 +95,7 @@ def settle_setting(
     if heads:
         method["heads"] = heads
     _check_measures(setting, logs[setting["log"]], kind, model["tower"], path, name, paper)
+    _check_factors(setting, logs[setting["log"]], kind, path, name)
     own = name_of(model["tower"]) if kind.trains else None
     trained = setting.get("training", own)
     varied = {
@@ -126,15 +129,13 @@ def _check_measures(
     setting: Mapping, log: Mapping, method: Kind, tower, path: Path, name: str, paper: str
 ) -> None:
     """Raise InputError for what a setting measures besides and has nothing to measure it by."""
-    simulated = log.get("from") != DATASET
-    if "transfer" in setting and "contexts" not in log:
-        raise InputError(
-            "there are no test queries to rank", path=path, field=f"settings.{name}.transfer",
-            expected="a log with 'from: lists' that a ranker sorts",
-        )  # fmt: skip
+    simulated, ranked = log.get("from") != DATASET, "contexts" in log
     has = {
         "validation": (simulated, "a simulated log"),
-        **dict.fromkeys(("recovery", "places", "ties", "queries"), (simulated, "a simulated log")),
+        **dict.fromkeys(("ties", "queries"), (simulated, "a simulated log")),
+        # A document has one label on all lists, or one on each.
+        "recovery": (simulated and not ranked, "a simulated log, not lists that a ranker sorts"),
+        "places": (ranked, "lists that a ranker sorts"),
         "epochs": (method.trains, "a method that trains by epochs"),
         "uncertainty": (reads_pairs(tower, paper), "a tower with a parameter per pair"),
     }
@@ -145,6 +146,23 @@ def _check_measures(
                 f"{measure!r} cannot be measured", path=path, field=f"settings.{name}.measure",
                 expected=needed,
             )  # fmt: skip
+
+
+def _check_factors(setting: Mapping, log: Mapping, method: Kind, path: Path, name: str) -> None:
+    """Raise InputError for a method that takes positions for bias factors where they are not."""
+    if "transfer" in setting and "contexts" not in log:
+        raise InputError(
+            "there are no test queries to rank", path=path, field=f"settings.{name}.transfer",
+            expected="a log with 'from: lists' that a ranker sorts",
+        )  # fmt: skip
+    chosen = setting.get("lanes", {}).get("repair", log.get("repairs", {}))
+    merged = [repair for repair in chosen if "merge" in log.get("repairs", {}).get(repair, {})]
+    if (merged or "contexts" in log) and not method.factors:
+        raise InputError(
+            f"method {method.name!r} takes positions for bias factors", path=path,
+            field=f"settings.{name}.method",
+            expected="'alternation', or lanes of a log without merging and contexts",
+        )  # fmt: skip
 
 
 def _refuse_parts(kind: Kind, model: Mapping, varied: list, path: Path, name: str) -> None:

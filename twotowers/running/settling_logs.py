@@ -133,19 +133,27 @@ def _settle_lists(log: dict, *, path: Path, field: str, paper: str) -> dict:
     check_lanes(lanes, path, field)
     for name, repair in log["repairs"].items():
         if ranked and ("swap" in repair or repair.get("merge", NEAREST) != NEAREST):
-            wrong = "'merge: nearest', or nothing, if a ranker sorts the lists"
+            wanted = "'merge: nearest', or nothing, if a ranker sorts the lists"
         elif not ranked and "empty" in repair:
-            wrong = "no 'empty', since drawn lists have no empty places"
+            wanted = "no 'empty', since drawn lists have no empty places"
+        elif {"merge", "swap"} <= repair.keys():
+            wanted = "one of 'merge' and 'swap'"
         else:
             continue
         raise InputError(
-            f"is {repair!r}", path=path, field=f"{field}.repairs.{name}", expected=wrong
+            f"is {repair!r}", path=path, field=f"{field}.repairs.{name}", expected=wanted
         )
     if ranked:
-        if strange := log["policy"].keys() ^ {"ranker", "seed"}:
+        policy = log["policy"]
+        if strange := [key for key in policy if key not in ("ranker", "seed")]:
             raise InputError(
-                f"{sorted(strange)} are too many or missing", path=path, field=f"{field}.policy",
-                expected="'ranker' and 'seed'",
+                f"lists that are given have no {strange[0]!r}", path=path,
+                field=f"{field}.policy", expected="'ranker' and 'seed'",
+            )  # fmt: skip
+        if "seed" not in policy:
+            raise InputError(
+                "'seed' is missing", path=path, field=f"{field}.policy",
+                expected="the ranker's seed, which all runs share",
             )  # fmt: skip
         log = {**log, "ranker": log["policy"]["ranker"], "relevance": ANNOTATED}
     return {**log, "user": user, "lanes": lanes, "queries": "train"}

@@ -1,8 +1,7 @@
-"""Relevance that was learnt on the documents shown, carried over to all documents of test queries.
+"""Test queries, ranked by boosted trees that learn from click rates without position bias.
 
-A log of given lists has a relevance for each document shown, and none for others. Boosted trees
-learn it from features: they are fitted to the click rate of each place, divided by its estimated
-examination (Chen et al. 2024, Appendix C.3).
+A log of given lists says nothing of other documents. So trees learn from features what the click
+rate of each place is after division by its estimated examination (Chen et al. 2024, Appendix C.3).
 """
 
 from __future__ import annotations
@@ -64,12 +63,17 @@ def read_transfer(
     """Read the features of the lists shown, and the test queries.
 
     Args:
-        files: the rankings `train` and `test`, and the `policy` of their ranker.
+        files: the rankings `train` and `test`, the `policy` of their ranker, and `clicks`.
         train: the training split, whose lists are those of the policy.
         trees: see `Transfer`.
         positions: places of a list.
     """
     shown = displayed(files["train"], files["policy"], top=positions)
+    if len(shown.label) != train.where.sum():
+        raise InputError(
+            f"users were shown {train.where.sum()} documents, and the policy shows "
+            f"{len(shown.label)}", path=files["clicks"], expected=f"clicks of {files['policy']}",
+        )  # fmt: skip
     return Transfer(shown.features, train, read_rankings(files["test"]), trees)
 
 

@@ -29,6 +29,8 @@ STILL = 1e-6
 """How much a step may still change a ratio of examinations where the steps are said to end."""
 SMALLEST = 1e-6
 
+FACTORS = True
+
 
 class MeanRatio(Rule):
     """r = sum(c o) / sum(o^2) per feature vector, o = mean(c r / (r^2 + 1e-8)) per factor."""

@@ -6,6 +6,8 @@ from twotowers.fitting.click_rates import fit_naive
 from twotowers.methods.alternation import fitted_of, rates_of
 from twotowers.methods.task import Fitted, Task
 
+FACTORS = True
+
 
 def fit(task: Task) -> list[Fitted]:
     """Relevance is the mean click rate of a document, and examination is 1."""

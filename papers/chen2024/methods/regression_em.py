@@ -17,6 +17,8 @@ from twotowers.methods.task import Fitted, Task
 EPSILON = 1e-8
 """What the published code adds to denominators."""
 
+FACTORS = True
+
 
 class CollapsedEM(ExpectationMaximisation):
     """r = mean(c / o) per feature vector; o as in EM, from that r before it is clipped."""

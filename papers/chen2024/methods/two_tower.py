@@ -17,6 +17,8 @@ EPSILON = 1e-8
 """The least 1 - r o by which errors are divided."""
 LEARNING_RATE = 0.01
 
+FACTORS = True
+
 
 def fit(task: Task, *, steps: int = 20_000) -> list[Fitted]:
     """Fit every lane's training log from logits of relevance 0 and of examination N(0, 1).

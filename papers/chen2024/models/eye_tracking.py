@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from papers.chen2024.simulation import EXAMINATION
+from twotowers.errors import InputError
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel
 
@@ -32,5 +33,14 @@ class EyeTracking(PositionBased, CellModel):
     highest: float = 5.0
 
     def examined(self, positions: int) -> np.ndarray:
-        """[positions] P(examined | k); ten positions are known."""
+        """[positions] P(examined | k).
+
+        Raises:
+            InputError: more than ten positions.
+        """
+        if positions > len(EXAMINATION):
+            raise InputError(
+                f"examination of position {positions} is unknown", field="positions",
+                expected=f"{len(EXAMINATION)} at most",
+            )  # fmt: skip
         return EXAMINATION[:positions]
