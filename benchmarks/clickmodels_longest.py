@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from shutil import copyfile
 
-import pyarrow.parquet as pq
-
 from benchmarks.clickmodels import log_of, needs_pages, progress, time_fits
 from benchmarks.measure import child
+from twotowers.files.tables import opened
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.names import MODELS
 from twotowers.running.fitted_logs import model_of
@@ -41,7 +40,7 @@ def repeated(log: str, sessions: int, times: int) -> str:
     if not (folder / "test.parquet").exists():
         folder.mkdir(parents=True, exist_ok=True)
         progress(f"writing a log of {times} times {sessions:,} sessions")
-        with pq.ParquetFile(f"{log}/train.parquet") as file:
+        with opened(f"{log}/train.parquet") as file:
             pages = (batch for _ in range(times) for batch in file.iter_batches())
             write_sessions(folder / "train.parquet", pages)
         copyfile(f"{log}/test.parquet", folder / "test.parquet")

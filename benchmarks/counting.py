@@ -230,7 +230,7 @@ def _flat(batch):
 def _shown(path: str):
     import pyarrow.parquet as pq
 
-    return map(_flat, pq.ParquetFile(path).iter_batches(batch_size=100_000))
+    return map(_flat, pq.ParquetFile(path, pre_buffer=False).iter_batches(batch_size=100_000))
 
 
 def _grouped(table):
@@ -286,7 +286,9 @@ def scan_arrow(path: str) -> None:
     import pyarrow.parquet as pq
 
     columns = ["documents", "clicks"]
-    for batch in pq.ParquetFile(path).iter_batches(batch_size=100_000, columns=columns):
+    for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(
+        batch_size=100_000, columns=columns
+    ):
         for name in columns:
             pc.sum(batch[name].flatten())
 

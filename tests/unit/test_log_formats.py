@@ -1,6 +1,7 @@
 """Readers of click logs in tables (pages, rows, cells), and their refusals."""
 
 import gzip
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -474,3 +475,15 @@ def test_unknown_names(tmp_path):
     assert "ending '.xlsx'" in str(refused(write_rows(tmp_path, "", name="r.xlsx"), "rows"))
     text = write_rows(tmp_path, "s,7,a,1,0\n")
     assert "no column 'pos'" in str(refused(text, "rows", columns={"position": "pos"}))
+
+
+def test_what_was_read_of_a_parquet_file_is_not_kept(tmp_path):
+    path, rng = tmp_path / "long.parquet", np.random.default_rng(0)
+    table = pa.table({"query": rng.integers(2**62, size=500_000)})
+    pq.write_table(table, path, row_group_size=10_000)
+    tracemalloc.start()
+    rows = sum(len(batch) for batch in tables.read_batches(path, ["query"], rows=10_000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert rows == 500_000
+    assert path.stat().st_size > 4e6 > 4 * peak

@@ -24,8 +24,10 @@ def opened(path: str | Path, dictionaries: Sequence[str] = ()) -> Iterator[pq.Pa
         InputError: the file is missing, damaged or of another format.
     """
     try:
-        # Arrow would take `key=value` in a path for a column, so it gets an open file.
-        with open(path, "rb") as raw, pq.ParquetFile(raw, read_dictionary=dictionaries) as file:
+        # Arrow would take `key=value` in a path for a column, so it gets an open file. With its
+        # buffer, Arrow would keep all of the file that it has read.
+        options = {"read_dictionary": dictionaries, "pre_buffer": False}
+        with open(path, "rb") as raw, pq.ParquetFile(raw, **options) as file:
             yield file
     except FileNotFoundError as error:
         raise InputError("there is no such file", path=path, expected="a parquet file") from error
