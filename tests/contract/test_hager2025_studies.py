@@ -615,7 +615,7 @@ def test_the_factors_of_figure_5_are_all_combinations():
         setting = experiment.settings[name]
         assert experiment.seeds_of(name) == list(range(2021, 2031))
         log, training = experiment.logs[setting["log"]], experiment.training[setting["training"]]
-        rankers = {"expert": "expert", "deep": "deep", "whole": "deep-whole"}
+        rankers = {"expert": "expert", "deep": "deep", "whole": "whole"}
         assert log["ranker"] == rankers[ranker]
         assert log["sessions"]["train"] == [{"1m": 1_000_000, "25m": 2_500_000}[sessions]]
         assert training["steps"] == {"few": 300, "many": 4883}[steps]
