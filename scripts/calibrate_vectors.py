@@ -35,7 +35,7 @@ from twotowers.identifiability.contexts import (
 )
 from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.rankers.trees import fit_trees
-from twotowers.running.ranked_lists import contexts_of
+from twotowers.running.ranked_lists import click_chance, contexts_of
 from twotowers.running.transfer import gains
 
 QUERIES = {"yahoo": 19_944, "istella_s": 19_245}
@@ -82,7 +82,7 @@ def section(name: str) -> str:
     test = ready["test"]
     lists = rank(ready["train"], ready["train"].features @ weights, top=POSITIONS)
     feature, queries = vector_ids(lists.features), lists.lengths
-    _, places, _ = contexts_of(DRAWN, queries, POSITIONS)
+    vectors, places, _ = contexts_of(DRAWN, queries, POSITIONS)
     padded, bare = graph(*places.padded(feature)), graph(feature, places.shown)
     trees = {
         label: fit_trees(
@@ -91,7 +91,7 @@ def section(name: str) -> str:
         for label, size in (("cheap", CHEAP), ("full", FULL))
     }
     five, ten = PUBLISHED_NDCG[name]
-    errors = click_errors(lists, feature, places)
+    errors = click_errors(lists, feature, places, vectors)
     shown, position = np.bincount(feature), places.shown % POSITIONS
     pairs = np.unique(feature * POSITIONS + position) // POSITIONS
     elsewhere = np.count_nonzero(np.bincount(pairs) > 1)
@@ -155,13 +155,12 @@ def section(name: str) -> str:
     return "\n".join(lines)
 
 
-def click_errors(lists: Rankings, feature: np.ndarray, places: Places) -> list[float]:
+def click_errors(
+    lists: Rankings, feature: np.ndarray, places: Places, vectors: np.ndarray
+) -> list[float]:
     """Click MSE of no debiasing and of DLA with examination from 1, as on log contexts-<name>."""
     seen, factor = np.unique(places.shown, return_inverse=True)
-    user = Contextual()
-    vectors, *_ = contexts_of(DRAWN, lists.lengths, POSITIONS)
-    examined = user.examined_in(vectors, POSITIONS).ravel()[places.shown]
-    chance = user.attractive(lists.label.astype(float)) * examined
+    chance = click_chance(Contextual(), lists.label, vectors, places.shown, POSITIONS)
     rate = simulate_rates(chance, CLICKS, np.random.default_rng(SEED))
     rates = same_rows(feature, factor, rate, features=feature.max() + 1, factors=len(seen))
     start = np.ones((1, len(seen)))

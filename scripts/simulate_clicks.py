@@ -16,8 +16,8 @@ from twotowers.running.simulation import simulate, simulate_pages
 
 
 def main(inputs, outputs, *, paper: str, log: dict, positions: int, seed: int):
+    given = {"positions": positions, "seed": seed, "paper": paper}
     if log.get("from") == LISTS:
-        given = {"positions": positions, "seed": seed, "paper": paper}
         ranked = "contexts" in log
         lanes = simulate_ranked(log, inputs, **given) if ranked else simulate_lists(log, **given)
         write_lists(outputs[0], lanes)
@@ -27,7 +27,7 @@ def main(inputs, outputs, *, paper: str, log: dict, positions: int, seed: int):
     logs = (
         part
         for split, policy in policies.items()
-        for part in simulated(split, policy, log, positions=positions, seed=seed, paper=paper)
+        for part in simulated(split, policy, log, **given)
     )
     if log.get("record") == "sessions":
         write_sessions(outputs[0], logs)

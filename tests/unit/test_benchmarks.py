@@ -392,7 +392,7 @@ def test_click_models_are_fitted_from_their_files(tmp_path, monkeypatch, capsys)
     longest = pages.read(tmp_path / "quick")["clickmodels_longest"]["rows"]
     longest = {row["model"]: row for row in longest if row["what"] == "fit"}
     assert set(longest) == {"gctr", "rctr", "dctr", "cm", "pbm", "ubm"}
-    # Three times the same pages have the same estimates, but for the prior.
+    # Copies of pages add no pairs.
     assert {row["sessions"] for row in longest.values()} == {6000}
     assert all(row["pairs"] == fitted[name]["pairs"] for name, row in longest.items())
 

@@ -1,6 +1,7 @@
 """Logs of lists as a ranker sorts them, in context types: clicks, repairs, fits and transfer."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -228,11 +229,12 @@ def test_trees_learn_from_click_rates_over_examination(files):
     clicks = np.stack([rates * 1000, (1 - rates) * 1000]) * train.where
     shown = np.stack([1000 * train.where] * 2)
     train = replace(train, counts=replace(train.counts, clicks=clicks, impressions=shown))
-    transfer = read_transfer(files, train, {"trees": 60, "leaves": 7}, POSITIONS)
+    task = SimpleNamespace(splits={"train": train}, positions=POSITIONS)
+    transfer = read_transfer(files, task, {"trees": 60, "leaves": 7})
     examined = np.broadcast_to(1 / np.arange(1, POSITIONS + 1), train.where.shape)
 
     def measured(examined, log=0):
-        rows = transfer.measure(Fitted(scores=None, examined=examined), log)
+        rows = transfer.measure(Fitted(scores=None, examined=examined), task, log)
         return {row["metric"]: row["value"] for row in rows}["test_ndcg@10"]
 
     best = gains(transfer.test.label, transfer.test)["ndcg@10"]
@@ -242,13 +244,14 @@ def test_trees_learn_from_click_rates_over_examination(files):
     chance = PositionBased().attractive(train.relevance)
     assert measured(np.where(train.where, examined * chance**2, 1)) < best - 0.1
     with pytest.raises(InputError, match=r"transfer: the method does not .*'alternation'"):
-        list(transfer.measure(Fitted(scores=None), 0))
+        list(transfer.measure(Fitted(scores=None), task, 0))
 
 
 def test_clicks_of_another_policy_are_no_input_of_trees(files):
     train = read_lists(files["clicks"], LANES[:1])["train"]
+    task = SimpleNamespace(splits={"train": train}, positions=POSITIONS + 1)
     with pytest.raises(InputError, match=r"clicks.parquet: users were shown .*policy.parquet"):
-        read_transfer(files, train, {"trees": 5, "leaves": 7}, POSITIONS + 1)
+        read_transfer(files, task, {"trees": 5, "leaves": 7})
 
 
 @pytest.mark.parametrize(

@@ -95,21 +95,17 @@ def fit_setting(
         for (log, values), fitted in zip(lanes, found, strict=True)
         for metric, position, value in measure(fitted, test, log, judged)
     ]
-    rows += [
-        {**logs[log], **values, "position": None, **row}
-        for kind in setting.get("measure", [])
-        for (log, values), fitted in zip(lanes, found, strict=True)
-        for row in FURTHER[kind](fitted, task, log)
-    ]
+    further = [FURTHER[kind] for kind in setting.get("measure", [])]
     if "transfer" in setting:
         # By name: most fits need no trees, and the digest of their code should not have them.
-        module = import_module(TRANSFER)
-        transfer = module.read_transfer(files, task.splits["train"], setting["transfer"], positions)
-        rows += [
-            {**logs[log], **values, "position": None, **row}
-            for (log, values), fitted in zip(lanes, found, strict=True)
-            for row in transfer.measure(fitted, log)
-        ]
+        transfer = import_module(TRANSFER).read_transfer(files, task, setting["transfer"])
+        further.append(transfer.measure)
+    rows += [
+        {**logs[log], **values, "position": None, **row}
+        for measured in further
+        for (log, values), fitted in zip(lanes, found, strict=True)
+        for row in measured(fitted, task, log)
+    ]
     results = pd.DataFrame(rows).astype({"position": "Int64", "value": float})
     results = results.assign(model=model["kind"], method=method["kind"])
     if "lists" in setting["log"]:

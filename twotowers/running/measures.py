@@ -111,8 +111,8 @@ def of_recovery(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
 
 
 def of_places(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
-    """MCC as `of_recovery` has it, but over all places of the test split: a document that is on
-    several lists counts on each, with its label there."""
+    """MCC over all places of the test split. A document counts on each of its lists, with its label
+    there. `of_recovery` counts it once."""
     test = task.splits["test"]
     truth = expit(task.users[log].truth(test.relevance[test.where], 1)["attraction"])
     scores = fitted.scores(test.inputs)[test.where]
@@ -120,10 +120,10 @@ def of_places(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
 
 
 def of_ties(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
-    """nDCG@5 and @10 if of equal scores the later document ranks first, not the earlier."""
+    """nDCG@5 and @10, where the later of two documents with equal scores ranks first."""
     test = task.splits["test"]
-    turned = (each[:, ::-1] for each in (fitted.scores(test.inputs), test.relevance, test.where))
-    scores, relevance, where = turned
+    lists = fitted.scores(test.inputs), test.relevance, test.where
+    scores, relevance, where = (each[:, ::-1] for each in lists)
     for topn in (5, 10):
         gains = ndcg(scores, relevance, where=where, topn=topn)
         yield {"metric": f"ndcg@{topn}_later_first", "value": gains.mean()}

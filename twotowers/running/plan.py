@@ -19,7 +19,7 @@ from twotowers.running.experiments import Experiment
 from twotowers.running.parts import TABLE, name_of, reads_pairs
 from twotowers.running.registry import find
 from twotowers.running.settling import STUDY, TRANSFER
-from twotowers.running.settling_logs import DATASET, LISTS
+from twotowers.running.settling_logs import ANNOTATED, DATASET, LISTS
 from twotowers.towers.lane import KNOWN
 
 FILES = {
@@ -400,7 +400,7 @@ class Plan:
             return {split: self.file("raw", dataset=dataset, split=split) for split in SPLITS}
         files = self.rankings(paper, dataset)
         if ranker := experiment.studies[study].get("ranker"):
-            names = {"dataset": dataset, "relevance": "annotated", "ranker": ranker}
+            names = {"dataset": dataset, "relevance": ANNOTATED, "ranker": ranker}
             # All seeds of a study share the policy of the first: they differ in their own draws.
             seed = experiment.seeds[0]
             files["policy"] = self.file("policy", paper=paper, **names, seed=seed)

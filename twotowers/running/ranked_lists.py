@@ -23,6 +23,7 @@ from twotowers.identifiability.contexts import (
 )
 from twotowers.identifiability.merging import node_merging
 from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import CellModel
 from twotowers.randomness import stream
 from twotowers.rankers.displayed import displayed
 from twotowers.running.list_files import lane_table
@@ -53,7 +54,8 @@ def simulate_ranked(
     lists = displayed(files["train"], files["policy"], top=positions)
     document = vector_ids(lists.features)
     vectors, places, described = contexts_of(log["contexts"], lists.lengths, positions)
-    chance = _chance(log, lists.label, vectors, places.shown, positions, paper)
+    ((_, user),) = users_of(log["user"], log["lanes"], paper)
+    chance = click_chance(user, lists.label, vectors, places.shown, positions)
     clicks = {
         views: stream("clicks", seed, views).binomial(int(views), chance)
         for views in log["lanes"]["views"]
@@ -96,9 +98,21 @@ def contexts_of(
     return vectors, places, bias_features(vectors, positions=positions, weight=weight)
 
 
-def _chance(log, label, vectors, factor, positions: int, paper: str | None) -> np.ndarray:
-    """[rows] P(click) of each display."""
-    ((_, user),) = users_of(log["user"], log["lanes"], paper)
+def click_chance(
+    user: CellModel, label: np.ndarray, vectors: np.ndarray, factor: np.ndarray, positions: int
+) -> np.ndarray:
+    """[rows] P(click) of each display.
+
+    Args:
+        user: who clicks.
+        label: [rows] labels of the documents.
+        vectors: [types, features] of the context types.
+        factor: [rows] bias factor of each display.
+        positions: places of a list.
+
+    Raises:
+        InputError: the user is not position-based, or a label is beyond its highest.
+    """
     if not isinstance(user, PositionBased):
         raise InputError(
             f"{type(user).__name__} does not examine places", field="user",

@@ -37,7 +37,7 @@ MODEL = {"kind": "additive", "tower": None, "features": 1.0, "examination": TABL
 """The keys of a model besides its constants, with their defaults."""
 METHOD = "likelihood"
 TRANSFER = "twotowers.running.transfer"
-"""The module that carries relevance over to test queries, if a setting asks for it."""
+"""The module that ranks test queries by trees, if a setting asks for it."""
 STUDY = ("module", "dataset", "raw", "ranker", "seeds")
 """What a study says besides the parameters of its module."""
 
@@ -130,9 +130,13 @@ def _check_measures(
 ) -> None:
     """Raise InputError for what a setting measures besides and has nothing to measure it by."""
     simulated, ranked = log.get("from") != DATASET, "contexts" in log
+    if "transfer" in setting and not ranked:
+        raise InputError(
+            "there are no test queries to rank", path=path, field=f"settings.{name}.transfer",
+            expected="a log with 'from: lists' that a ranker sorts",
+        )  # fmt: skip
     has = {
-        "validation": (simulated, "a simulated log"),
-        **dict.fromkeys(("ties", "queries"), (simulated, "a simulated log")),
+        **dict.fromkeys(("validation", "ties", "queries"), (simulated, "a simulated log")),
         # A document has one label on all lists, or one on each.
         "recovery": (simulated and not ranked, "a simulated log, not lists that a ranker sorts"),
         "places": (ranked, "lists that a ranker sorts"),
@@ -150,11 +154,6 @@ def _check_measures(
 
 def _check_factors(setting: Mapping, log: Mapping, method: Kind, path: Path, name: str) -> None:
     """Raise InputError for a method that takes positions for bias factors where they are not."""
-    if "transfer" in setting and "contexts" not in log:
-        raise InputError(
-            "there are no test queries to rank", path=path, field=f"settings.{name}.transfer",
-            expected="a log with 'from: lists' that a ranker sorts",
-        )  # fmt: skip
     chosen = setting.get("lanes", {}).get("repair", log.get("repairs", {}))
     merged = [repair for repair in chosen if "merge" in log.get("repairs", {}).get(repair, {})]
     if (merged or "contexts" in log) and not method.factors:

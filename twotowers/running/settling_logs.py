@@ -133,15 +133,15 @@ def _settle_lists(log: dict, *, path: Path, field: str, paper: str) -> dict:
     check_lanes(lanes, path, field)
     for name, repair in log["repairs"].items():
         if ranked and ("swap" in repair or repair.get("merge", NEAREST) != NEAREST):
-            wanted = "'merge: nearest', or nothing, if a ranker sorts the lists"
+            possible = "'merge: nearest', or nothing, if a ranker sorts the lists"
         elif not ranked and "empty" in repair:
-            wanted = "no 'empty', since drawn lists have no empty places"
+            possible = "no 'empty', since drawn lists have no empty places"
         elif {"merge", "swap"} <= repair.keys():
-            wanted = "one of 'merge' and 'swap'"
+            possible = "one of 'merge' and 'swap'"
         else:
             continue
         raise InputError(
-            f"is {repair!r}", path=path, field=f"{field}.repairs.{name}", expected=wanted
+            f"is {repair!r}", path=path, field=f"{field}.repairs.{name}", expected=possible
         )
     if ranked:
         policy = log["policy"]
@@ -155,7 +155,7 @@ def _settle_lists(log: dict, *, path: Path, field: str, paper: str) -> dict:
                 "'seed' is missing", path=path, field=f"{field}.policy",
                 expected="the ranker's seed, which all runs share",
             )  # fmt: skip
-        log = {**log, "ranker": log["policy"]["ranker"], "relevance": ANNOTATED}
+        log = {**log, "ranker": policy["ranker"], "relevance": ANNOTATED}
     return {**log, "user": user, "lanes": lanes, "queries": "train"}
 
 

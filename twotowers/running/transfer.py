@@ -13,13 +13,13 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
-from twotowers.methods.task import Fitted, Split
+from twotowers.methods.task import Fitted, Task
 from twotowers.rankers.displayed import displayed
 from twotowers.rankers.trees import fit_trees
 from twotowers.results.metrics import ndcg
 
 FLOOR = 1e-5
-"""What the published code adds to the examination by which it divides a click rate."""
+"""The published code divides a click rate by examination plus this."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,15 @@ class Transfer:
 
     Attributes:
         features: [places, width] of the documents shown, list by list.
-        train: the training split.
         test: the test queries.
         trees: the options of `twotowers.rankers.trees.fit_trees`.
     """
 
     features: np.ndarray
-    train: Split
     test: Rankings
     trees: Mapping[str, int]
 
-    def measure(self, fitted: Fitted, log: int) -> Iterator[dict]:
+    def measure(self, fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
         """nDCG@5 and @10 of the test queries as the trees of one lane rank them.
 
         Raises:
@@ -49,7 +47,8 @@ class Transfer:
                 "the method does not estimate the examination of places", field="transfer",
                 expected="a method such as 'alternation'",
             )  # fmt: skip
-        counts, where = self.train.counts.of_log(log), self.train.where
+        train = task.splits["train"]
+        counts, where = train.counts.of_log(log), train.where
         rate = counts.clicks[where] / counts.impressions[where]
         target = rate / (fitted.examined[where] + FLOOR)
         predict = fit_trees(self.features, target, **self.trees)
@@ -57,24 +56,22 @@ class Transfer:
             yield {"metric": f"test_{metric}", "value": value}
 
 
-def read_transfer(
-    files: Mapping[str, str], train: Split, trees: Mapping[str, int], positions: int
-) -> Transfer:
+def read_transfer(files: Mapping[str, str], task: Task, trees: Mapping[str, int]) -> Transfer:
     """Read the features of the lists shown, and the test queries.
 
     Args:
         files: the rankings `train` and `test`, the `policy` of their ranker, and `clicks`.
-        train: the training split, whose lists are those of the policy.
+        task: its training lists are those of the policy.
         trees: see `Transfer`.
-        positions: places of a list.
     """
-    shown = displayed(files["train"], files["policy"], top=positions)
-    if len(shown.label) != train.where.sum():
+    shown = displayed(files["train"], files["policy"], top=task.positions)
+    places = task.splits["train"].where.sum()
+    if len(shown.label) != places:
         raise InputError(
-            f"users were shown {train.where.sum()} documents, and the policy shows "
+            f"users were shown {places} documents, and the policy shows "
             f"{len(shown.label)}", path=files["clicks"], expected=f"clicks of {files['policy']}",
         )  # fmt: skip
-    return Transfer(shown.features, train, read_rankings(files["test"]), trees)
+    return Transfer(shown.features, read_rankings(files["test"]), trees)
 
 
 def gains(scores: np.ndarray, lists: Rankings) -> dict[str, float]:

@@ -27,6 +27,7 @@ LEVEL = {"mcc": 0.05, "ndcg@5": 0.02, "ndcg@10": 0.02, "test_ndcg@5": 0.03, "tes
 # What follows contexts-<data set> in the names of settings, by where DLA starts.
 STARTS = {"ones": "", "random": "-random"}
 NAIVE = "-naive"
+REPAIRS = ("plain", "merging")
 ROWS = {
     (NAIVE, "plain"): "no debias",
     ("", "plain"): "DLA from 1",
@@ -63,16 +64,14 @@ def mean(results: pd.DataFrame, fitted: str, repair: str, metric: str) -> float:
 
 
 def means(results: pd.DataFrame, dataset: str, metric: str) -> pd.DataFrame:
-    """[repairs, starts] means over seeds, of DLA."""
-    return pd.DataFrame(
-        {
-            start: {
-                repair: mean(results, f"{dataset}{suffix}", repair, metric)
-                for repair in ("plain", "merging")
-            }
-            for start, suffix in STARTS.items()
-        }
-    )
+    """[repairs, starts] means over seeds, of DLA.
+
+    Raises:
+        NotTestable: as `seed_means`.
+    """
+    settings = {f"contexts-{dataset}{suffix}": start for start, suffix in STARTS.items()}
+    grid = {"repair": REPAIRS, "setting": list(settings)}
+    return seed_means(results, grid, metric=metric).unstack("setting").rename(columns=settings)
 
 
 @CLAIMS.add(
@@ -115,7 +114,8 @@ def merging_wins(results: pd.DataFrame, dataset: str, metrics: Sequence[str]) ->
     leads, told = [], []
     for metric in metrics:
         naive = mean(results, f"{dataset}{NAIVE}", "plain", metric)
-        dla = {repair: mean(results, dataset, repair, metric) for repair in ("plain", "merging")}
+        setting = f"contexts-{dataset}"
+        dla = seed_means(results, {"repair": REPAIRS}, setting=setting, metric=metric)
         leads.append(dla["merging"] - max(naive, dla["plain"]))
         told.append(
             f"{metric_name(metric)} merging {number(dla['merging'])}, DLA {number(dla['plain'])}, "
