@@ -36,8 +36,8 @@ SIZES = {
 }
 HERE = "benchmarks.clickmodels"
 LENGTH = 10
-PRIOR = imagined(2, 1 / 9)
-"""One imagined click in nine trials, as in the baseline of the thesis."""
+PRIOR = imagined(2, 1 / 2)
+"""One imagined click in two trials, as `python -m twotowers.clickmodels` has it."""
 TOLERANCE, CONVERGED = 3e-4, 1e-5
 """EM stops when a cycle improves its objective by less than this share: first the timed fit, then
 the fit that goes on from there."""

@@ -1,5 +1,6 @@
 """Files of sessions: written and read in pieces or whole, and refusals of wrong ones."""
 
+import threading
 from itertools import pairwise
 
 import numpy as np
@@ -119,6 +120,16 @@ def test_streaming_in_pieces_equals_the_whole(tmp_path, monkeypatch, lists, grou
     assert all(
         len(each) <= batch for each in read_sessions(tmp_path / "whole.parquet", batch=batch)
     )
+
+
+def test_reading_stops_where_its_reader_stops(tmp_path):
+    path = tmp_path / "sessions.parquet"
+    write_sessions(path, [table(query=[1, 2, 3])])
+    found = read_sessions(path, batch=1)
+    assert next(found)["query"].to_pylist() == [1]
+    before = threading.active_count()
+    found.close()
+    assert threading.active_count() == before - 1
 
 
 def test_a_reader_holds_a_batch_and_not_the_file(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ The writer and the reader hold only a few row groups in memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -166,6 +167,10 @@ def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.Record
         >>> [batch["clicks"].to_pylist() for batch in read_sessions("/tmp/sessions.parquet")]
         [[[False, True]]]
     """
+    yield from ahead(_read(path, batch))
+
+
+def _read(path: str | Path, batch: int) -> Iterator[pa.RecordBatch]:
     with opened(path) as file:
         check_columns(file.schema_arrow, path)
         row = 0
@@ -174,6 +179,15 @@ def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.Record
             row += len(part)
         if not row:
             yield conform(empty(file.schema_arrow), path)
+
+
+def ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches. The next one is made by another thread while a caller works on one."""
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(next, batches, None)
+        while (batch := following.result()) is not None:
+            following = pool.submit(next, batches, None)
+            yield batch
 
 
 def empty(schema: pa.Schema) -> pa.RecordBatch:
