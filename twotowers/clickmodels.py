@@ -39,6 +39,12 @@ from twotowers.running.fitted_logs import (
     write_fitted,
 )
 
+FIT = {
+    "model": "ubm", "compare": False, "out": None, "positions": 10, "test": 0.2,
+    "prior_mean": 0.5, "prior": 2.0, "seed": 0,
+}  # fmt: skip
+"""Options of a fit, with their defaults. A saved model has no use for them."""
+
 MOST_POSITIONS = 1000
 """Memory of a fit grows with the square of the positions."""
 
@@ -68,18 +74,20 @@ def main(arguments: list[str] | None = None) -> int:
     paged = [name for name, each in FORMATS.items() if not each.counted]
     parser.add_argument("log", help="click log, in one of the formats of twotowers.sessions")
     parser.add_argument("--format", required=True, choices=paged, help="of the log")
-    parser.add_argument("--model", choices=list(MODELS), default="ubm", help="default: ubm")
-    parser.add_argument("--compare", action="store_true", help="fit all ten models")
-    parser.add_argument("--out", help="parquet file to save the model to")
     parser.add_argument("--fitted", metavar="FILE", help="a saved model, to predict the log with")
-    parser.add_argument("--positions", type=int, default=10, help="of the longest page")
-    parser.add_argument("--test", type=float, default=0.2, help="share of pages held out")
-    parser.add_argument(
-        "--prior-mean", type=float, default=0.5,
-        help="share of clicks in what the prior imagines: 1/2 as PyClick, or about the log's own",
+    fitting = parser.add_argument_group("of a fit, not with --fitted")
+    add = partial(fitting.add_argument, default=None)
+    add("--model", choices=list(MODELS), help="default: ubm")
+    add("--compare", action="store_true", help="fit all ten models")
+    add("--out", help="parquet file to save the model to")
+    add("--positions", type=int, help="of the longest page; default: 10")
+    add("--test", type=float, help="share of pages held out; default: 0.2")
+    add(
+        "--prior-mean", type=float,
+        help="share of clicks in what the prior imagines; default: 1/2, as PyClick",
     )  # fmt: skip
-    parser.add_argument("--prior", type=float, default=2.0, help="imagined clicks, plus 1")
-    parser.add_argument("--seed", type=int, default=0, help="divides the log")
+    add("--prior", type=float, help="imagined clicks, plus 1; default: 2. 1 is no prior")
+    add("--seed", type=int, help="divides the log; default: 0")
     add_reader_options(parser)
     options = parser.parse_args(arguments)
     try:
@@ -93,17 +101,19 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> None:
     # Options are checked before the log is read, which may take minutes.
     reading = reader_settings(options)
+    given = [name for name in FIT if getattr(options, name) is not None]
     if options.fitted:
-        if options.out or options.compare:
+        if given:
             raise InputError(
-                "a saved model is not fitted again",
-                field="--fitted",
-                expected="no --out, no --compare",
-            )
+                "a saved model is not fitted again", field="--fitted",
+                expected=f"no --{given[0].replace('_', '-')}",
+            )  # fmt: skip
         fitted = read_fitted(options.fitted)
         use, positions = partial(_predict, fitted), fitted.positions
         allowed = f"1 to {positions}, as the saved model has"
     else:
+        left_out = {name: value for name, value in FIT.items() if name not in given}
+        options = argparse.Namespace(**vars(options) | left_out)
         positions = options.positions
         check_range(positions, field="--positions", low=1, high=MOST_POSITIONS, whole=True)
         check_range(options.test, field="--test", low=0.001, high=0.999)

@@ -5,6 +5,8 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -141,7 +143,30 @@ def test_a_saved_model_knows_documents_by_their_ids(log, tmp_path, capsys):
     examined = read_fitted(out).estimate.parameters["examination"][0]
     found = float(capsys.readouterr().out.split()[-3])
     assert found == pytest.approx(2 / examined, abs=1e-4)
-    assert main([str(log), "--format", "rows", "--fitted", str(out), "--compare"]) == 2
+    for given in (["--compare"], ["--prior", "3"], ["--seed", "0"]):
+        assert main([str(log), "--format", "rows", "--fitted", str(out), *given]) == 2
+        assert f"no {given[0]}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("model", ["cm", "pbm", "ubm", "dbn"])
+def test_large_ids_are_saved_as_they_are(tmp_path, capsys, model):
+    """Floating-point numbers hold whole numbers up to 2^53, about 9e15."""
+    first, rng = 10**17, np.random.default_rng(0)
+    rows = [
+        (page, first + page % 3, first + 10 + (page + place) % 4, place, int(rng.random() < 0.4))
+        for page in range(300)
+        for place in (1, 2)
+    ]
+    names = ["session", "query", "document", "position", "clicks"]
+    log, out = tmp_path / "log.csv", tmp_path / "fitted.parquet"
+    pd.DataFrame(rows, columns=names).to_csv(log, index=False)
+    options = ["--format", "rows", "--model", model, "--positions", "2", "--out", str(out)]
+    assert main([str(log), *options]) == 0
+    table = pq.read_table(out)
+    found = table.filter(pc.equal(table["part"], "attraction")).select(["query", "document"])
+    assert found.schema.types == [pa.int64(), pa.int64()]
+    assert set(zip(*found.to_pydict().values(), strict=True)) == {row[1:3] for row in rows}
+    assert len(read_fitted(out).pairs) == len(found) == 12
 
 
 @pytest.mark.parametrize("other", ["a", "3"])

@@ -2,7 +2,7 @@
 
 A model without hidden events needs totals of its probabilities (`twotowers.fitting.totals`). A
 model of cells or of jumps needs their counts (`twotowers.fitting.statistics.Statistics`). Both are
-counted by DuckDB in a pass that keeps no page (`twotowers.logs.page_groups`). Other models need the
+counted in a pass that keeps no page (`twotowers.logs.page_groups`). Other models need the
 distinct pages, and read them into memory.
 
     >>> import pyarrow as pa

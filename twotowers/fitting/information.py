@@ -34,11 +34,11 @@ likelihood were a density of p.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
@@ -64,7 +64,7 @@ FLAT = 1e-4
 PAGES = 2_000
 """Distinct pages whose information is in memory at a time."""
 ENTRIES = 4_000_000
-"""Of the blocks that are inverted at a time."""
+"""Of the blocks that are inverted at a time, and of the information that is added up at a time."""
 LARGEST = 5_000
 """The most probabilities of documents that are inverted together: a minute, and a gigabyte."""
 
@@ -188,18 +188,20 @@ class _Point:
     def information(self) -> csr_array:
         """[size, size] observed information of the log-odds; as if there were no other edges."""
         chances = np.clip(self.chances, INSIDE, 1 - INSIDE)
-        prior = np.arange(self.size), chances * (1 - chances) * self.imagined
-        total = _matrix(prior[0], prior[0], prior[1], self.size)
-        parts = []
+        every = np.arange(self.size)
+        triples = [(every, every, chances * (1 - chances) * self.imagined)]
+        total = csr_array((self.size, self.size))
         for start in range(0, len(self.statistics.number), PAGES):
-            parts.append(self._of_rows(slice(start, start + PAGES), chances))
-            if len(parts) == 16:
-                parts = [sum(parts[1:], parts[0])]
-        total = sum(parts, total)
+            triples += self._of_rows(slice(start, start + PAGES), chances)
+            # A matrix takes memory and time for each probability, so there must not be many.
+            if sum(len(value) for *_, value in triples) > max(ENTRIES, self.size):
+                total, triples = total + _matrix(triples, self.size), []
+        if triples:
+            total = total + _matrix(triples, self.size)
         return (total + total.T) / 2
 
-    def _of_rows(self, rows: slice, chances: np.ndarray) -> csr_array:
-        """The information of some distinct pages."""
+    def _of_rows(self, rows: slice, chances: np.ndarray) -> list[tuple[np.ndarray, ...]]:
+        """The information of some distinct pages, as rows, columns and values to add up."""
         given = self.statistics
         index = {part: at.start + given.index[part][rows] for part, at in self.slices.items()}
         laid_out = {part: chances[own] for part, own in index.items()}
@@ -220,8 +222,7 @@ class _Point:
                     slope = (before[other] - after[other]) / STEP * number
                     kept = seen & (slope != 0)
                     triples.append((own[kept], by[kept], slope[kept]))
-        columns = (np.concatenate(column) for column in zip(*triples, strict=True))
-        return _matrix(*columns, self.size)
+        return triples
 
     def _scores(self, chances: Mapping, rows: slice) -> dict[str, np.ndarray]:
         """Per part [rows, K] what the clicks say against its log-odds."""
@@ -263,7 +264,8 @@ class _Rates(_Point):
         return np.stack([np.concatenate([each[part] for part in self.slices]) for each in every])
 
 
-def _matrix(row: np.ndarray, column: np.ndarray, value: np.ndarray, size: int) -> csr_array:
+def _matrix(triples: list[tuple[np.ndarray, ...]], size: int) -> csr_array:
+    row, column, value = (np.concatenate(each) for each in zip(*triples, strict=True))
     return coo_array((value, (row, column)), shape=(size, size)).tocsr()
 
 
@@ -278,16 +280,24 @@ def _inverse_diagonal(information: csr_array, free: np.ndarray, apart: np.ndarra
     own = information[free][:, free].tocsr()
     documents, border = np.flatnonzero(apart), np.flatnonzero(~apart)
     found = np.empty(len(free))
-    beside = own[documents][:, border].toarray()
-    diagonal, solved = _by_blocks(own[documents][:, documents].tocsr(), beside)
-    between = _inverse(own[border][:, border].toarray() - beside.T @ solved)
+    beside = own[documents][:, border].tocsr()
+    within, parts = own[border][:, border].toarray(), []
+    for members, diagonal, solved in _by_blocks(own[documents][:, documents].tocsr(), beside):
+        found[documents[members]] = diagonal
+        within -= (beside[members].T @ solved).toarray()
+        parts.append((documents[members], solved))
+    between = _inverse(within)
     found[border] = np.diag(between)
-    found[documents] = diagonal + np.einsum("ij,jk,ik->i", solved, between, solved)
+    for members, solved in parts:
+        found[members] += solved.multiply(solved @ between).sum(1)
     return found
 
 
-def _by_blocks(matrix: csr_array, beside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The diagonal of the inverse of a matrix of blocks, and that inverse times `beside`.
+def _by_blocks(
+    matrix: csr_array, beside: csr_array
+) -> Iterator[tuple[np.ndarray, np.ndarray, csr_array]]:
+    """Yield some members of a matrix of blocks at a time, the diagonal of its inverse there, and
+    that inverse times `beside`.
 
     Blocks of one size are inverted together, as many as memory takes. Of a block that is too large
     the diagonal is infinite: it gets no errors. Beside it, its own diagonal must do.
@@ -296,7 +306,6 @@ def _by_blocks(matrix: csr_array, beside: np.ndarray) -> tuple[np.ndarray, np.nd
     sizes = np.bincount(block, minlength=number)
     order = np.argsort(block, kind="stable")
     matrix, beside = matrix[order][:, order].tocsr(), beside[order]
-    diagonal, solved = np.zeros(len(block)), np.zeros(beside.shape)
     ends = np.cumsum(sizes)
     for size in np.unique(sizes):
         starts = (ends - sizes)[sizes == size]
@@ -304,16 +313,17 @@ def _by_blocks(matrix: csr_array, beside: np.ndarray) -> tuple[np.ndarray, np.nd
             LOGGER.warning("%d documents shown together are too many for errors", size)
             for start in starts:
                 own = slice(start, start + size)
-                diagonal[own] = np.inf
-                solved[own] = beside[own] / np.maximum(matrix.diagonal()[own, None], FLAT)
+                alone = 1 / np.maximum(matrix.diagonal()[own], FLAT)
+                yield order[own], np.full(size, np.inf), diags_array(alone) @ beside[own]
             continue
-        for some in np.array_split(starts, -(-len(starts) * size**2 // ENTRIES)):
+        entries = len(starts) * size * max(size, beside.shape[1])
+        for some in np.array_split(starts, min(len(starts), -(-entries // ENTRIES))):
             members = some[:, None] + np.arange(size)
             inverse = _inverse(_dense(matrix, members))
-            diagonal[members] = np.diagonal(inverse, axis1=1, axis2=2)
-            solved[members] = inverse @ beside[members]
-    back = np.argsort(order)
-    return diagonal[back], solved[back]
+            own = members.ravel()
+            solved = inverse @ beside[own].toarray().reshape(*members.shape, -1)
+            diagonal = np.diagonal(inverse, axis1=1, axis2=2).ravel()
+            yield order[own], diagonal, csr_array(solved.reshape(len(own), -1))
 
 
 def _dense(matrix: csr_array, members: np.ndarray) -> np.ndarray:

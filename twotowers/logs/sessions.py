@@ -182,7 +182,10 @@ def _read(path: str | Path, batch: int) -> Iterator[pa.RecordBatch]:
 
 
 def ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches. The next one is made by another thread while a caller works on one."""
+    """The batches. The next one is made by another thread while a caller works on one.
+
+    A process that is forked meanwhile has no such thread, and must not go on with them.
+    """
     with ThreadPoolExecutor(1) as pool:
         following = pool.submit(next, batches, None)
         while (batch := following.result()) is not None:

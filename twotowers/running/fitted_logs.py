@@ -11,6 +11,7 @@ metadata has the name of the model, the number of positions, and the prior.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -152,37 +153,41 @@ def write_fitted(path: str | Path, fitted: FittedLog, statistics: Statistics | T
         fitted: the model.
         statistics: what it was fitted to.
     """
-    estimate, pairs, frames = fitted.estimate, fitted.pairs, []
+    estimate, pairs, tables = fitted.estimate, fitted.pairs, []
     prior = dict.fromkeys(estimate.parameters, fitted.prior)
     known = intervals(statistics, estimate.parameters, prior=prior)
+    ids = {column.name: column.type for column in pairs.schema}
+    schema = pa.schema([(column, kind or ids[column]) for column, kind in COLUMNS.items()])
     for part, kind in fitted.model.parts.items():
-        values, own = estimate.parameters[part], {"part": part}
+        values, own = estimate.parameters[part], {}
         if kind == PER_DOCUMENT:
-            own |= {column: pairs[column].to_numpy() for column in pairs.column_names}
+            own |= {column: pairs[column] for column in pairs.column_names}
         if kind == PER_POSITION:
             own |= {"position": np.arange(1, len(values) + 1)}
         if kind == PER_JUMP:
             position, last = np.divmod(np.arange(len(values)), round(len(values) ** 0.5))
             own |= {"position": position + 1, "last_click": last}
         own |= {"probability": values, "trials": estimate.trials[part], **vars(known[part])}
-        frame = pd.DataFrame(own, index=np.arange(len(values)))
-        tried = frame["trials"] > 0
-        frames.append(frame[tried])
-    ids = {column.name: column.type for column in pairs.schema}
-    schema = pa.schema([(column, kind or ids[column]) for column, kind in COLUMNS.items()])
-    table = pd.concat(frames, ignore_index=True).reindex(columns=list(COLUMNS))
-    whole = {"position": "Int32", "last_click": "Int32"}
-    for column, kind in ids.items():
-        if pa.types.is_integer(kind):
-            whole[column] = "Int64"
-    written = pa.Table.from_pandas(table.astype(whole), schema=schema, preserve_index=False)
+        tables.append(_rows(part, own, schema).filter(pa.array(estimate.trials[part] > 0)))
     about = {
         "model": fitted.name,
         "positions": str(fitted.positions),
         "prior": json.dumps(fitted.prior),
     }
     with atomic(path) as temporary:
-        pq.write_table(written.replace_schema_metadata(about), temporary)
+        pq.write_table(pa.concat_tables(tables).replace_schema_metadata(about), temporary)
+
+
+def _rows(part: str, own: Mapping, schema: pa.Schema) -> pa.Table:
+    """The probabilities of a part; missing is what it does not have, and NaN."""
+    size = len(own["probability"])
+    columns = {each.name: pa.nulls(size, each.type) for each in schema}
+    columns["part"] = pa.repeat(part, size)
+    for name, values in own.items():
+        if isinstance(values, np.ndarray):
+            values = pa.array(values, schema.field(name).type, from_pandas=True)
+        columns[name] = values
+    return pa.table(columns, schema)
 
 
 def read_fitted(path: str | Path) -> FittedLog:
