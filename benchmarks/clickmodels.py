@@ -18,6 +18,7 @@ from pyarrow import feather
 
 from benchmarks.counting import THREADS
 from benchmarks.measure import CACHE, child, peak, seconds
+from twotowers.clickmodels import FIT
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.pages import fit_pages
 from twotowers.fitting.statistics import Pages, Statistics
@@ -36,8 +37,8 @@ SIZES = {
 }
 HERE = "benchmarks.clickmodels"
 LENGTH = 10
-PRIOR = imagined(2, 1 / 2)
-"""One imagined click in two trials, as `python -m twotowers.clickmodels` has it."""
+PRIOR = imagined(FIT["prior"], FIT["prior_mean"])
+"""The prior of `python -m twotowers.clickmodels`: one imagined click in two trials."""
 TOLERANCE, CONVERGED = 3e-4, 1e-5
 """EM stops when a cycle improves its objective by less than this share: first the timed fit, then
 the fit that goes on from there."""

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.measure import CACHE, ROOT, seconds
+from benchmarks.measure import CACHE, ROOT, compiled_in, seconds
 from twotowers.errors import InputError
 from twotowers.files.yamls import read_yaml
 from twotowers.results.longform import read_results
@@ -116,11 +116,7 @@ def make(scale: str, jobs: list[str], *options: str) -> None:
     command += ["--config", f"scale={scale}", f"papers=[{PAPER}]"]
     command += [f"results={FOLDER}", f"figures={FOLDER / 'figures'}", "--"]
     command += map(str, files(results, jobs))
-    compiled = {
-        "JAX_COMPILATION_CACHE_DIR": str(results / COMPILED),
-        # All programs, also those that a fast machine compiles at once.
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
+    compiled = compiled_in(results / COMPILED)
     subprocess.run(command, cwd=ROOT, env=os.environ | compiled, check=True)
 
 

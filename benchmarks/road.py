@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import ONE_THREAD, ROOT, best_seconds, child, seconds
+from benchmarks.measure import ONE_THREAD, ROOT, best_seconds, child, compiled_in, seconds
 from benchmarks.scaling import BASE, prepare
 from twotowers.running import joblogs
 
@@ -79,10 +79,7 @@ def workflow_seconds(job: str, jobs: int, preloaded: bool = False) -> float:
 def compilation(base: dict) -> Iterator[dict]:
     """The first fit of a process, without and with JAX's compilation cache on disk."""
     with tempfile.TemporaryDirectory() as folder:
-        cache = {
-            "JAX_COMPILATION_CACHE_DIR": folder,
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        }
+        cache = compiled_in(folder)
         for state in ("cold", "warm"):
             for tower in ("linear", "deep"):
                 found = child(

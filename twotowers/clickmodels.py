@@ -76,18 +76,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--format", required=True, choices=paged, help="of the log")
     parser.add_argument("--fitted", metavar="FILE", help="a saved model, to predict the log with")
     fitting = parser.add_argument_group("of a fit, not with --fitted")
-    add = partial(fitting.add_argument, default=None)
-    add("--model", choices=list(MODELS), help="default: ubm")
+
+    def add(name: str, help: str = "", **settings) -> None:
+        default = FIT[name.strip("-").replace("-", "_")]
+        told = help if default is None or default is False else f"{help} (default: {default})"
+        # Left out of the options unless given.
+        fitting.add_argument(name, default=argparse.SUPPRESS, help=told.strip(), **settings)
+
+    add("--model", choices=list(MODELS))
     add("--compare", action="store_true", help="fit all ten models")
     add("--out", help="parquet file to save the model to")
-    add("--positions", type=int, help="of the longest page; default: 10")
-    add("--test", type=float, help="share of pages held out; default: 0.2")
-    add(
-        "--prior-mean", type=float,
-        help="share of clicks in what the prior imagines; default: 1/2, as PyClick",
-    )  # fmt: skip
-    add("--prior", type=float, help="imagined clicks, plus 1; default: 2. 1 is no prior")
-    add("--seed", type=int, help="divides the log; default: 0")
+    add("--positions", type=int, help="of the longest page")
+    add("--test", type=float, help="share of pages held out")
+    add("--prior-mean", type=float, help="share of clicks in what the prior imagines")
+    add("--prior", type=float, help="imagined clicks, plus 1; 1 is no prior")
+    add("--seed", type=int, help="divides the log")
     add_reader_options(parser)
     options = parser.parse_args(arguments)
     try:
@@ -101,7 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> None:
     # Options are checked before the log is read, which may take minutes.
     reading = reader_settings(options)
-    given = [name for name in FIT if getattr(options, name) is not None]
+    given = [name for name in FIT if name in options]
     if options.fitted:
         if given:
             raise InputError(
@@ -112,8 +115,7 @@ def _run(options: argparse.Namespace) -> None:
         use, positions = partial(_predict, fitted), fitted.positions
         allowed = f"1 to {positions}, as the saved model has"
     else:
-        left_out = {name: value for name, value in FIT.items() if name not in given}
-        options = argparse.Namespace(**vars(options) | left_out)
+        options = argparse.Namespace(**FIT | vars(options))
         positions = options.positions
         check_range(positions, field="--positions", low=1, high=MOST_POSITIONS, whole=True)
         check_range(options.test, field="--test", low=0.001, high=0.999)

@@ -190,14 +190,14 @@ class _Point:
         chances = np.clip(self.chances, INSIDE, 1 - INSIDE)
         every = np.arange(self.size)
         triples = [(every, every, chances * (1 - chances) * self.imagined)]
-        total = csr_array((self.size, self.size))
+        total, entries = csr_array((self.size, self.size)), self.size
         for start in range(0, len(self.statistics.number), PAGES):
-            triples += self._of_rows(slice(start, start + PAGES), chances)
             # A matrix takes memory and time for each probability, so there must not be many.
-            if sum(len(value) for *_, value in triples) > max(ENTRIES, self.size):
-                total, triples = total + _matrix(triples, self.size), []
-        if triples:
-            total = total + _matrix(triples, self.size)
+            if entries > max(ENTRIES, self.size):
+                total, triples, entries = total + _matrix(triples, self.size), [], 0
+            new = self._of_rows(slice(start, start + PAGES), chances)
+            triples, entries = triples + new, entries + sum(len(value) for *_, value in new)
+        total = total + _matrix(triples, self.size)
         return (total + total.T) / 2
 
     def _of_rows(self, rows: slice, chances: np.ndarray) -> list[tuple[np.ndarray, ...]]:

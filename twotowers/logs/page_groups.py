@@ -127,8 +127,7 @@ def _laid_out(path, positions, rows) -> Iterator[tuple[pa.RecordBatch, np.ndarra
 
 def _shown(batch: pa.RecordBatch, where: np.ndarray, signs: np.ndarray) -> pa.RecordBatch:
     """A row per shown document."""
-    page = np.repeat(np.arange(len(where), dtype=np.int32), where.sum(1))
-    query = batch["query"].take(pa.array(page))
+    query = batch["query"].take(pc.list_parent_indices(batch["documents"]))
     columns = [query, shown_and_clicked(batch)[0], pa.array(signs[where])]
     return pa.RecordBatch.from_arrays(columns, names=["query", "document", "sign"])
 

@@ -22,7 +22,7 @@ def add_reader_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gaps", help="for rows with missing positions: error, or close")
     parser.add_argument("--ids", help="for wscd: numbers, or text")
     parser.add_argument("--split", help="name of the split, if no column has it (log)")
-    parser.add_argument("--strays", help="not for rows: clicks off their page: drop, or error")
+    parser.add_argument("--strays", help="for pages, yandex and wscd: stray clicks: drop, or error")
     parser.add_argument("--repeats", help="further clicks on a document: drop, or error")
 
 
