@@ -16,7 +16,9 @@ MODULES = [
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_run(name):
+def test_examples_run(name, tmp_path, monkeypatch):
+    # Examples write files, and some have the same names: each module has a folder of its own.
+    monkeypatch.chdir(tmp_path)
     ran = doctest.testmod(import_module(name))
     assert ran.attempted
     assert not ran.failed

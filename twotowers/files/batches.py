@@ -46,8 +46,8 @@ def read_batches(
             occurs twice. For a csv row with too few or too many values, the message names it.
 
     Examples:
-        >>> _ = Path("/tmp/log.csv").write_text("query,clicks\\n7,0\\n007,1\\n")
-        >>> [batch.to_pydict() for batch in read_batches("/tmp/log.csv", ["query"])]
+        >>> _ = Path("log.csv").write_text("query,clicks\\n7,0\\n007,1\\n")
+        >>> [batch.to_pydict() for batch in read_batches("log.csv", ["query"])]
         [{'query': ['7', '007']}]
     """
     path, columns = Path(path), list(dict.fromkeys(columns))

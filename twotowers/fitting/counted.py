@@ -10,9 +10,9 @@ distinct pages, and read them into memory.
     >>> from twotowers.models.cascade import Cascade
     >>> page = {"split": ["log"] * 3, "query": [7] * 3, "documents": [[3, 1], [3, 1], [1, 3]],
     ...         "clicks": [[1, 0], [0, 1], [0, 0]]}
-    >>> write_sessions("/tmp/sessions.parquet", [pa.table(page)])
+    >>> write_sessions("sessions.parquet", [pa.table(page)])
     3
-    >>> totals, pairs = PageLog("/tmp/sessions.parquet", positions=2).statistics(Cascade())
+    >>> totals, pairs = PageLog("sessions.parquet", positions=2).statistics(Cascade())
     >>> pairs["document"].to_pylist(), totals.fit().parameters["attraction"].round(3).tolist()
     ([1, 3], [0.5, 0.333])
 """

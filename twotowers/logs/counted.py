@@ -55,8 +55,8 @@ def read_cells(
 
     Examples:
         >>> text = "query,document,position,impressions,clicks\\n7,x,1,20,3\\n"
-        >>> _ = Path("/tmp/cells.csv").write_text(text)
-        >>> [batch["clicks"].to_pylist() for batch in read_cells("/tmp/cells.csv").batches]
+        >>> _ = Path("cells.csv").write_text(text)
+        >>> [batch["clicks"].to_pylist() for batch in read_cells("cells.csv").batches]
         [[3]]
     """
     names = named(path, LAYOUTS, columns, [*lanes, *bias], optional=["split"])

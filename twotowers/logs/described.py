@@ -85,9 +85,9 @@ def read_documents(path: str | Path) -> Described:
             occurs twice.
 
     Example:
-        >>> write_documents("/tmp/documents.parquet", [(np.array([9, 4]), np.eye(2))])
+        >>> write_documents("documents.parquet", [(np.array([9, 4]), np.eye(2))])
         2
-        >>> read_documents("/tmp/documents.parquet").rows(np.array([9, 4, 9]))
+        >>> read_documents("documents.parquet").rows(np.array([9, 4, 9]))
         array([1, 0, 1])
     """
     table = read_table(path, {"document": pa.int64(), "features": None})

@@ -139,8 +139,8 @@ def to_log(path: str | Path, out: str | Path, *, format: str, **settings) -> int
 
     Examples:
         >>> names = "split,query,document,position,impressions,clicks"
-        >>> _ = Path("/tmp/cells.csv").write_text(names + "\\na,7,x,1,20,3\\nb,7,x,1,10,0\\n")
-        >>> to_log("/tmp/cells.csv", "/tmp/log.parquet", format="cells")
+        >>> _ = Path("cells.csv").write_text(names + "\\na,7,x,1,20,3\\nb,7,x,1,10,0\\n")
+        >>> to_log("cells.csv", "log.parquet", format="cells")
         1
     """
     with atomic(out) as temporary:

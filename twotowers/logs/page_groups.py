@@ -67,7 +67,7 @@ def count_by_pair(
         >>> from twotowers.logs.sessions import write_sessions
         >>> page = {"split": ["a"] * 2, "query": [7] * 2, "documents": [[3, 1], [3]],
         ...         "clicks": [[0, 1], [1]]}
-        >>> path = "/tmp/sessions.parquet"
+        >>> path = "sessions.parquet"
         >>> write_sessions(path, [pa.table(page)])
         2
         >>> clicked = lambda clicks, where: clicks.astype(np.uint8)

@@ -62,8 +62,8 @@ def read_pages(
     Examples:
         >>> import pyarrow.parquet as pq
         >>> pages = {"query_id": [7], "query_doc_ids": [[30, 10]], "clicks": [[0, 2]]}
-        >>> pq.write_table(pa.table(pages), "/tmp/pages.parquet")
-        >>> log = read_pages("/tmp/pages.parquet")
+        >>> pq.write_table(pa.table(pages), "pages.parquet")
+        >>> log = read_pages("pages.parquet")
         >>> [batch["clicks"].to_pylist() for batch in log.batches], log.seen["repeated_clicks"]
         ([[[False, True]]], 1)
     """

@@ -84,8 +84,8 @@ def read_rows(
 
     Examples:
         >>> text = "session,query,document,position,clicks\\na,7,x,1,0\\na,7,y,2,1\\nb,7,y,1,0\\n"
-        >>> _ = Path("/tmp/rows.csv").write_text(text)
-        >>> batches = read_rows("/tmp/rows.csv").batches
+        >>> _ = Path("rows.csv").write_text(text)
+        >>> batches = read_rows("rows.csv").batches
         >>> [page for batch in batches for page in batch["documents"].to_pylist()]
         [['x', 'y'], ['y']]
     """

@@ -88,7 +88,7 @@ def write_sessions(
 
     Examples:
         >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
-        >>> write_sessions("/tmp/sessions.parquet", [pa.table(page)])
+        >>> write_sessions("sessions.parquet", [pa.table(page)])
         1
     """
     pages, writer = 0, None
@@ -162,9 +162,9 @@ def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.Record
 
     Examples:
         >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
-        >>> write_sessions("/tmp/sessions.parquet", [pa.table(page)])
+        >>> write_sessions("sessions.parquet", [pa.table(page)])
         1
-        >>> [batch["clicks"].to_pylist() for batch in read_sessions("/tmp/sessions.parquet")]
+        >>> [batch["clicks"].to_pylist() for batch in read_sessions("sessions.parquet")]
         [[[False, True]]]
     """
     yield from ahead(_read(path, batch))

@@ -67,8 +67,8 @@ def read_vectors(
     Examples:
         >>> import pyarrow.parquet as pq
         >>> page = {"features": [[[0.5, 1.0], [2.0, 0.0]]], "clicks": [[0, 1]]}
-        >>> pq.write_table(pa.table(page), "/tmp/part-0_split-0.parquet")
-        >>> log = read_vectors("/tmp/part-*_split-0.parquet")
+        >>> pq.write_table(pa.table(page), "part-0_split-0.parquet")
+        >>> log = read_vectors("part-*_split-0.parquet")
         >>> [batch["clicks"].to_pylist() for batch in log.batches]
         [[[False, True]]]
     """

@@ -102,9 +102,9 @@ def count_sessions(
         ...     {"split": ["a"] * 2, "query": [7, 7], "documents": [[3, 1], [3]],
         ...      "clicks": [[False, True], [True]]}
         ... )
-        >>> count_sessions([page], "/tmp/cells.parquet")
+        >>> count_sessions([page], "cells.parquet")
         2
-        >>> cells = pq.read_table("/tmp/cells.parquet")
+        >>> cells = pq.read_table("cells.parquet")
         >>> cells.select(["document", "position", "impressions", "clicks"]).to_pylist()[1]
         {'document': 3, 'position': 1, 'impressions': 2, 'clicks': 1}
     """

@@ -52,8 +52,8 @@ def read_wscd(
             click, a click before any page, or a clicked page with a document twice.
 
     Examples:
-        >>> _ = Path("/tmp/wscd.txt").write_text("0\\t0\\tQ\\t7\\t1\\t30\\t10\\n0\\t5\\tC\\t10\\n")
-        >>> [batch["clicks"].to_pylist() for batch in read_wscd("/tmp/wscd.txt").batches]
+        >>> _ = Path("wscd.txt").write_text("0\\t0\\tQ\\t7\\t1\\t30\\t10\\n0\\t5\\tC\\t10\\n")
+        >>> [batch["clicks"].to_pylist() for batch in read_wscd("wscd.txt").batches]
         [[[False, True]]]
     """
     if ids not in IDS:
