@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import jax
 import numpy as np
 
 from benchmarks.fits import counts_training
@@ -98,7 +99,7 @@ def time_fit(*, tower: str, epochs: int, **size) -> dict:
     return {
         "seconds": best_seconds(train, REPEATS),
         "epochs": epochs,
-        "data_gb": sum(leaf.nbytes for leaf in vars(objective).values()) / 1e9,
+        "data_gb": sum(leaf.nbytes for leaf in jax.tree.leaves(objective)) / 1e9,
         "cells": int((objective.impressions[0] > 0).sum()),
     }
 

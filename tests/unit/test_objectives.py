@@ -12,9 +12,8 @@ from jax.test_util import check_grads
 from scipy.special import expit
 
 from twotowers.files.rankings import mask
-from twotowers.logs.counts import Counts
+from twotowers.logs.counts import Counts, Rows
 from twotowers.logs.policies import ranking_order
-from twotowers.logs.propensities import inverse_propensity
 from twotowers.logs.simulation import simulate_sessions
 from twotowers.methods.likelihood import count_loss
 from twotowers.methods.task import Split
@@ -152,15 +151,35 @@ def test_weighted_counts_against_rax_with_weights():
     searched = np.bincount(log.query, minlength=4)[log.query]
     inverse = searched[:, None] / np.maximum(shown, 1)
     plain = counts_objective()
-    weighted_counts = inverse_propensity(counts)
     objective = CountLoss(
         plain.inputs,
-        jnp.asarray(weighted_counts.impressions)[None],
-        jnp.asarray(weighted_counts.clicks)[None],
+        jnp.asarray(counts.impressions)[None],
+        jnp.asarray(counts.clicks)[None],
         plain.weight,
+        weightings=("ips",),
     )
     value = losses(model, objective, 0).mean()
     np.testing.assert_allclose(value, published_loss(model, log, inverse), rtol=1e-5)
+
+
+@pytest.mark.parametrize("weighting", ["ips", "queries", "impressions"])
+def test_listed_cells_have_the_weights_of_dense_ones(weighting):
+    _, document, position = np.indices(COUNTS.impressions[0].shape)
+    rows = Rows(
+        *(
+            np.broadcast_to(each.reshape(1, 4, -1), (len(LOGS), 4, 16))
+            for each in (document, position)
+        ),
+        *(each.reshape(len(LOGS), 4, 16) for each in (COUNTS.impressions, COUNTS.clicks)),
+    )
+    lanes = [(log, {"weighting": weighting}) for log in (2, 0, 0)]
+    listed, dense = (
+        count_loss(Split(FEATURES, WHERE, None, each), lanes) for each in (rows, COUNTS)
+    )
+    for lane in range(len(lanes)):
+        np.testing.assert_allclose(
+            losses(model_of(), listed, lane), losses(model_of(), dense, lane), rtol=1e-5
+        )
 
 
 @pytest.mark.parametrize("weightings", [["none", "ips"], ["ips", "none"], ["ips"]])
@@ -175,13 +194,8 @@ def test_lanes_of_every_weighting_keep_their_scale(weightings):
         for log in range(len(counts.clicks))
     ]
     objective = count_loss(Split(FEATURES, WHERE, None, counts), lanes)
-    ips = inverse_propensity(counts)
-    alone = CountLoss(
-        jnp.asarray(FEATURES),
-        jnp.asarray(ips.impressions),
-        jnp.asarray(ips.clicks),
-        counts_objective().weight,
-    )
+    ips = [(log, {"weighting": "ips"}) for log in range(len(counts.clicks))]
+    alone = count_loss(Split(FEATURES, WHERE, None, counts), ips)
     first = weightings.index("ips") * len(counts.clicks)
     for lane in range(len(counts.clicks)):
         np.testing.assert_allclose(

@@ -20,8 +20,7 @@ from scipy.special import expit
 from twotowers.errors import InputError, nearest
 from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
 from twotowers.fitting.gradient import fit as gradient_fit
-from twotowers.logs.counts import Counts, Rows
-from twotowers.logs.propensities import inverse_propensity
+from twotowers.logs.counts import Counts
 from twotowers.methods.starts import starts_of, warn_of_starts
 from twotowers.methods.task import Fitted, Split, Table, Task
 from twotowers.models.page_towers import PageTowers
@@ -51,15 +50,6 @@ CHOICES = {
 }
 
 TRAINS = True
-
-WEIGHTINGS = {
-    "none": lambda counts: counts,
-    "ips": inverse_propensity,
-    "impressions": lambda counts: counts,
-    "queries": lambda counts: click_rates(counts),
-}
-
-COUNTED = ("impressions", "clicks")
 
 CHUNK = 256
 """Queries evaluated at a time, which bounds memory."""
@@ -295,54 +285,24 @@ def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss | RowLoss:
         visits > 0, split.counts.shown / np.maximum(visits, 1), split.where.sum(-1)
     )
     weight = len(split.where) / (documents * visits.sum(-1, keepdims=True))
-    counts = split.counts
+    own = {}
     if lanes is not None:
-        counts = weighted(counts, lanes)
         asked = (visits > 0).sum(-1, keepdims=True)
         # These two take sums over documents, and divide by queries or sessions only.
-        own = {"queries": asked, "impressions": visits.sum(-1, keepdims=True)}
+        numbers = {"queries": asked, "impressions": visits.sum(-1, keepdims=True)}
         sums = {
             name: np.broadcast_to(len(split.where) / number, weight.shape)
-            for name, number in own.items()
+            for name, number in numbers.items()
         }
-        weight = np.stack([sums.get(values.get("weighting"), weight)[log] for log, values in lanes])
+        weight = np.stack([sums.get(values["weighting"], weight)[log] for log, values in lanes])
+        own = {
+            "log": jnp.asarray([log for log, _ in lanes]),
+            "weightings": tuple(values["weighting"] for _, values in lanes),
+        }
+    counts = split.counts
     columns = [jnp.asarray(getattr(counts, column.name)) for column in fields(counts)]
     kind = CountLoss if isinstance(counts, Counts) else RowLoss
-    return kind(jnp.asarray(split.inputs), *columns, jnp.asarray(weight, jnp.float32))
-
-
-def weighted(counts: Counts | Rows, lanes: Lanes) -> Counts | Rows:
-    """The counts of every lane's log, under its weighting."""
-    logs = [log for log, _ in lanes]
-    if all(values["weighting"] == "none" for _, values in lanes):
-        alike = logs == list(range(len(counts.impressions)))
-        return counts if alike else _taken(counts, logs)
-    # Weighted counts are fractions. All lanes share one array, so all become floats.
-    used = {values["weighting"] for _, values in lanes}
-    parts = {name: weigh(counts) for name, weigh in WEIGHTINGS.items() if name in used}
-    chosen = [parts[values["weighting"]] for _, values in lanes]
-    stacked = {
-        column.name: np.stack(
-            [getattr(part, column.name)[log] for part, log in zip(chosen, logs, strict=True)],
-            dtype=np.float32 if column.name in COUNTED else None,
-        )
-        for column in fields(counts)
-    }
-    return replace(counts, **stacked)
-
-
-def click_rates(counts: Counts | Rows) -> Counts | Rows:
-    """Each cell that was shown as one impression, with its click rate as its clicks."""
-    shown = counts.impressions
-    rates = counts.clicks / np.maximum(shown, 1, dtype=np.float32)
-    ones = (shown > 0).astype(np.float32)
-    return replace(counts, impressions=ones, clicks=rates.astype(np.float32))
-
-
-def _taken(counts: Counts | Rows, logs: list[int]) -> Counts | Rows:
-    return replace(
-        counts, **{column.name: getattr(counts, column.name)[logs] for column in fields(counts)}
-    )
+    return kind(jnp.asarray(split.inputs), *columns, jnp.asarray(weight, jnp.float32), **own)
 
 
 def cell_losses(model, split: Split, log: int) -> np.ndarray:

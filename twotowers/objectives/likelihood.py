@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import register_dataclass
 
+from twotowers.objectives.weightings import weighted
+
 
 def told_of(labels: Mapping[str, jax.Array], lane: jax.Array, query: jax.Array) -> dict:
     """The keyword argument `labels` for some queries in one lane, left out if there are none."""
@@ -25,21 +27,28 @@ def told_of(labels: Mapping[str, jax.Array], lane: jax.Array, query: jax.Array) 
     return {"labels": {name: each[lane, query] for name, each in labels.items()}}
 
 
+def log_of(objective: CountLoss | RowLoss, lane: jax.Array) -> jax.Array:
+    """The number of a lane's log."""
+    return lane if objective.log is None else objective.log[lane]
+
+
 @register_dataclass
 @dataclass(frozen=True)
 class CountLoss:
     """Negative log-likelihood of click counts; a unit is a query (Hager et al. 2025, Eq. 3).
 
     As in the published code, a session's loss is the mean over its documents, and the objective is
-    the mean over sessions. Cells without impressions, such as padding, have loss 0. Weighted counts
-    (`twotowers.logs.propensities`) give Eq. 22.
+    the mean over sessions. Cells without impressions, such as padding, have loss 0. With the
+    weighting "ips" (`twotowers.objectives.weightings`) it is Eq. 22.
 
     Attributes:
         inputs: [queries, documents, ...] input of the relevance tower.
-        impressions: [lanes, queries, documents, positions].
+        impressions: [logs, queries, documents, positions].
         clicks: the same shape.
         weight: [lanes, queries] weight of each query's sum of losses:
             1 / (documents of the query x mean sessions per query) gives the mean above.
+        log: [lanes] number of each lane's log. If None, each lane has the log of its own number.
+        weightings: the name of each lane's weighting. If empty, no lane has one.
         labels: name -> [lanes, queries, documents] labels that heads read.
     """
 
@@ -47,6 +56,8 @@ class CountLoss:
     impressions: jax.Array
     clicks: jax.Array
     weight: jax.Array
+    log: jax.Array | None = None
+    weightings: tuple[str, ...] = field(default=(), metadata={"static": True})
     labels: Mapping[str, jax.Array] = field(default_factory=dict)
 
     @property
@@ -55,13 +66,17 @@ class CountLoss:
 
     def has(self, lane: jax.Array) -> jax.Array:
         """[units] bool: the query was asked."""
-        return (self.impressions[lane] > 0).any((-2, -1))
+        return (self.impressions[log_of(self, lane)] > 0).any((-2, -1))
 
     def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
         """[units] losses of the queries with the given indices."""
-        shown, clicked = self.impressions[lane, index], self.clicks[lane, index]
+        log = log_of(self, lane)
+        shown, clicked = self.impressions[log, index], self.clicks[log, index]
+        # Every session shows one document first.
+        sessions = shown[..., 0].sum(-1)[:, None, None]
+        counts = weighted(self.weightings, lane, shown, clicked, sessions)
         told = told_of(self.labels, lane, index)
-        cells = model.cell_losses(self.inputs[index], shown, clicked, key, **told)
+        cells = model.cell_losses(self.inputs[index], *counts, key, **told)
         return self.weight[lane, index] * cells.sum((-2, -1))
 
 
@@ -74,12 +89,11 @@ class RowLoss:
 
     Attributes:
         inputs: [queries, documents, ...] input of the relevance tower.
-        document: [lanes, queries, rows] list index of each cell's document.
-        position: [lanes, queries, rows] 0-based position of each cell.
-        impressions: [lanes, queries, rows]; 0 after the last cell of a query.
+        document: [logs, queries, rows] list index of each cell's document.
+        position: [logs, queries, rows] 0-based position of each cell.
+        impressions: [logs, queries, rows]; 0 after the last cell of a query.
         clicks: the same shape.
-        weight: [lanes, queries] as in `CountLoss`.
-        labels: name -> [lanes, queries, documents] labels that heads read.
+        weight, log, weightings, labels: as in `CountLoss`.
     """
 
     inputs: jax.Array
@@ -88,6 +102,8 @@ class RowLoss:
     impressions: jax.Array
     clicks: jax.Array
     weight: jax.Array
+    log: jax.Array | None = None
+    weightings: tuple[str, ...] = field(default=(), metadata={"static": True})
     labels: Mapping[str, jax.Array] = field(default_factory=dict)
 
     @property
@@ -96,17 +112,18 @@ class RowLoss:
 
     def has(self, lane: jax.Array) -> jax.Array:
         """[units] bool: the query was asked."""
-        return (self.impressions[lane] > 0).any(-1)
+        return (self.impressions[log_of(self, lane)] > 0).any(-1)
 
     def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
         """[units] losses of the queries with the given indices."""
+        log = log_of(self, lane)
         columns = self.document, self.position, self.impressions, self.clicks
-        cells = model.row_losses(
-            self.inputs[index],
-            *(column[lane, index] for column in columns),
-            key,
-            **told_of(self.labels, lane, index),
-        )
+        document, position, shown, clicked = (column[log, index] for column in columns)
+        # Every session shows one document first.
+        sessions = jnp.where(position == 0, shown, 0).sum(-1, keepdims=True)
+        counts = weighted(self.weightings, lane, shown, clicked, sessions)
+        told = told_of(self.labels, lane, index)
+        cells = model.row_losses(self.inputs[index], document, position, *counts, key, **told)
         return self.weight[lane, index] * cells.sum(-1)
 
 

@@ -1,12 +1,14 @@
-"""Inverse propensity weights (Eq. 22) on counts, against a loop over sessions."""
+"""Weightings of counts, above all inverse propensity (Eq. 22), against a loop over sessions."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
-from twotowers.logs.propensities import inverse_propensity
 from twotowers.logs.simulation import simulate_sessions
+from twotowers.methods import likelihood
+from twotowers.objectives.weightings import WEIGHTINGS, weighted
 
 LENGTHS = np.array([3, 2, 4])
 WHERE = np.arange(4) < LENGTHS[:, None]
@@ -24,6 +26,12 @@ def log(temperature, sessions=300):
         temperature=temperature,
         rng=np.random.default_rng(2),
     )
+
+
+def inverse_propensity(counts):
+    sessions = counts.spread(counts.sessions)
+    columns = counts.impressions, counts.clicks, sessions
+    return Counts(*WEIGHTINGS["ips"](*map(jnp.asarray, columns)))
 
 
 @pytest.mark.parametrize("temperature", [0.333, 1])
@@ -61,16 +69,26 @@ def test_a_deterministic_policy_is_left_as_it_is():
     np.testing.assert_allclose(result.clicks, counts.clicks, rtol=1e-6)
 
 
-def test_lanes_are_weighted_by_themselves():
-    logs = [log(temperature).counts(3) for temperature in (0, 0.5, 1)]
-    stacked = Counts(
-        np.stack([each.impressions for each in logs]), np.stack([each.clicks for each in logs])
-    )
-    together = inverse_propensity(stacked)
-    for number, each in enumerate(logs):
-        alone = inverse_propensity(each)
-        np.testing.assert_array_equal(together.impressions[number], alone.impressions)
-        np.testing.assert_array_equal(together.clicks[number], alone.clicks)
+def test_a_setting_may_name_every_weighting():
+    assert likelihood.CHOICES["weighting"] == tuple(WEIGHTINGS)
+
+
+def test_each_lane_has_its_own_weighting():
+    counts = log(0.5).counts(3)
+    columns = [jnp.asarray(each) for each in (counts.impressions, counts.clicks)]
+    columns.append(jnp.asarray(counts.spread(counts.sessions)))
+    names = ("queries", "ips", "none", "ips", "impressions")
+    for lane, name in enumerate(names):
+        together = weighted(names, jnp.asarray(lane), *columns)
+        for one, alone in zip(together, WEIGHTINGS[name](*columns), strict=True):
+            np.testing.assert_array_equal(one, alone)
+
+
+def test_queries_have_one_impression_per_cell_and_its_click_rate():
+    shown, clicked = jnp.array([4, 1, 0]), jnp.array([3, 0, 0])
+    impressions, clicks = WEIGHTINGS["queries"](shown, clicked, jnp.array(5))
+    assert impressions.tolist() == [1, 1, 0]
+    assert clicks.tolist() == [0.75, 0, 0]
 
 
 def test_small_unsigned_counts_do_not_overflow():

@@ -1,0 +1,82 @@
+"""Weightings: how much each impression counts in a fit.
+
+A weighting turns the counts of cells into weighted counts. It is computed for the queries of a
+step. So lanes with different weightings share the counts of their log, which stay small integers.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+
+def as_counted(shown: jax.Array, clicked: jax.Array, sessions: jax.Array):
+    """Every impression has weight 1. Arguments and result as in `inverse_propensity`."""
+    return shown, clicked
+
+
+def inverse_propensity(shown: jax.Array, clicked: jax.Array, sessions: jax.Array):
+    """Every impression weighted by the inverse propensity of its cell.
+
+    The propensity of a cell is the share of the query's sessions that show its document at its
+    position. It is counted in the log: impressions over sessions. So (impressions, clicks) of a
+    shown cell become (sessions, sessions x clicks / impressions). A deterministic policy shows
+    each document at one position only: then every propensity is 1 and nothing changes. Source:
+    Hager et al. 2025, Section 6, Eq. 22.
+
+    Args:
+        shown, clicked: [...] impressions and clicks of cells, integers or fractions from 0.
+        sessions: sessions of each cell's query; it broadcasts to the cells.
+
+    Returns:
+        [...] weighted impressions and clicks, not clipped. Cells that were never shown stay 0.
+
+    Example:
+        >>> shown, clicked = jnp.array([3, 1, 0]), jnp.array([2, 1, 0])
+        >>> [each.tolist() for each in inverse_propensity(shown, clicked, jnp.array(4))]
+        [[4, 4, 0], [2.6666667461395264, 4.0, 0.0]]
+    """
+    weighted = jnp.where(shown > 0, sessions, 0)
+    return weighted, weighted * (clicked / jnp.where(shown > 0, shown, 1))
+
+
+def click_rates(shown: jax.Array, clicked: jax.Array, sessions: jax.Array):
+    """Each cell that was shown as one impression, with its click rate as its clicks.
+
+    Arguments and result as in `inverse_propensity`.
+    """
+    return (shown > 0).astype(jnp.float32), clicked / jnp.maximum(shown, 1)
+
+
+WEIGHTINGS = {
+    "none": as_counted,
+    "ips": inverse_propensity,
+    "impressions": as_counted,
+    "queries": click_rates,
+}
+"""Name -> weighting. What the names mean to a loss: `twotowers.methods.likelihood.LANES`."""
+
+
+def weighted(
+    weightings: tuple[str, ...],
+    lane: jax.Array,
+    shown: jax.Array,
+    clicked: jax.Array,
+    sessions: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """Impressions and clicks of cells under the weighting of a lane.
+
+    Args:
+        weightings: the name of each lane's weighting, or none if no lane has one.
+        lane: number of the lane.
+        shown, clicked, sessions: see `inverse_propensity`.
+    """
+    used = sorted(set(weightings)) or ["none"]
+    found = [WEIGHTINGS[name](shown, clicked, sessions) for name in used]
+    if len(found) == 1:
+        return found[0]
+    which = jnp.asarray([used.index(name) for name in weightings])[lane]
+    return tuple(
+        jax.lax.select_n(which, *(jnp.asarray(each, jnp.float32) for each in column))
+        for column in zip(*found, strict=True)
+    )
