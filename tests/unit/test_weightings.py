@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from twotowers.logs.counts import Counts
+from twotowers.logs.counts import Counts, Rows
 from twotowers.logs.policies import ranking_order
 from twotowers.logs.simulation import simulate_sessions
 from twotowers.methods import likelihood
@@ -28,10 +28,12 @@ def log(temperature, sessions=300):
     )
 
 
+def on_device(counts):
+    return Counts(jnp.asarray(counts.impressions), jnp.asarray(counts.clicks))
+
+
 def inverse_propensity(counts):
-    sessions = counts.spread(counts.sessions)
-    columns = counts.impressions, counts.clicks, sessions
-    return Counts(*WEIGHTINGS["ips"](*map(jnp.asarray, columns)))
+    return Counts(*weighted(("ips",), jnp.asarray(0), on_device(counts)))
 
 
 @pytest.mark.parametrize("temperature", [0.333, 1])
@@ -66,7 +68,7 @@ def test_a_deterministic_policy_is_left_as_it_is():
     counts = log(0).counts(3)
     result = inverse_propensity(counts)
     np.testing.assert_array_equal(result.impressions, counts.impressions)
-    np.testing.assert_allclose(result.clicks, counts.clicks, rtol=1e-6)
+    np.testing.assert_array_equal(result.clicks, counts.clicks)
 
 
 def test_a_setting_may_name_every_weighting():
@@ -74,21 +76,19 @@ def test_a_setting_may_name_every_weighting():
 
 
 def test_each_lane_has_its_own_weighting():
-    counts = log(0.5).counts(3)
-    columns = [jnp.asarray(each) for each in (counts.impressions, counts.clicks)]
-    columns.append(jnp.asarray(counts.spread(counts.sessions)))
+    counts = on_device(log(0.5).counts(3))
     names = ("queries", "ips", "none", "ips", "impressions")
     for lane, name in enumerate(names):
-        together = weighted(names, jnp.asarray(lane), *columns)
-        for one, alone in zip(together, WEIGHTINGS[name](*columns), strict=True):
+        together = weighted(names, jnp.asarray(lane), counts)
+        for one, alone in zip(together, weighted((name,), jnp.asarray(0), counts), strict=True):
             np.testing.assert_array_equal(one, alone)
 
 
 def test_queries_have_one_impression_per_cell_and_its_click_rate():
-    shown, clicked = jnp.array([4, 1, 0]), jnp.array([3, 0, 0])
-    impressions, clicks = WEIGHTINGS["queries"](shown, clicked, jnp.array(5))
-    assert impressions.tolist() == [1, 1, 0]
-    assert clicks.tolist() == [0.75, 0, 0]
+    shown, clicked = jnp.array([4, 1, 0, 0.5]), jnp.array([3, 0, 0, 0.25])
+    impressions, clicks = WEIGHTINGS["queries"](shown, clicked, jnp.array(5.5))
+    assert impressions.tolist() == [1, 1, 0, 1]
+    assert clicks.tolist() == [0.75, 0, 0, 0.5]
 
 
 def test_small_unsigned_counts_do_not_overflow():
@@ -98,6 +98,11 @@ def test_small_unsigned_counts_do_not_overflow():
     result = inverse_propensity(Counts(impressions, clicks))
     np.testing.assert_allclose(result.impressions, np.full((1, 2, 2), 300), rtol=1e-6)
     np.testing.assert_allclose(result.clicks, [[[150, 75], [30, 75]]], rtol=1e-6)
+    columns = (*np.indices((1, 2, 2))[1:].reshape(2, 1, 4), impressions, clicks)
+    rows = Rows(*(jnp.asarray(each.reshape(1, 4)) for each in columns))
+    listed = weighted(("ips",), jnp.asarray(0), rows)
+    for found, dense in zip(listed, (result.impressions, result.clicks), strict=True):
+        np.testing.assert_array_equal(found.reshape(1, 2, 2), dense)
 
 
 def test_expected_counts_below_one():

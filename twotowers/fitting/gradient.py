@@ -1,9 +1,9 @@
 """Gradient fits: one compiled program trains all lanes, on data that stays on the device.
 
-Lanes differ in parameters and click log. They share batches, so features are read once for all
-lanes. Each lane stops early by itself and keeps its best parameters while the others go on. Lanes
-are trained in blocks, and running lanes fill the first blocks, so blocks of stopped lanes cost
-nothing.
+Lanes differ in parameters, click log and weighting. They share batches, so features are read once
+for all lanes. Each lane stops early by itself and keeps its best parameters while the others go on.
+Lanes are trained in blocks, and running lanes fill the first blocks, so blocks of stopped lanes
+cost nothing.
 
 A lane's parameters are one vector during training, which halves the compile time of a tree of
 parameters. The rest of a model (running statistics, numbers that are lanes) is a tree beside this
@@ -422,7 +422,7 @@ def mean_loss(graph, params, lane: jax.Array, own=None, *, objective) -> jax.Arr
 
     Args:
         graph, params: the model's graph and state.
-        lane: index of the lane, for its log.
+        lane: index of the lane, for its log, weighting and labels.
         own: [units] indices and the number of the lane's own units, which come first. The loss of
             other units is 0, so they are skipped. None evaluates all units.
         objective: see `twotowers.objectives.likelihood`.

@@ -72,7 +72,7 @@ class Rows:
     @property
     def sessions(self) -> np.ndarray:
         """[..., queries] sessions of each query: every session shows one document first."""
-        return np.where(self.position == 0, self.impressions, 0).sum(-1)
+        return (self.impressions * (self.position == 0)).sum(-1)
 
     @property
     def shown(self) -> np.ndarray:

@@ -285,24 +285,24 @@ def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss | RowLoss:
         visits > 0, split.counts.shown / np.maximum(visits, 1), split.where.sum(-1)
     )
     weight = len(split.where) / (documents * visits.sum(-1, keepdims=True))
-    own = {}
+    of_lanes = {}
     if lanes is not None:
         asked = (visits > 0).sum(-1, keepdims=True)
         # These two take sums over documents, and divide by queries or sessions only.
-        numbers = {"queries": asked, "impressions": visits.sum(-1, keepdims=True)}
+        divisors = {"queries": asked, "impressions": visits.sum(-1, keepdims=True)}
         sums = {
             name: np.broadcast_to(len(split.where) / number, weight.shape)
-            for name, number in numbers.items()
+            for name, number in divisors.items()
         }
         weight = np.stack([sums.get(values["weighting"], weight)[log] for log, values in lanes])
-        own = {
+        of_lanes = {
             "log": jnp.asarray([log for log, _ in lanes]),
             "weightings": tuple(values["weighting"] for _, values in lanes),
         }
     counts = split.counts
     columns = [jnp.asarray(getattr(counts, column.name)) for column in fields(counts)]
     kind = CountLoss if isinstance(counts, Counts) else RowLoss
-    return kind(jnp.asarray(split.inputs), *columns, jnp.asarray(weight, jnp.float32), **own)
+    return kind(jnp.asarray(split.inputs), *columns, jnp.asarray(weight, jnp.float32), **of_lanes)
 
 
 def cell_losses(model, split: Split, log: int) -> np.ndarray:

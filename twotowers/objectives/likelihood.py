@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import register_dataclass
 
+from twotowers.logs.counts import Counts, Rows
 from twotowers.objectives.weightings import weighted
 
 
@@ -48,7 +49,7 @@ class CountLoss:
         weight: [lanes, queries] weight of each query's sum of losses:
             1 / (documents of the query x mean sessions per query) gives the mean above.
         log: [lanes] number of each lane's log. If None, each lane has the log of its own number.
-        weightings: the name of each lane's weighting. If empty, no lane has one.
+        weightings: the name of each lane's weighting. If empty, all are "none".
         labels: name -> [lanes, queries, documents] labels that heads read.
     """
 
@@ -66,18 +67,16 @@ class CountLoss:
 
     def has(self, lane: jax.Array) -> jax.Array:
         """[units] bool: the query was asked."""
-        return (self.impressions[log_of(self, lane)] > 0).any((-2, -1))
+        return (self.impressions > 0).any((-2, -1))[log_of(self, lane)]
 
     def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
         """[units] losses of the queries with the given indices."""
         log = log_of(self, lane)
-        shown, clicked = self.impressions[log, index], self.clicks[log, index]
-        # Every session shows one document first.
-        sessions = shown[..., 0].sum(-1)[:, None, None]
-        counts = weighted(self.weightings, lane, shown, clicked, sessions)
+        counts = Counts(self.impressions[log, index], self.clicks[log, index])
+        cells = weighted(self.weightings, lane, counts)
         told = told_of(self.labels, lane, index)
-        cells = model.cell_losses(self.inputs[index], *counts, key, **told)
-        return self.weight[lane, index] * cells.sum((-2, -1))
+        losses = model.cell_losses(self.inputs[index], *cells, key, **told)
+        return self.weight[lane, index] * losses.sum((-2, -1))
 
 
 @register_dataclass
@@ -112,19 +111,18 @@ class RowLoss:
 
     def has(self, lane: jax.Array) -> jax.Array:
         """[units] bool: the query was asked."""
-        return (self.impressions[log_of(self, lane)] > 0).any(-1)
+        return (self.impressions > 0).any(-1)[log_of(self, lane)]
 
     def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
         """[units] losses of the queries with the given indices."""
         log = log_of(self, lane)
         columns = self.document, self.position, self.impressions, self.clicks
-        document, position, shown, clicked = (column[log, index] for column in columns)
-        # Every session shows one document first.
-        sessions = jnp.where(position == 0, shown, 0).sum(-1, keepdims=True)
-        counts = weighted(self.weightings, lane, shown, clicked, sessions)
+        rows = Rows(*(column[log, index] for column in columns))
+        cells = weighted(self.weightings, lane, rows)
         told = told_of(self.labels, lane, index)
-        cells = model.row_losses(self.inputs[index], document, position, *counts, key, **told)
-        return self.weight[lane, index] * cells.sum(-1)
+        places = rows.document, rows.position
+        losses = model.row_losses(self.inputs[index], *places, *cells, key, **told)
+        return self.weight[lane, index] * losses.sum(-1)
 
 
 @register_dataclass

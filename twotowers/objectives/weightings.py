@@ -9,6 +9,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from twotowers.logs.counts import Counts, Rows
+
 
 def as_counted(shown: jax.Array, clicked: jax.Array, sessions: jax.Array):
     """Every impression has weight 1. Arguments and result as in `inverse_propensity`."""
@@ -25,7 +27,7 @@ def inverse_propensity(shown: jax.Array, clicked: jax.Array, sessions: jax.Array
     Hager et al. 2025, Section 6, Eq. 22.
 
     Args:
-        shown, clicked: [...] impressions and clicks of cells, integers or fractions from 0.
+        shown, clicked: [...] impressions and clicks of cells, integers or fractions, 0 or more.
         sessions: sessions of each cell's query; it broadcasts to the cells.
 
     Returns:
@@ -37,7 +39,7 @@ def inverse_propensity(shown: jax.Array, clicked: jax.Array, sessions: jax.Array
         [[4, 4, 0], [2.6666667461395264, 4.0, 0.0]]
     """
     weighted = jnp.where(shown > 0, sessions, 0)
-    return weighted, weighted * (clicked / jnp.where(shown > 0, shown, 1))
+    return weighted, clicked * (weighted / jnp.where(shown > 0, shown, 1))
 
 
 def click_rates(shown: jax.Array, clicked: jax.Array, sessions: jax.Array):
@@ -45,7 +47,7 @@ def click_rates(shown: jax.Array, clicked: jax.Array, sessions: jax.Array):
 
     Arguments and result as in `inverse_propensity`.
     """
-    return (shown > 0).astype(jnp.float32), clicked / jnp.maximum(shown, 1)
+    return (shown > 0).astype(jnp.float32), clicked / jnp.where(shown > 0, shown, 1)
 
 
 WEIGHTINGS = {
@@ -58,21 +60,21 @@ WEIGHTINGS = {
 
 
 def weighted(
-    weightings: tuple[str, ...],
-    lane: jax.Array,
-    shown: jax.Array,
-    clicked: jax.Array,
-    sessions: jax.Array,
+    weightings: tuple[str, ...], lane: jax.Array, counts: Counts | Rows
 ) -> tuple[jax.Array, jax.Array]:
     """Impressions and clicks of cells under the weighting of a lane.
 
     Args:
-        weightings: the name of each lane's weighting, or none if no lane has one.
+        weightings: the name of each lane's weighting. If empty, all are "none".
         lane: number of the lane.
-        shown, clicked, sessions: see `inverse_propensity`.
+        counts: of some queries in the lane's log, as JAX arrays.
+
+    Returns:
+        [...] each; float32 if lanes differ in their weighting, else as the weighting gives them.
     """
     used = sorted(set(weightings)) or ["none"]
-    found = [WEIGHTINGS[name](shown, clicked, sessions) for name in used]
+    sessions = counts.spread(counts.sessions)
+    found = [WEIGHTINGS[name](counts.impressions, counts.clicks, sessions) for name in used]
     if len(found) == 1:
         return found[0]
     which = jnp.asarray([used.index(name) for name in weightings])[lane]
