@@ -17,7 +17,7 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run(name, tmp_path, monkeypatch):
-    # Examples write files, and some have the same names: each module has a folder of its own.
+    # Examples write files. Some of these have the same name, so each module has its own folder.
     monkeypatch.chdir(tmp_path)
     ran = doctest.testmod(import_module(name))
     assert ran.attempted

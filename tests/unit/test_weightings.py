@@ -1,4 +1,4 @@
-"""Weightings of counts, above all inverse propensity (Eq. 22), against a loop over sessions."""
+"""Weighted counts equal a loop over sessions that weights every impression (Eq. 22)."""
 
 import jax.numpy as jnp
 import numpy as np

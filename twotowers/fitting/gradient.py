@@ -2,8 +2,8 @@
 
 Lanes differ in parameters, click log and weighting. They share batches, so features are read once
 for all lanes. Each lane stops early by itself and keeps its best parameters while the others go on.
-Lanes are trained in blocks, and running lanes fill the first blocks, so blocks of stopped lanes
-cost nothing.
+Lanes are trained in blocks. Running lanes fill the first blocks. So blocks of stopped lanes cost
+nothing.
 
 A lane's parameters are one vector during training, which halves the compile time of a tree of
 parameters. The rest of a model (running statistics, numbers that are lanes) is a tree beside this

@@ -13,18 +13,18 @@ from twotowers.logs.counts import Counts, Rows
 
 
 def as_counted(shown: jax.Array, clicked: jax.Array, sessions: jax.Array):
-    """Every impression has weight 1. Arguments and result as in `inverse_propensity`."""
+    """Every impression has weight 1. Arguments and result are those of `inverse_propensity`."""
     return shown, clicked
 
 
 def inverse_propensity(shown: jax.Array, clicked: jax.Array, sessions: jax.Array):
-    """Every impression weighted by the inverse propensity of its cell.
+    """Every impression is weighted by the inverse propensity of its cell.
 
-    The propensity of a cell is the share of the query's sessions that show its document at its
-    position. It is counted in the log: impressions over sessions. So (impressions, clicks) of a
-    shown cell become (sessions, sessions x clicks / impressions). A deterministic policy shows
-    each document at one position only: then every propensity is 1 and nothing changes. Source:
-    Hager et al. 2025, Section 6, Eq. 22.
+    A cell is a query, a document and a position. Its propensity is the share of the query's
+    sessions that show the document there. It is counted in the log: impressions over sessions. So
+    (impressions, clicks) of a shown cell become (sessions, sessions x clicks / impressions). A
+    deterministic policy shows each document at one position only. Then every propensity is 1, and
+    nothing changes. Source: Hager et al. 2025, Section 6, Eq. 22.
 
     Args:
         shown, clicked: [...] impressions and clicks of cells, integers or fractions, 0 or more.
@@ -38,14 +38,14 @@ def inverse_propensity(shown: jax.Array, clicked: jax.Array, sessions: jax.Array
         >>> [each.tolist() for each in inverse_propensity(shown, clicked, jnp.array(4))]
         [[4, 4, 0], [2.6666667461395264, 4.0, 0.0]]
     """
-    weighted = jnp.where(shown > 0, sessions, 0)
-    return weighted, clicked * (weighted / jnp.where(shown > 0, shown, 1))
+    impressions = jnp.where(shown > 0, sessions, 0)
+    return impressions, clicked * (impressions / jnp.where(shown > 0, shown, 1))
 
 
 def click_rates(shown: jax.Array, clicked: jax.Array, sessions: jax.Array):
-    """Each cell that was shown as one impression, with its click rate as its clicks.
+    """Every cell that was shown counts as one impression. Its clicks are its click rate.
 
-    Arguments and result as in `inverse_propensity`.
+    Arguments and result are those of `inverse_propensity`.
     """
     return (shown > 0).astype(jnp.float32), clicked / jnp.where(shown > 0, shown, 1)
 
