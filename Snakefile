@@ -14,8 +14,8 @@ sys.path.insert(0, workflow.basedir)
 
 from scripts.runner import PRELOADED
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
-from twotowers.running.compiling import compiler_flags
-from twotowers.running.descriptions import (
+from twotowers.workflow.compiling import compiler_flags
+from twotowers.workflow.descriptions import (
     crate_data,
     items_needs,
     needs_data,
@@ -24,14 +24,14 @@ from twotowers.running.descriptions import (
     page_sources,
     source_note,
 )
-from twotowers.running.experiments import check_config, load_experiment
-from twotowers.running.joblogs import failures
-from twotowers.running.order import Order
-from twotowers.running.plan import Plan
-from twotowers.running.preloaded import start as start_preloaded
-from twotowers.running.processes import RUN, only_run
-from twotowers.running.progress import read_seconds
-from twotowers.running.provenance import code_digest, code_version
+from twotowers.experiment.experiments import check_config, load_experiment
+from twotowers.workflow.records import failures
+from twotowers.workflow.order import Order
+from twotowers.workflow.plan import Plan
+from twotowers.workflow.preloaded import start as start_preloaded
+from twotowers.workflow.processes import RUN, only_run
+from twotowers.workflow.progress import read_seconds
+from twotowers.workflow.provenance import code_digest, code_version
 
 
 configfile: "config.yaml"
@@ -66,7 +66,7 @@ os.environ.update(
     # The size of XLA's thread pool also decides how programs are cut into parallel parts. Without
     # it the last digits of a fit would depend on the number of cores.
     NPROC="1",
-    # Jobs whose resources name a GPU change this: twotowers.running.devices.
+    # Jobs whose resources name a GPU change this: twotowers.workflow.devices.
     JAX_PLATFORMS="cpu",
 )
 

@@ -1,6 +1,6 @@
 """Ten click models: seconds from a file of sessions to fitted parameters, by sessions.
 
-The log is the stand-in for WSCD-2012 (`twotowers.logs.standin_wscd`). EM stops at TOLERANCE, which
+The log is the stand-in for WSCD-2012 (`twotowers.standins.wscd`). EM stops at TOLERANCE, which
 is timed, and then goes on to CONVERGED, which is not: both conditional perplexities of held-out
 pages are stated. Scans of the same file and DuckDB's own group-by are timed in the same run.
 """
@@ -23,13 +23,13 @@ from twotowers.fitting.counted import PageLog
 from twotowers.fitting.pages import fit_pages
 from twotowers.fitting.statistics import Pages, Statistics
 from twotowers.fitting.totals import Totals
+from twotowers.jobs.fitted_logs import FittedLog, model_of, perplexities
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.sessions import write_sessions
-from twotowers.logs.standins import generate_pages
 from twotowers.methods.page_fits import imagined
 from twotowers.models.names import MODELS
 from twotowers.models.page import PAGES, PageModel
-from twotowers.running.fitted_logs import FittedLog, model_of, perplexities
+from twotowers.standins.logs import generate_pages
 
 SIZES = {
     "full": {"sessions": [10_000_000, 1_000_000, 100_000], "held_out": 500_000},

@@ -15,9 +15,9 @@ from shutil import copyfile
 from benchmarks.clickmodels import log_of, needs_pages, progress, time_fits
 from benchmarks.measure import child
 from twotowers.files.tables import opened
+from twotowers.jobs.fitted_logs import model_of
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.names import MODELS
-from twotowers.running.fitted_logs import model_of
 
 SIZES = {
     "full": {"sessions": 10_000_000, "held_out": 500_000, "times": 10},

@@ -19,15 +19,15 @@ import jax
 from flax import nnx
 
 from twotowers import SPLITS
+from twotowers.experiment.registry import build_model
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.sessions import write_sessions
-from twotowers.logs.standins import generate_pages
 from twotowers.methods.likelihood import session_loss
 from twotowers.methods.task import Split
 from twotowers.models.names import MODELS
 from twotowers.models.page_towers import PageTowers
-from twotowers.running.registry import build_model
+from twotowers.standins.logs import generate_pages
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.hashed import HashedTower
 from twotowers.towers.quotient_remainder import QuotientRemainderTower

@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.measure import ONE_THREAD, ROOT, child
 from benchmarks.replay import Arrays, Samples, replay
 from benchmarks.worlds import SEED, read_log, write_log
+from twotowers.experiment.experiments import load_experiment
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
@@ -20,7 +21,6 @@ from twotowers.methods.likelihood import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import SessionLoss
-from twotowers.running.experiments import load_experiment
 
 SIZES = {
     "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50},
@@ -130,7 +130,7 @@ def counts_settings(tower: str, epochs: int) -> FitSettings:
 
 
 def from_counts(features: np.ndarray, log: Sessions):
-    """The objective on counts, as in `twotowers.running.fit`."""
+    """The objective on counts, as in `twotowers.jobs.fit`."""
     counts = log.counts(len(features))
     narrow = np.min_scalar_type(int(counts.impressions.max()))
     lane = Counts(counts.impressions[None].astype(narrow), counts.clicks[None].astype(narrow))

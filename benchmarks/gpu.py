@@ -20,11 +20,11 @@ import pandas as pd
 
 from benchmarks.measure import CACHE, ROOT, compiled_in, seconds
 from twotowers.errors import InputError
+from twotowers.experiment.experiments import load_experiment
 from twotowers.files.yamls import read_yaml
 from twotowers.results.longform import read_results
-from twotowers.running import joblogs
-from twotowers.running.devices import visible_gpus
-from twotowers.running.experiments import load_experiment
+from twotowers.workflow import records
+from twotowers.workflow.devices import visible_gpus
 
 PAPER = "hager2025"
 FOLDER = CACHE / "gpu"
@@ -138,8 +138,8 @@ def made(results: Path, jobs: list[str]) -> dict:
     return {
         "jobs": len(jobs),
         "fits": int(lanes.sum()),
-        "device": ", ".join(sorted({joblogs.read(log)["device"] for log in said})),
-        "seconds": joblogs.seconds(said),
+        "device": ", ".join(sorted({records.read(log)["device"] for log in said})),
+        "seconds": records.seconds(said),
     }
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.measure import CACHE, ONE_THREAD, child
 from twotowers.files.rankings import mask, pad
+from twotowers.jobs import simulation as road
 from twotowers.logs import counts, simulation
 from twotowers.logs.cells import Pairs, read_logs, write_logs
 from twotowers.logs.counts import Rows
@@ -19,7 +20,6 @@ from twotowers.methods.likelihood import fit
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.randomness import stream
-from twotowers.running import simulation as road
 
 SEED = 2021
 WIDTH = 8

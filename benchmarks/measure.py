@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
-from twotowers.running import compiling
+from twotowers.workflow import compiling
 
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".cache" / "benchmarks"

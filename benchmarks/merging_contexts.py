@@ -22,10 +22,10 @@ from twotowers.fitting.alternating import RIDGE
 from twotowers.fitting.click_rates import simulate_rates
 from twotowers.identifiability.contexts import vector_ids
 from twotowers.identifiability.merging import node_merging
+from twotowers.jobs.ranked_lists import contexts_of
+from twotowers.jobs.transfer import gains
 from twotowers.rankers.displayed import displayed
 from twotowers.results.metrics import correlation
-from twotowers.running.ranked_lists import contexts_of
-from twotowers.running.transfer import gains
 
 CLICKS = 1_000_000
 DRAWN = read_yaml(ROOT / "papers/chen2024/experiment.yaml")["logs"]["contexts-yahoo"]["contexts"]

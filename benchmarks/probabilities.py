@@ -12,11 +12,11 @@ import sys
 
 import numpy as np
 
+from twotowers.experiment.registry import build_model
 from twotowers.models.chances import Chance
 from twotowers.models.independent import as_pages
 from twotowers.models.page import lay_out
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
-from twotowers.running.registry import build_model
 
 MODELS = {
     "gctr": "global_rate", "rctr": "rank_rate", "dctr": "document_rate", "pbm": "position_based",

@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 
+from twotowers.experiment.registry import build_model
 from twotowers.fitting.pages import PagesProblem, fit_counts, fit_pages
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.logs.formats import open_log
@@ -23,7 +24,6 @@ from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS as SHORT
 from twotowers.models.page import last_clicks
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
-from twotowers.running.registry import build_model
 
 # PyClick's class, our model, and from our parts to PyClick's names.
 MODELS = {

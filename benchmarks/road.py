@@ -11,18 +11,18 @@ from pathlib import Path
 
 from benchmarks.measure import ONE_THREAD, ROOT, best_seconds, child, compiled_in, seconds
 from benchmarks.scaling import BASE, prepare
-from twotowers.running import joblogs
+from twotowers.workflow import records
 
 SIZES = {
     "full": {"jobs": 40, "base": {}, "repeats": 3},
     "quick": {"jobs": 2, "base": {"queries": 40, "sessions": 10**4}, "repeats": 1},
 }
-IMPORTS = ("numpy", "jax", "flax.nnx", "twotowers.running.fit", "twotowers.report.figures")
+IMPORTS = ("numpy", "jax", "flax.nnx", "twotowers.jobs.fit", "twotowers.report.figures")
 WORKFLOW = """
-from twotowers.running.preloaded import start
+from twotowers.workflow.preloaded import start
 onstart:
     if config["preloaded"]:
-        start(["scripts.runner", "twotowers.running.fit"])
+        start(["scripts.runner", "twotowers.jobs.fit"])
 rule all:
     input: expand("{job}.txt", job=range(config["jobs"]))
 rule job:
@@ -30,7 +30,7 @@ rule job:
     script: "job.py"
 """
 JOB = "from pathlib import Path\nPath(snakemake.output[0]).touch()\n"
-FIT = f"import scripts.runner\nimport twotowers.running.fit\n{JOB}"
+FIT = f"import scripts.runner\nimport twotowers.jobs.fit\n{JOB}"
 
 
 def run(*, jobs: int, base: dict, repeats: int) -> Iterator[dict]:
@@ -104,7 +104,7 @@ def laptop_grid() -> Iterator[dict]:
     The seconds are the sum of the jobs' logs, divided by two cores.
     """
     logs = sorted((ROOT / "results" / "laptop" / "logs").rglob("*.log"))
-    if logs and (took := joblogs.seconds(logs)):
+    if logs and (took := records.seconds(logs)):
         which = f"laptop grid, {len(logs)} jobs, without starting Python and importing:"
         yield row(f"{which} all, one after the other", took)
         yield row(f"{which} a job, on average, on two cores", took / len(logs) / 2)

@@ -22,17 +22,17 @@ from flax import nnx
 from benchmarks.measure import ONE_THREAD, child
 from benchmarks.worlds import SEED
 from twotowers import SPLITS
+from twotowers.experiment.registry import build_model
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.sessions import write_sessions
-from twotowers.logs.standins import generate_pages
 from twotowers.methods.likelihood import page_losses, session_loss
 from twotowers.methods.task import Split
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.page_towers import PageTowers
 from twotowers.objectives.likelihood import SessionLoss
 from twotowers.results.metrics import perplexity
-from twotowers.running.registry import build_model
+from twotowers.standins.logs import generate_pages
 from twotowers.towers.baseline import BaselineTower
 
 SIZES = {

@@ -9,7 +9,6 @@ import numpy as np
 
 from benchmarks.measure import CACHE
 from twotowers.datasets.preprocess import preprocess
-from twotowers.datasets.standin import generate
 from twotowers.files.artefacts import atomic
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
@@ -17,6 +16,7 @@ from twotowers.logs.simulation import Sessions, Traffic, simulate_clicks, simula
 from twotowers.models.additive import Additive
 from twotowers.models.relevance import relevance
 from twotowers.randomness import stream
+from twotowers.standins.rankings import generate
 
 SEED = 2021
 DOCUMENTS = 25

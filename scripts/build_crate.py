@@ -8,7 +8,7 @@ from pathlib import Path
 from scripts.runner import run
 from twotowers.files.artefacts import atomic
 from twotowers.report.crate import build_crate
-from twotowers.running.joblogs import read, versions
+from twotowers.workflow.records import read, versions
 
 VARIABLES = (
     "CUDA_VISIBLE_DEVICES",

@@ -9,7 +9,7 @@ import yaml
 from scripts.runner import run
 from twotowers.report.overview import write_overview
 from twotowers.report.paper_page import ItemPage, PaperPage, SettingPage, write_paper
-from twotowers.running.joblogs import seconds
+from twotowers.workflow.records import seconds
 
 
 def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, version: str):
@@ -18,7 +18,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
     Args:
         inputs: The items' files and the claims, so that they are there.
         outputs: page and summary.
-        paper: What the plan knows of it: `twotowers.running.descriptions.page_paper`.
+        paper: What the plan knows of it: `twotowers.workflow.descriptions.page_paper`.
         papers: An outline of every paper of the run, by key, for the overview.
         scale, version: Of the run.
     """

@@ -19,13 +19,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scripts.describe_standins import Row
 from twotowers import ROOT
 from twotowers.datasets.preprocess import preprocess_stratified
-from twotowers.datasets.standin import generate
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.rankers.trees import fit_lambdamart, some_queries
 from twotowers.results.metrics import arp, ndcg
+from twotowers.standins.rankings import generate
 
-SEED = 0  # as in twotowers.running.plan
+SEED = 0  # as in twotowers.workflow.plan
 TITLES = {"yahoo_ltr": "Yahoo! C14B set 1", "istella_s_ltr": "Istella-S"}
 SIZES = {
     "yahoo_ltr": {"train": 4000, "test": 2000},

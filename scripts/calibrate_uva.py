@@ -1,7 +1,7 @@
 """Fit the law of the stand-in of Baidu-ULTR-UVA to published statistics of the real set.
 
 Run by hand: `python -m scripts.calibrate_uva`. It prints a `Law` for
-`twotowers/datasets/standin_uva.py`, and what was reached. No click model is fitted here. Labels
+`twotowers/standins/uva.py`, and what was reached. No click model is fitted here. Labels
 come first: their thresholds, what columns say of them, and how far relevance and appeal agree.
 Then users: click rates by rank, and the shares of sessions with one click and with two. The number
 of queries and the jitter were found by hand.
@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
-from twotowers.datasets.standin_uva import LAW, Law, candidates, draw, labels_of
-from twotowers.logs.standin_wscd import Users
 from twotowers.randomness import stream
+from twotowers.standins.uva import LAW, Law, candidates, draw, labels_of
+from twotowers.standins.wscd import Users
 
 # Thesis, Table 3.1.
 QUERIES, PAIRS = 1_378_901 / 1_779_017, 11_715_447 / 14_526_276

@@ -4,7 +4,7 @@
     .venv/bin/python -m scripts.calibrate_wscd search
 
 The first takes ten seconds. Its exit status is 1 if a number misses its target. The second prints a
-`Law` for `twotowers/logs/standin_wscd.py`, by the published perplexities of four models. Only GCTR,
+`Law` for `twotowers/standins/wscd.py`, by the published perplexities of four models. Only GCTR,
 RCTR, DCTR and PBM are fitted here, as the paper's baseline fits them (prior 1/9). The log is the
 one of scale laptop. Half of it trains, as in the paper (10 of 20 million sessions), and a quarter
 is held out. The number of queries sets the pairs per session. It was found by hand: WSCD has
@@ -25,13 +25,13 @@ from twotowers import ROOT
 from twotowers.files.artefacts import atomic
 from twotowers.fitting.pages import fit_counts, fit_pages
 from twotowers.fitting.statistics import Statistics, distinct_pages
-from twotowers.logs.standin_wscd import LAW, Law, draw
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.global_rate import GlobalRate
 from twotowers.models.independent import as_pages
 from twotowers.models.position_based import PositionBased
 from twotowers.models.rank_rate import RankRate
 from twotowers.randomness import stream
+from twotowers.standins.wscd import LAW, Law, draw
 
 # Thesis, Figure 5.1, first fold.
 TARGETS = {GlobalRate: 1.5262, RankRate: 1.3662, DocumentRate: 1.3214, PositionBased: 1.3115}
@@ -163,7 +163,7 @@ query's ranking; it shows ten of the query's {law.documents} documents. A share 
 the users read from top to bottom until they are satisfied or lose patience, and read on after a
 click less often. The others look at position k with chance k^-{law.eta}, whatever they clicked. So
 none of the ten click models is the one that clicked. The law is in
-[twotowers/logs/standin_wscd.py](../twotowers/logs/standin_wscd.py).
+[twotowers/standins/wscd.py](../twotowers/standins/wscd.py).
 
 {sessions:,} sessions, seed 0. Half of them train with the paper's prior of 1/9, and a quarter is
 held out.

@@ -21,10 +21,16 @@ import jax.numpy as jnp
 
 from twotowers import ROOT, SPLITS
 from twotowers.datasets.preprocess import preprocess, signed_log1p
-from twotowers.datasets.standin import generate
+from twotowers.experiment.experiments import (
+    Experiment,
+    check_config,
+    load_experiment,
+    read_yaml,
+)
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.jobs.simulation import simulate
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ScoredPairs
@@ -33,16 +39,10 @@ from twotowers.methods.task import Split
 from twotowers.models.towers import two_towers
 from twotowers.rankers.training import train_ranker
 from twotowers.results.metrics import ndcg
-from twotowers.running.experiments import (
-    Experiment,
-    check_config,
-    load_experiment,
-    read_yaml,
-)
-from twotowers.running.simulation import simulate
+from twotowers.standins.rankings import generate
 
 NAME, PAPER, SCALE = "mslr30k", "hager2025", "laptop"
-SEED = 0  # as in twotowers.running.plan
+SEED = 0  # as in twotowers.workflow.plan
 RANDOM_ORDERS = 20
 
 

@@ -2,10 +2,10 @@
 
 from scripts.runner import run
 from twotowers.errors import InputError
+from twotowers.experiment.registry import build_drawing
 from twotowers.files.artefacts import atomic
 from twotowers.results import published
 from twotowers.results.longform import read_results
-from twotowers.running.registry import build_drawing
 
 
 def main(inputs, outputs, *, paper: str, drawing: dict, note: str, caption: str):

@@ -3,8 +3,8 @@
 import logging
 
 from scripts.runner import run
+from twotowers.jobs.fit import fit_setting
 from twotowers.results.longform import write_results
-from twotowers.running.fit import fit_setting
 
 LOGGER = logging.getLogger("twotowers.fit")
 

@@ -4,13 +4,13 @@ import pyarrow.parquet as pq
 
 from scripts.runner import run
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES
-from twotowers.datasets import standin_uva
-from twotowers.datasets.standin import generate
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
 from twotowers.logs.described import write_documents
 from twotowers.logs.sessions import write_sessions
-from twotowers.logs.standins import generate_log, generate_pages
+from twotowers.standins import uva
+from twotowers.standins.logs import generate_log, generate_pages
+from twotowers.standins.rankings import generate
 
 
 def main(inputs, outputs, *, name: str, split: str, size: int, seed: int) -> None:
@@ -19,18 +19,18 @@ def main(inputs, outputs, *, name: str, split: str, size: int, seed: int) -> Non
     Args:
         inputs: none.
         outputs: one path.
-        name, split, size, seed: see `twotowers.datasets.standin.generate`,
-            `twotowers.logs.standins` and `twotowers.datasets.standin_uva`; the size is queries or
+        name, split, size, seed: see `twotowers.standins.rankings.generate`,
+            `twotowers.standins.logs` and `twotowers.standins.uva`; the size is queries or
             sessions.
     """
     if split == ANNOTATIONS:
-        write_rankings(standin_uva.generate_annotations(size, seed=seed), outputs[0])
+        write_rankings(uva.generate_annotations(size, seed=seed), outputs[0])
     elif split == DOCUMENTS:
-        write_documents(outputs[0], standin_uva.generate_documents(size, seed=seed))
-    elif split == PAGES and name == standin_uva.NAME:
-        write_sessions(outputs[0], standin_uva.generate_pages(size, seed=seed))
-    elif split == PAGES and name == standin_uva.WHOLE:
-        write_sessions(outputs[0], standin_uva.generate_hashed_pages(size, seed=seed))
+        write_documents(outputs[0], uva.generate_documents(size, seed=seed))
+    elif split == PAGES and name == uva.NAME:
+        write_sessions(outputs[0], uva.generate_pages(size, seed=seed))
+    elif split == PAGES and name == uva.WHOLE:
+        write_sessions(outputs[0], uva.generate_hashed_pages(size, seed=seed))
     elif split == PAGES:
         write_sessions(outputs[0], generate_pages(name, sessions=size, seed=seed))
     elif split == LOG:

@@ -10,11 +10,11 @@ from importlib.util import find_spec
 from inspect import getsourcefile
 from pathlib import Path
 
-from twotowers.running.devices import asks_for_gpu, use_own_gpu
-from twotowers.running.joblogs import cause, job_log
-from twotowers.running.preloaded import hand_over
-from twotowers.running.processes import end_with_run
-from twotowers.running.provenance import code_version
+from twotowers.workflow.devices import asks_for_gpu, use_own_gpu
+from twotowers.workflow.preloaded import hand_over
+from twotowers.workflow.processes import end_with_run
+from twotowers.workflow.provenance import code_version
+from twotowers.workflow.records import cause, job_log
 
 if hasattr(sys.modules["__main__"], "snakemake"):
     if not asks_for_gpu(sys.modules["__main__"].snakemake.resources):

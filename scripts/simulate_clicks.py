@@ -5,14 +5,14 @@ Given lists need nothing, or the documents with the policy that ranks them.
 
 from scripts.runner import run
 from twotowers import SPLITS
+from twotowers.experiment.settling_logs import LISTS, queries_of
+from twotowers.jobs.list_files import write_lists
+from twotowers.jobs.lists import simulate_lists
+from twotowers.jobs.ranked_lists import simulate_ranked
+from twotowers.jobs.simulation import simulate, simulate_pages
 from twotowers.logs.cells import write_logs
 from twotowers.logs.policies import read_scores
 from twotowers.logs.sessions import write_sessions
-from twotowers.running.list_files import write_lists
-from twotowers.running.lists import simulate_lists
-from twotowers.running.ranked_lists import simulate_ranked
-from twotowers.running.settling_logs import LISTS, queries_of
-from twotowers.running.simulation import simulate, simulate_pages
 
 
 def main(inputs, outputs, *, paper: str, log: dict, positions: int, seed: int):

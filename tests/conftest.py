@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from twotowers.running.compiling import QUICKLY
+from twotowers.workflow.compiling import QUICKLY
 
 ROOT = Path(__file__).resolve().parents[1]
 

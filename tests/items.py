@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 from twotowers import ROOT
+from twotowers.experiment.experiments import Experiment, load_experiment
+from twotowers.experiment.registry import Drawing, build_drawing
 from twotowers.files.yamls import read_yaml
-from twotowers.running.experiments import Experiment, load_experiment
-from twotowers.running.registry import Drawing, build_drawing
 
 
 @cache

@@ -32,7 +32,7 @@ from twotowers.files.artefacts import atomic
 from twotowers.randomness import stream
 
 KINDS = ("run", "scheduler", "job", "preloaded")
-OURS = (b".snakemake/scripts/", b"twotowers.running.preloaded")
+OURS = (b".snakemake/scripts/", b"twotowers.workflow.preloaded")
 """What the command of each process of a run contains: jobs' own processes, and the preloaded
 process with its forks."""
 SHARES = {

@@ -4,7 +4,7 @@
     python -m twotowers.clickmodels LATER --format rows --fitted ubm.parquet
 
 Prints the perplexity of held-out pages, and saves the fitted probabilities with their standard
-errors and intervals (`twotowers.running.fitted_logs`). `--compare` fits all ten models. `--fitted`
+errors and intervals (`twotowers.jobs.fitted_logs`). `--compare` fits all ten models. `--fitted`
 fits nothing: a saved model predicts all pages of the log. Ends with 2 on bad input, and then writes
 nothing.
 """
@@ -24,6 +24,13 @@ import numpy as np
 from twotowers.errors import InputError, check_range
 from twotowers.files.artefacts import check_target
 from twotowers.fitting.counted import PageLog
+from twotowers.jobs.fitted_logs import (
+    FittedLog,
+    fit_model,
+    perplexities,
+    read_fitted,
+    write_fitted,
+)
 from twotowers.logs.formats import FORMATS, to_sessions
 from twotowers.logs.observed_pages import divide
 from twotowers.logs.page_arrays import read_page_arrays
@@ -31,13 +38,6 @@ from twotowers.logs.reader_options import add_reader_options, as_typed, reader_s
 from twotowers.logs.sessions import read_sessions, seen_lines
 from twotowers.methods.page_fits import imagined
 from twotowers.models.names import MODELS
-from twotowers.running.fitted_logs import (
-    FittedLog,
-    fit_model,
-    perplexities,
-    read_fitted,
-    write_fitted,
-)
 
 FIT = {
     "model": "ubm", "compare": False, "out": None, "positions": 10, "test": 0.2,

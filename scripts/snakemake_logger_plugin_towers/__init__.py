@@ -15,7 +15,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from twotowers.files.artefacts import atomic
-from twotowers.running.progress import SECONDS, Progress, read_seconds
+from twotowers.workflow.progress import SECONDS, Progress, read_seconds
 
 # Messages that repeat what the job itself says; and one about the overview, which pages of papers
 # write before the job whose output it is.

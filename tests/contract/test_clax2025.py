@@ -23,12 +23,12 @@ from papers.clax2025.orders import COMPRESSIONS, WITHOUT_TABLE, between_division
 from papers.clax2025.studies.em_gradient import run
 from tests.judging import altered, assert_borne_out, assert_broken, by, to, untested
 from twotowers import ROOT
+from twotowers.experiment.registry import build_drawing
 from twotowers.files.yamls import read_yaml
 from twotowers.models.names import MODELS
 from twotowers.report.comparison import side_by_side
 from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import bands, results
-from twotowers.running.registry import build_drawing
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 

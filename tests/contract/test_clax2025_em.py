@@ -11,10 +11,10 @@ from papers.clax2025.items import priors
 from papers.clax2025.names import HIDDEN, NINTH
 from papers.clax2025.studies.em_gradient import click_loss_difference, posteriors
 from twotowers import ROOT
+from twotowers.experiment.registry import build_drawing
 from twotowers.files.yamls import read_yaml
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import bands
-from twotowers.running.registry import build_drawing
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 ITEMS = read_yaml(ROOT / "papers/clax2025/experiment.yaml")["items"]

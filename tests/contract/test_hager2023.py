@@ -17,8 +17,11 @@ from papers.hager2023.studies import onehot as onehot_study
 from tests.items import experiment
 from tests.unit.simulated import write_world
 from twotowers import ROOT, SPLITS
+from twotowers.experiment.experiments import load_experiment
+from twotowers.experiment.registry import build_drawing
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.files.yamls import read_yaml
+from twotowers.jobs.simulation import simulate, simulate_pages
 from twotowers.logs.cells import Pairs
 from twotowers.logs.policies import ScoredPairs
 from twotowers.models.losses import cell_losses
@@ -26,9 +29,6 @@ from twotowers.models.position_based import PositionBased
 from twotowers.results.claims import judge
 from twotowers.results.published import bands, results
 from twotowers.results.statistics import select
-from twotowers.running.experiments import load_experiment
-from twotowers.running.registry import build_drawing
-from twotowers.running.simulation import simulate, simulate_pages
 
 AT = {claim.id: claim for claim in CLAIMS}
 

@@ -23,6 +23,8 @@ from papers.hager2025.stopping import named
 from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
 from tests.items import drawing
 from twotowers import ROOT
+from twotowers.experiment.experiments import load_experiment
+from twotowers.experiment.registry import build_drawing
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.models.relevance import relevance
 from twotowers.report.figures import save
@@ -30,8 +32,6 @@ from twotowers.results import published
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.longform import read_results, write_results
 from twotowers.results.statistics import BAND, select
-from twotowers.running.experiments import load_experiment
-from twotowers.running.registry import build_drawing
 
 JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip(ascii_lowercase)) > 10}
 BANDS = published.bands("hager2025")

@@ -16,12 +16,12 @@ from twotowers import ROOT
 from twotowers.datasets import letor
 from twotowers.datasets.sources import resolve
 from twotowers.errors import InputError
+from twotowers.experiment.experiments import check_config, load_experiment
 from twotowers.files.yamls import read_yaml
 from twotowers.identifiability.diagnosis import check_log
 from twotowers.identify import describe, read_log
 from twotowers.logs.tiangong import read_tiangong
 from twotowers.logs.yandex import read_yandex
-from twotowers.running.experiments import check_config, load_experiment
 
 CORPUS = Path(__file__).with_name("corpus")
 CONFIG = read_yaml(ROOT / "config.yaml")

@@ -42,10 +42,10 @@ from twotowers.files.rankings import read_rankings
 from twotowers.logs.counting import count_cells, seen
 from twotowers.logs.observed import observed_splits
 from twotowers.logs.sessions import seen_in
-from twotowers.logs.standins import generate_log
 from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.results.claims import NOT_TESTABLE
-from twotowers.running.joblogs import read
+from twotowers.standins.logs import generate_log
+from twotowers.workflow.records import read
 
 DATA = ROOT.parent / "shared" / "data"
 PAPER = "hager2025"

@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 
 from scripts import simulate_clicks
 from twotowers import SPLITS
+from twotowers.experiment.settling_logs import queries_of, settle_log
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.lane_sessions import read_lane_sessions
 from twotowers.logs.policies import read_scores
-from twotowers.running.settling_logs import queries_of, settle_log
 
 POSITIONS, QUERIES, WIDTH = 5, 8, 3
 LOG = {

@@ -13,9 +13,9 @@ import pytest
 from twotowers import ROOT
 from twotowers.clickmodels import main
 from twotowers.errors import InputError
+from twotowers.jobs.fitted_logs import read_fitted
 from twotowers.logs.observed_pages import divide
 from twotowers.models.names import MODELS
-from twotowers.running.fitted_logs import read_fitted
 from twotowers.sessions import main as convert
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.running.devices import asks_for_gpu, visible_gpus
+from twotowers.workflow.devices import asks_for_gpu, visible_gpus
 
 DEVICES = ["GPU-a", "GPU-b", "GPU-c"]
 
 # Waits for a signal, holds a GPU, and prints its name and the times.
 JOB = """
 import sys, time
-from twotowers.running.devices import claim
+from twotowers.workflow.devices import claim
 print("ready", flush=True)
 sys.stdin.readline()
 device = claim(sys.argv[2:], folder=sys.argv[1], pause=0.01)

@@ -6,9 +6,9 @@ import pytest
 from tests.items import experiment
 from twotowers import ROOT
 from twotowers.errors import InputError
+from twotowers.experiment.registry import MADE_BY, build_drawing, find, kinds
+from twotowers.experiment.settling import settle_item
 from twotowers.report.figures import save
-from twotowers.running.registry import MADE_BY, build_drawing, find, kinds
-from twotowers.running.settling import settle_item
 
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 BIAS = {"kind": "position_bias", "settings": {"fit": "F"}, "where": {"strength": 1}}

@@ -18,8 +18,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from twotowers import ROOT
-from twotowers.running import plan
-from twotowers.running.provenance import _closure
+from twotowers.workflow import plan
+from twotowers.workflow.provenance import _closure
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 GROUPS = PROJECT["dependency-groups"]

@@ -8,9 +8,10 @@ import yaml
 
 from twotowers import ROOT
 from twotowers.errors import InputError
+from twotowers.experiment.experiments import check_config, load_experiment
+from twotowers.experiment.registry import find, kinds
 from twotowers.files.yamls import read_yaml
-from twotowers.running.experiments import check_config, load_experiment, seed_range
-from twotowers.running.registry import find, kinds
+from twotowers.report.words import seed_range
 
 CONFIG = read_yaml(ROOT / "config.yaml")
 SCALES = ("smoke", "laptop", "paper")

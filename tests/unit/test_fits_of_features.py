@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG
-from twotowers.datasets.standin_uva import (
+from twotowers.errors import InputError
+from twotowers.files.rankings import read_rankings, write_rankings
+from twotowers.jobs.fit import fit_setting
+from twotowers.jobs.measures import measure
+from twotowers.jobs.splits import annotated, read_splits
+from twotowers.logs.described import read_documents, write_documents
+from twotowers.logs.observed_pages import observed_pages
+from twotowers.logs.sessions import write_sessions
+from twotowers.methods.task import Fitted
+from twotowers.standins.uva import (
     WIDTH,
     generate_annotations,
     generate_documents,
     generate_pages,
 )
-from twotowers.errors import InputError
-from twotowers.files.rankings import read_rankings, write_rankings
-from twotowers.logs.described import read_documents, write_documents
-from twotowers.logs.observed_pages import observed_pages
-from twotowers.logs.sessions import write_sessions
-from twotowers.methods.task import Fitted
-from twotowers.running.fit import fit_setting
-from twotowers.running.measures import measure
-from twotowers.running.splits import annotated, read_splits
 
 SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}
 SETTING = {

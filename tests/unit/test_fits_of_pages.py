@@ -23,6 +23,7 @@ from twotowers.errors import InputError
 from twotowers.files.rankings import mask, pad
 from twotowers.fitting.gradient import mean_loss
 from twotowers.fitting.newton import fit_embedding, fit_linear
+from twotowers.jobs.fit import fit_setting
 from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions
 from twotowers.logs.counts import Rows
@@ -33,7 +34,6 @@ from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 from twotowers.models.towers import two_towers
-from twotowers.running.fit import fit_setting
 
 TRAINING = {"learning_rate": 0.05, "batch": 20, "steps": 30, "epochs": 4, "patience": 2,
             "min_delta": 1e-5}  # fmt: skip

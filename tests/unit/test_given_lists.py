@@ -9,15 +9,15 @@ import pytest
 from twotowers.errors import InputError
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
+from twotowers.jobs.fit import fit_setting
+from twotowers.jobs.list_files import read_lists, write_lists
+from twotowers.jobs.lists import simulate_lists
+from twotowers.jobs.measures import of_recovery
 from twotowers.logs.counts import Counts, Rows
 from twotowers.methods.alternation import fit, rates_of, starts_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
-from twotowers.running.fit import fit_setting
-from twotowers.running.list_files import read_lists, write_lists
-from twotowers.running.lists import simulate_lists
-from twotowers.running.measures import of_recovery
 
 GIVEN = {
     "components": 2, "links": [[1, 2], [3, 4]], "documents": 20, "queries": 30, "exchanged": 4,

@@ -252,7 +252,7 @@ def test_a_project_in_a_folder_of_any_name(tmp_path):
     for name in ("twotowers", "config", "config.yaml", "papers"):
         (folder / name).symlink_to(ROOT / name)
     script = (
-        "from twotowers.running.experiments import check_config, load_experiment;"
+        "from twotowers.experiment.experiments import check_config, load_experiment;"
         "from twotowers.files.yamls import read_yaml;"
         "config = check_config(read_yaml('config.yaml'));"
         "print(*(load_experiment(paper, config).key for paper in config['papers']))"

@@ -11,7 +11,10 @@ import pytest
 
 from twotowers import SPLITS
 from twotowers.errors import InputError
+from twotowers.experiment.settling import settle_setting
 from twotowers.files.rankings import Rankings, mask, pad, write_rankings
+from twotowers.jobs.fit import fit_setting
+from twotowers.jobs.splits import tower_inputs
 from twotowers.logs.cells import LaneLog, write_logs
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order, read_scores
@@ -19,9 +22,6 @@ from twotowers.logs.simulation import Traffic, simulate_clicks, simulate_session
 from twotowers.methods import likelihood
 from twotowers.models.additive import Additive
 from twotowers.results.metrics import shown_ndcg
-from twotowers.running.fit import fit_setting
-from twotowers.running.settling import settle_setting
-from twotowers.running.splits import tower_inputs
 
 POSITIONS, WIDTH, QUERIES = 4, 5, 12
 STRENGTHS, TEMPERATURES = [-1, 1], [0, 1]

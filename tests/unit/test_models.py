@@ -10,6 +10,7 @@ from flax import nnx
 from scipy.special import expit
 
 from twotowers.errors import InputError
+from twotowers.experiment.registry import build_model, kinds
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.models.additive import Additive, inverse_rank
 from twotowers.models.document_rate import DocumentRate
@@ -17,7 +18,6 @@ from twotowers.models.losses import cell_logits, cell_losses, click_losses
 from twotowers.models.position_based import PositionBased
 from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
-from twotowers.running.registry import build_model, kinds
 
 MODELS = [
     model

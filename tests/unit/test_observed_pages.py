@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 from twotowers.errors import InputError
+from twotowers.jobs.fit import fit_setting
+from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.sessions import write_sessions
-from twotowers.logs.standins import generate_log, generate_pages
-from twotowers.running.fit import fit_setting
-from twotowers.running.measures import page_perplexities
+from twotowers.standins.logs import generate_log, generate_pages
 
 SHARES = {"train": 0.5, "validation": 0.25, "test": 0.25}
 

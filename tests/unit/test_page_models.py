@@ -10,6 +10,7 @@ import pytest
 from flax import nnx
 from scipy.special import expit, logit
 
+from twotowers.experiment.registry import kinds
 from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance
 from twotowers.models.click_chain import ClickChain
@@ -28,7 +29,6 @@ from twotowers.models.rank_rate import RankRate
 from twotowers.models.simplified_bayesian import SimplifiedBayesian
 from twotowers.models.simplified_bayesian_counted import SimplifiedBayesianCounted
 from twotowers.models.user_browsing import UserBrowsing
-from twotowers.running.registry import kinds
 from twotowers.towers.baseline import BaselineTower
 
 FLOOR = 1e-12

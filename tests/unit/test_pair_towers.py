@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 from twotowers.errors import InputError
-from twotowers.running.parts import reads_pairs
+from twotowers.experiment.parts import reads_pairs
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.hashed import HashedTower, scrambled
 from twotowers.towers.lane import Lane

@@ -11,7 +11,8 @@ import pytest
 
 from twotowers import ROOT
 from twotowers.errors import InputError
-from twotowers.running.descriptions import (
+from twotowers.experiment.experiments import Experiment
+from twotowers.workflow.descriptions import (
     crate_data,
     items_needs,
     needs_data,
@@ -19,9 +20,8 @@ from twotowers.running.descriptions import (
     page_paper,
     source_note,
 )
-from twotowers.running.experiments import Experiment
-from twotowers.running.order import Order
-from twotowers.running.plan import ENDINGS, ENVIRONMENTS, FILES, LOGS, Plan
+from twotowers.workflow.order import Order
+from twotowers.workflow.plan import ENDINGS, ENVIRONMENTS, FILES, LOGS, Plan
 
 TRAINING = {"batch": 10, "steps": 100}
 LANES = {"strength": [0, 1], "temperature": [0, 0.5, 1]}
@@ -111,7 +111,7 @@ def plan(tmp_path) -> Plan:
 
 def test_the_plan_needs_no_snakemake_and_nothing_heavy():
     heavy = ("snakemake", "numpy", "pandas", "pyarrow", "jax", "matplotlib")
-    code = "import sys; import twotowers.running.descriptions; print(*sys.modules)"
+    code = "import sys; import twotowers.workflow.descriptions; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {*heavy} & {*run.stdout.split()}
 

@@ -14,7 +14,7 @@ import pytest
 
 from scripts.runner import PRELOADED
 from twotowers import ROOT
-from twotowers.running.preloaded import FOLDER
+from twotowers.workflow.preloaded import FOLDER
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux preloads")
 
@@ -23,7 +23,7 @@ MODULE = "import os\nWHO = os.getpid()\nseen = []\n"
 JOB = """
 import sys
 sys.path.insert(0, {root!r})
-from twotowers.running.preloaded import hand_over
+from twotowers.workflow.preloaded import hand_over
 if "heavy" not in sys.modules:
     hand_over(sys.argv[0])
 import os, heavy
@@ -39,7 +39,7 @@ def server(tmp_path):
     # Sockets have short paths, so the folder is relative.
     (tmp_path / "own").mkdir()
     environment = os.environ | {"PYTHONPATH": path, FOLDER: "own"}
-    command = [sys.executable, "-m", "twotowers.running.preloaded", "heavy"]
+    command = [sys.executable, "-m", "twotowers.workflow.preloaded", "heavy"]
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("own/*.sock")):
@@ -173,7 +173,7 @@ def test_it_ends_without_a_word(tmp_path):
     """Libraries that look for leaks at the end of the interpreter find what forks shared."""
     (tmp_path / "own").mkdir()
     environment = os.environ | {"PYTHONPATH": str(ROOT), FOLDER: "own"}
-    command = [sys.executable, "-m", "twotowers.running.preloaded", "duckdb"]
+    command = [sys.executable, "-m", "twotowers.workflow.preloaded", "duckdb"]
     given = {"cwd": tmp_path, "env": environment, "stdin": subprocess.DEVNULL}
     ended = subprocess.run(command, **given, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

@@ -9,14 +9,14 @@ import time
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.running import processes
+from twotowers.workflow import processes
 
 HOLD = (
-    "import sys, time; from twotowers.running.processes import only_run; only_run(*sys.argv[1:]); "
+    "import sys, time; from twotowers.workflow.processes import only_run; only_run(*sys.argv[1:]); "
     "print('holds', flush=True); time.sleep(60)"
 )
 JOB = (
-    "import sys, time; from twotowers.running.processes import end_with_run; end_with_run(); "
+    "import sys, time; from twotowers.workflow.processes import end_with_run; end_with_run(); "
     "print('works', flush=True); time.sleep(60)"
 )
 

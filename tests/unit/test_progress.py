@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from twotowers.running.progress import Progress, read_seconds, spell
+from twotowers.report.words import spell
+from twotowers.workflow.progress import Progress, read_seconds
 
 
 class Clock:

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from twotowers.running import provenance
-from twotowers.running.provenance import code_digest, code_version
+from twotowers.workflow import provenance
+from twotowers.workflow.provenance import code_digest, code_version
 
 FILES = {
     "scripts/job.py": '"""A job."""\nfrom twotowers.a import f\n\nf()\n',

@@ -13,15 +13,15 @@ from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.identifiability.contexts import Places
 from twotowers.identifiability.graph import factor_components
+from twotowers.jobs.fit import fit_setting
+from twotowers.jobs.list_files import read_lists, write_lists
+from twotowers.jobs.measures import of_places, of_ties
+from twotowers.jobs.ranked_lists import contexts_of, factors_of, simulate_ranked
+from twotowers.jobs.transfer import gains, read_transfer
 from twotowers.logs.counts import Rows
 from twotowers.methods.alternation import fit
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.position_based import PositionBased
-from twotowers.running.fit import fit_setting
-from twotowers.running.list_files import read_lists, write_lists
-from twotowers.running.measures import of_places, of_ties
-from twotowers.running.ranked_lists import contexts_of, factors_of, simulate_ranked
-from twotowers.running.transfer import gains, read_transfer
 
 POSITIONS, FEW, MANY = 3, 1000.0, 100_000.0
 REPAIRS = {

@@ -73,12 +73,12 @@ def test_rooms_are_in_order(copy):
     ("path", "text", "complaint"),
     [
         ("twotowers/logs/above.py", "import twotowers.models.towers", "below BROKEN"),
-        ("twotowers/models/above.py", "from twotowers.running import plan", "below BROKEN"),
+        ("twotowers/models/above.py", "from twotowers.workflow import plan", "below BROKEN"),
         ("twotowers/rankers/above.py", "import twotowers.identifiability.graph", "below BROKEN"),
         ("twotowers/attic/__init__.py", "", "twotowers.attic"),
-        ("twotowers/running/above.py", "import papers.chen2024.claims", "no Snakemake BROKEN"),
-        ("twotowers/running/above.py", "import scripts.runner", "no Snakemake BROKEN"),
-        ("twotowers/running/above.py", "from snakemake import io", "no Snakemake BROKEN"),
+        ("twotowers/workflow/above.py", "import papers.chen2024.claims", "no Snakemake BROKEN"),
+        ("twotowers/workflow/above.py", "import scripts.runner", "no Snakemake BROKEN"),
+        ("twotowers/workflow/above.py", "from snakemake import io", "no Snakemake BROKEN"),
         ("papers/chen2024/above.py", "import papers.hager2025.claims", "each other BROKEN"),
     ],
 )

@@ -6,9 +6,9 @@ import pytest
 
 from twotowers import ROOT
 from twotowers.errors import InputError
+from twotowers.experiment import schemas
+from twotowers.experiment.schemas import validate
 from twotowers.files.yamls import read_yaml
-from twotowers.running import schemas
-from twotowers.running.schemas import validate
 
 CONFIG = "schema.yaml"
 

@@ -8,12 +8,12 @@ import yaml
 
 from twotowers import ROOT
 from twotowers.errors import InputError
+from twotowers.experiment.experiments import load_experiment
+from twotowers.experiment.registry import Kind, kinds
+from twotowers.experiment.settling import _refuse_parts
 from twotowers.files.yamls import read_yaml
-from twotowers.running.experiments import load_experiment
-from twotowers.running.order import Order
-from twotowers.running.plan import Plan
-from twotowers.running.registry import Kind, kinds
-from twotowers.running.settling import _refuse_parts
+from twotowers.workflow.order import Order
+from twotowers.workflow.plan import Plan
 
 CONFIG = read_yaml(ROOT / "config.yaml")
 TRAINING = {
@@ -358,7 +358,7 @@ def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
     plan = Plan(CONFIG | {"replace": {}}, {"p": load(["settings", "fit"], ranking)})
     found = plan.fit_inputs("p", "fit", 7)
     assert set(found) == {"train", "test", "policy", "clicks"}
-    transfer = "twotowers/running/transfer.py"
+    transfer = "twotowers/jobs/transfer.py"
     assert transfer in plan.fit_sources("p", "fit")
     for wrong, message in (
         ({"method": "em"}, "fit.method: method 'em' takes positions for bias factors"),

@@ -18,7 +18,11 @@ from tests.unit.simulated import (
 )
 from twotowers import ROOT, SPLITS
 from twotowers.errors import InputError
+from twotowers.experiment.experiments import load_experiment
+from twotowers.experiment.schemas import validate
+from twotowers.experiment.settling_logs import queries_of
 from twotowers.files.rankings import mask, pad
+from twotowers.jobs import simulation
 from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions
 from twotowers.logs import simulation as logs_simulation
@@ -27,10 +31,6 @@ from twotowers.logs.counts import Cells, Counts, Rows
 from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import read_sessions
-from twotowers.running import simulation
-from twotowers.running.experiments import load_experiment
-from twotowers.running.schemas import validate
-from twotowers.running.settling_logs import queries_of
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from twotowers.datasets.standin import BLOCK, generate
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
+from twotowers.standins.rankings import BLOCK, generate
 
 SHARES = (0.515, 0.325, 0.134, 0.019, 0.008)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from twotowers.datasets.standin import generate
-from twotowers.datasets.standin_lists import BLOCK, NAMES, POPULATIONS
 from twotowers.files.rankings import Rankings
+from twotowers.standins.lists import BLOCK, NAMES, POPULATIONS
+from twotowers.standins.rankings import generate
 
 COLUMNS = ("query", "document", "label", "features")
 # Hager (2026), Table 2.1: fewest documents, mean, median, 90th percentile, most.

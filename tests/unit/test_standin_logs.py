@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.logs import standins as standin_logs
 from twotowers.logs.counting import seen
-from twotowers.logs.standins import SESSIONS, YANDEX_CTR, generate_log
 from twotowers.randomness import stream
+from twotowers.standins import logs as standin_logs
+from twotowers.standins.logs import SESSIONS, YANDEX_CTR, generate_log
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,11 @@ import pytest
 from scripts import calibrate_uva as calibrate
 from scripts.generate_standin import main as generate
 from twotowers import ANNOTATIONS, DOCUMENTS, PAGES
-from twotowers.datasets.standin_uva import (
+from twotowers.files.rankings import read_rankings
+from twotowers.logs.described import read_documents
+from twotowers.logs.sessions import read_sessions
+from twotowers.randomness import stream
+from twotowers.standins.uva import (
     CANDIDATES,
     LAW,
     NAME,
@@ -18,10 +22,6 @@ from twotowers.datasets.standin_uva import (
     generate_annotations,
     rotation,
 )
-from twotowers.files.rankings import read_rankings
-from twotowers.logs.described import read_documents
-from twotowers.logs.sessions import read_sessions
-from twotowers.randomness import stream
 
 PARTS = {PAGES: 700, DOCUMENTS: 700, ANNOTATIONS: 20}
 

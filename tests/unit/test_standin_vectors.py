@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from twotowers.datasets.standin import generate
-from twotowers.datasets.standin_vectors import BLOCK, NAMES, POPULATIONS, WIDTH
 from twotowers.files.rankings import Rankings
+from twotowers.standins.rankings import generate
+from twotowers.standins.vectors import BLOCK, NAMES, POPULATIONS, WIDTH
 
 COLUMNS = ("query", "document", "label", "features")
 

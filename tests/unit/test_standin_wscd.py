@@ -7,8 +7,8 @@ import pytest
 
 from scripts import calibrate_wscd as calibrate
 from twotowers import ROOT
-from twotowers.logs.standin_wscd import LAW, draw
 from twotowers.randomness import stream
+from twotowers.standins.wscd import LAW, draw
 
 SESSIONS = 200_000
 

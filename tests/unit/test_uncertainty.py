@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from twotowers.errors import InputError
+from twotowers.jobs.uncertainty import of_uncertainty
 from twotowers.logs.counts import Counts
 from twotowers.methods import counting, em, likelihood
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.position_based import PositionBased
-from twotowers.running.uncertainty import of_uncertainty
 from twotowers.towers.hashed import HashedTower
 
 QUERIES, DOCUMENTS, POSITIONS = 60, 6, 4

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from twotowers.running.experiments import keep_of_scale
+from twotowers.experiment.experiments import keep_of_scale
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "hager2025"

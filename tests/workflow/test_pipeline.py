@@ -29,7 +29,7 @@ from tests.browser import check_page, find_chromium
 from tests.workflow.project import PAPER, PAPERS, SMOKE, Finished, Project, jobs
 from twotowers import SPLITS
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
-from twotowers.running.joblogs import read
+from twotowers.workflow.records import read
 
 # One group, so that pytest-xdist gives the shared runs to one worker (--dist loadgroup).
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
@@ -258,7 +258,7 @@ def test_editing_a_figures_drawing_redraws_it_and_the_pages(finished, tmp_path):
 
 def test_editing_what_only_fits_use_reruns_fits_and_what_follows(finished):
     settings = set(finished.project.smoke["settings"])
-    with finished.project.edited("twotowers/running/fit.py", with_statement("fit_setting")):
+    with finished.project.edited("twotowers/jobs/fit.py", with_statement("fit_setting")):
         plan = finished.project.plan()
     assert plan == {
         "fit": finished.run.jobs["fit"],

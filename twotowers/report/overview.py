@@ -30,7 +30,7 @@ def write_overview(
     Args:
         folder: Where the overview goes; each paper's page is in the folder of its key below it.
         papers: The title, citation and items of every paper of the run, by key:
-            `twotowers.running.descriptions.outlines`. A paper without a summary, or with one of
+            `twotowers.workflow.descriptions.outlines`. A paper without a summary, or with one of
             another scale, is shown as not finished.
         scale, version: Of the run.
     """

@@ -10,10 +10,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
-from twotowers.report.words import claim_text, duration
+from twotowers.report.words import claim_text, duration, seed_range
 from twotowers.results import claims
 from twotowers.results.standing import KINDS
-from twotowers.running.experiments import seed_range
 
 TEMPLATES = Path(__file__).with_name("templates")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-
-from twotowers.running.progress import spell
+from collections.abc import Sequence
 
 MISSING = "–"
 """What stands where there is no number and no text."""
@@ -30,6 +29,22 @@ def printed_name(name: str) -> str:
         return name
     number = re.sub(r"(?<=\d)_(?=\d)", ".", match[2])
     return f"{KINDS[match[1]]} {number.replace('_', ', ')}"
+
+
+def spell(seconds: float) -> str:
+    """Seconds in words: 45 s, 3 min 20 s, 1 h 05 min."""
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def seed_range(seeds: Sequence[int]) -> str:
+    """Seeds in words: 2021–2023 if they follow each other, else a list."""
+    seeds = list(seeds)
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]}–{seeds[-1]}"
+    return ", ".join(map(str, seeds))
 
 
 def duration(seconds: float | None) -> str:

@@ -22,6 +22,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from papers.clax2025.names import HIDDEN
+from twotowers.experiment.registry import build_model
 from twotowers.fitting.pages import PagesProblem, fit_pages
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.chances import Chance
@@ -31,7 +32,6 @@ from twotowers.models.names import MODELS
 from twotowers.models.page import lay_out
 from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
-from twotowers.running.registry import build_model
 
 PAIRS, LENGTH = 30, 6
 STEP = 2e-4

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers import SPLITS
+from twotowers.jobs.simulation import simulate
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ScoredPairs
@@ -20,7 +21,6 @@ from twotowers.models.document_rate import DocumentRate
 from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
 from twotowers.results.metrics import ndcg
-from twotowers.running.simulation import simulate
 from twotowers.towers.lane import KNOWN
 
 BUDGETS = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8)

@@ -12,11 +12,11 @@ from pathlib import Path
 from twotowers import LOG, ROOT
 from twotowers.datasets.sources import resolve
 from twotowers.errors import InputError, nearest
+from twotowers.experiment.schemas import validate
+from twotowers.experiment.settling import check_study, settle_item, settle_setting
+from twotowers.experiment.settling_logs import DATASET, SIMULATION, settle_log
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.optimizers import check_training
-from twotowers.running.schemas import validate
-from twotowers.running.settling import check_study, settle_item, settle_setting
-from twotowers.running.settling_logs import DATASET, SIMULATION, settle_log
 
 OPTIONAL = {
     "positions": 10,
@@ -47,7 +47,7 @@ class Experiment:
         seeds: one job per setting or study and seed.
         sessions: simulated sessions per split.
         rankers, training: named training settings, with the scale's overrides applied.
-        logs, settings, items: completed by `twotowers.running.settling` and `settling_logs`.
+        logs, settings, items: completed by `twotowers.experiment.settling` and `settling_logs`.
         studies: as in its experiment.yaml, with `replace` applied to the data set.
     """
 
@@ -213,14 +213,6 @@ def _without(item: dict, absent: set[str]) -> dict:
             titles = draw[key] if isinstance(draw[key], Mapping) else None
             draw[key] = {name: titles[name] for name in kept} if titles else kept
     return item
-
-
-def seed_range(seeds: Sequence[int]) -> str:
-    """Seeds in words: 2021–2023 if they follow each other, else a list."""
-    seeds = list(seeds)
-    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
-        return f"{seeds[0]}–{seeds[-1]}"
-    return ", ".join(map(str, seeds))
 
 
 def _replaced(datasets: dict, replace: dict[str, str], known, path: Path) -> dict[str, dict]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from twotowers.errors import InputError, nearest
-from twotowers.running.registry import Kind, check_parameters, find, kinds
+from twotowers.experiment.registry import Kind, check_parameters, find, kinds
 from twotowers.towers.lane import KNOWN, Lane
 
 TABLE = "table"

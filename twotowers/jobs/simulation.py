@@ -13,6 +13,8 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 
+from twotowers.experiment.registry import build_model
+from twotowers.experiment.settling_logs import USER_LANE, listed, queries_of
 from twotowers.files.rankings import mask, pad
 from twotowers.logs.cells import LaneLog
 from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts, added
@@ -29,8 +31,6 @@ from twotowers.models.chances import Chance
 from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel
 from twotowers.randomness import stream
-from twotowers.running.registry import build_model
-from twotowers.running.settling_logs import USER_LANE, listed, queries_of
 
 
 def simulate(
@@ -47,8 +47,8 @@ def simulate(
     Args:
         split: the split.
         policy: the pairs, their relevance and the scores of the ranker.
-        log: `lanes`, `sessions`, `ties`, `noise` and `user`, as `twotowers.running.settling_logs`
-            completes them.
+        log: `lanes`, `sessions`, `ties`, `noise` and `user`, as
+            `twotowers.experiment.settling_logs` completes them.
         positions: positions on a page.
         seed: of all draws.
         paper: the paper whose own users may be used.

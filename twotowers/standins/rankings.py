@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from twotowers import SPLITS
-from twotowers.datasets import standin_lists, standin_vectors
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.files.rankings import Rankings
+from twotowers.standins import lists, vectors
 
 DRAWS = {
-    **dict.fromkeys(standin_vectors.NAMES, standin_vectors.draw),
-    **dict.fromkeys(standin_lists.NAMES, standin_lists.draw),
+    **dict.fromkeys(vectors.NAMES, vectors.draw),
+    **dict.fromkeys(lists.NAMES, lists.draw),
 }
 NAMES = ("mslr30k", *DRAWS)
 
@@ -100,8 +100,8 @@ def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
 
     Returns:
         Rankings with features [rows, 136] in the column order of MSLR-WEB30K, or [rows, 50],
-        [rows, 699] or [rows, 220] of no real set's order (see `standin_vectors` and
-        `standin_lists`), labels 0 to 4, query ids from 1 (train),
+        [rows, 699] or [rows, 220] of no real set's order (see `standins.vectors` and
+        `standins.lists`), labels 0 to 4, query ids from 1 (train),
         1,000,001 (validation) or 2,000,001 (test).
 
     Raises:

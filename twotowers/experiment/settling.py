@@ -13,7 +13,7 @@ from pathlib import Path
 
 from twotowers import SPLITS
 from twotowers.errors import InputError, nearest
-from twotowers.running.parts import (
+from twotowers.experiment.parts import (
     TABLE,
     name_of,
     one_value,
@@ -22,8 +22,8 @@ from twotowers.running.parts import (
     settle_part,
     with_kind,
 )
-from twotowers.running.registry import MADE_BY, Kind, check_parameters, find
-from twotowers.running.settling_logs import (
+from twotowers.experiment.registry import MADE_BY, Kind, check_parameters, find
+from twotowers.experiment.settling_logs import (
     DATASET,
     SIMULATION,
     check_lanes,
@@ -36,7 +36,7 @@ from twotowers.running.settling_logs import (
 MODEL = {"kind": "additive", "tower": None, "features": 1.0, "examination": TABLE}
 """The keys of a model besides its constants, with their defaults."""
 METHOD = "likelihood"
-TRANSFER = "twotowers.running.transfer"
+TRANSFER = "twotowers.jobs.transfer"
 """The module that ranks test queries by trees, if a setting asks for it."""
 STUDY = ("module", "dataset", "raw", "ranker", "seeds")
 """What a study says besides the parameters of its module."""

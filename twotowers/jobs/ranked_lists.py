@@ -22,12 +22,12 @@ from twotowers.identifiability.contexts import (
     vector_ids,
 )
 from twotowers.identifiability.merging import node_merging
+from twotowers.jobs.list_files import lane_table
+from twotowers.jobs.simulation import users_of
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel
 from twotowers.randomness import stream
 from twotowers.rankers.displayed import displayed
-from twotowers.running.list_files import lane_table
-from twotowers.running.simulation import users_of
 
 
 def simulate_ranked(
@@ -41,7 +41,7 @@ def simulate_ranked(
     """Yield the log of each lane, a row per place. Repairs share the clicks.
 
     Args:
-        log: `contexts`, `repairs`, `lanes` and `user`, as `twotowers.running.settling_logs`
+        log: `contexts`, `repairs`, `lanes` and `user`, as `twotowers.experiment.settling_logs`
             completes them.
         files: the rankings `train`, and their ranker's `policy`.
         positions: places of a list; longer lists are cut.

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from twotowers.errors import InputError, check_range
-from twotowers.running.parts import with_kind
-from twotowers.running.registry import check_parameters, find
+from twotowers.experiment.parts import with_kind
+from twotowers.experiment.registry import check_parameters, find
 
 USER = "additive"
 USER_LANE = "user_kind"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from twotowers.report.words import seed_range
 from twotowers.results.standing import REAL, STAND_IN, UNVERIFIED, weakest
-from twotowers.running.experiments import seed_range
-from twotowers.running.plan import Plan
+from twotowers.workflow.plan import Plan
 
 
 def kind_of_data(plan: Plan, dataset: str) -> str:

@@ -9,7 +9,10 @@ import numpy as np
 
 from twotowers import ANNOTATIONS, DOCUMENTS, SPLITS
 from twotowers.errors import InputError
+from twotowers.experiment.settling_logs import DATASET, LISTS, SIMULATION, queries_of
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
+from twotowers.jobs.list_files import read_lists
+from twotowers.jobs.measures import Judged
 from twotowers.logs.cells import read_logs
 from twotowers.logs.described import read_documents
 from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
@@ -17,9 +20,6 @@ from twotowers.logs.observed import observed_splits
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.methods.task import Split
-from twotowers.running.list_files import read_lists
-from twotowers.running.measures import Judged
-from twotowers.running.settling_logs import DATASET, LISTS, SIMULATION, queries_of
 
 
 def read_splits(
@@ -34,7 +34,7 @@ def read_splits(
     """Read the splits of a setting's log.
 
     Args:
-        files, setting, positions, seed: see `twotowers.running.fit.fit_setting`.
+        files, setting, positions, seed: see `twotowers.jobs.fit.fit_setting`.
         logs: the lanes of the log.
         by_pair: whether the relevance tower reads pair numbers, and not features.
     """

@@ -5,7 +5,7 @@ hardly; a rotation hides which column shows what, as in the embeddings of the re
 and noise come its relevance and its appeal, which agree little. What attracts follows from both,
 what satisfies from relevance and noise. A production ranker sees what columns say of attraction,
 and shows the first of its ranking: the log knows no other documents. Annotators label all
-CANDIDATES of other queries, far beyond what is shown. Users are those of `standin_wscd`: some read
+CANDIDATES of other queries, far beyond what is shown. Users are those of `standins.wscd`: some read
 from top to bottom, others glance at positions. So none of the click models is the one that clicked.
 
 What was calibrated (`scripts/calibrate_uva.py`), without any fit of a click model: lengths of
@@ -28,11 +28,11 @@ import pyarrow as pa
 from scipy.special import expit
 
 from twotowers import LOG
-from twotowers.datasets.standin_vectors import signal_of_traits
 from twotowers.files.rankings import Rankings
 from twotowers.logs.sessions import page_batch
-from twotowers.logs.standin_wscd import Users, clicks_of
 from twotowers.randomness import stream
+from twotowers.standins.vectors import signal_of_traits
+from twotowers.standins.wscd import Users, clicks_of
 
 NAME, WHOLE = "baidu_ultr_uva", "baidu_ultr"
 """The set with features, and the whole log without, whose law is the same here."""

@@ -14,6 +14,8 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from statistics import fmean
 
+from twotowers.report.words import spell
+
 SECONDS = Path(".cache/seconds.json")
 """Mean seconds of jobs in earlier runs."""
 
@@ -119,14 +121,6 @@ class Progress:
         done = sum(map(len, self._seconds.values()))
         failed = f", {len(self._failed)} failed" if self._failed else ""
         return f"{done} of {self._total} jobs done{failed}, {spell(self._clock() - self._begin)}"
-
-
-def spell(seconds: float) -> str:
-    """Seconds in words: 45 s, 3 min 20 s, 1 h 05 min."""
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
 def _roughly(seconds: float) -> str:

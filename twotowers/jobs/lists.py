@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from twotowers.experiment.settling_logs import NEAREST
 from twotowers.fitting.alternating import LeastSquares, alternate
 from twotowers.fitting.click_rates import ClickRates
 from twotowers.identifiability.intervention import (
@@ -21,11 +22,10 @@ from twotowers.identifiability.intervention import (
 )
 from twotowers.identifiability.linked_lists import Lists, linked_lists, rows_of
 from twotowers.identifiability.merging import merge_pairs, node_merging
+from twotowers.jobs.list_files import lane_table
+from twotowers.jobs.simulation import users_of
 from twotowers.models.protocol import PER_DOCUMENT
 from twotowers.randomness import stream
-from twotowers.running.list_files import lane_table
-from twotowers.running.settling_logs import NEAREST
-from twotowers.running.simulation import users_of
 
 CHEAPEST = "cheapest"
 """How a repair swaps, besides swaps at random."""
@@ -41,8 +41,8 @@ def simulate_lists(
     """Yield the log of each lane, a row per place. Repairs share the clicks on the given lists.
 
     Args:
-        log: `lists`, `repairs`, `lanes` and `user`, as `twotowers.running.settling_logs` completes
-            them.
+        log: `lists`, `repairs`, `lanes` and `user`, as
+            `twotowers.experiment.settling_logs` completes them.
         positions: places of a list.
         seed: of clicks and random swaps, and of lists that have no seed of their own.
         paper: the paper whose own users may be used.

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from twotowers.experiment.parts import TABLE, examination_builder, part_builder, reads_pairs
+from twotowers.experiment.registry import build_model, find
+from twotowers.experiment.settling import MODEL, TRANSFER
+from twotowers.experiment.settling_logs import USER_LANE, listed
+from twotowers.jobs.measures import FURTHER, measure
+from twotowers.jobs.splits import annotated, read_splits
 from twotowers.methods.task import Task
 from twotowers.models.protocol import CellModel
 from twotowers.models.towers import TOWERS
-from twotowers.running.measures import FURTHER, measure
-from twotowers.running.parts import TABLE, examination_builder, part_builder, reads_pairs
-from twotowers.running.registry import build_model, find
-from twotowers.running.settling import MODEL, TRANSFER
-from twotowers.running.settling_logs import USER_LANE, listed
-from twotowers.running.splits import annotated, read_splits
 
 
 def fit_setting(
@@ -37,7 +37,7 @@ def fit_setting(
             lists `clicks`, and for `transfer` the rankings and `policy`; for a real one `log`, and
             where its towers read features `documents`, and `annotations` if there are any.
         setting: `model`, `method`, `lanes`, `training` (its values) and `log` (the keys
-            `twotowers.running.plan.LOG_KEYS`), as `twotowers.running.settling` completes them.
+            `twotowers.workflow.plan.LOG_KEYS`), as `twotowers.experiment.settling` completes them.
             Lanes are all combinations of the log's, and for each of them the method's, parts' and
             training's values.
         positions: positions on a page.

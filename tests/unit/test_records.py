@@ -13,7 +13,7 @@ from datetime import datetime
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.running.joblogs import cause, failures, job_log, read, seconds
+from twotowers.workflow.records import cause, failures, job_log, read, seconds
 
 
 def test_a_log_has_facts_what_was_said_and_the_outcome(tmp_path):

@@ -4,7 +4,7 @@ They are for simulated clicks on whole lists, ranked by features (Hager 2026, ch
 al. 2023). The number of columns and the lengths of lists are those of the real sets. Two printed
 nDCG@10 calibrate how much of relevance the columns carry, and how many labels it takes to learn it
 (docs/standins_lists.md). No vector recurs; stand-ins with recurring vectors are in
-`standin_vectors`.
+`standins.vectors`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from scipy.special import ndtr
 
-from twotowers.datasets.standin_vectors import signal_of_traits
+from twotowers.standins.vectors import signal_of_traits
 
 # As in `standin`: a random stream per block, so the first n queries are always the same.
 BLOCK = 32

@@ -12,8 +12,8 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 
-from twotowers.running.parts import name_of
-from twotowers.running.plan import Plan
+from twotowers.experiment.parts import name_of
+from twotowers.workflow.plan import Plan
 
 PAPER = 4
 """What a paper's jobs have more than those of the next paper."""

@@ -15,11 +15,11 @@ from pathlib import Path
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT, SPLITS
 from twotowers.datasets.sources import Source, resolve
 from twotowers.errors import InputError, nearest
-from twotowers.running.experiments import Experiment
-from twotowers.running.parts import TABLE, name_of, reads_pairs
-from twotowers.running.registry import find
-from twotowers.running.settling import STUDY, TRANSFER
-from twotowers.running.settling_logs import ANNOTATED, DATASET, LISTS
+from twotowers.experiment.experiments import Experiment
+from twotowers.experiment.parts import TABLE, name_of, reads_pairs
+from twotowers.experiment.registry import find
+from twotowers.experiment.settling import STUDY, TRANSFER
+from twotowers.experiment.settling_logs import ANNOTATED, DATASET, LISTS
 from twotowers.towers.lane import KNOWN
 
 FILES = {

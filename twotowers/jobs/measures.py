@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from twotowers.jobs.uncertainty import of_uncertainty
 from twotowers.logs.counts import Counts, Rows
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.results.metrics import (
@@ -23,7 +24,6 @@ from twotowers.results.metrics import (
     shown_arp,
     shown_ndcg,
 )
-from twotowers.running.uncertainty import of_uncertainty
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from twotowers import LOG
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.logs.counting import Names, count_cells
 from twotowers.logs.sessions import page_batch
-from twotowers.logs.standin_wscd import draw, wscd_pages
 from twotowers.randomness import stream
+from twotowers.standins.wscd import draw, wscd_pages
 
 # Sessions of the real data sets. A session of Yandex and of WSCD is a result page.
 SESSIONS = {"tiangong": 147_155, "yandex": 35_064, "wscd": 146_278_823}

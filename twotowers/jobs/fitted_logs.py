@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError
+from twotowers.experiment.registry import build_model
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import check_types, opened
 from twotowers.fitting.counted import PageLog
@@ -29,6 +30,7 @@ from twotowers.fitting.information import intervals
 from twotowers.fitting.pages import PagesEstimate, fit_pages
 from twotowers.fitting.statistics import Statistics
 from twotowers.fitting.totals import Totals
+from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.page_arrays import PageArrays
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.page_fits import page_losses, unknown_of
@@ -37,8 +39,6 @@ from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS
 from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION
-from twotowers.running.measures import page_perplexities
-from twotowers.running.registry import build_model
 
 COLUMNS = {
     "part": pa.string(),
@@ -108,7 +108,7 @@ def fit_model(
 
 
 def perplexities(fitted: FittedLog, pages: PageArrays) -> dict[str, float]:
-    """Mean metrics of pages, see `twotowers.running.measures.page_perplexities`."""
+    """Mean metrics of pages, see `twotowers.jobs.measures.page_perplexities`."""
     model, unknown = fitted.model, unknown_of(fitted.estimate, fitted.prior)
     known = {
         # What is not in the log has the number behind the last.
