@@ -3,7 +3,6 @@ import os
 import sys
 import time
 from contextlib import suppress
-from functools import partial
 from importlib.util import find_spec
 
 from snakemake.utils import min_version
@@ -15,39 +14,22 @@ sys.path.insert(0, workflow.basedir)
 from scripts.runner import PRELOADED
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 from twotowers.workflow.compiling import compiler_flags
-from twotowers.workflow.descriptions import (
-    crate_data,
-    items_needs,
-    needs_data,
-    outlines,
-    page_paper,
-    page_sources,
-    source_note,
-)
-from twotowers.experiment.experiments import check_config, load_experiment
-from twotowers.workflow.records import failures
 from twotowers.workflow.order import Order
-from twotowers.workflow.plan import Plan
+from twotowers.workflow.plan import read_plan
 from twotowers.workflow.preloaded import start as start_preloaded
 from twotowers.workflow.processes import RUN, only_run
 from twotowers.workflow.progress import read_seconds
-from twotowers.workflow.provenance import code_digest, code_version
+from twotowers.workflow.provenance import code_version
+from twotowers.workflow.records import failures
 
 
 configfile: "config.yaml"
 
 
-check_config(config)
-# The plan gives the files, inputs and parameters of all jobs.
-PLAN = Plan(
-    config,
-    {key: load_experiment(key, config) for key in config["papers"]},
-    root=workflow.basedir,
-)
+# The plan has the files, inputs and parameters of all jobs; rules only declare.
+PLAN = read_plan(config, root=workflow.basedir)
 VERSION = code_version(PLAN.root)
 ORDER = Order(PLAN, seconds=read_seconds()["folders"])
-# The digest of a rule's code is a parameter, so that an edit reruns what depends on it.
-code = partial(code_digest, root=PLAN.root)
 STARTED = time.time()
 
 # Jobs inherit these variables. None of them changes what is computed.
@@ -82,7 +64,7 @@ onstart:
         # Where there is no room for it, jobs will say so.
         with suppress(OSError):
             os.makedirs(config["figures"], exist_ok=True)
-            write_overview(config["figures"], outlines(PLAN), **run)
+            write_overview(config["figures"], PLAN["outlines"], **run)
     # Snakemake's limit of jobs per second has a timer for every job that ended, and each asks all
     # ready jobs every second: up to a tenth of a core. Local jobs need no limit.
     if workflow.local_exec:
@@ -100,7 +82,7 @@ wildcard_constraints:
 rule all:
     default_target: True
     input:
-        PLAN.targets(),
+        PLAN["targets"],
     message:
         "Everything is made"
 
@@ -113,7 +95,7 @@ include: "rules/items.smk"
 include: "rules/report.smk"
 
 
-for path in PLAN.paper_rules():
+for path in PLAN["rules"]:
 
     include: path
 

@@ -19,7 +19,7 @@ import jax
 from flax import nnx
 
 from twotowers import SPLITS
-from twotowers.experiment.registry import build_model
+from twotowers.experiment.kinds import build_model
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.sessions import write_sessions

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from twotowers.experiment.registry import build_model
+from twotowers.experiment.kinds import build_model
 from twotowers.models.chances import Chance
 from twotowers.models.independent import as_pages
 from twotowers.models.page import lay_out

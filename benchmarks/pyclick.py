@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from twotowers.experiment.registry import build_model
+from twotowers.experiment.kinds import build_model
 from twotowers.fitting.pages import PagesProblem, fit_counts, fit_pages
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.logs.formats import open_log

@@ -22,7 +22,7 @@ from flax import nnx
 from benchmarks.measure import ONE_THREAD, child
 from benchmarks.worlds import SEED
 from twotowers import SPLITS
-from twotowers.experiment.registry import build_model
+from twotowers.experiment.kinds import build_model
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.sessions import write_sessions

@@ -5,18 +5,14 @@ rule generate_standin:
     output:
         ensure(PLAN.file("raw"), non_empty=True),
     log:
-        PLAN.log("raw"),
+        PLAN.record("raw"),
     wildcard_constraints:
         dataset=PLAN.constraint("standin"),
     priority: lambda w: ORDER.of_dataset(w.dataset)
     conda:
         PLAN.environment("generate_standin")
     params:
-        code=code("scripts/generate_standin.py"),
-        name=lambda w: w.dataset,
-        split=lambda w: w.split,
-        size=lambda w: PLAN.standin_size(w.dataset, w.split),
-        seed=lambda w: PLAN.standin(w.dataset)["seed"],
+        **PLAN.params("generate_standin"),
     message:
         "Generate the {wildcards.split} part of a stand-in for {wildcards.dataset}"
     script:
@@ -27,7 +23,7 @@ rule fetch:
     output:
         PLAN.file("manifest"),
     log:
-        PLAN.log("manifest"),
+        PLAN.record("manifest"),
     wildcard_constraints:
         dataset=PLAN.constraint("files"),
     priority: lambda w: ORDER.of_dataset(w.dataset)
@@ -35,9 +31,7 @@ rule fetch:
     conda:
         PLAN.environment("fetch")
     params:
-        code=code("scripts/fetch_dataset.py"),
-        source=lambda w: config["datasets"][w.dataset]["source"],
-        folder=lambda w: config["datasets"][w.dataset]["folder"],
+        **PLAN.params("fetch"),
     message:
         "Fetch {wildcards.dataset} and check its files"
     script:
@@ -46,23 +40,18 @@ rule fetch:
 
 rule parse:
     input:
-        PLAN.file("manifest"),
+        PLAN.inputs("parse"),
     output:
         ensure(PLAN.file("raw"), non_empty=True),
     log:
-        PLAN.log("raw"),
+        PLAN.record("raw"),
     wildcard_constraints:
         dataset=PLAN.constraint("files"),
     priority: lambda w: ORDER.of_dataset(w.dataset)
     conda:
         PLAN.environment("parse")
     params:
-        code=code("scripts/parse_dataset.py"),
-        split=lambda w: w.split,
-        format=lambda w: PLAN.source(w.dataset).format,
-        label_max=lambda w: PLAN.source(w.dataset).label_max,
-        width=lambda w: PLAN.source(w.dataset).width,
-        reading=lambda w: dict(PLAN.source(w.dataset).reading),
+        **PLAN.params("parse"),
     message:
         "Read the {wildcards.split} part of {wildcards.dataset}"
     script:
@@ -71,18 +60,16 @@ rule parse:
 
 rule preprocess:
     input:
-        **{split: PLAN.file("raw", split=split) for split in SPLITS},
+        unpack(PLAN.inputs("preprocess")),
     output:
         **{split: ensure(path, non_empty=True) for split, path in PLAN.rankings().items()},
     log:
-        PLAN.log("rankings"),
+        PLAN.record("rankings"),
     priority: lambda w: ORDER.of_inputs(w.paper)
     conda:
         PLAN.environment("preprocess")
     params:
-        code=code("scripts/preprocess.py"),
-        steps=lambda w: PLAN.experiments[w.paper].datasets[w.dataset],
-        label_max=lambda w: PLAN.source(w.dataset).label_max,
+        **PLAN.params("preprocess"),
     message:
         "Prepare {wildcards.dataset} as {wildcards.paper} does"
     script:

@@ -3,24 +3,20 @@
 
 rule figure:
     input:
-        lambda w: PLAN.item_inputs(w.paper, w.item),
+        PLAN.inputs("figure"),
     output:
         pdf=report(PLAN.file("item", ending="pdf"), **PLAN.shelf("pdf")),
         svg=report(PLAN.file("item", ending="svg"), **PLAN.shelf("svg")),
         csv=report(PLAN.file("item", ending="csv"), **PLAN.shelf("csv")),
     log:
-        PLAN.log("item"),
+        PLAN.record("item"),
     wildcard_constraints:
         item=PLAN.constraint("figure"),
     priority: lambda w: ORDER.of_page(w.paper)
     conda:
         PLAN.environment("figure")
     params:
-        code=lambda w: code("scripts/draw_item.py", *PLAN.item_sources(w.paper, w.item)),
-        paper=lambda w: w.paper,
-        drawing=lambda w: PLAN.experiments[w.paper].items[w.item]["draw"],
-        note=lambda w: source_note(PLAN, w.paper, w.item),
-        caption=lambda w: PLAN.experiments[w.paper].items[w.item]["caption"],
+        **PLAN.params("figure"),
     message:
         "Draw {wildcards.item} of {wildcards.paper}"
     script:
@@ -29,23 +25,19 @@ rule figure:
 
 rule table:
     input:
-        lambda w: PLAN.item_inputs(w.paper, w.item),
+        PLAN.inputs("table"),
     output:
         tex=report(PLAN.file("item", ending="tex"), **PLAN.shelf("tex")),
         csv=report(PLAN.file("item", ending="csv"), **PLAN.shelf("csv")),
     log:
-        PLAN.log("item"),
+        PLAN.record("item"),
     wildcard_constraints:
         item=PLAN.constraint("table"),
     priority: lambda w: ORDER.of_page(w.paper)
     conda:
         PLAN.environment("table")
     params:
-        code=lambda w: code("scripts/draw_item.py", *PLAN.item_sources(w.paper, w.item)),
-        paper=lambda w: w.paper,
-        drawing=lambda w: PLAN.experiments[w.paper].items[w.item]["draw"],
-        note=lambda w: source_note(PLAN, w.paper, w.item),
-        caption=lambda w: PLAN.experiments[w.paper].items[w.item]["caption"],
+        **PLAN.params("table"),
     message:
         "Write {wildcards.item} of {wildcards.paper}"
     script:
@@ -54,19 +46,16 @@ rule table:
 
 rule claims:
     input:
-        lambda w: PLAN.results_of(w.paper),
+        PLAN.inputs("claims"),
     output:
         PLAN.file("claims"),
     log:
-        PLAN.log("claims"),
+        PLAN.record("claims"),
     priority: lambda w: ORDER.of_page(w.paper)
     conda:
         PLAN.environment("claims")
     params:
-        code=lambda w: code("scripts/judge_claims.py", *PLAN.claims_sources(w.paper)),
-        paper=lambda w: w.paper,
-        needs=lambda w: items_needs(PLAN, w.paper),
-        data=lambda w: needs_data(PLAN, w.paper),
+        **PLAN.params("claims"),
     message:
         "Judge the claims of {wildcards.paper}"
     script:

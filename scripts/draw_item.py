@@ -2,7 +2,7 @@
 
 from scripts.runner import run
 from twotowers.errors import InputError
-from twotowers.experiment.registry import build_drawing
+from twotowers.experiment.kinds import build_drawing
 from twotowers.files.artefacts import atomic
 from twotowers.results import published
 from twotowers.results.longform import read_results

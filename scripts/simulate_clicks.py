@@ -1,38 +1,14 @@
-"""A policy's scores -> the clicks of every lane and split.
-
-Given lists need nothing, or the documents with the policy that ranks them.
-"""
+"""What users see -> the clicks of every lane and split of a log."""
 
 from scripts.runner import run
-from twotowers import SPLITS
-from twotowers.experiment.settling_logs import LISTS, queries_of
-from twotowers.jobs.list_files import write_lists
-from twotowers.jobs.lists import simulate_lists
-from twotowers.jobs.ranked_lists import simulate_ranked
-from twotowers.jobs.simulation import simulate, simulate_pages
-from twotowers.logs.cells import write_logs
-from twotowers.logs.policies import read_scores
-from twotowers.logs.sessions import write_sessions
+from twotowers.experiment.fields import read
+from twotowers.experiment.settings import AnyLog
+from twotowers.workflow.plan import planned
 
 
-def main(inputs, outputs, *, paper: str, log: dict, positions: int, seed: int):
-    given = {"positions": positions, "seed": seed, "paper": paper}
-    if log.get("from") == LISTS:
-        ranked = "contexts" in log
-        lanes = simulate_ranked(log, inputs, **given) if ranked else simulate_lists(log, **given)
-        write_lists(outputs[0], lanes)
-        return
-    policies = {split: read_scores(inputs.policy, *queries_of(log, split)) for split in SPLITS}
-    simulated = simulate_pages if log.get("record") == "sessions" else simulate
-    logs = (
-        part
-        for split, policy in policies.items()
-        for part in simulated(split, policy, log, **given)
-    )
-    if log.get("record") == "sessions":
-        write_sessions(outputs[0], logs)
-    else:
-        write_logs(outputs[0], logs, {split: policy.pairs for split, policy in policies.items()})
+def main(inputs, outputs, *, paper: str, name: str, seed: int):
+    log = read(AnyLog, planned("logs", paper, name), context={"paper": paper})
+    log.simulate(dict(inputs.items()), outputs[0], seed=seed)
 
 
 if "snakemake" in globals():

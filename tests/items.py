@@ -6,7 +6,7 @@ from functools import cache
 
 from twotowers import ROOT
 from twotowers.experiment.experiments import Experiment, load_experiment
-from twotowers.experiment.registry import Drawing, build_drawing
+from twotowers.experiment.kinds import Drawing, build_drawing
 from twotowers.files.yamls import read_yaml
 
 

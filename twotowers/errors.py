@@ -32,6 +32,7 @@ class InputError(ValueError):
         expected: str | None = None,
     ):
         self.path, self.line, self.field, self.expected = path, line, field, expected
+        self.message = message
         where = ":".join(str(part) for part in (path, line) if part is not None)
         parts = [where, *map(_shortened, (field, message))]
         text = ": ".join(part for part in parts if part)

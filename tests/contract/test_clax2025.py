@@ -23,7 +23,7 @@ from papers.clax2025.orders import COMPRESSIONS, WITHOUT_TABLE, between_division
 from papers.clax2025.studies.em_gradient import run
 from tests.judging import altered, assert_borne_out, assert_broken, by, to, untested
 from twotowers import ROOT
-from twotowers.experiment.registry import build_drawing
+from twotowers.experiment.kinds import build_drawing
 from twotowers.files.yamls import read_yaml
 from twotowers.models.names import MODELS
 from twotowers.report.comparison import side_by_side

@@ -11,7 +11,7 @@ from papers.clax2025.items import priors
 from papers.clax2025.names import HIDDEN, NINTH
 from papers.clax2025.studies.em_gradient import click_loss_difference, posteriors
 from twotowers import ROOT
-from twotowers.experiment.registry import build_drawing
+from twotowers.experiment.kinds import build_drawing
 from twotowers.files.yamls import read_yaml
 from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import bands

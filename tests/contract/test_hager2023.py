@@ -18,7 +18,7 @@ from tests.items import experiment
 from tests.unit.simulated import write_world
 from twotowers import ROOT, SPLITS
 from twotowers.experiment.experiments import load_experiment
-from twotowers.experiment.registry import build_drawing
+from twotowers.experiment.kinds import build_drawing
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.files.yamls import read_yaml
 from twotowers.jobs.simulation import simulate, simulate_pages

@@ -24,7 +24,7 @@ from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
 from tests.items import drawing
 from twotowers import ROOT
 from twotowers.experiment.experiments import load_experiment
-from twotowers.experiment.registry import build_drawing
+from twotowers.experiment.kinds import build_drawing
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.models.relevance import relevance
 from twotowers.report.figures import save

@@ -6,7 +6,7 @@ import pytest
 from tests.items import experiment
 from twotowers import ROOT
 from twotowers.errors import InputError
-from twotowers.experiment.registry import MADE_BY, build_drawing, find, kinds
+from twotowers.experiment.kinds import MADE_BY, build_drawing, find, kinds
 from twotowers.experiment.settling import settle_item
 from twotowers.report.figures import save
 

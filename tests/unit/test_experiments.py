@@ -9,7 +9,7 @@ import yaml
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment.experiments import check_config, load_experiment
-from twotowers.experiment.registry import find, kinds
+from twotowers.experiment.kinds import find, kinds
 from twotowers.files.yamls import read_yaml
 from twotowers.report.words import seed_range
 

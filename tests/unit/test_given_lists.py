@@ -10,7 +10,7 @@ from twotowers.errors import InputError
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
 from twotowers.jobs.fit import fit_setting
-from twotowers.jobs.list_files import read_lists, write_lists
+from twotowers.experiment.list_files import read_lists, write_lists
 from twotowers.jobs.lists import simulate_lists
 from twotowers.jobs.measures import of_recovery
 from twotowers.logs.counts import Counts, Rows

@@ -10,7 +10,7 @@ from flax import nnx
 from scipy.special import expit
 
 from twotowers.errors import InputError
-from twotowers.experiment.registry import build_model, kinds
+from twotowers.experiment.kinds import build_model, kinds
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.models.additive import Additive, inverse_rank
 from twotowers.models.document_rate import DocumentRate

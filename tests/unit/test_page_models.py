@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 from scipy.special import expit, logit
 
-from twotowers.experiment.registry import kinds
+from twotowers.experiment.kinds import kinds
 from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance
 from twotowers.models.click_chain import ClickChain

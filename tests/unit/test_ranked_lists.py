@@ -14,7 +14,7 @@ from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.identifiability.contexts import Places
 from twotowers.identifiability.graph import factor_components
 from twotowers.jobs.fit import fit_setting
-from twotowers.jobs.list_files import read_lists, write_lists
+from twotowers.experiment.list_files import read_lists, write_lists
 from twotowers.jobs.measures import of_places, of_ties
 from twotowers.jobs.ranked_lists import contexts_of, factors_of, simulate_ranked
 from twotowers.jobs.transfer import gains, read_transfer

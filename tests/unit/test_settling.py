@@ -9,7 +9,7 @@ import yaml
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment.experiments import load_experiment
-from twotowers.experiment.registry import Kind, kinds
+from twotowers.experiment.kinds import Kind, kinds
 from twotowers.experiment.settling import _refuse_parts
 from twotowers.files.yamls import read_yaml
 from twotowers.workflow.order import Order

@@ -1,149 +1,311 @@
-"""Towers and heads in a configuration: checked before a job starts, built within the job.
+"""Parts of an experiment that are kinds with options: users, towers, examination, methods, heads.
 
-A part has a kind, which is the name of its file, and options. Options that its file names in
-`LANES` may be lists, which are lanes. Their column is named after the part and the option:
-`tower_dropout`.
+A part is the name of its kind, alone or with options. Options that its kind allows may be lists,
+which are lanes. Their column is named after the part and the option: `tower_dropout`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import product
+from typing import Annotated, Any
 
-from twotowers.errors import InputError, nearest
-from twotowers.experiment.registry import Kind, check_parameters, find, kinds
+from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
+
+from twotowers import ROOT
+from twotowers.errors import InputError, check_range, nearest
+from twotowers.experiment.fields import as_tuple, refusal, refused, several, values_of
+from twotowers.experiment.kinds import Kind, find, kinds
+from twotowers.models.page import PageModel
+from twotowers.models.protocol import CellModel
+from twotowers.models.towers import TOWERS
 from twotowers.towers.lane import KNOWN, Lane
 
 TABLE = "table"
-"""The kind of an examination part with a parameter per position. It is not a tower."""
+"""Examination with a parameter per position."""
+USER_LANE = "user_kind"
+"""The column that tells users of several kinds apart."""
 
 
-def settle_part(
-    family: str, given: str | Mapping, name: str, paper: str | None, **where
-) -> tuple[str | dict, dict[str, list]]:
-    """Check a tower or head, and split off its lanes.
-
-    Args:
-        family: "towers" or "heads".
-        given: its kind, alone or with options.
-        name: of the part. Its columns begin with it.
-        paper: the paper whose own parts are included.
-        where: path and field, for messages.
-
-    Returns:
-        what all lanes share (the kind alone if it has no options), and the lanes.
-
-    Raises:
-        InputError: an unknown kind or option, or a list where one value is needed.
-    """
-    options = with_kind(given)
-    kind = find(family, options.pop("kind"), paper, **where)
-    check_parameters(kind, options, **where)
-    lanes = {}
-    for option, value in options.items():
-        if isinstance(value, list) and option in kind.lanes:
-            lanes[f"{name}_{option}"] = list(value)
-        elif isinstance(value, list) and option not in kind.lists:
-            raise one_value(f"{option!r} of {name}", value, kind, **where)
-    fixed = {key: value for key, value in options.items() if f"{name}_{key}" not in lanes}
-    return ({"kind": kind.name, **fixed} if fixed else kind.name), lanes
+def _where(info: ValidationInfo) -> dict[str, Any]:
+    """The paper whose kinds count, and the folder that holds it."""
+    context = info.context or {}
+    return {"paper": context.get("paper"), "root": context.get("root", ROOT)}
 
 
-def settle_examination(
-    given: str | Mapping, paper: str | None, **where
-) -> tuple[str | dict, dict[str, list]]:
-    """Check the examination part: a table, a tower of positions, or what the simulated user has.
-
-    The last is `KNOWN`. Each may have dropout of its logits.
-
-    `dropout` applies to the part's output. Hidden layers may have their own, in `layers`.
-    """
-    options = with_kind(given)
-    dropout = options.pop("dropout", 0.0)
-    lanes = {"examination_dropout": dropout} if isinstance(dropout, list) else {}
-    if options["kind"] in (TABLE, KNOWN):
-        if unknown := [key for key in options if key != "kind"]:
-            raise InputError(
-                f"{options['kind']!r} has no parameter {unknown[0]!r}",
-                expected=nearest(unknown[0], ["dropout"]),
-                **where,
-            )
-        part = options["kind"]
-    else:
-        known = [name for name, kind in kinds("towers", paper).items() if not kind.reads]
-        if options["kind"] not in known:
-            raise InputError(
-                f"{options['kind']!r} is unknown",
-                expected=nearest(str(options["kind"]), [TABLE, KNOWN, *known]),
-                **where,
-            )
-        part, own = settle_part("towers", options, "examination", paper, **where)
-        lanes |= own
-    if dropout and not isinstance(dropout, list):
-        part = {**with_kind(part), "dropout": dropout}
-    return part, lanes
-
-
-def one_value(what: str, value: list, kind: Kind, **where) -> InputError:
-    """The error for a list in a place that lanes share."""
-    may = ", ".join(kind.lanes) or "none of its own"
-    return InputError(
-        f"{what} is {value!r}, and cannot differ between lanes of one program",
-        expected=f"one value per setting; {kind.name!r} takes lists for {may}",
-        **where,
-    )
-
-
-def with_kind(value: str | Mapping) -> dict:
+def with_kind(value: str | Mapping) -> dict[str, Any]:
     """The part as a mapping. A name alone is that kind with its defaults."""
     return {"kind": value} if isinstance(value, str) else dict(value)
 
 
-def name_of(part: str | Mapping) -> str:
-    """The kind of a settled part."""
-    return with_kind(part)["kind"]
+@dataclass(frozen=True)
+class Part:
+    """A kind with its options.
 
-
-def reads_pairs(tower: str | Mapping, paper: str | None) -> bool:
-    """Whether a settled tower has parameters of its own for each query-document pair."""
-    return find("towers", name_of(tower), paper).reads == "pairs"
-
-
-# Within a job. These functions import what they build.
-
-
-def part_builder(
-    family: str,
-    part: str | Mapping,
-    name: str,
-    lanes: Mapping[str, list],
-    paper: str | None,
-) -> Callable:
-    """A function that builds a settled tower or head from its remaining arguments.
-
-    Args:
-        family, name, paper: see `settle_part`.
-        part: as `settle_part` returns it.
-        lanes: values by column, for all parts of the setting.
+    Attributes:
+        kind: the kind.
+        options: its options. A list is one value or lanes, as the kind has it.
     """
-    options = with_kind(part)
-    kind = find(family, options.pop("kind"), paper)
-    return partial(kind.load(), **options, **_lanes_of(kind.lanes, name, lanes))
+
+    kind: Kind
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the kind."""
+        return self.kind.name
+
+    def lanes(self, part: str) -> dict[str, list]:
+        """The values of each option that is lanes, by column: `<part>_<option>`."""
+        return {
+            f"{part}_{option}": values_of(value)
+            for option, value in self.options.items()
+            if option in self.kind.lanes and several(value)
+        }
+
+    def builder(self, part: str) -> Callable:
+        """A function that builds the tower or head from its remaining arguments."""
+        return partial(self.kind.holds, **_with_lanes(self.options, self.kind.lanes, part))
+
+    def plain(self) -> str | dict[str, Any]:
+        """The part as YAML has it: its kind, alone or with options."""
+        return {"kind": self.name, **_plain(self.options)} if self.options else self.name
 
 
-def examination_builder(
-    part: str | Mapping, lanes: Mapping[str, list], paper: str | None
-) -> dict[str, object]:
-    """The examination arguments of `twotowers.models.towers.two_towers`: tower and dropout."""
-    options = with_kind(part)
-    fixed = {"dropout": options.pop("dropout", 0.0)}
-    fixed |= _lanes_of(["dropout"], "examination", lanes)
-    if options["kind"] in (TABLE, KNOWN):
-        return {"examination": None if options["kind"] == TABLE else KNOWN, **fixed}
-    own = {column: values for column, values in lanes.items() if column != "examination_dropout"}
-    return {"examination": part_builder("towers", options, "examination", own, paper), **fixed}
+def _plain(options: Any) -> Any:
+    if isinstance(options, Mapping):
+        return {name: _plain(value) for name, value in options.items()}
+    return [_plain(each) for each in options] if isinstance(options, list | tuple) else options
 
 
-def _lanes_of(options, name: str, lanes: Mapping[str, list]) -> dict[str, object]:
-    columns = {option: f"{name}_{option}" for option in options if f"{name}_{option}" in lanes}
-    return {option: Lane(column, tuple(lanes[column])) for option, column in columns.items()}
+def _with_lanes(options: Mapping, may: Sequence[str], part: str) -> dict[str, Any]:
+    """The options, with a `Lane` for each list that is lanes."""
+    return {
+        name: Lane(f"{part}_{name}", tuple(value)) if name in may and several(value) else value
+        for name, value in options.items()
+    }
+
+
+def read_part(family: str) -> Callable:
+    def read(given: Any, info: ValidationInfo) -> Part:
+        if isinstance(given, Part):
+            return given
+        if not isinstance(given, str | Mapping):
+            raise refused(f"{given!r} is not allowed", "a kind, alone or with its options")
+        options = with_kind(given)
+        if "kind" not in options:
+            raise refused("'kind' is missing")
+        try:
+            kind = find(family, options.pop("kind"), **_where(info))
+            kind.check(options)
+            if family in ("towers", "heads"):
+                _try(kind, repr(sorted(options.items())), options)
+        except InputError as error:
+            raise refusal(error) from None
+        for name, value in options.items():
+            if name in kind.lanes:
+                _differ(name, value)
+        return Part(kind, options)
+
+    return read
+
+
+def _differ(name: str, value: Any) -> None:
+    """Raise an error for lanes without values, or with the same value twice."""
+    if isinstance(value, list) and (not value or len({*map(repr, value)}) < len(value)):
+        raise refused(f"{name!r} is {value!r}", "one value, or a list of different values", name)
+
+
+_TRIED: dict[tuple, InputError | None] = {}
+
+
+def _try(kind: Kind, key: str, options: Mapping) -> None:
+    """Build a small tower or head once, which checks the range of its options."""
+    if (kind.name, key) not in _TRIED:
+        from flax import nnx
+
+        arguments = (2,) if kind.family == "towers" else ()
+        try:
+            kind.holds(*arguments, **_with_lanes(options, kind.lanes, kind.name), rngs=nnx.Rngs(0))
+            _TRIED[kind.name, key] = None
+        except InputError as error:
+            _TRIED[kind.name, key] = error
+        except (TypeError, ValueError) as error:
+            _TRIED[kind.name, key] = InputError(str(error))
+    if (error := _TRIED[kind.name, key]) is not None:
+        raise error
+
+
+KIND_OR_OPTIONS = WithJsonSchema({"type": ["string", "object"], "required": ["kind"]})
+"""What an editor knows of a part: the name of its kind, alone or with options."""
+Tower = Annotated[
+    Part, BeforeValidator(read_part("towers")), PlainSerializer(Part.plain), KIND_OR_OPTIONS
+]
+"""A tower with its options."""
+
+
+# Users
+
+
+@dataclass(frozen=True)
+class User:
+    """Who clicks: a click model with its constants, or several, which are lanes.
+
+    Attributes:
+        kinds: one click model, or several.
+        constants: of all of them; a list is lanes.
+        several: whether the kinds are lanes.
+    """
+
+    kinds: tuple[Kind, ...]
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    several: bool = False
+
+    @property
+    def lanes(self) -> dict[str, list]:
+        """The values of each lane column."""
+        found = {USER_LANE: [kind.name for kind in self.kinds]} if self.several else {}
+        return found | {
+            name: [float(each) for each in value]
+            for name, value in self.constants.items()
+            if several(value)
+        }
+
+    def each(self) -> Iterator[tuple[dict[str, Any], CellModel | PageModel]]:
+        """Each user, with the values of the columns that differ between users."""
+        lanes = self.lanes
+        for values in product(*lanes.values()):
+            own = dict(zip(lanes, values, strict=True))
+            yield own, self.of(own)
+
+    def of(self, lane: Mapping[str, Any]) -> CellModel | PageModel:
+        """The user of a lane.
+
+        Raises:
+            InputError: a constant is out of range.
+        """
+        name = lane.get(USER_LANE, self.kinds[0].name)
+        (kind,) = (kind for kind in self.kinds if kind.name == name)
+        return kind.holds(**{name: lane.get(name, value) for name, value in self.constants.items()})
+
+    def plain(self) -> str | dict[str, Any]:
+        """The user as YAML has it."""
+        names = [kind.name for kind in self.kinds]
+        kind = names if self.several else names[0]
+        return {"kind": kind, **_plain(self.constants)} if self.constants or self.several else kind
+
+
+def _read_user(given: Any, info: ValidationInfo) -> User:
+    if isinstance(given, User):
+        return given
+    where = _where(info)
+    if isinstance(given, CellModel | PageModel):
+        kind = Kind("models", type(given).__module__.split(".")[-1],
+                    inspect.getmodule(type(given)), type(given))  # fmt: skip
+        return User((kind,), asdict(given))
+    if not isinstance(given, str | Mapping):
+        raise refused(f"{given!r} is not allowed", "a click model, alone or with its constants")
+    constants = with_kind(given)
+    if "kind" not in constants:
+        raise refused("'kind' is missing")
+    names = constants.pop("kind")
+    _differ("kind", names)
+    try:
+        found = tuple(find("models", name, **where) for name in values_of(names))
+        for kind in found:
+            kind.check(constants)
+        for name, value in constants.items():
+            for number in values_of(value):
+                check_range(number, field=name, low=-1e9, high=1e9)
+            _differ(name, value)
+        user = User(found, constants, several(names))
+        for _ in user.each():
+            pass  # which checks the range of constants
+    except InputError as error:
+        raise refusal(error) from None
+    return user
+
+
+UserField = Annotated[
+    User,
+    BeforeValidator(_read_user),
+    PlainSerializer(User.plain),
+    KIND_OR_OPTIONS,
+]
+"""A click model of twotowers/models/ or of the paper's models/, and its constants."""
+
+
+# Examination
+
+
+@dataclass(frozen=True)
+class Examination:
+    """The examination part: a table, what the simulated user has, or a tower of positions.
+
+    Attributes:
+        kind: `TABLE`, `KNOWN`, or the tower.
+        dropout: of its logits while training, a rate or lanes.
+    """
+
+    kind: str | Part = TABLE
+    dropout: Any = 0.0
+
+    def lanes(self) -> dict[str, list]:
+        """The values of each option that is lanes, by column."""
+        own = {"examination_dropout": values_of(self.dropout)} if several(self.dropout) else {}
+        return own | (self.kind.lanes("examination") if isinstance(self.kind, Part) else {})
+
+    def arguments(self) -> dict[str, Any]:
+        """The examination arguments of `twotowers.models.towers.two_towers`."""
+        dropout = _with_lanes({"dropout": self.dropout}, ("dropout",), "examination")
+        if isinstance(self.kind, Part):
+            return {"examination": self.kind.builder("examination"), **dropout}
+        return {"examination": None if self.kind == TABLE else KNOWN, **dropout}
+
+    def plain(self) -> str | dict[str, Any]:
+        """The part as YAML has it."""
+        plain = self.kind.plain() if isinstance(self.kind, Part) else self.kind
+        return {**with_kind(plain), "dropout": _plain(self.dropout)} if self.dropout else plain
+
+
+def _read_examination(given: Any, info: ValidationInfo) -> Examination:
+    if isinstance(given, Examination):
+        return given
+    if not isinstance(given, str | Mapping):
+        raise refused(f"{given!r} is not allowed", "a kind, alone or with its options")
+    options = with_kind(given)
+    dropout = options.pop("dropout", 0.0)
+    for rate in values_of(dropout):
+        try:
+            check_range(rate, field="dropout", low=0, high=0.99)
+        except InputError as error:
+            raise refusal(error) from None
+    _differ("dropout", dropout)
+    name = options.get("kind")
+    if name in (TABLE, KNOWN):
+        if unknown := [key for key in options if key != "kind"]:
+            raise refused(
+                f"{name!r} has no parameter {unknown[0]!r}", nearest(unknown[0], ["dropout"])
+            )
+        return Examination(name, as_tuple(dropout))
+    known = [each for each, kind in kinds("towers", **_where(info)).items() if not kind.by_pair]
+    if name not in known:
+        raise refused(f"{name!r} is unknown", nearest(str(name), [TABLE, KNOWN, *known]))
+    return Examination(read_part("towers")(options, info), as_tuple(dropout))
+
+
+ExaminationField = Annotated[
+    Examination,
+    BeforeValidator(_read_examination),
+    PlainSerializer(Examination.plain),
+    KIND_OR_OPTIONS,
+]
+"""A `table` with a parameter per position, a tower of positions, or `known`."""
+
+
+def relevance_tower(tower: Part) -> str | Callable:
+    """The relevance tower of a task: the name of a plain one, or a function that builds it."""
+    return tower.name if tower.name in TOWERS and not tower.options else tower.builder("tower")

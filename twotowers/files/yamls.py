@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -61,3 +62,29 @@ class _Loader(yaml.SafeLoader):
                     None, None, f"the key {str(key)[:40]} is not text", node.start_mark
                 )
         return mapping
+
+
+def line_of(path: str | Path, keys: Sequence[str | int]) -> int | None:
+    """The line of a YAML file that has a key: of the deepest of nested keys that the file has.
+
+    Args:
+        path: the file.
+        keys: names and numbers of entries, from the outermost.
+    """
+    try:
+        node = yaml.compose(Path(path).read_text(encoding="utf-8"), yaml.SafeLoader)
+    except (yaml.YAMLError, UnicodeDecodeError, OSError):
+        return None
+    line = None
+    for key in keys:
+        if isinstance(node, yaml.MappingNode):
+            found = [(name, value) for name, value in node.value if name.value == str(key)]
+            if not found:
+                break
+            line, node = found[-1][0].start_mark.line + 1, found[-1][1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
+            node = node.value[key]
+            line = node.start_mark.line + 1
+        else:
+            break
+    return line

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError
-from twotowers.experiment.registry import build_model
+from twotowers.experiment.kinds import build_model
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import check_types, opened
 from twotowers.fitting.counted import PageLog

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ class IndependentClicks(page.PageModel):
 
     of: CellModel
 
+    ABSTRACT: ClassVar = True
     statistics = page.CELLS
 
     @property

@@ -27,6 +27,7 @@ class MixtureModel(page.PageModel):
         components: the models that are mixed, two or more.
     """
 
+    ABSTRACT: ClassVar = True
     components: ClassVar[Sequence[CellModel | page.PageModel]]
 
     @property

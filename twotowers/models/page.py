@@ -135,6 +135,8 @@ class ChainModel(PageModel):
     A subclass gives `continuation`, and `credit` if EM is to fit it.
     """
 
+    ABSTRACT: ClassVar = True
+
     shares: ClassVar[bool] = True
 
     def continuation(self, parts: Parts) -> tuple[Chance, Chance]:
@@ -251,6 +253,8 @@ class SimplifiedModel(ChainModel):
     or the whole page if there was no click. So parameters are rates that can be counted, as PyClick
     does. Predictions use the full model's formulas.
     """
+
+    ABSTRACT: ClassVar = True
 
     def counts(self, clicks, where):
         behind = np.cumsum(clicks[:, ::-1], axis=1)[:, ::-1]

@@ -11,9 +11,12 @@ import math
 import os
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from twotowers.experiment.parts import name_of
 from twotowers.workflow.plan import Plan
+
+if TYPE_CHECKING:
+    from twotowers.experiment.settings import Setting
 
 PAPER = 4
 """What a paper's jobs have more than those of the next paper."""
@@ -42,12 +45,13 @@ class Order:
     def __init__(self, plan: Plan, seconds: Mapping[str, float] | None = None):
         self.plan = plan
         self.seconds = seconds or {}
-        papers = list(plan.experiments)
-        self._papers = {key: PAPER * (len(papers) - 1 - papers.index(key)) for key in papers}
+        self.papers = plan["order"]
+        keys = list(self.papers)
+        self._papers = {key: PAPER * (len(keys) - 1 - keys.index(key)) for key in keys}
 
     def of_dataset(self, dataset: str) -> int:
         """The priority of jobs that make a data set: that of the first paper to use it."""
-        users = [key for key, paper in self.plan.experiments.items() if dataset in paper.datasets]
+        users = [key for key, paper in self.papers.items() if dataset in paper["datasets"]]
         return max((self.of_inputs(key) for key in users), default=FIRST)
 
     def of_inputs(self, paper: str) -> int:
@@ -64,7 +68,7 @@ class Order:
         seconds = self.expected_seconds(paper, need)
         if seconds is None:
             return self.of_page(paper)
-        first = int(seed) == self.plan.experiments[paper].seeds_of(need)[0]
+        first = int(seed) == self.papers[paper]["needs"][need]["seed"]
         return self._papers[paper] + first + seconds / self._longest
 
     def of_page(self, paper: str) -> int:
@@ -74,25 +78,23 @@ class Order:
     def expected_seconds(self, paper: str, need: str) -> float | None:
         """Seconds of a job of a setting or study: measured, else guessed, else None."""
         made = self.plan.file("fit", paper=paper, setting=need)
-        if (measured := self.seconds.get(os.path.dirname(made))) is not None:
-            return measured
-        is_fit = need in self.plan.experiments[paper].settings
-        return self.fit_guess(paper, need) if is_fit else None
-
-    def fit_guess(self, paper: str, setting: str) -> float:
-        """A guess of the seconds of a fit that was never measured."""
-        fit = self.plan.fit_parameters(paper, setting)
-        lanes = math.prod(len(values) for part in fit["lanes"].values() for values in part.values())
-        # Without steps, an epoch is a pass over a log of a size that nobody knows yet.
-        visits = lanes * fit["training"].get("batch", 0) * fit["training"].get("steps", 40)
-        cost = COSTS.get(name_of(fit["model"]["tower"]), 1)
-        return START + visits * cost / VISITS_PER_SECOND
+        guess = self.papers[paper]["needs"][need]["guess"]
+        return self.seconds.get(os.path.dirname(made), guess)
 
     @cached_property
     def _longest(self) -> float:
         expected = [
             self.expected_seconds(key, need)
-            for key, paper in self.plan.experiments.items()
-            for need in paper.needs
+            for key, paper in self.papers.items()
+            for need in paper["needs"]
         ]
         return max(filter(None, expected), default=1)
+
+
+def fit_guess(setting: Setting) -> float:
+    """A guess of the seconds of a fit that was never measured."""
+    lanes = math.prod(len(values) for part in setting.lanes.values() for values in part.values())
+    training = setting.training
+    # Without steps, an epoch is a pass over a log of a size that nobody knows yet.
+    visits = lanes * training.batch * (training.steps or 40) if training else 0
+    return START + visits * COSTS.get(setting.model.tower.name, 1) / VISITS_PER_SECOND

@@ -1,26 +1,26 @@
-"""What is built from what: files, inputs and parameters of all jobs.
+"""The plan of a run: the files, inputs and parameters of all jobs, as rules declare them.
 
-The rules of the Snakefile only declare. This module computes what they declare, from the
-configuration and without Snakemake. It reads no file; it only looks whether a paper has rules,
-studies and published numbers of its own. It imports little, since every start of Snakemake pays
-for imports.
+`twotowers.workflow.planning` writes it, with the real classes of all settings. A Snakefile reads
+it: whoever starts Snakemake again, as jobs on a cluster do, pays for reading one file. It is made
+anew if the configuration, a paper or the code differs.
+
+Standard library only.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import re
-from collections.abc import Iterable, Mapping
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT, SPLITS
-from twotowers.datasets.sources import Source, resolve
-from twotowers.errors import InputError, nearest
-from twotowers.experiment.experiments import Experiment
-from twotowers.experiment.parts import TABLE, name_of, reads_pairs
-from twotowers.experiment.registry import find
-from twotowers.experiment.settling import STUDY, TRANSFER
-from twotowers.experiment.settling_logs import ANNOTATED, DATASET, LISTS
-from twotowers.towers.lane import KNOWN
+from twotowers import ROOT, SPLITS
+from twotowers.errors import InputError
 
 FILES = {
     "raw": "{results}/raw/{dataset}/{split}.parquet",
@@ -41,7 +41,7 @@ FILES = {
 }
 """The path of every artefact."""
 
-LOGS = {
+RECORDS = {
     "raw": "{results}/logs/raw/{dataset}/{split}.log",
     "manifest": "{results}/logs/raw/{dataset}/manifest.log",
     "rankings": "{results}/logs/rankings/{paper}/{dataset}.log",
@@ -55,7 +55,7 @@ LOGS = {
     "overview": "{results}/logs/overview.log",
     "crate": "{results}/logs/crate.log",
 }
-"""The log of the job that makes it."""
+"""The record of the job that makes it."""
 
 ENVIRONMENTS = {
     "generate_standin": "data",
@@ -75,48 +75,50 @@ ENVIRONMENTS = {
 }
 """The environment of each rule's jobs under `--sdm conda`: a file of envs/."""
 
-ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
-"""The file endings of an item, by kind."""
+WILDCARDS = {
+    "generate_standin": ("dataset", "split"),
+    "fetch": ("dataset",),
+    "parse": ("dataset", "split"),
+    "preprocess": ("paper", "dataset"),
+    "policy": ("paper", "dataset", "relevance", "ranker", "seed"),
+    "clicks": ("paper", "dataset", "log", "seed"),
+    "fit": ("paper", "setting", "seed"),
+    "study": ("paper", "study", "seed"),
+    "figure": ("paper", "item"),
+    "table": ("paper", "item"),
+    "claims": ("paper",),
+    "page": ("paper",),
+    "overview": (),
+    "crate": (),
+}
+"""What tells the jobs of a rule apart."""
 
-LOG_KEYS = ("from", "record", "features", "user", "queries", "split", "bootstrap", "lists")
-"""The keys of a log that a fit needs."""
-CLICKS_KEYS = (
-    "from", "lists", "contexts", "repairs", "lanes", "sessions", "record", "user", "queries",
-    "ties", "noise",
-)  # fmt: skip
-"""The keys of a log that its simulation needs."""
+PLAN = "TWO_TOWERS_PLAN"
+"""The environment variable that tells jobs where the plan is."""
+FOLDER = Path(".cache/plans")
+KEPT = 10
+"""Plans that stay in the folder."""
+SOURCES = ("twotowers", "papers", "scripts", "config")
+"""The folders whose files a plan is made from."""
 
 
-class Plan:
-    """All jobs of a run.
+class Places:
+    """The paths of artefacts and records.
 
     Args:
-        config: the checked content of config.yaml.
-        experiments: the papers, by key, at the configured scale.
-        root: the project's folder.
+        results, figures: the folders of a run.
     """
 
-    def __init__(
-        self,
-        config: dict,
-        experiments: Mapping[str, Experiment],
-        root: Path = ROOT,
-    ):
-        self.config = config
-        self.experiments = experiments
-        self.root = Path(root)
-        self.results = f"{config['results']}/{config['scale']}"
-        self.figures = config["figures"]
+    def __init__(self, results: str, figures: str):
+        self.results, self.figures = results, figures
 
-    # Files
-
-    def file(self, kind: str, **names) -> str:
+    def file(self, kind: str, **names: Any) -> str:
         """The path of an artefact. Names that are left out stay wildcards."""
         return self._filled(FILES[kind], names)
 
-    def log(self, kind: str, **names) -> str:
-        """The path of the log of the job that makes an artefact. Wildcards are as in `file`."""
-        return self._filled(LOGS[kind], names)
+    def record(self, kind: str, **names: Any) -> str:
+        """The path of the record of the job that makes an artefact. Wildcards as in `file`."""
+        return self._filled(RECORDS[kind], names)
 
     def _filled(self, template: str, names: dict) -> str:
         places = {place: f"{{{place}}}" for place in re.findall(r"{(\w+)}", template)}
@@ -130,78 +132,48 @@ class Plan:
         files = {"paper": paper, "dataset": dataset}
         return {split: self.file("rankings", **files, split=split) for split in SPLITS}
 
-    def results_of(self, paper: str, needs: Iterable[str] | None = None) -> list[str]:
-        """The results of some settings and studies (all if None), for every seed."""
-        return [
-            self.file("fit", paper=paper, setting=need, seed=seed)
-            for need, seed in self._runs(paper, needs)
-        ]
-
-    def logs_of(self, paper: str, needs: Iterable[str] | None = None) -> list[str]:
-        """The logs of the same jobs. They say how long the jobs took."""
-        return [
-            self.log("fit", paper=paper, setting=need, seed=seed)
-            for need, seed in self._runs(paper, needs)
-        ]
-
-    def _runs(self, paper: str, needs: Iterable[str] | None) -> list[tuple[str, int]]:
-        experiment = self.experiments[paper]
-        needs = experiment.needs if needs is None else needs
-        return [(need, seed) for need in needs for seed in experiment.seeds_of(need)]
-
-    def item_files(self, paper: str, item: str) -> list[str]:
-        """Every file of one item."""
-        endings = ENDINGS[self.experiments[paper].items[item]["kind"]]
-        return [self.file("item", paper=paper, item=item, ending=ending) for ending in endings]
-
-    def item_inputs(self, paper: str, item: str) -> list[str]:
-        """The results that an item is drawn from."""
-        return self.results_of(paper, self.experiments[paper].items[item]["needs"])
-
     def shelf(self, ending: str) -> dict:
         """The place of an item's file in Snakemake's own report: under its paper."""
         labels = {"item": "{item}", "format": ending}
         return {"category": "{paper}", "labels": labels, "caption": "caption.rst"}
 
-    def of_papers(self, *kinds: str) -> list[str]:
-        """Each paper's files of the given kinds, one kind after the other."""
-        return [self.file(kind, paper=key) for kind in kinds for key in self.experiments]
 
-    def items_of(self, paper: str) -> list[str]:
-        """Every file of every item of a paper."""
-        items = self.experiments[paper].items
-        return [path for item in items for path in self.item_files(paper, item)]
+class Plan(Places):
+    """All jobs of a run.
 
-    def shown(self) -> list[str]:
-        """Every file of every item."""
-        return [path for key in self.experiments for path in self.items_of(key)]
+    Attributes:
+        content: what `twotowers.workflow.planning.make_plan` returns.
+        root: the project's folder.
+    """
 
-    def targets(self) -> list[str]:
-        """What a run makes: the chosen items, or the pages, the claims and all items.
+    def __init__(self, content: Mapping[str, Any], root: Path = ROOT):
+        super().__init__(content["results"], content["figures"])
+        self.content, self.root = content, Path(root)
 
-        Items are listed beside the pages, so that a deleted item is made again.
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
 
-        Raises:
-            InputError: a chosen item is unknown.
+    def job(self, rule: str, wildcards: Any = None) -> dict[str, Any]:
+        """Inputs and parameters of a job.
+
+        Args:
+            rule: the rule.
+            wildcards: an object with an attribute for each of `WILDCARDS[rule]`.
         """
-        known = {f"{key}/{item}" for key, paper in self.experiments.items() for item in paper.items}
-        chosen = self.config.get("only", [])
-        for name in chosen:
-            if name not in known:
-                raise InputError(
-                    f"{name!r} is unknown", field="only", expected=nearest(name, known)
-                )
-        if chosen:
-            return [path for name in chosen for path in self.item_files(*name.split("/"))]
-        ends = map(self.file, ("overview", "verdicts", "crate"))
-        return [*ends, *self.of_papers("page", "summary"), *self.shown()]
+        key = "|".join(str(getattr(wildcards, name)) for name in WILDCARDS[rule])
+        return self.content["jobs"][rule][key]
 
-    def paper_rules(self) -> list[str]:
-        """The rules that papers bring."""
-        files = [self.root / "papers" / key / "rules.smk" for key in self.experiments]
-        return [str(path) for path in files if path.is_file()]
+    def inputs(self, rule: str) -> Callable:
+        """A function of wildcards: the inputs of a job, a list or names and paths."""
+        return lambda wildcards: self.job(rule, wildcards)["inputs"]
 
-    # Names that a rule applies to, and environments of its jobs
+    def params(self, rule: str) -> dict[str, Callable]:
+        """By name a function of wildcards: the parameters of a job."""
+        jobs = self.content["jobs"][rule].values()
+        return {
+            name: lambda wildcards, name=name: self.job(rule, wildcards)["params"][name]
+            for name in next(iter(jobs), {"params": ()})["params"]
+        }
 
     def constraint(self, kind: str) -> str:
         """Regular expression of all names of one kind, over all papers.
@@ -210,238 +182,69 @@ class Plan:
             kind: "standin" (generated data sets), "files" (data sets read from files),
                 "setting", "study", "figure" or "table".
         """
-        papers = self.experiments.values()
-        names = {
-            "standin": [name for name in self.config["datasets"] if self.is_standin(name)],
-            "files": [name for name in self.config["datasets"] if not self.is_standin(name)],
-            "setting": [name for paper in papers for name in paper.settings],
-            "study": [name for paper in papers for name in paper.studies],
-        } | {
-            ending: [
-                name
-                for paper in papers
-                for name, item in paper.items.items()
-                if item["kind"] == ending
-            ]
-            for ending in ENDINGS
-        }
         # (?!) matches nothing.
-        return "|".join(map(re.escape, dict.fromkeys(names[kind]))) or "(?!)"
+        return "|".join(map(re.escape, self.content["names"][kind])) or "(?!)"
 
     def environment(self, rule: str) -> str:
         """The environment file of a rule's jobs."""
-        name = ENVIRONMENTS[rule].format(device=self.config["device"])
+        name = ENVIRONMENTS[rule].format(device=self.content["config"]["device"])
         return str(self.root / "envs" / f"{name}.yaml")
 
-    # Data sets and seeds
 
-    def is_standin(self, dataset: str) -> bool:
-        """Whether a data set is generated."""
-        return self.config["datasets"][dataset].get("folder") is None
+def read_plan(config: Mapping[str, Any], root: Path = ROOT, folder: Path = FOLDER) -> Plan:
+    """The plan of a configuration. It is made if there is none, or an input of it has changed.
 
-    def standin(self, dataset: str) -> dict:
-        """Sizes (queries or sessions) of the parts of a stand-in, and its seed.
+    The environment then tells jobs where it is.
 
-        Raises:
-            InputError: the data set has neither a folder nor a size at this scale.
-        """
-        scale = self.config["scale"]
-        sizes = self.config["datasets"][dataset].get("standin", {}).get(scale)
-        if sizes is None:
-            raise InputError(
-                f"there is no stand-in at scale {scale!r}",
-                field=f"datasets.{dataset}",
-                expected="'folder', where its files are",
-            )
-        return {"sizes": sizes, "seed": 0}
+    Raises:
+        InputError: the configuration or a paper is wrong.
+    """
+    said = json.dumps(config, sort_keys=True)
+    path = Path(folder).resolve() / f"{_state(said, Path(root))}.json"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "twotowers.workflow.planning", str(path), str(root)]
+        env = os.environ | {"PYTHONPATH": str(root), "JAX_PLATFORMS": "cpu"}
+        made = subprocess.run(command, input=said, text=True, env=env, stderr=subprocess.PIPE)
+        if made.returncode:
+            raise InputError(_last_line(made.stderr))
+        _forget_old(path)
+    os.environ[PLAN] = str(path)
+    return Plan(json.loads(path.read_text()), root)
 
-    def standin_size(self, dataset: str, part: str) -> int:
-        """How many queries or sessions a part of a stand-in has.
 
-        Raises:
-            InputError: the data set has no such part.
-        """
-        sizes = self.standin(dataset)["sizes"]
-        of = LOG if part in (PAGES, DOCUMENTS) else part
-        if of not in sizes:
-            raise InputError(
-                f"the stand-in has no {of}", field=f"datasets.{dataset}", expected=", ".join(sizes)
-            )
-        return sizes[of]
+def _state(said: str, root: Path) -> str:
+    """A digest of what a plan is made from: the configuration, and dates and sizes of files."""
+    digest = hashlib.sha256(f"{said} {root} {sys.version}".encode())
+    for path in _files(root):
+        about = path.stat()
+        digest.update(f"{path} {about.st_mtime_ns} {about.st_size}\n".encode())
+    return digest.hexdigest()[:16]
 
-    def source(self, dataset: str) -> Source:
-        """The data source of a data set."""
-        return resolve(self.config["datasets"][dataset]["source"])
 
-    def used_datasets(self, paper: str, needs: Iterable[str]) -> list[str]:
-        """Data sets behind the given settings and studies."""
-        experiment = self.experiments[paper]
-        needs = list(needs)
-        users = [
-            experiment.logs[experiment.settings[need]["log"]]
-            for need in needs
-            if need in experiment.settings
-        ]
-        users += [experiment.studies[need] for need in needs if need in experiment.studies]
-        return list(dict.fromkeys(user["dataset"] for user in users if "dataset" in user))
+def _files(root: Path) -> Iterable[Path]:
+    for folder in SOURCES:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in (".py", ".yaml", ".csv", ".html", ".css", ".js", ".smk"):
+                yield path
 
-    def used_seeds(self, paper: str, needs: Iterable[str]) -> list[int]:
-        """Seeds behind the given settings and studies."""
-        return sorted({seed for _, seed in self._runs(paper, needs)})
 
-    # Inputs and parameters. These know the keys of experiment.yaml.
+def _forget_old(path: Path) -> None:
+    plans = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
+    for old in plans[:-KEPT]:
+        old.unlink(missing_ok=True)
 
-    def padded_places(self, paper: str, dataset: str) -> int | None:
-        """Places per query that the percentiles of synthetic relevance count, if empty ones do."""
-        steps = self.experiments[paper].datasets[dataset]
-        return steps["top"] if steps.get("percentiles") == "places" else None
 
-    def clicks_inputs(self, paper: str, log: str, seed: int | str) -> dict[str, str]:
-        """The input of a simulated log: the scores of its policy's ranker, if it has one. Lists
-        that are ranked once for all seeds need the documents, too."""
-        log = self.experiments[paper].logs[log]
-        if "dataset" not in log:
-            return {}
-        names = {name: log[name] for name in ("dataset", "relevance", "ranker")}
-        once = log.get("from") == LISTS
-        seed = log["policy"]["seed"] if once else seed
-        shown = {"train": self.rankings(paper, log["dataset"])["train"]} if once else {}
-        return {**shown, "policy": self.file("policy", paper=paper, **names, seed=seed)}
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines() or ["the plan could not be made"]
+    return lines[-1].removeprefix("twotowers.errors.InputError: ")
 
-    def positions(self, paper: str, log: str) -> int:
-        """Positions on a page of a log: its own, or those of the paper."""
-        experiment = self.experiments[paper]
-        return experiment.logs[log].get("positions", experiment.positions)
 
-    def clicks_parameters(self, paper: str, log: str) -> dict:
-        """The parameters of a simulated log, without the seed."""
-        log = self.experiments[paper].logs[log]
-        return {name: log[name] for name in CLICKS_KEYS if name in log}
+def planned(kind: str, paper: str, name: str) -> dict[str, Any]:
+    """What the plan of this run says of a paper's log, setting or study, within a job.
 
-    def fit_inputs(self, paper: str, setting: str, seed: int | str) -> dict[str, str]:
-        """The inputs of a fit: rankings, policy and clicks; clicks alone; or a real log."""
-        experiment = self.experiments[paper]
-        name = experiment.settings[setting]["log"]
-        log = experiment.logs[name]
-        dataset = log.get("dataset", LISTS)
-        clicks = {"clicks": self.file("clicks", paper=paper, dataset=dataset, log=name, seed=seed)}
-        if log.get("from") == LISTS:
-            if "transfer" not in experiment.settings[setting]:
-                return clicks
-            test = {"test": self.rankings(paper, dataset)["test"]}
-            return {**self.clicks_inputs(paper, name, seed), **test, **clicks}
-        if log.get("from") == DATASET:
-            part = PAGES if log.get("record") == "sessions" else LOG
-            parts = {LOG: part}
-            tower = experiment.settings[setting]["model"]["tower"]
-            if log.get("features") and not reads_pairs(tower, paper):
-                judged = ANNOTATIONS in self.source(dataset).splits
-                parts |= {name: name for name in (DOCUMENTS, *([ANNOTATIONS] if judged else []))}
-            return {
-                name: self.file("raw", dataset=dataset, split=each) for name, each in parts.items()
-            }
-        return {
-            **self.rankings(paper, dataset),
-            **self.clicks_inputs(paper, name, seed),
-            **clicks,
-        }
-
-    def fit_parameters(self, paper: str, setting: str) -> dict:
-        """The parameters of a fit, without the seed."""
-        experiment = self.experiments[paper]
-        setting = {
-            key: value for key, value in experiment.settings[setting].items() if key != "seeds"
-        }
-        log = experiment.logs[setting["log"]]
-        about_log = {name: log[name] for name in LOG_KEYS if name in log}
-        # A method that does not train needs no training.
-        training = experiment.training.get(setting["training"], {})
-        return {**setting, "log": about_log, "training": training}
-
-    def fit_sources(self, paper: str, setting: str) -> list[str]:
-        """The files of a setting's model, method, towers, heads and user."""
-        experiment = self.experiments[paper]
-        setting = experiment.settings[setting]
-        model, method = setting["model"], setting["method"]
-        examination = name_of(model.get("examination", TABLE))
-        named = [
-            ("models", model["kind"]),
-            ("methods", method["kind"]),
-            ("towers", name_of(model["tower"])),
-            *([] if examination in (TABLE, KNOWN) else [("towers", examination)]),
-            *(("heads", name_of(head)) for head in method.get("heads", {}).values()),
-        ]
-        found = [str(find(family, name, paper, self.root).path) for family, name in named]
-        if "transfer" in setting:
-            found.append(f"{TRANSFER.replace('.', '/')}.py")
-        if "user" in experiment.logs[setting["log"]]:
-            found += self.clicks_sources(paper, setting["log"])
-        return list(dict.fromkeys(found))
-
-    def clicks_sources(self, paper: str, log: str) -> list[str]:
-        """The users of a log, who are found by name."""
-        kinds = self.experiments[paper].logs[log]["user"]["kind"]
-        names = kinds if isinstance(kinds, list) else [kinds]
-        return [str(find("models", name, paper, self.root).path) for name in names]
-
-    def study_module(self, paper: str, study: str) -> str:
-        """The name of a study's module."""
-        return self.experiments[paper].studies[study].get("module", study)
-
-    def study_inputs(self, paper: str, study: str) -> dict[str, str]:
-        """The inputs of a study: none, a click log, or rankings and perhaps a policy."""
-        experiment = self.experiments[paper]
-        dataset = experiment.studies[study].get("dataset")
-        if dataset is None:
-            return {}
-        if LOG in self.source(dataset).splits:
-            return {LOG: self.file("raw", dataset=dataset, split=LOG)}
-        if experiment.studies[study].get("raw"):
-            return {split: self.file("raw", dataset=dataset, split=split) for split in SPLITS}
-        files = self.rankings(paper, dataset)
-        if ranker := experiment.studies[study].get("ranker"):
-            names = {"dataset": dataset, "relevance": ANNOTATED, "ranker": ranker}
-            # All seeds of a study share the policy of the first: they differ in their own draws.
-            seed = experiment.seeds[0]
-            files["policy"] = self.file("policy", paper=paper, **names, seed=seed)
-        return files
-
-    def study_parameters(self, paper: str, study: str) -> dict:
-        """The parameters of a study, without the seed."""
-        parameters = self.experiments[paper].studies[study]
-        return {name: value for name, value in parameters.items() if name not in STUDY}
-
-    # The code of a job, besides the script of its rule
-
-    def study_sources(self, paper: str, study: str) -> list[str]:
-        """The file of a study's module.
-
-        Raises:
-            InputError: the paper has no such module.
-        """
-        folder, module = Path("papers", paper, "studies"), self.study_module(paper, study)
-        known = [path.stem for path in (self.root / folder).glob("*.py")]
-        if module not in known:
-            raise InputError(
-                f"there is no module {module!r}",
-                path=folder,
-                field=f"studies.{study}",
-                expected=nearest(module, known),
-            )
-        return [str(folder / f"{module}.py")]
-
-    def item_sources(self, paper: str, item: str) -> list[str]:
-        """The files of an item's drawing and of the published numbers."""
-        drawing = self.experiments[paper].items[item]["draw"]["kind"]
-        return [str(find("drawings", drawing, paper, self.root).path), *self._published(paper)]
-
-    def claims_sources(self, paper: str) -> list[str]:
-        """The files of a paper's claims and of the published numbers."""
-        claims = f"papers/{paper}/claims.py"
-        found = [claims] if (self.root / claims).is_file() else []
-        return [*found, *self._published(paper)]
-
-    def _published(self, paper: str) -> list[str]:
-        folder = self.root / "papers" / paper
-        found = [*folder.glob("published.py"), *sorted(folder.glob("published/*.csv"))]
-        return [str(path.relative_to(self.root)) for path in found]
+    Args:
+        kind: "logs", "settings" or "studies".
+        paper, name: which.
+    """
+    return json.loads(Path(os.environ[PLAN]).read_text())[kind][paper][name]

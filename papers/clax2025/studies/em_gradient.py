@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from papers.clax2025.names import HIDDEN
-from twotowers.experiment.registry import build_model
+from twotowers.experiment.kinds import build_model
 from twotowers.fitting.pages import PagesProblem, fit_pages
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.chances import Chance

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers import SPLITS
-from twotowers.jobs.simulation import simulate
+from twotowers.experiment.simulated import Policy, Sessions, SimulatedLog, draw_cells
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ScoredPairs
@@ -74,6 +74,14 @@ def draw(seed: int, queries: int, documents: int, budgets: list[int]) -> dict[st
     """Each split: its lists, in one order of all documents, and the logs of all budgets."""
     rng = stream("one-hot documents", seed)
     relevance = rng.integers(0, 5, queries * documents).astype(np.float32)
+    log = SimulatedLog(
+        dataset="documents",
+        relevance="annotated",
+        policy=Policy(ranker="expert"),
+        user=PositionBased(),
+        sessions=Sessions(**dict.fromkeys(SPLITS, budgets)),
+        positions=documents,
+    )
     splits = {}
     for split in SPLITS:
         shown = rng.permutation(queries * documents)
@@ -84,14 +92,7 @@ def draw(seed: int, queries: int, documents: int, budgets: list[int]) -> dict[st
         )
         # Ranked at random: nobody has features to rank by.
         policy = ScoredPairs(pairs, relevance[shown], rng.random(len(shown)))
-        log = {
-            "lanes": {"strength": [1.0], "temperature": [0.0], "sessions": budgets},
-            "sessions": {split: budgets},
-            "user": {"kind": "position_based"},
-        }
-        counts = [
-            found.counts for found in simulate(split, policy, log, positions=documents, seed=seed)
-        ]
+        counts = [found.counts for found in draw_cells(log, split, policy, seed=seed)]
         splits[split] = Split(
             inputs=shown.reshape(queries, documents).astype(np.int32),
             where=np.ones((queries, documents), bool),

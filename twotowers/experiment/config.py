@@ -1,0 +1,108 @@
+"""config.yaml: what a run makes, at which scale, and from which data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, model_validator
+
+from twotowers.datasets.sources import Source, resolve
+from twotowers.errors import nearest
+from twotowers.experiment.fields import Listed, Positive, Settled, read, refused
+from twotowers.experiment.items import Scale
+
+SPLIT_SIZES = ("train", "validation", "test")
+
+
+class Sizes(Settled):
+    """Queries per split, or result pages of a click log."""
+
+    train: Positive | None = None
+    """Training queries."""
+    validation: Positive | None = None
+    """Validation queries."""
+    test: Positive | None = None
+    """Test queries."""
+    log: Positive | None = None
+    """Result pages."""
+    annotations: Positive | None = None
+    """Annotated queries, of a log of documents with features."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Sizes:
+        given = [name for name in SPLIT_SIZES if getattr(self, name) is not None]
+        if not self.parts:
+            raise refused("there are no sizes", "queries per split, or 'log'")
+        if given and len(given) < len(SPLIT_SIZES):
+            (missing, *_) = [name for name in SPLIT_SIZES if name not in given]
+            raise refused(f"{missing!r} is missing", "a size of each split")
+        return self
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """The sizes that are given."""
+        return self.model_dump(exclude_none=True)
+
+
+class DataSet(Settled):
+    """A data set: its source, and where its files are or how large its stand-in is."""
+
+    source: str | dict[str, Any]
+    """An entry of twotowers/datasets/sources.yaml, or a declaration of your own files. Files in
+    LETOR format need name, width, label_max and splits. A click log needs name, format and splits,
+    and may have reading (names of columns and other settings of the reader)."""
+    folder: str | None = None
+    """The folder of the data set's files. null generates the stand-in."""
+    standin: dict[Scale, Sizes] = Field(default={})
+    """Size of the generated stand-in, per scale."""
+
+    @property
+    def is_standin(self) -> bool:
+        """Whether it is generated."""
+        return self.folder is None
+
+    @property
+    def of(self) -> Source:
+        """The data source."""
+        return resolve(self.source)
+
+
+class Config(Settled):
+    """Settings of a run."""
+
+    scale: Scale
+    """How much is computed. smoke is a first look, laptop the default, paper has the papers' own
+    numbers of sessions, seeds and epochs."""
+    papers: Annotated[Listed[str], Field(min_length=1)]
+    """Keys of the papers to regenerate, each a folder of papers/, in the order they run in."""
+    only: Listed[Annotated[str, Field(pattern="^[^/]+/[^/]+$")]]
+    """Items to make, each as paper/item. If empty, all items, the claims and the page."""
+    device: Literal["cpu", "cuda"]
+    """The device of rankers and fits under `--sdm conda` (envs/jax-cpu.yaml or envs/jax-cuda.yaml).
+    Otherwise the installed JAX decides."""
+    results: str
+    """Folder of intermediate files."""
+    figures: str
+    """Folder of the figures, tables, claims and the page."""
+    datasets: dict[str, DataSet]
+    """Data sets by name."""
+    replace: dict[str, str]
+    """Runs every paper that uses the first data set on the second."""
+
+    @model_validator(mode="after")
+    def _known_replacements(self, info: ValidationInfo) -> Config:
+        for name in [*self.replace, *self.replace.values()]:
+            if name not in self.datasets:
+                raise refused(f"{name!r} is unknown", nearest(name, self.datasets), "replace")
+        return self
+
+
+def read_config(given: Mapping, path: str | Path | None = "config.yaml") -> Config:
+    """The settings of a run.
+
+    Raises:
+        InputError: an unknown key (the nearest valid one is offered), a wrong type or value.
+    """
+    return read(Config, dict(given), path=path)

@@ -1,0 +1,185 @@
+"""Logs of lists that are drawn with given links between positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from twotowers.experiment.fields import Listed, Positive, Seed, Settled, Share, refused
+from twotowers.experiment.given import NEAREST, GivenLists, Pair
+from twotowers.experiment.list_files import lane_table
+from twotowers.experiment.log import Files
+from twotowers.fitting.alternating import LeastSquares, alternate
+from twotowers.fitting.click_rates import ClickRates
+from twotowers.identifiability.intervention import (
+    Intervention,
+    node_intervention,
+    random_intervention,
+)
+from twotowers.identifiability.linked_lists import Lists, linked_lists, rows_of
+from twotowers.identifiability.merging import merge_pairs, node_merging
+from twotowers.models.protocol import PER_DOCUMENT
+from twotowers.randomness import stream
+
+CHEAPEST = "cheapest"
+"""How a repair swaps, besides swaps at random."""
+STEPS = 2000
+"""Of the fit whose estimates say which swap costs least. More move them by less than 1e-5."""
+SMALLEST = 1e-6
+"""Estimates of 0, from documents without a click, would make a swap's cost infinite."""
+
+
+class LinkedLists(Settled):
+    """Which positions share documents; see `twotowers.identifiability.linked_lists`."""
+
+    components: Positive
+    """Connected components that the links make. A column of the results."""
+    links: Listed[Pair]
+    """Pairs of positions that exchange documents; twice as many if listed twice."""
+    documents: Positive
+    """Documents that belong to each position."""
+    queries: Positive
+    """Number of lists."""
+    exchanged: Seed
+    """Documents of each end of a link that are shown at the other."""
+    shares: Annotated[Listed[Share], Field(min_length=1)]
+    """Shares of the labels 0, 1, ..."""
+    drift: Annotated[Listed[float], Field(min_length=1)]
+    """Their change from one position to the next."""
+    seed: Seed | None
+    """Of the draw, for all runs; null if each seed draws its own."""
+
+
+class DrawnLists(GivenLists):
+    """Lists whose identifiability graph is known: they need no data set and no policy."""
+
+    lists: LinkedLists
+    """Which positions share documents."""
+
+    @model_validator(mode="after")
+    def _no_empty_places(self) -> DrawnLists:
+        for name, repair in self.repairs.items():
+            if repair.empty:
+                raise refused(
+                    "is 'empty'", "no 'empty', since drawn lists have no empty places",
+                    f"repairs.{name}",
+                )  # fmt: skip
+        return self
+
+    def labels(self) -> dict[str, int]:
+        return {"components": self.lists.components}
+
+    def clicks_inputs(self, file: Files, seed: int) -> dict[str, str]:
+        return {}
+
+    def fit_inputs(
+        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+    ) -> dict[str, str]:
+        return {"clicks": self.clicks(file, seed)}
+
+    def drawn(self, seed: int) -> Lists:
+        """The lists that a run of a seed sees."""
+        given = self.lists.model_dump()
+        own = {"seed": seed} if given["seed"] is None else {}
+        return linked_lists(positions=self.positions, **{**given, **own})
+
+    def draw(self, inputs: Mapping[str, str], *, seed: int) -> Iterator[pa.Table]:
+        lists, views = self.drawn(seed), self.lanes["views"]
+        ((_, user),) = self.user.each()
+        truth = user.truth(lists.labels.astype(float), self.positions)
+
+        def clicked(purpose: str, documents: np.ndarray, views: float) -> np.ndarray:
+            parts = {
+                name: values[documents] if user.parts[name] == PER_DOCUMENT else values
+                for name, values in truth.items()
+            }
+            chance = np.broadcast_to(user.click_probability(**parts), documents.shape)
+            return stream(purpose, seed, views).binomial(int(views), chance)
+
+        clicks = {number: clicked("clicks", lists.documents, number) for number in views}
+        swapping = any(repair.swap for repair in self.repairs.values())
+        estimates = _estimates(lists, clicks) if swapping else {}
+        queries = len(lists.documents)
+        for name, repair in self.repairs.items():
+            merged = merged_positions(lists, repair.merge or ())
+            for number, given in clicks.items():
+                documents, ids = lists.documents, np.arange(len(lists.documents))
+                if repair.swap:
+                    rng = stream("random swaps", seed, number)
+                    swap = _swap(repair.swap, lists, *estimates[number], rng)
+                    added = with_swap(documents, swap)
+                    # Lanes add different lists, so each of them has a number of its own.
+                    ids = np.append(ids, queries + np.arange(len(added)))
+                    queries += len(added)
+                    documents = np.concatenate([documents, added])
+                    given = np.concatenate([given, clicked(name, added, number)])
+                document, position = rows_of(documents)
+                listed = np.repeat(ids, documents.shape[1])
+                columns = {
+                    "query": listed,
+                    "given": listed < len(lists.documents),
+                    "document": document,
+                    "position": position + 1,
+                    "factor": merged[position],
+                    "relevance": lists.labels[document],
+                    "impressions": np.full(len(document), int(number)),
+                    "clicks": given.ravel(),
+                }
+                yield lane_table({"repair": name, "views": number}, columns)
+
+
+def merged_positions(lists: Lists, merge: str | Sequence) -> np.ndarray:
+    """[positions] bias factor of each, after merging pairs of positions, from 1, or the nearest."""
+    positions = lists.documents.shape[1]
+    if merge == NEAREST:
+        return node_merging(*lists.rows, np.arange(positions, dtype=float)[:, None]).merged
+    return merge_pairs(np.asarray(merge, int).reshape(-1, 2) - 1, positions)
+
+
+def _estimates(lists: Lists, clicks: Mapping[float, np.ndarray]) -> dict[float, tuple]:
+    """By number of views, relevance and examination as fitted with the nearest positions merged.
+
+    "We trained the ranking model and observation model using node merging and used their values to
+    implement the cost function" (Chen et al. 2024, Appendix C.3).
+    """
+    merged, (feature, position) = merged_positions(lists, NEAREST), lists.rows
+    rate = np.stack([given.ravel() / views for views, given in clicks.items()])
+    factor = np.tile(merged[position], (len(rate), 1))
+    rates = ClickRates(feature, factor, rate, np.ones_like(rate), len(lists.labels), len(merged))
+    found = alternate(rates, np.ones((len(rate), len(merged))), LeastSquares(), steps=STEPS)
+    pairs = zip(found.relevance, found.examination[:, merged], strict=True)
+    positive = [tuple(np.maximum(each, SMALLEST) for each in pair) for pair in pairs]
+    return dict(zip(clicks, positive, strict=True))
+
+
+def _swap(kind: str, lists: Lists, relevance, examination, rng) -> Intervention:
+    if kind == CHEAPEST:
+        return node_intervention(*lists.rows, relevance, examination)
+    return random_intervention(*lists.rows, relevance, examination, rng=rng)
+
+
+def with_swap(documents: np.ndarray, swap: Intervention) -> np.ndarray:
+    """[swaps, positions] for each swap a list that shows its document, with two documents swapped.
+
+    Chen et al. (2024) add one (document, position) in the text. Their data shows a whole list again
+    in which two documents have changed places.
+
+    Args:
+        documents: [queries, positions].
+        swap: its factors are positions, from 0.
+
+    Example:
+        >>> swap = Intervention(*map(np.array, ([7], [0], [1], [1.0])))
+        >>> with_swap(np.array([[5, 6], [7, 8]]), swap)
+        array([[8, 7]])
+    """
+    added = []
+    for document, source, target in zip(swap.feature, swap.source, swap.target, strict=True):
+        again = documents[np.flatnonzero(documents[:, source] == document)[0]].copy()
+        again[[source, target]] = again[[target, source]]
+        added.append(again)
+    return np.array(added, int).reshape(-1, documents.shape[1])

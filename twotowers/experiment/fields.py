@@ -1,0 +1,243 @@
+"""The base of all settings: frozen, typed, no unknown keys; and what its fields may be.
+
+A class of settings derives from `Settled`. Its annotations are the types, the text below a field is
+its description. Messages, the schemas for editors and the reference of all keys are made from them.
+
+`Lanes[T]` is a T, or several different ones, which are lanes: values of a parameter that one
+compiled program fits at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from twotowers.errors import InputError, nearest
+from twotowers.files.yamls import line_of
+
+T = TypeVar("T")
+
+
+def refused(message: str, expected: str | None = None, at: str = "") -> PydanticCustomError:
+    """The error for a value that a validator refuses.
+
+    Args:
+        message: what is wrong, with the value found.
+        expected: what would have been accepted.
+        at: the key below the validated value, with dots between keys.
+    """
+    return PydanticCustomError(
+        "refused", "{message}", {"message": message, "expected": expected, "at": at}
+    )
+
+
+def refusal(error: InputError) -> PydanticCustomError:
+    """An InputError of a value, as the error of the field that holds it."""
+    return refused(error.message, error.expected, error.field or "")
+
+
+class Settled(BaseModel):
+    """Settings that are checked once, and never change."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        use_attribute_docstrings=True,
+        arbitrary_types_allowed=True,
+        populate_by_name=True,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and cls.model_config["extra"] == "forbid":
+            fields = cls.model_fields.items()
+            known = {field.alias or name: not field.exclude for name, field in fields}
+            for key in given:
+                if key not in known:
+                    shown = [name for name, is_shown in known.items() if is_shown]
+                    raise refused(f"unknown setting {key!r}", nearest(str(key), shown))
+        return given
+
+
+def as_tuple(value: Any) -> Any:
+    """A list as a tuple. YAML has lists, settings are frozen."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _different(values: Any) -> Any:
+    if isinstance(values, tuple) and len(values) != len({repr(each) for each in values}):
+        raise refused(f"is {list(values)!r}", "one value, or a list of different values")
+    return values
+
+
+def _some(values: Any) -> Any:
+    if values == ():
+        raise refused("is []", "one value, or a list of different values")
+    return _different(values)
+
+
+Listed = Annotated[tuple[T, ...], BeforeValidator(as_tuple)]
+"""A list of values, in order."""
+Distinct = Annotated[tuple[T, ...], BeforeValidator(as_tuple), AfterValidator(_different)]
+"""A list of different values."""
+Lanes = Annotated[T | tuple[T, ...], BeforeValidator(as_tuple), AfterValidator(_some)]
+"""A value, or a list of different values, which are lanes."""
+Positive = Annotated[int, Field(ge=1)]
+"""1, 2, ..."""
+Seed = Annotated[int, Field(ge=0)]
+"""0, 1, 2, ..."""
+Seeds = Annotated[Distinct[Seed], Field(min_length=1)]
+"""One or more different seeds."""
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A share, in [0, 1]."""
+
+
+def values_of(value: Any) -> list:
+    """All values of a `Lanes` field."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def several(value: Any) -> bool:
+    """Whether a `Lanes` field was given a list. A list of one value is lanes, too."""
+    return isinstance(value, list | tuple)
+
+
+def declare(section: str) -> AfterValidator:
+    """Keeps the entries of a section in the validation's context, for `named`."""
+
+    def keep(entries: Any, info: ValidationInfo) -> Any:
+        if info.context is not None:
+            info.context[section] = entries
+        return entries
+
+    return AfterValidator(keep)
+
+
+def named(section: str) -> BeforeValidator:
+    """Takes the entry of a section for its name. A name that the section lacks is refused."""
+
+    def look_up(value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, str):
+            return value
+        known = (info.context or {}).get(section, {})
+        if value not in known:
+            raise refused(f"{value!r} is not declared", nearest(value, known))
+        return known[value]
+
+    return BeforeValidator(look_up)
+
+
+def read(kind: Any, given: Any, *, path: str | Path | None = None, context: dict | None = None):
+    """Settings of a kind from plain values, such as those of a YAML file.
+
+    Args:
+        kind: a class of settings, or another type that pydantic knows.
+        given: the values.
+        path: the file that they come from, for messages.
+        context: what validators know besides: paper, root, and the sections that are declared.
+
+    Raises:
+        InputError: a value is missing, unknown, of another type or out of range.
+
+    Example:
+        >>> read(Listed[Positive], [1, 0])
+        Traceback (most recent call last):
+        twotowers.errors.InputError: 1: 0 is not allowed (expected at least 1)
+    """
+    try:
+        return TypeAdapter(kind).validate_python(given, context=context)
+    except ValidationError as error:
+        raise _input_error(error, given, path) from None
+
+
+def _input_error(error: ValidationError, given: Any, path: str | Path | None) -> InputError:
+    """The first error of the alternative that the values come nearest to."""
+    found = error.errors(include_url=False)
+    # Of the errors at one place, the alternatives of a union, the one that got furthest: it is
+    # the longest, and says more than that the type is another.
+    told = [(_keys(given, each["loc"]), each) for each in found]
+    first = told[0][0]
+    size = len(first)
+    rivals = [one for one in told if one[0][:size] == first[: len(one[0])]]
+    keys, best = max(
+        rivals, key=lambda one: (len(one[0]), not one[1]["type"].endswith("_type"), _fits(one[1]))
+    )
+    context = best.get("ctx", {})
+    kind, value = best["type"], best["input"]
+    if kind == "refused":
+        message, expected = context["message"], context["expected"]
+        keys = [*keys, *filter(None, context["at"].split("."))]
+    elif kind == "missing":
+        message, expected = f"{best['loc'][-1]!r} is missing", None
+    else:
+        message = f"{_plain(value)!r} is not allowed"
+        expected = _expected(kind, context, best["msg"])
+    field = ".".join(map(str, keys)) or None
+    line = line_of(path, keys) if path is not None and Path(path).is_file() else None
+    return InputError(message, path=path, line=line, field=field, expected=expected)
+
+
+def _keys(given: Any, loc: tuple) -> list:
+    """The part of an error's place that are keys of the values; the rest names alternatives."""
+    keys, at = [], given
+    for key in loc:
+        listed = isinstance(at, list | tuple) and isinstance(key, int)
+        if listed or (isinstance(at, Mapping) and key in at):
+            keys.append(key)
+            at = at[key]
+        elif not isinstance(at, Mapping | list | tuple) and hasattr(at, str(key)):
+            keys.append(key)
+            at = getattr(at, key)
+    return keys
+
+
+def _fits(error: Mapping) -> bool:
+    """Whether an error is of the alternative that the value's type suggests."""
+    is_list = isinstance(error["input"], list | tuple)
+    return is_list == (error["type"] in ("tuple_type", "list_type"))
+
+
+EXPECTED = {
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
+    "literal_error": "one of {expected}",
+    "too_short": "at least {min_length} of them",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "string_pattern_mismatch": "text like {pattern}",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+}
+"""What was expected, by pydantic's type of error."""
+
+
+def _expected(kind: str, context: Mapping, message: str) -> str:
+    return EXPECTED[kind].format(**context) if kind in EXPECTED else message
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

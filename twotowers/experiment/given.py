@@ -1,0 +1,109 @@
+"""Logs of given lists, each of which is shown as often, with repairs as lanes.
+
+Clicks are counts per place. Documents keep their number on every list. A repair merges bias factors
+into one, or adds lists in which two documents have changed places (Chen et al. 2024, Section 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pyarrow as pa
+from pydantic import BeforeValidator, Field, model_validator
+
+from twotowers.experiment.fields import Lanes, Listed, Positive, Settled, refused, values_of
+from twotowers.experiment.list_files import read_lists, write_lists
+from twotowers.experiment.log import Log
+from twotowers.experiment.parts import User, UserField
+from twotowers.methods.task import Split
+from twotowers.models.page import PageModel
+from twotowers.models.protocol import CellModel
+
+NEAREST = "nearest"
+"""What a repair merges, besides pairs that are told."""
+
+Pair = Annotated[
+    tuple[Positive, Positive], BeforeValidator(lambda v: tuple(v) if isinstance(v, list) else v)
+]
+"""Two positions, from 1."""
+
+
+class Repair(Settled):
+    """What makes a log better identified; {} for nothing."""
+
+    merge: Literal["nearest"] | Listed[Pair] | None = None
+    """Positions that count as one bias factor: pairs, or `nearest`, the pairs that connect the
+    graph at least cost."""
+    empty: Literal[True] | None = None
+    """Of lists that a ranker sorts, beside `merge`: whether the places behind the end of short
+    lists count as displays of one document."""
+    swap: Literal["cheapest", "random"] | None = None
+    """How lists are chosen that are shown again with two documents swapped, until the graph is
+    connected."""
+
+    @model_validator(mode="after")
+    def _one_repair(self) -> Repair:
+        if self.empty and self.merge is None:
+            raise refused("'empty' alone is no repair", "'empty' beside 'merge'")
+        if self.merge is not None and self.swap is not None:
+            raise refused("two repairs at once", "one of 'merge' and 'swap'")
+        return self
+
+
+class GivenLists(Log):
+    """Lists that users see again and again."""
+
+    WORDS = "log of lists"
+
+    origin: Literal["lists"] = Field("lists", alias="from")
+    """Where clicks come from: a simulation on given lists."""
+    user: UserField
+    """The user: a click model of twotowers/models/ or of the paper's models/, and its constants."""
+    views: Lanes[Positive]
+    """How often each list is shown."""
+    repairs: dict[str, Repair] = Field(min_length=1)
+    """Lanes by name (column `repair`), each with what makes its log better identified."""
+
+    @model_validator(mode="after")
+    def _one_user(self) -> GivenLists:
+        user: User = self.user
+        if user.lanes:
+            raise refused(f"{next(iter(user.lanes))!r} has several values", "one value", "user")
+        for kind in user.kinds:
+            if kind.pages:
+                raise refused(f"user {kind.name!r} needs the clicks of whole pages",
+                              "a log with 'record: sessions'", "user")  # fmt: skip
+        return self
+
+    @property
+    def lanes(self) -> dict[str, list]:
+        return {
+            "repair": list(self.repairs),
+            "views": [float(views) for views in values_of(self.views)],
+        }
+
+    def has_factors(self, lanes: Mapping[str, Sequence]) -> bool:
+        return any(self.repairs[name].merge is not None for name in lanes["repair"])
+
+    def users(self, lanes: Sequence[Mapping]) -> list[CellModel | PageModel]:
+        return [self.user.of(lane) for lane in lanes]
+
+    def simulate(self, inputs: Mapping[str, str], output: str | Path, *, seed: int) -> None:
+        write_lists(output, self.draw(inputs, seed=seed))
+
+    def draw(self, inputs: Mapping[str, str], *, seed: int) -> Iterable[pa.Table]:
+        """Yield the rows of each lane, a row per place. Repairs share the clicks on given lists."""
+        raise NotImplementedError
+
+    def splits(
+        self,
+        inputs: Mapping[str, str],
+        lanes: Sequence[Mapping],
+        *,
+        seed: int,
+        by_pair: bool,
+        features: float,
+    ) -> dict[str, Split]:
+        return read_lists(inputs["clicks"], lanes)

@@ -1,0 +1,162 @@
+"""Items: the tables and figures of a paper, drawn from settings and studies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, model_validator
+
+from twotowers import ROOT
+from twotowers.errors import InputError, nearest
+from twotowers.experiment.fields import Distinct, Listed, Seeds, Settled, refusal, refused
+from twotowers.experiment.kinds import MADE_BY, Kind, find
+from twotowers.experiment.parts import with_kind
+
+COLUMNS = ("setting", "model", "method", "components", "seed", "metric", "position", "epoch")
+"""Columns of fits, besides lanes, by which a drawing may choose rows."""
+
+Scale = Literal["smoke", "laptop", "paper"]
+
+
+class Answer(Settled):
+    """An answer found at a scale."""
+
+    text: str
+    """A paragraph that a reader would quote."""
+    datasets: dict[str, Literal["stand-in", "real data", "unverified data"]]
+    """The data sets behind the item, and the kind of each."""
+    seeds: Seeds
+    """All seeds behind the item."""
+
+
+class Item(Settled):
+    """A table or figure as printed."""
+
+    name: str = Field("", exclude=True)
+    """Its name in the paper."""
+    title: str
+    """Heading."""
+    kind: Literal["figure", "table"]
+    """What it is."""
+    draw: dict[str, Any]
+    """How it is drawn: a drawing of twotowers/report/drawings/ or of the paper's items/, and its
+    parameters; the paper's own of the item's name if absent."""
+    needs: Annotated[Listed[str], Field(min_length=1)]
+    """Settings and studies that it is drawn from."""
+    caption: str
+    """What is shown."""
+    expected: str
+    """What the reader should see."""
+    answer: dict[Scale, Answer] = Field(default={})
+    """What the numbers answer, by the scale that they were found at. The page shows it only if
+    scale, data and seeds are those of the run."""
+    scales: Distinct[Scale] | None = None
+    """Scales at which it is made, and what it alone needs; all if absent."""
+    highlight: dict[str, list] | None = None
+    """Rows of its csv that the page compares with the published ones, as column and values."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drawing(cls, given: Any, info: ValidationInfo) -> Any:
+        """An item that names no drawing has the drawing of its own name. A parameter `needs` gets
+        what the item needs."""
+        if not isinstance(given, Mapping) or "needs" not in given:
+            return given
+        draw = given.get("draw", given.get("name"))
+        if not isinstance(draw, str | Mapping):
+            raise refused(f"{draw!r} is not allowed", "a drawing, alone or with its parameters",
+                          "draw")  # fmt: skip
+        drawing = with_kind(draw)
+        try:
+            kind = _find(drawing.get("kind"), info)
+        except InputError as error:
+            raise refused(error.message, error.expected, "draw") from None
+        if "needs" in kind.parameters and "needs" not in drawing:
+            drawing = {"needs": list(given["needs"]), **drawing}
+        return {**given, "draw": drawing}
+
+    @model_validator(mode="after")
+    def _possible(self, info: ValidationInfo) -> Item:
+        kind, parameters = _find(self.draw["kind"], info), self.parameters
+        settings = parameters.get("settings", [])
+        if not isinstance(settings, list | Mapping):
+            raise refused(
+                f"'settings' is {settings!r}", "names of settings, with or without titles", "draw"
+            )
+        for setting in [*settings, *_grouped(parameters)]:
+            if setting not in self.needs:
+                raise refused(
+                    f"the item draws {setting!r} and does not need it",
+                    nearest(str(setting), self.needs), "draw",
+                )  # fmt: skip
+        try:
+            kind.check(parameters, "draw")
+        except InputError as error:
+            raise refusal(error) from None
+        if kind.holds is not getattr(kind.module, MADE_BY[self.kind], None):
+            raise refused(
+                f"{kind.name!r} cannot draw a {self.kind}",
+                f"a drawing with {MADE_BY[self.kind]!r}, or another kind of item", "draw",
+            )  # fmt: skip
+        return self
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of its drawing."""
+        return {name: value for name, value in self.draw.items() if name != "kind"}
+
+    def drawing(self, paper: str, root: Any = ROOT) -> Kind:
+        """Its drawing."""
+        return find("drawings", self.draw["kind"], paper, root)
+
+    def without(self, absent: Iterable[str]) -> Item:
+        """The item without some settings, also in its drawing."""
+        absent = set(absent)
+        if absent.isdisjoint(self.needs):
+            return self
+        draw = dict(self.draw)
+        for key in draw.keys() & {"needs", "settings"}:
+            kept = [name for name in draw[key] if name not in absent]
+            titles = draw[key] if isinstance(draw[key], Mapping) else None
+            draw[key] = {name: titles[name] for name in kept} if titles else kept
+        needs = tuple(name for name in self.needs if name not in absent)
+        return self.model_copy(update={"needs": needs, "draw": draw})
+
+    def check_columns(self, lanes: Iterable[Mapping[str, Mapping]]) -> None:
+        """Refuse a column that the results do not have.
+
+        Args:
+            lanes: of the settings that it needs, by what they belong to.
+
+        Raises:
+            InputError: a drawing names such a column.
+        """
+        where = self.parameters.get("where") or {}
+        if not isinstance(where, Mapping):
+            raise InputError(
+                f"{where!r} does not choose rows", field="draw.where",
+                expected="columns and their values",
+            )  # fmt: skip
+        known = {*COLUMNS, *(column for own in lanes for part in own.values() for column in part)}
+        named = [(column, "where") for column in where]
+        named += [(self.draw[key], key) for key in ("along", "curves") if key in self.draw]
+        for column, key in named:
+            if column not in known:
+                raise InputError(
+                    f"there is no column {column!r}", field=f"draw.{key}",
+                    expected=nearest(str(column), known),
+                )  # fmt: skip
+
+
+def _find(name: Any, info: ValidationInfo) -> Kind:
+    context = info.context or {}
+    return find("drawings", name, context.get("paper"), context.get("root", ROOT))
+
+
+def _grouped(parameters: Mapping) -> Iterator[str]:
+    """The settings of a drawing's groups: panels with curves, or lines with dots."""
+    for key in ("panels", "groups"):
+        for group in parameters.get(key, {}).values():
+            for place in group.values():
+                yield place["setting"] if isinstance(place, Mapping) else place

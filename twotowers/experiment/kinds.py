@@ -1,0 +1,288 @@
+"""Models, methods, towers, heads, drawings and studies, found by the names of their files.
+
+    family    folder of twotowers/, of a paper   what a file holds
+    models    models/, models/                   a class derived from `CellModel` or `PageModel`
+    methods   methods/, methods/                 a function `fit(task, *, ...)`
+    towers    towers/, towers/                   a class derived from `Tower`
+    heads     heads/, heads/                     a class derived from `Head`
+    drawings  report/drawings/, items/           functions `table`, and `draw` or `tex`
+    studies   none, studies/                     a function `run(inputs, *, seed, ...)`
+
+No list is kept: a new file is a new kind. A paper's file must not have the name of one of the
+library's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache, cached_property, partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from twotowers import ROOT
+from twotowers.errors import InputError, nearest
+from twotowers.heads.head import Head
+from twotowers.models.page import PageModel
+from twotowers.models.protocol import CellModel
+from twotowers.towers.lane import Lane
+from twotowers.towers.parts import Tower
+
+FOLDERS = {
+    "models": ("models", "models"),
+    "methods": ("methods", "methods"),
+    "towers": ("towers", "towers"),
+    "heads": ("heads", "heads"),
+    "drawings": ("report/drawings", "items"),
+    "studies": ("studies", "studies"),
+}
+"""The folder of each family: below twotowers/ (which has no studies), and below a paper."""
+BASES = {"models": (CellModel, PageModel), "towers": (Tower,), "heads": (Head,)}
+FUNCTIONS = {"methods": ("fit",), "studies": ("run",)}
+"""What a file of a family holds, if it is no class."""
+MADE_BY = {"figure": "draw", "table": "tex"}
+"""The function of a drawing that makes an item of each kind from its table."""
+FILLED_IN = ("seed", "rngs")
+"""Parameters that no configuration gives."""
+REQUIRED = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A click model, method, tower, head, drawing or study, as its file declares it.
+
+    Attributes:
+        family: a key of FOLDERS.
+        name: the file's name, without its ending.
+        module: the file's module.
+        holds: the class or function. Of a drawing: `draw` or `tex`.
+    """
+
+    family: str
+    name: str
+    module: ModuleType
+    holds: Any
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.module.__file__)
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Any]:
+        """The default of each parameter, REQUIRED where there is none."""
+        if self.family == "models":
+            return {each.name: each.default for each in fields(self.holds)}
+        functions = [self.holds]
+        if self.family == "drawings":
+            functions.insert(0, self.module.table)
+        found = {}
+        for function in functions:
+            found |= {name: each.default for name, each in _keywords(function).items()}
+        found |= getattr(self.module, "LANES", {}) if self.family == "methods" else {}
+        return {name: default for name, default in found.items() if name not in FILLED_IN}
+
+    @cached_property
+    def lanes(self) -> tuple[str, ...]:
+        """The parameters that may differ between lanes."""
+        if self.family == "models":
+            return tuple(self.parameters)
+        if self.family == "methods":
+            return tuple(getattr(self.module, "LANES", ()))
+        return self._annotated(Lane.__name__)
+
+    @cached_property
+    def lists(self) -> tuple[str, ...]:
+        """The parameters whose single value is a list."""
+        return self._annotated("Sequence")
+
+    def _annotated(self, word: str) -> tuple[str, ...]:
+        found = _keywords(self.holds).items()
+        return tuple(name for name, each in found if word in str(each.annotation))
+
+    @property
+    def choices(self) -> Mapping[str, tuple]:
+        """The allowed values of some parameters, the first of which is the default."""
+        return getattr(self.module, "CHOICES", {})
+
+    @property
+    def trains(self) -> bool:
+        """Whether a method trains towers by gradient descent."""
+        return getattr(self.module, "TRAINS", False)
+
+    @property
+    def factors(self) -> bool:
+        """Whether a method fits bias factors that are not positions."""
+        return getattr(self.module, "FACTORS", False)
+
+    @property
+    def pages(self) -> bool:
+        """Whether a click model needs whole pages. The others need cells only."""
+        return issubclass(self.holds, PageModel)
+
+    @property
+    def by_pair(self) -> bool:
+        """Whether a tower reads numbers of query-document pairs, and not features."""
+        return getattr(self.module, "READS", None) == "pairs"
+
+    def check(self, given: Mapping[str, Any], at: str = "") -> None:
+        """Raise InputError for an unknown, missing or impossible parameter.
+
+        Args:
+            given: the parameters. A list is one value, or lanes.
+            at: the key that holds them, for messages.
+        """
+        for name in given:
+            if name not in self.parameters:
+                raise InputError(
+                    f"{self.name!r} has no parameter {name!r}",
+                    field=at or None,
+                    expected=nearest(name, self.parameters) if self.parameters else "none",
+                )
+        for name, default in self.parameters.items():
+            if default is REQUIRED and name not in given:
+                raise InputError(f"{self.name!r} needs {name!r}", field=at or None)
+        for name, value in given.items():
+            inner = f"{at}.{name}" if at else name
+            if isinstance(value, list | tuple) and name not in (*self.lanes, *self.lists):
+                if self.family in ("drawings", "studies"):
+                    continue
+                may = ", ".join(self.lanes) or "none of its own"
+                raise InputError(
+                    f"{name!r} is {list(value)!r}, and cannot differ between lanes of one program",
+                    field=inner,
+                    expected=f"one value per setting; {self.name!r} takes lists for {may}",
+                )
+            choices = self.choices.get(name)
+            for each in value if isinstance(value, list | tuple) else [value]:
+                if choices and each not in choices:
+                    raise InputError(
+                        f"{each!r} is unknown", field=inner, expected=nearest(str(each), choices)
+                    )
+
+
+def find(family: str, name: Any, paper: str | None = None, root: Path = ROOT) -> Kind:
+    """The model, method, tower, head, drawing or study of that name.
+
+    Raises:
+        InputError: the name is unknown (the nearest one is offered), or a paper's file has the
+            name of one of the library's.
+    """
+    known = files(family, paper, root)
+    kind = _kind(family, known[name]) if isinstance(name, str) and name in known else None
+    if kind is None:
+        raise InputError(
+            f"{name!r} is unknown", expected=nearest(str(name), kinds(family, paper, root))
+        )
+    return kind
+
+
+def kinds(family: str, paper: str | None = None, root: Path = ROOT) -> dict[str, Kind]:
+    """The models, methods, towers, heads, drawings or studies to choose from, by name."""
+    found = {name: _kind(family, path) for name, path in files(family, paper, root).items()}
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def files(family: str, paper: str | None, root: Path) -> dict[str, Path]:
+    """The files that may hold a kind, by name.
+
+    Raises:
+        InputError: a paper's file has the name of one of the library's.
+    """
+    ours, theirs = FOLDERS[family]
+    # A paper outside the project (`root`) uses the library's kinds, too.
+    found = {path.stem: path for path in sorted((ROOT / "twotowers" / ours).glob("[!_]*.py"))}
+    if paper is not None:
+        for path in sorted((root / "papers" / paper / theirs).glob("[!_]*.py")):
+            if path.stem in found and path.stem != "dla" and _kind(family, found[path.stem]):
+                raise InputError(
+                    f"{path.stem!r} is one of the library's {family}",
+                    path=path,
+                    expected="another name of the file",
+                )
+            found[path.stem] = path
+    return found
+
+
+def _kind(family: str, path: Path) -> Kind | None:
+    """What a file holds; None if it holds nothing of the family."""
+    module = _module(path)
+    if family in BASES:
+        for value in vars(module).values():
+            if (
+                inspect.isclass(value)
+                and value.__module__ == module.__name__
+                and issubclass(value, BASES[family])
+                and not (value.__name__.startswith("_") or vars(value).get("ABSTRACT"))
+                and value not in BASES[family]
+            ):
+                return Kind(family, path.stem, module, value)
+        return None
+    if family == "drawings" and not hasattr(module, "table"):
+        return None
+    for name in MADE_BY.values() if family == "drawings" else FUNCTIONS[family]:
+        if hasattr(module, name):
+            return Kind(family, path.stem, module, getattr(module, name))
+    return None
+
+
+@cache
+def _module(path: Path) -> ModuleType:
+    """The module of a file below a folder of the search path, or of a project elsewhere."""
+    parts = path.with_suffix("").parts
+    place = max(place for place, part in enumerate(parts) if part in ("twotowers", "papers"))
+    folder = str(Path(*parts[:place]))
+    if folder not in (*sys.path, str(ROOT)):
+        sys.path.append(folder)
+    return import_module(".".join(parts[place:]))
+
+
+def _keywords(function: Any) -> Mapping[str, inspect.Parameter]:
+    """The keyword-only parameters of a function, or of a class's start."""
+    start = function.__init__ if inspect.isclass(function) else function
+    parameters = inspect.signature(start).parameters
+    return {name: each for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY}
+
+
+class Drawing:
+    """A drawing with its parameters: `table(results, published)`; `draw(table)` or `tex(table)`.
+
+    Each function gets the parameters that it names.
+    """
+
+    def __init__(self, kind: Kind, parameters: Mapping):
+        for function in (kind.module.table, kind.holds):
+            own = parameters.keys() & inspect.signature(function).parameters
+            filled = partial(function, **{key: parameters[key] for key in own})
+            setattr(self, function.__name__, filled)
+
+
+def build_model(name: str, paper: str | None = None, **constants: float):
+    """A click model with the given constants.
+
+    Raises:
+        InputError: the name or a constant is unknown, or a constant is out of range.
+    """
+    kind = find("models", name, paper)
+    kind.check(constants)
+    return kind.holds(**constants)
+
+
+def build_drawing(name: str, paper: str, **parameters: Any) -> Drawing:
+    """A drawing with the given parameters.
+
+    Raises:
+        InputError: the name or a parameter is unknown, or a required one is missing.
+    """
+    kind = find("drawings", name, paper)
+    kind.check(parameters)
+    return Drawing(kind, parameters)
+
+
+def sources(found: Sequence[Kind], root: Path = ROOT) -> list[str]:
+    """The files of some kinds, relative to the project, each once."""
+    return list(dict.fromkeys(str(kind.path.relative_to(root)) for kind in found))

@@ -1,0 +1,158 @@
+"""The base of all logs: what a setting may ask of any of them.
+
+There is a class for each way to come by clicks: `SimulatedLog`, `ObservedLog`, `DrawnLists` and
+`RankedLists`. Each owns what depends on its kind: its inputs, how it is simulated or read, how it
+is divided, and what it can tell. No other place asks what kind a log is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
+
+from pydantic import Field
+
+from twotowers.experiment.fields import Positive, Settled, refused
+from twotowers.methods.task import Split
+from twotowers.models.page import PageModel
+from twotowers.models.protocol import CellModel
+
+
+class Files(Protocol):
+    """The artefacts of a paper."""
+
+    def __call__(self, kind: str, **names: Any) -> str:
+        """The path of an artefact: its kind, and the names that tell it from others."""
+
+    def has(self, dataset: str, part: str) -> bool:
+        """Whether a data set has a part, such as annotations."""
+
+
+class Log(Settled):
+    """A click log."""
+
+    WORDS: ClassVar[str]
+    """What the log is called in messages."""
+    SIMULATED: ClassVar[bool] = True
+    """Whether it has simulated users, whose truth is known."""
+    RANKED: ClassVar[bool] = False
+    """Whether a ranker sorted lists that are given, whose places have context types."""
+
+    name: str = Field("", exclude=True)
+    """Its name in the paper."""
+    positions: Positive = 10
+    """Positions on a page, instead of the paper's."""
+
+    @property
+    def lanes(self) -> dict[str, list]:
+        """The values of each lane column."""
+        return {}
+
+    @property
+    def datasets(self) -> list[str]:
+        """The data sets that it stands on; none if it is all simulated."""
+        return []
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether it keeps what shared a page."""
+        return False
+
+    @property
+    def has_features(self) -> bool:
+        """Whether towers may read features of its documents."""
+        return False
+
+    @property
+    def same_queries(self) -> bool:
+        """Whether all splits ask the same queries, so that pairs recur."""
+        return True
+
+    def has_factors(self, lanes: Mapping[str, Sequence]) -> bool:
+        """Whether the chosen lanes have bias factors that are not positions."""
+        return False
+
+    def users(self, lanes: Sequence[Mapping]) -> list[CellModel | PageModel] | None:
+        """The user of each lane; None if nobody knows them."""
+        return None
+
+    def combinations(self, lanes: Mapping[str, Sequence]) -> list[dict[str, Any]]:
+        """Each lane of the given columns: a value per column."""
+        return [dict(zip(lanes, values, strict=True)) for values in product(*lanes.values())]
+
+    def labels(self) -> dict[str, Any]:
+        """Further columns of the results of its fits."""
+        return {}
+
+    def clicks_inputs(self, file: Files, seed: int) -> dict[str, str] | None:
+        """What its clicks are simulated from; None if they are observed."""
+        raise NotImplementedError
+
+    def fit_inputs(
+        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+    ) -> dict[str, str]:
+        """What a fit reads.
+
+        Args:
+            file: paths.
+            seed: of the fit.
+            by_pair: whether the relevance tower reads numbers of pairs.
+            transfer: whether trees rank test queries.
+        """
+        raise NotImplementedError
+
+    def clicks(self, file: Files, seed: int) -> str:
+        """Where its simulated clicks are."""
+        dataset = self.datasets[0] if self.datasets else "lists"
+        return file("clicks", dataset=dataset, log=self.name, seed=seed)
+
+    def simulate(self, inputs: Mapping[str, str], output: str | Path, *, seed: int) -> None:
+        """Draw the clicks of all lanes, and write them.
+
+        Args:
+            inputs: see `clicks_inputs`.
+            output: the file to write.
+            seed: of all draws.
+        """
+        raise NotImplementedError
+
+    def splits(
+        self,
+        inputs: Mapping[str, str],
+        lanes: Sequence[Mapping],
+        *,
+        seed: int,
+        by_pair: bool,
+        features: float,
+    ) -> dict[str, Split]:
+        """Train, validation and test split of some lanes.
+
+        Args:
+            inputs: see `fit_inputs`.
+            lanes: the wanted lanes, each with a value per column.
+            seed: of the division of an observed log.
+            by_pair: whether the relevance tower reads numbers of pairs.
+            features: the share of the features that it reads, from the first.
+        """
+        raise NotImplementedError
+
+
+class Recorded(Log):
+    """A log that is kept as counts of cells, or as sessions."""
+
+    record: Literal["cells", "sessions"] = "cells"
+    """Whether the log is kept as counts of cells, or as sessions."""
+
+    @property
+    def has_pages(self) -> bool:
+        return self.record == "sessions"
+
+
+def need_pages(log: Log, what: str, at: str = "") -> None:
+    """Refuse what needs to know which clicks shared a page, where a log does not keep it."""
+    if not log.has_pages:
+        raise refused(
+            f"{what} needs the clicks of whole pages", "a log with 'record: sessions'", at
+        )

@@ -1,0 +1,111 @@
+"""Logs of real users: a data set of clicks, divided into splits by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
+from twotowers.experiment.fields import Settled, refused
+from twotowers.experiment.log import Files, Recorded, need_pages
+from twotowers.logs.described import read_documents
+from twotowers.logs.observed import observed_splits
+from twotowers.logs.observed_pages import observed_pages
+from twotowers.methods.task import Split
+
+Fraction = Annotated[float, Field(gt=0, le=1)]
+
+
+class Shares(Settled):
+    """Shares of a log for training, validation and test."""
+
+    train: Fraction
+    """Share to fit on."""
+    validation: Fraction
+    """Share for early stopping."""
+    test: Fraction
+    """Share that is held out."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Shares:
+        shares = self.model_dump()
+        if not abs(sum(shares.values()) - 1) <= 1e-9:
+            raise refused(f"the shares {shares} do not add up to 1", "a sum of 1")
+        return self
+
+
+class ObservedLog(Recorded):
+    """A data set of clicks. Each impression, or each page, goes to one split by chance."""
+
+    WORDS = "real log"
+    SIMULATED = False
+
+    origin: Literal["dataset"] = Field("dataset", alias="from")
+    """Where clicks come from: the data set itself."""
+    dataset: str
+    """The click log."""
+    split: Shares
+    """Shares of the log for training, validation and test."""
+    features: bool = False
+    """Whether towers may read features of the documents. The data set then has them, and queries
+    with annotated documents, on which rankings are measured."""
+    bootstrap: bool = False
+    """Whether each seed draws the log's impressions again, with replacement. Intervals over seeds
+    then show the sampling error of the log."""
+
+    @model_validator(mode="after")
+    def _features_of_pages(self) -> ObservedLog:
+        if self.features:
+            need_pages(self, "a log of documents with features")
+        return self
+
+    @property
+    def datasets(self) -> list[str]:
+        return [self.dataset]
+
+    @property
+    def has_features(self) -> bool:
+        return self.features
+
+    def clicks_inputs(self, file: Files, seed: int) -> None:
+        return None
+
+    def fit_inputs(
+        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+    ) -> dict[str, str]:
+        parts = {LOG: PAGES if self.has_pages else LOG}
+        if self.features and not by_pair:
+            judged = (ANNOTATIONS,) if file.has(self.dataset, ANNOTATIONS) else ()
+            parts |= {name: name for name in (DOCUMENTS, *judged)}
+        return {name: file("raw", dataset=self.dataset, split=part) for name, part in parts.items()}
+
+    def splits(
+        self,
+        inputs: Mapping[str, str],
+        lanes: Sequence[Mapping],
+        *,
+        seed: int,
+        by_pair: bool,
+        features: float,
+    ) -> dict[str, Split]:
+        given = {"positions": self.positions, "seed": seed, "bootstrap": self.bootstrap}
+        shares = self.split.model_dump()
+        if not self.has_pages:
+            where, counts = observed_splits(inputs[LOG], shares, **given)
+            pairs = np.arange(where.size, dtype=np.int32).reshape(where.shape)
+            return {split: Split(pairs, where, None, counts[split]) for split in SPLITS}
+        found = observed_pages(inputs[LOG], shares, **given)
+        read = found.pair
+        if not by_pair:
+            described = read_documents(inputs[DOCUMENTS])
+            width = round(features * described.features.shape[1])
+            read = described.features[described.rows(found.document), :width][found.pair]
+        return {
+            split: Split(
+                read, found.where, None, found.counts(split), sessions=[found.sessions[split]]
+            )
+            for split in SPLITS
+        }

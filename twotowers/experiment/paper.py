@@ -1,0 +1,433 @@
+"""A paper's experiment.yaml: read, checked, and settled for one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+
+from twotowers import LOG, ROOT
+from twotowers.errors import InputError, nearest
+from twotowers.experiment.config import Config
+from twotowers.experiment.fields import (
+    Distinct,
+    Positive,
+    Seeds,
+    Settled,
+    declare,
+    read,
+    refused,
+)
+from twotowers.experiment.items import Item
+from twotowers.experiment.log import Log
+from twotowers.experiment.observed import ObservedLog
+from twotowers.experiment.parts import Tower
+from twotowers.experiment.settings import AnyLog, Setting, Study
+from twotowers.experiment.training import Rankers, Training
+from twotowers.files.yamls import line_of, read_yaml
+
+OVERRIDDEN = ("rankers", "training", "towers", "logs", "settings", "studies")
+"""Sections with entries that a scale may override."""
+MATRIX = "matrix"
+"""A key of settings: lists of values, each combination of which is a setting."""
+
+
+class Preparation(Settled):
+    """How a data set is prepared; see `twotowers.datasets.preprocess`. A click log is not."""
+
+    prepare: Literal["top_labels", "ultra", "stratified"] | None = None
+    """The kind of preparation."""
+    top: Positive | None = None
+    """Of top_labels: the number of documents with the highest labels to keep per query."""
+    most: Positive | None = None
+    """Of stratified: documents that a list keeps at most; the shares of labels stay."""
+    log1p: bool | None = None
+    """Of stratified: whether features are transformed by the signed log1p; true if absent."""
+    percentiles: Literal["documents", "places"] | None = None
+    """Of top_labels: what the percentiles count that scale synthetic relevance: documents (if
+    absent), or all places of lists padded to `top`, empty ones as documents of zero features."""
+    log10: bool | None = None
+    """Of ultra: log10(1 + x) before scaling."""
+
+    @model_validator(mode="after")
+    def _has_length(self) -> Preparation:
+        for kind, length in {"top_labels": "top", "stratified": "most"}.items():
+            if self.prepare == kind and getattr(self, length) is None:
+                raise refused(f"{length!r} is missing")
+        return self
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """What is given, for the job that prepares."""
+        return self.model_dump(exclude_none=True)
+
+
+class Sizes(Settled):
+    """Simulated sessions per split."""
+
+    train: Positive
+    """Training sessions."""
+    validation: Positive
+    """Validation sessions."""
+    test: Positive
+    """Test sessions."""
+
+
+Overrides = dict[str, dict[str, Any]]
+
+
+class AtScale(Settled):
+    """Values at one scale."""
+
+    seeds: Seeds
+    """One job per setting or study and seed."""
+    sessions: Sizes | None = None
+    """Simulated sessions per split."""
+    datasets: Distinct[str] | None = None
+    """Data sets whose logs are fitted, besides those that a configuration replaces; all if absent.
+    An item then shows the settings that are left."""
+    rankers: Overrides = Field(default={})
+    """Overrides of the training of rankers."""
+    training: Overrides = Field(default={})
+    """Overrides of named training settings."""
+    towers: Overrides = Field(default={})
+    """Overrides of named towers."""
+    logs: Overrides = Field(default={})
+    """Overrides of logs' keys."""
+    settings: Overrides = Field(default={})
+    """Overrides of settings' keys."""
+    studies: Overrides = Field(default={})
+    """Overrides of studies' parameters."""
+
+
+class Scales(Settled):
+    """Values that differ between scales."""
+
+    smoke: AtScale
+    """A first look."""
+    laptop: AtScale
+    """The default."""
+    paper: AtScale
+    """The paper's own sizes."""
+
+
+def _each(given: Any, **more: Any) -> Any:
+    """The entries of a section, each with more keys, unless it has them. None is its name."""
+    if not isinstance(given, Mapping):
+        return given
+    return {
+        name: {key: name if value is None else value for key, value in more.items()} | dict(entry)
+        if isinstance(entry, Mapping)
+        else entry
+        for name, entry in given.items()
+    }
+
+
+def _logs(given: Any, info: ValidationInfo) -> Any:
+    """A log has the paper's number of positions, if it has none of its own."""
+    return _each(given, name=None, positions=info.data.get("positions", 10))
+
+
+Named = BeforeValidator(partial(_each, name=None))
+
+
+class PaperFile(Settled):
+    """What papers/<key>/experiment.yaml holds."""
+
+    title: str
+    """The paper's title."""
+    citation: str
+    """How to cite it."""
+    datasets: dict[str, Preparation]
+    """The data sets, by their names in config.yaml, and how each is prepared."""
+    positions: Positive = 10
+    """Positions on a result page."""
+    scales: Scales
+    """Values that differ between scales."""
+    rankers: Annotated[Rankers, declare("rankers")] = Field(default={}, validate_default=True)
+    """Training of the logging policy's ranker, by name."""
+    training: Annotated[dict[str, Training], declare("training")] = Field(
+        default={}, validate_default=True
+    )
+    """Training of the two-tower models, by tower, or by a name that settings refer to."""
+    towers: Annotated[dict[str, Tower], declare("towers")] = Field(
+        default={}, validate_default=True
+    )
+    """Towers by name, which settings may name as their relevance tower."""
+    logs: Annotated[
+        dict[str, AnyLog],
+        BeforeValidator(_logs),
+        declare("logs"),
+    ] = Field(default={}, validate_default=True)
+    """Click logs by name, simulated or real."""
+    settings: Annotated[dict[str, Setting], Named] = Field(default={})
+    """Fits by name; each is one job per seed, with all its lanes. With `matrix`, lists of values by
+    key, an entry stands for all combinations; its name has the keys in braces."""
+    studies: Annotated[dict[str, Study], BeforeValidator(partial(_each, study=None))] = Field(
+        default={}
+    )
+    """Experiments that fit no log."""
+    items: Annotated[dict[str, Item], Named]
+    """Tables and figures as printed, in the order of the page."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One paper's experiment at one scale.
+
+    Attributes:
+        key: the paper's folder name.
+        title, citation, positions: as in its experiment.yaml.
+        datasets: how each data set is prepared. `replace` is applied to the names.
+        seeds: one job per setting or study and seed.
+        rankers: training of rankers, by name.
+        logs, settings, studies, items: what is run, by name.
+        root: the folder that holds papers/.
+    """
+
+    key: str
+    title: str
+    citation: str
+    positions: int
+    seeds: tuple[int, ...]
+    datasets: Mapping[str, Preparation] = field(default_factory=dict)
+    rankers: Mapping[str, Any] = field(default_factory=dict)
+    logs: Mapping[str, Log] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    studies: Mapping[str, Study] = field(default_factory=dict)
+    items: Mapping[str, Item] = field(default_factory=dict)
+    root: Path = ROOT
+
+    @property
+    def needs(self) -> list[str]:
+        """The names of all settings, then of all studies."""
+        return [*self.settings, *self.studies]
+
+    def need(self, name: str) -> Setting | Study:
+        """The setting or study of a name."""
+        return self.settings.get(name) or self.studies[name]
+
+    def seeds_of(self, need: str) -> list[int]:
+        """The seeds of a setting or study."""
+        return list(self.need(need).seeds or self.seeds)
+
+    def datasets_of(self, need: str) -> list[str]:
+        """The data sets behind a setting or study."""
+        found = self.need(need)
+        if isinstance(found, Setting):
+            return found.log.datasets
+        return [found.dataset] if found.dataset else []
+
+    def context(self) -> dict[str, Any]:
+        """What the validation of its settings must know: see `read`."""
+        return {"paper": self.key, "root": self.root}
+
+
+def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
+    """Read papers/<key>/experiment.yaml, and settle it for the configured scale.
+
+    Raises:
+        InputError: the paper is unknown, or its experiment refers to something undeclared.
+    """
+    known = [path.parent.name for path in (root / "papers").glob("*/experiment.yaml")]
+    if key not in known:
+        raise InputError(f"{key!r} is unknown", field="papers", expected=nearest(key, known))
+    path = root / "papers" / key / "experiment.yaml"
+    raw = read_yaml(path)
+    if "settings" in raw and isinstance(raw["settings"], Mapping):
+        raw["settings"] = expanded(raw["settings"], path)
+    scale = config.scale
+    _overridden(raw, scale, path)
+    replace = _replacements(raw, config, path)
+    at = raw.get("scales", {}).get(scale, {}) if isinstance(raw.get("scales"), Mapping) else {}
+    context = {
+        "paper": key, "root": root,
+        "sessions": at.get("sessions") if isinstance(at, Mapping) else None,
+    }  # fmt: skip
+    file = read(PaperFile, raw, path=path, context=context)
+    own = getattr(file.scales, scale)
+    _check_sources(file.logs, config, path)
+    for name, item in file.items.items():
+        _check_item(name, item, file, path)
+    for name in own.datasets or ():
+        if name not in replace:
+            raise InputError(
+                f"{name!r} is not declared", path=path, field=f"scales.{scale}.datasets",
+                expected=nearest(name, replace),
+            )  # fmt: skip
+    # A data set that a configuration puts in place of another is always fitted.
+    fitted = [new for old, new in replace.items() if own.datasets is None or old in own.datasets
+              or new != old]  # fmt: skip
+    settings, studies, items = _of_scale(file, scale, fitted)
+    return Paper(
+        key=key,
+        title=file.title,
+        citation=file.citation,
+        positions=file.positions,
+        seeds=own.seeds,
+        datasets=file.datasets,
+        rankers=file.rankers,
+        logs=file.logs,
+        settings=settings,
+        studies=studies,
+        items=items,
+        root=root,
+    )
+
+
+def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str, Any]:
+    """Settings, with a setting for each combination of a `matrix`.
+
+    Example:
+        >>> expanded({"{log}-fit": {"matrix": {"log": ["a", "b"]}, "training": "t"}})
+        {'a-fit': {'training': 't', 'log': 'a'}, 'b-fit': {'training': 't', 'log': 'b'}}
+    """
+    found = {}
+    for name, entry in settings.items():
+        if not isinstance(entry, Mapping) or MATRIX not in entry:
+            own = {name: entry}
+        else:
+            lists = entry[MATRIX]
+            where = {"path": path, "field": f"settings.{name}.{MATRIX}"}
+            if not isinstance(lists, Mapping) or not all(
+                isinstance(values, list) and values for values in lists.values()
+            ):
+                raise InputError(f"{lists!r} is no matrix", expected="a list per key", **where)
+            shared = {key: value for key, value in entry.items() if key != MATRIX}
+            own = {}
+            for values in product(*lists.values()):
+                cell = dict(zip(lists, values, strict=True))
+                try:
+                    own[name.format(**cell)] = {**shared, **cell}
+                except (KeyError, IndexError, ValueError):
+                    raise InputError(
+                        f"the name {name!r} has other keys than the matrix",
+                        expected=" and ".join(f"{{{key}}}" for key in lists), **where,
+                    ) from None  # fmt: skip
+            if len(own) < len(list(product(*lists.values()))):
+                raise InputError(
+                    f"the name {name!r} does not tell all settings apart",
+                    expected=" and ".join(f"{{{key}}}" for key in lists), **where,
+                )  # fmt: skip
+        if twice := own.keys() & found.keys():
+            raise InputError(f"{sorted(twice)[0]!r} is declared twice", path=path, field="settings")
+        found |= own
+    return found
+
+
+def _overridden(raw: dict, scale: str, path: Path) -> None:
+    """Put a scale's values in place of the experiment's."""
+    scales = raw.get("scales")
+    at = scales.get(scale) if isinstance(scales, Mapping) else None
+    if not isinstance(at, Mapping):
+        return  # which validation refuses
+    for section in OVERRIDDEN:
+        entries, changes = raw.get(section, {}), at.get(section, {})
+        if not (isinstance(entries, Mapping) and isinstance(changes, Mapping)):
+            continue
+        # Entries that share a YAML alias are one object. Each name needs a copy of its own.
+        entries = {
+            name: dict(entry) if isinstance(entry, Mapping) else entry
+            for name, entry in entries.items()
+        }
+        for name, change in changes.items():
+            if name not in entries:
+                raise _undeclared(name, entries, path, f"scales.{scale}.{section}")
+            if isinstance(change, Mapping) and isinstance(entries[name], dict):
+                entries[name] |= change
+        if section in raw:
+            raw[section] = entries
+
+
+def _undeclared(name: str, known, path: Path, field: str) -> InputError:
+    return InputError(
+        f"{name!r} is not declared", path=path, field=field, expected=nearest(name, known),
+        line=line_of(path, field.split(".")),
+    )  # fmt: skip
+
+
+def _replacements(raw: dict, config: Config, path: Path) -> dict[str, str]:
+    """What stands for each data set, put in its place in data sets, logs and studies."""
+    datasets = raw.get("datasets")
+    if not isinstance(datasets, Mapping):
+        return {}  # which validation refuses
+    replace = {name: config.replace.get(name, name) for name in datasets}
+    used = {}
+    for name, steps in datasets.items():
+        if replace[name] not in config.datasets:
+            raise _undeclared(replace[name], config.datasets, path, "datasets")
+        if used.setdefault(replace[name], steps) != steps:
+            raise InputError(
+                f"{replace[name]!r} replaces two data sets that are prepared differently",
+                path=path, field=f"datasets.{name}",
+                expected="another data set in the configuration's 'replace'",
+            )  # fmt: skip
+    raw["datasets"] = used
+    for section in ("logs", "studies"):
+        entries = raw.get(section)
+        for name, entry in entries.items() if isinstance(entries, Mapping) else ():
+            if isinstance(entry, dict) and isinstance(entry.get("dataset"), str):
+                if entry["dataset"] not in replace:
+                    raise _undeclared(entry["dataset"], replace, path, f"{section}.{name}.dataset")
+                entry["dataset"] = replace[entry["dataset"]]
+    return replace
+
+
+def _check_sources(logs: Mapping[str, Log], config: Config, path: Path) -> None:
+    """Raise InputError unless real logs are data sets of clicks, and simulated ones of rankings."""
+    kinds = {True: "a click log", False: "rankings with labels"}
+    for name, log in logs.items():
+        for dataset in log.datasets:
+            wanted = isinstance(log, ObservedLog)
+            if (LOG in config.datasets[dataset].of.splits) != wanted:
+                raise InputError(
+                    f"data set {dataset!r} is {kinds[not wanted]}",
+                    path=path, field=f"logs.{name}.dataset",
+                    expected=f"{kinds[wanted]}; 'replace' in the configuration may name one",
+                )  # fmt: skip
+
+
+def _check_item(name: str, item: Item, file: PaperFile, path: Path) -> None:
+    """Raise InputError for what an item needs and nobody declares, and for unknown columns."""
+    known = {**file.settings, **file.studies}
+    for need in item.needs:
+        if need not in known:
+            raise _undeclared(need, known, path, f"items.{name}.needs")
+    if file.settings.keys() >= set(item.needs):  # the columns of a study are not known here
+        try:
+            item.check_columns(file.settings[need].lanes for need in item.needs)
+        except InputError as error:
+            field = f"items.{name}.{error.field}"
+            raise InputError(
+                error.message, path=path, field=field, expected=error.expected,
+                line=line_of(path, field.split(".")),
+            ) from None  # fmt: skip
+
+
+def _of_scale(file: PaperFile, scale: str, datasets: list[str]) -> tuple[dict, dict, dict]:
+    """Settings, studies and items that a scale makes.
+
+    It makes no setting on the log of a data set outside `datasets`. It makes no item of other
+    scales, and none that has nothing left to draw. What only such items need goes with them.
+    """
+    absent = {
+        name
+        for name, setting in file.settings.items()
+        if not set(setting.log.datasets) <= set(datasets)
+    }
+    items = {
+        name: item.without(absent)
+        for name, item in file.items.items()
+        if (item.scales is None or scale in item.scales) and not absent >= set(item.needs)
+    }
+    needed = {need for item in items.values() for need in item.needs}
+    elsewhere = {need for item in file.items.values() for need in item.needs} - needed
+    gone = elsewhere | absent
+    settings = {name: each for name, each in file.settings.items() if name not in gone}
+    studies = {name: each for name, each in file.studies.items() if name not in gone}
+    return settings, studies, items

@@ -1,0 +1,215 @@
+"""Logs of lists as a ranker sorts them, whose places have context types.
+
+Users see the first documents of each training query, every list equally often. A document is its
+feature vector, so that it may be on many lists, with a label on each of them. A user examines by
+position and context (Chen et al. 2024, Section 5.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, ValidationInfo, model_validator
+
+from twotowers.errors import InputError
+from twotowers.experiment.fields import Positive, Seed, Settled, refused
+from twotowers.experiment.given import NEAREST, GivenLists, Repair
+from twotowers.experiment.list_files import lane_table
+from twotowers.experiment.log import Files
+from twotowers.experiment.simulated import check_ranker
+from twotowers.files.rankings import mask
+from twotowers.identifiability.contexts import (
+    Places,
+    assign_contexts,
+    bias_features,
+    context_vectors,
+    vector_ids,
+)
+from twotowers.identifiability.merging import node_merging
+from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import CellModel
+from twotowers.randomness import stream
+from twotowers.rankers.displayed import displayed
+
+NotNegative = Annotated[float, Field(ge=0)]
+
+
+class Contexts(Settled):
+    """Context types of places, drawn uniformly at random (`twotowers.identifiability.contexts`)."""
+
+    types: Positive
+    """Number of context types."""
+    features: Positive
+    """Length of the vector of a context type."""
+    deviation: NotNegative
+    """Standard deviation of its elements, which are normal."""
+    position_weight: NotNegative
+    """By which positions are multiplied when a distance of bias factors is measured."""
+    seed: Seed
+    """Of the draw, for all runs."""
+
+
+class OneRanker(Settled):
+    """Who sorts the lists, once for all runs."""
+
+    ranker: str
+    """The ranker, one of `rankers`, or 'expert', which sorts by relevance."""
+    seed: Seed
+    """Its seed, which all runs share."""
+
+    @model_validator(mode="after")
+    def _is_declared(self, info: ValidationInfo) -> OneRanker:
+        check_ranker(self.ranker, info)
+        return self
+
+
+class RankedLists(GivenLists):
+    """The first documents of each training query, sorted by a ranker that was trained on labels."""
+
+    RANKED: ClassVar[bool] = True
+
+    dataset: str
+    """The data set with the documents."""
+    policy: OneRanker
+    """Who sorts them."""
+    contexts: Contexts
+    """The context types of places."""
+
+    @model_validator(mode="after")
+    def _possible_repairs(self) -> RankedLists:
+        for name, repair in self.repairs.items():
+            if repair.swap or repair.merge not in (None, NEAREST):
+                raise refused(
+                    f"is {repair.model_dump(exclude_none=True)!r}",
+                    "'merge: nearest', or nothing, if a ranker sorts the lists",
+                    f"repairs.{name}",
+                )
+        return self
+
+    @property
+    def datasets(self) -> list[str]:
+        return [self.dataset]
+
+    def has_factors(self, lanes: Mapping[str, Sequence]) -> bool:
+        return True
+
+    def clicks_inputs(self, file: Files, seed: int) -> dict[str, str]:
+        names = {"dataset": self.dataset, "relevance": "annotated", "ranker": self.policy.ranker}
+        return {
+            "train": file("rankings", dataset=self.dataset, split="train"),
+            "policy": file("policy", **names, seed=self.policy.seed),
+        }
+
+    def fit_inputs(
+        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+    ) -> dict[str, str]:
+        clicks = {"clicks": self.clicks(file, seed)}
+        if not transfer:
+            return clicks
+        test = {"test": file("rankings", dataset=self.dataset, split="test")}
+        return {**self.clicks_inputs(file, seed), **test, **clicks}
+
+    def draw(self, inputs: Mapping[str, str], *, seed: int) -> Iterator[pa.Table]:
+        """Yield the rows of each lane.
+
+        Raises:
+            InputError: the user is not position-based, or the files do not belong together.
+        """
+        lists = displayed(inputs["train"], inputs["policy"], top=self.positions)
+        document = vector_ids(lists.features)
+        vectors, places, described = contexts_of(self.contexts, lists.lengths, self.positions)
+        ((_, user),) = self.user.each()
+        chance = click_chance(user, lists.label, vectors, places.shown, self.positions)
+        clicks = {
+            views: stream("clicks", seed, views).binomial(int(views), chance)
+            for views in self.lanes["views"]
+        }
+        position = np.nonzero(mask(lists.lengths, self.positions))[1]
+        columns = {
+            "query": np.repeat(np.arange(len(lists.lengths)), lists.lengths),
+            "given": np.full(len(document), True),
+            "document": document,
+            "position": position + 1,
+            "relevance": lists.label,
+        }
+        for name, repair in self.repairs.items():
+            columns["factor"] = factors_of(repair, document, places, described)
+            for views, clicked in clicks.items():
+                columns["impressions"] = np.full(len(document), int(views))
+                columns["clicks"] = clicked
+                yield lane_table({"repair": name, "views": views}, columns)
+
+
+def contexts_of(
+    drawn: Contexts, lengths: np.ndarray, positions: int
+) -> tuple[np.ndarray, Places, np.ndarray]:
+    """The context types of a log, and who got which.
+
+    Args:
+        drawn: how they are drawn.
+        lengths: [lists] numbers of documents.
+        positions: places of a list.
+
+    Returns:
+        [types, features] vectors of the context types; the places of the lists; and
+        [types * positions, features + 1] bias features, by number of the factor.
+    """
+    types, seed = drawn.types, drawn.seed
+    vectors = context_vectors(types, width=drawn.features, deviation=drawn.deviation, seed=seed)
+    places = assign_contexts(lengths, types, positions=positions, seed=seed)
+    weight = drawn.position_weight
+    return vectors, places, bias_features(vectors, positions=positions, weight=weight)
+
+
+def click_chance(
+    user: CellModel, label: np.ndarray, vectors: np.ndarray, factor: np.ndarray, positions: int
+) -> np.ndarray:
+    """[rows] P(click) of each display.
+
+    Args:
+        user: who clicks.
+        label: [rows] labels of the documents.
+        vectors: [types, features] of the context types.
+        factor: [rows] bias factor of each display.
+        positions: places of a list.
+
+    Raises:
+        InputError: the user is not position-based, or a label is beyond its highest.
+    """
+    if not isinstance(user, PositionBased):
+        raise InputError(
+            f"{type(user).__name__} does not examine places", field="user",
+            expected="'position_based', or one of its kind",
+        )  # fmt: skip
+    attractive = user.attractive(label.astype(float))
+    if (wrong := ~((attractive >= 0) & (attractive <= 1))).any():
+        chance = f"{attractive[wrong][0]:.3g}"
+        raise InputError(
+            f"a document of label {label[wrong][0]:g} is attractive with a chance of {chance}",
+            field="user", expected="a 'highest' that no label exceeds",
+        )  # fmt: skip
+    return attractive * user.examined_in(vectors, positions)[np.divmod(factor, positions)]
+
+
+def factors_of(
+    repair: Repair, document: np.ndarray, places: Places, described: np.ndarray
+) -> np.ndarray:
+    """[rows] bias factor of each display, from 0 without gaps, after a repair.
+
+    Args:
+        repair: `merge`, and whether `empty` places count as displays of one vector when the graph
+            is looked at. The published code counts them, which joins their factors, and spares them
+            a merge.
+        document: [rows] number of each display's feature vector.
+        places: bias factors before the repair.
+        described: [factors, dimensions] bias features, by which merging measures distance.
+    """
+    if repair.merge is None:
+        return np.unique(places.shown, return_inverse=True)[1]
+    rows = places.padded(document) if repair.empty else (document, places.shown)
+    seen, factor = np.unique(rows[1], return_inverse=True)
+    merged = node_merging(rows[0], factor, described[seen]).merged[factor[: len(document)]]
+    return np.unique(merged, return_inverse=True)[1]

@@ -1,0 +1,481 @@
+"""Settings: what is fitted to which log, and how. Studies: what is no fit of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
+
+from twotowers import ROOT
+from twotowers.errors import InputError, check_range, nearest
+from twotowers.experiment.drawn_lists import DrawnLists
+from twotowers.experiment.fields import (
+    Distinct,
+    Positive,
+    Seeds,
+    Settled,
+    named,
+    refusal,
+    refused,
+    values_of,
+)
+from twotowers.experiment.kinds import Kind, find
+from twotowers.experiment.log import Log, need_pages
+from twotowers.experiment.observed import ObservedLog
+from twotowers.experiment.parts import (
+    KIND_OR_OPTIONS,
+    TABLE,
+    Examination,
+    ExaminationField,
+    Part,
+    Tower,
+    read_part,
+    with_kind,
+)
+from twotowers.experiment.ranked_lists import RankedLists
+from twotowers.experiment.simulated import SimulatedLog
+from twotowers.experiment.training import Training
+from twotowers.models.page import PageModel
+from twotowers.models.protocol import CellModel
+
+LOGS = {
+    "simulation": SimulatedLog,
+    "dataset": ObservedLog,
+    "drawn": DrawnLists,
+    "ranked": RankedLists,
+}
+
+
+def _kind_of_log(given: Any) -> str | None:
+    if isinstance(given, Log):
+        return next(name for name, kind in LOGS.items() if isinstance(given, kind))
+    if not isinstance(given, Mapping):
+        return None
+    origin = given.get("from", "simulation")
+    if origin == "lists":
+        return "ranked" if "lists" not in given else "drawn"
+    return origin if origin in LOGS else None
+
+
+def _own_keys(given: Any) -> Any:
+    """Refuse a key that belongs to logs of another origin, and say which."""
+    kind = _kind_of_log(given)
+    if kind is None:
+        raise refused(
+            f"{given.get('from') if isinstance(given, Mapping) else given!r} is unknown",
+            "one of 'simulation', 'dataset', 'lists'", "from" if isinstance(given, Mapping) else "",
+        )  # fmt: skip
+    if isinstance(given, Mapping):
+        for key in given:
+            if key not in _keys(LOGS[kind]):
+                others = [other for other in LOGS.values() if key in _keys(other)]
+                if others:
+                    origins = {other.model_fields["origin"].default for other in others}
+                    expected = " or ".join(f"'from: {origin}'" for origin in sorted(origins))
+                    raise refused(f"a {LOGS[kind].WORDS} has no {key!r}", expected)
+    return given
+
+
+def _keys(kind: type[Log]) -> set[str]:
+    return {field.alias or name for name, field in kind.model_fields.items()}
+
+
+AnyLog = Annotated[
+    Annotated[SimulatedLog, Tag("simulation")]
+    | Annotated[ObservedLog, Tag("dataset")]
+    | Annotated[DrawnLists, Tag("drawn")]
+    | Annotated[RankedLists, Tag("ranked")],
+    Discriminator(_kind_of_log),
+    BeforeValidator(_own_keys),
+]
+"""A log, by where its clicks come from (`from`)."""
+
+
+def _tower(given: Any, info: ValidationInfo) -> Any:
+    """A tower that the paper declares, for its name."""
+    declared = (info.context or {}).get("towers", {})
+    return declared.get(given, given) if isinstance(given, str) else given
+
+
+class Model(Settled):
+    """A click model, its constants, and the towers of its parts."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: str = "additive"
+    """A click model of twotowers/models/ or of the paper's models/."""
+    tower: Annotated[Tower, BeforeValidator(_tower)]
+    """The relevance tower: linear, deep (2 x 32 ELU), embedding, or dense with options; or one of
+    the paper's `towers`."""
+    features: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the features that the tower sees, from the first."""
+    examination: ExaminationField = Field(default=TABLE, validate_default=True)
+    """The examination part: a `table` with a parameter per position, a tower of positions, or
+    `known`, the simulated user's own, held fixed. Its `dropout` applies to the part's logits."""
+    click_model: Any = Field(None, exclude=True)
+    """The click model itself."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_constants(cls, given: Any, info: ValidationInfo) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        constants = {key: given[key] for key in given if key not in cls.model_fields}
+        context = info.context or {}
+        try:
+            kind = find("models", given.get("kind", "additive"), context.get("paper"),
+                        context.get("root", ROOT))  # fmt: skip
+        except InputError as error:
+            raise refused(error.message, error.expected) from None
+        for key, value in constants.items():
+            if isinstance(value, list):
+                raise refused(
+                    f"{key!r} of a fitted model cannot differ between lanes",
+                    "one value; a setting of its own for each other value",
+                )
+        try:
+            kind.check(constants)
+            for key, value in constants.items():
+                check_range(value, field=key, low=-1e9, high=1e9)
+            model = kind.holds(**constants)
+        except InputError as error:
+            raise refusal(error) from None
+        return {**given, "click_model": (kind, model)}
+
+    @property
+    def of(self) -> CellModel | PageModel:
+        """The click model."""
+        return self.click_model[1]
+
+    @property
+    def kind_of(self) -> Kind:
+        """The click model's kind."""
+        return self.click_model[0]
+
+    @property
+    def by_pair(self) -> bool:
+        """Whether the relevance tower reads numbers of query-document pairs."""
+        return self.tower.kind.by_pair
+
+
+class Method(Settled):
+    """What is optimised, and how: a method with its options."""
+
+    part: Part
+    """The method."""
+    heads: dict[str, Part] = Field(default={})
+    """Auxiliary losses, added while training."""
+
+    @property
+    def kind(self) -> Kind:
+        """The method's kind."""
+        return self.part.kind
+
+    @property
+    def lanes(self) -> dict[str, list]:
+        """The values of all parameters that may be lanes: a column each, also for one value."""
+        kind, given = self.kind, self.part.options
+        return {
+            name: values_of(given.get(name, kind.parameters[name]))
+            for name in kind.parameters
+            if name in kind.lanes
+        }
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What all lanes share, but for the heads."""
+        return {
+            name: value
+            for name, value in self.part.options.items()
+            if name not in self.kind.lanes and name != "heads"
+        }
+
+    def plain(self) -> str | dict[str, Any]:
+        """The method as YAML has it."""
+        heads = {name: _without_kind(head.plain()) for name, head in self.heads.items()}
+        said = with_kind(self.part.plain())
+        return said | {"heads": heads} if heads else said
+
+
+def _without_kind(plain: str | Mapping) -> dict[str, Any]:
+    return {name: value for name, value in with_kind(plain).items() if name != "kind"}
+
+
+def _read_method(given: Any, info: ValidationInfo) -> Method:
+    if isinstance(given, Method):
+        return given
+    options = with_kind(given) if isinstance(given, str | Mapping) else given
+    heads = dict(options.pop("heads", None) or {}) if isinstance(options, Mapping) else {}
+    method = read_part("methods")(options, info)
+    if heads and "heads" not in method.kind.parameters:
+        raise refused(f"{method.name!r} has no parameter 'heads'", "none")
+    found = {}
+    for name, said in heads.items():
+        try:
+            found[name] = read_part("heads")({"kind": name, **dict(said or {})}, info)
+        except Exception as error:  # at the head's key
+            context = getattr(error, "context", None)
+            if context is None:
+                raise
+            at = ".".join(filter(None, (f"heads.{name}", context["at"])))
+            raise refused(context["message"], context["expected"], at) from None
+    return Method(part=method, heads=found)
+
+
+MethodField = Annotated[
+    Method, BeforeValidator(_read_method), PlainSerializer(Method.plain), KIND_OR_OPTIONS
+]
+
+MEASURES = {
+    "validation": lambda log: log.SIMULATED or "a simulated log",
+    "ties": lambda log: log.SIMULATED or "a simulated log",
+    "queries": lambda log: log.SIMULATED or "a simulated log",
+    # A document has one label on all lists, or one on each.
+    "recovery": lambda log: (
+        (log.SIMULATED and not log.RANKED) or "a simulated log, not lists that a ranker sorts"
+    ),
+    "places": lambda log: log.RANKED or "lists that a ranker sorts",
+}
+"""For each measurement of a log: True where it is possible, else what it needs."""
+
+
+class Transfer(Settled):
+    """Boosted trees that rank test queries, fitted to click rates divided by estimated examination;
+    see `twotowers.jobs.transfer`."""
+
+    trees: Positive
+    """Number of trees."""
+    leaves: Annotated[int, Field(ge=2)]
+    """The most leaves of a tree."""
+
+
+class Setting(Settled):
+    """A fit of a model to a log by a method: one job per seed, with all its lanes."""
+
+    name: str = Field("", exclude=True)
+    """Its name in the paper."""
+    log: Annotated[AnyLog, named("logs")]
+    """The click log to fit: its name."""
+    model: Model
+    """What explains the clicks."""
+    method: MethodField = Field(default="likelihood", validate_default=True)
+    """What is optimised, and how: a method of twotowers/methods/ or of the paper's methods/, and
+    its options; `heads` are auxiliary losses of twotowers/heads/ or of the paper's heads/."""
+    training: Annotated[Training, named("training")] | None = None
+    """Name of its training settings; the name of the tower if absent."""
+    transfer: Transfer | None = None
+    """Of lists that a ranker sorts: boosted trees that rank test queries."""
+    seeds: Seeds | None = None
+    """Its own seeds, where those of the scale are too few."""
+    measure: Distinct[
+        Literal["validation", "recovery", "places", "ties", "queries", "epochs", "uncertainty"]
+    ] = Field(default=(), validate_default=False)
+    """What is measured besides. `validation`: losses and nDCG@5, by which lanes may be chosen.
+    `queries`: nDCG@5 of every test query. `recovery`: MCC with the user's relevance over documents,
+    nDCG@1 and @3. `places`: that MCC over the places of lists that a ranker sorts. `ties`: nDCG if
+    the later of equal documents ranks first. These need a simulated log. `epochs`: the watched loss
+    after each epoch of training. `uncertainty`: standard errors of the probabilities of pairs and
+    positions, and of a simulated log the share of intervals that hold the truth."""
+    chosen: dict[str, list] = Field(default={}, alias="lanes")
+    """Values of the log's lanes to fit, by column; all if absent."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _training_of_tower(cls, given: Any, info: ValidationInfo) -> Any:
+        """The training is named after the tower, unless it is told or the method does not train."""
+        if not isinstance(given, Mapping) or "training" in given:
+            return given
+        known = (info.context or {}).get("training", {})
+        model = given.get("model")
+        tower = model.get("tower") if isinstance(model, Mapping) else None
+        declared = (info.context or {}).get("towers", {})
+        if isinstance(tower, str) and tower in declared:
+            tower = declared[tower].name
+        name = with_kind(tower).get("kind") if isinstance(tower, str | Mapping) else None
+        return {**given, "training": known[name]} if name in known else given
+
+    @model_validator(mode="after")
+    def _fits_together(self, info: ValidationInfo) -> Setting:
+        log, model, method = self.log, self.model, self.method
+        if model.kind_of.pages:
+            need_pages(log, f"model {model.kind!r}", "model")
+        self._check_tower()
+        self._check_measures()
+        if log.has_factors(self._log_lanes()) and not method.kind.factors:
+            raise refused(
+                f"method {method.kind.name!r} takes positions for bias factors",
+                "'alternation', or lanes of a log without merging and contexts",
+                "method",
+            )
+        if method.kind.trains and self.training is None:
+            known = (info.context or {}).get("training", {})
+            raise refused(
+                f"{model.tower.name!r} is not declared",
+                nearest(model.tower.name, known), "model.tower",
+            )  # fmt: skip
+        if not method.kind.trains:
+            self._refuse_parts()
+        columns = [column for own in self.lanes.values() for column in own]
+        if twice := {column for column in columns if columns.count(column) > 1}:
+            raise refused(
+                f"columns {sorted(twice)} are lanes more than once",
+                "each column in one of log, model, method and training",
+            )
+        return self
+
+    def _check_tower(self) -> None:
+        log, tower = self.log, self.model.tower
+        if not tower.kind.by_pair and not log.has_features:
+            raise refused(
+                f"tower {tower.name!r} reads features, and this log has none",
+                "'embedding': a parameter per query-document pair; or a log with 'features: true'",
+                "model.tower",
+            )
+        if tower.kind.by_pair and not log.same_queries:
+            raise refused(
+                "an embedding per pair can be measured only on the pairs that it was trained on",
+                "a log with 'queries: train', whose sessions all ask the training queries",
+                "model.tower",
+            )
+
+    def _check_measures(self) -> None:
+        log, method = self.log, self.method.kind
+        if self.transfer is not None and not log.RANKED:
+            raise refused(
+                "there are no test queries to rank",
+                "a log with 'from: lists' that a ranker sorts", "transfer",
+            )  # fmt: skip
+        own = {
+            "epochs": method.trains or "a method that trains by epochs",
+            "uncertainty": self.model.by_pair or "a tower with a parameter per pair",
+        }
+        for measure in self.measure:
+            needed = own[measure] if measure in own else MEASURES[measure](log)
+            if needed is not True:
+                raise refused(f"{measure!r} cannot be measured", needed, "measure")
+
+    def _refuse_parts(self) -> None:
+        """Refuse what needs a method that trains towers."""
+        name = self.method.kind.name
+        if varied := [*self._part_lanes(), *self._training_lanes()]:
+            raise refused(
+                f"{varied[0]!r} cannot differ between lanes of method {name!r}",
+                "one value per setting",
+            )
+        if self.model.examination != Examination():
+            raise refused(
+                f"method {name!r} has a parameter per position",
+                repr(TABLE), "model.examination",
+            )  # fmt: skip
+
+    def _log_lanes(self) -> dict[str, list]:
+        """The lanes of the log that the setting takes: all, unless it chooses values."""
+        lanes = self.log.lanes
+        for column, values in self.chosen.items():
+            if column not in lanes:
+                raise refused(
+                    f"log {self.log.name!r} has no lanes {column!r}",
+                    nearest(column, lanes) if lanes else "a log with lanes", "lanes",
+                )  # fmt: skip
+            for value in values:
+                if value not in lanes[column]:
+                    raise refused(
+                        f"{column} {value} is not one of log {self.log.name!r}",
+                        f"some of {lanes[column]}", f"lanes.{column}",
+                    )  # fmt: skip
+            if not values or len({*map(repr, values)}) < len(values):
+                raise refused(f"{column!r} is {values!r}", "different values", f"lanes.{column}")
+        return {
+            column: [type(values[0])(value) for value in self.chosen.get(column, values)]
+            for column, values in lanes.items()
+        }
+
+    def _part_lanes(self) -> dict[str, list]:
+        lanes = self.model.tower.lanes("tower") | self.model.examination.lanes()
+        for name, head in self.method.heads.items():
+            lanes |= head.lanes(name)
+        return lanes
+
+    def _training_lanes(self) -> dict[str, list]:
+        return self.training.lanes if self.training is not None else {}
+
+    @property
+    def lanes(self) -> dict[str, dict[str, list]]:
+        """The values of each lane column, by what they belong to: log, method, parts, training."""
+        found = {"method": self.method.lanes, "log": self._log_lanes()}
+        parts, training = self._part_lanes(), self._training_lanes()
+        return (
+            found
+            | ({"parts": parts} if parts else {})
+            | ({"training": training} if training and self.method.kind.trains else {})
+        )
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """All kinds that the fit uses, but for its log's users."""
+        examination = self.model.examination.kind
+        return [
+            self.model.kind_of,
+            self.method.kind,
+            self.model.tower.kind,
+            *([examination.kind] if isinstance(examination, Part) else []),
+            *(head.kind for head in self.method.heads.values()),
+        ]
+
+
+class Study(Settled):
+    """An experiment that fits no log: a module of the paper's studies/, called once per seed."""
+
+    model_config = ConfigDict(extra="allow")
+
+    study: str = Field("", exclude=True)
+    """Its name in the paper."""
+    module: str | None = None
+    """The module, if several studies share one; the study's name if absent."""
+    dataset: str | None = None
+    """The data set that it reads: rankings or a click log."""
+    raw: bool = False
+    """Whether it reads the data set before the paper prepares it."""
+    ranker: str | None = None
+    """The ranker of the documents. It is trained once, on annotated labels."""
+    seeds: Seeds | None = None
+    """Its own seeds, if chance plays no part or the study repeats its draws itself."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ranker_of_data(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and given.get("ranker") and not given.get("dataset"):
+            raise refused("'dataset' is missing", "the data set that the ranker sorts")
+        return given
+
+    @model_validator(mode="after")
+    def _has_module(self, info: ValidationInfo) -> Study:
+        context = info.context or {}
+        known = context.get("rankers")
+        if self.ranker not in (None, "expert") and known is not None and self.ranker not in known:
+            raise refused(f"{self.ranker!r} is not declared", nearest(self.ranker, known), "ranker")
+        if "paper" in context:
+            try:
+                self.kind(context["paper"], context.get("root", ROOT)).check(self.parameters)
+            except InputError as error:
+                raise refusal(error) from None
+        return self
+
+    def kind(self, paper: str, root: Any = ROOT) -> Kind:
+        """The study's module and function."""
+        return find("studies", self.module or self.study, paper, root)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of its module."""
+        return dict(self.model_extra or {})

@@ -1,0 +1,474 @@
+"""Logs of users who are simulated on the rankings of a policy.
+
+Clicks are drawn as counts of cells (`draw_cells`) or page by page (`draw_pages`). Both have the
+same distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+
+from twotowers import SPLITS
+from twotowers.errors import InputError, nearest
+from twotowers.experiment.fields import (
+    Lanes,
+    Positive,
+    Settled,
+    Share,
+    refused,
+    values_of,
+)
+from twotowers.experiment.log import Files, Recorded, need_pages
+from twotowers.experiment.parts import UserField
+from twotowers.files.rankings import Rankings, mask, pad, read_rankings
+from twotowers.logs.cells import LaneLog, read_logs, write_logs
+from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts, added
+from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
+from twotowers.logs.policies import (
+    NOISE_HIGH,
+    NoisyOrder,
+    ScoredPairs,
+    policy_scores,
+    ranking_order,
+    read_scores,
+)
+from twotowers.logs.sessions import write_sessions
+from twotowers.logs.simulated_sessions import Sampler, stream_sessions
+from twotowers.logs.simulation import Traffic, simulate_clicks
+from twotowers.methods.task import Split
+from twotowers.models.chances import Chance
+from twotowers.models.page import PageModel
+from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel
+from twotowers.randomness import stream
+
+EXPERT = "expert"
+"""The ranker that sorts by relevance, and needs no training."""
+
+
+class Policy(Settled):
+    """How the documents were ranked. Lists are lanes."""
+
+    ranker: str
+    """The ranker, one of `rankers`, or 'expert', which sorts by relevance."""
+    strength: Lanes[Annotated[float, Field(ge=-1, le=1)]] | None = None
+    """Strength of the ranker, from -1 (reversed) to 1 (Eq. 25 of Hager et al. 2025); 1 if
+    absent."""
+    mixing_weight: Lanes[Share] | None = None
+    """Instead of a strength: the weight w in score = w x ranker + (1 - w) x noise (Zhang et al.
+    2023)."""
+    temperature: Lanes[Share] = 0.0
+    """Probability that a session's ranking is uniformly random."""
+    ties: Literal["random", "listed"] = "random"
+    """How documents of equal scores are ordered: at random, drawn once with the noise, or as the
+    data set lists them."""
+    noise: Literal["once", "session"] = "once"
+    """Of a strength or mixing weight below 1 in size: drawn once per query and document, or anew in
+    each session, so that rankings vary."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_seed(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and "seed" in given:
+            raise refused(
+                "each run trains a ranker of its own",
+                "no seed, or a log with 'from: lists'",
+                "seed",
+            )
+        return given
+
+    @model_validator(mode="after")
+    def _one_mixing(self, info: ValidationInfo) -> Policy:
+        if self.strength is not None and self.mixing_weight is not None:
+            raise refused(
+                "a policy cannot have both a strength and a mixing weight",
+                "one of 'strength' (-1 to 1) and 'mixing_weight' (0 to 1)",
+            )
+        check_ranker(self.ranker, info)
+        return self
+
+    @property
+    def lanes(self) -> dict[str, list[float]]:
+        """The values of the mixing and of the temperature."""
+        mixing = "strength" if self.mixing_weight is None else "mixing_weight"
+        strength = 1.0 if self.strength is None else self.strength
+        given = strength if self.mixing_weight is None else self.mixing_weight
+        return {mixing: values_of(given), "temperature": values_of(self.temperature)}
+
+
+def check_ranker(name: str, info: ValidationInfo) -> None:
+    """Refuse a ranker that the paper does not declare."""
+    known = (info.context or {}).get("rankers")
+    if name != EXPERT and known is not None and name not in known:
+        raise refused(f"{name!r} is not declared", nearest(name, [EXPERT, *known]), "ranker")
+
+
+class Sessions(Settled):
+    """Sessions per split. Lists are lanes. Each log contains the smaller ones."""
+
+    train: Lanes[Positive]
+    """Training sessions."""
+    validation: Lanes[Positive]
+    """Validation sessions."""
+    test: Lanes[Positive]
+    """Test sessions."""
+
+    @model_validator(mode="after")
+    def _growing(self) -> Sessions:
+        given = {split: getattr(self, split) for split in SPLITS}
+        lengths = {split: len(values_of(values)) for split, values in given.items()}
+        many = [values for values in given.values() if len(values_of(values)) > 1]
+        if many and (len({*map(len, many)}) > 1 or lengths["train"] == 1):
+            raise refused(
+                f"the splits have {lengths} numbers of sessions",
+                "lists of one length, or single numbers",
+            )
+        if any(list(values) != sorted(values) for values in many):
+            raise refused(
+                "the numbers of sessions do not rise",
+                "from few to many: each log contains the smaller ones",
+            )
+        return self
+
+    def of(self, split: str) -> list[int]:
+        """The numbers of a split."""
+        return values_of(getattr(self, split))
+
+    @property
+    def lanes(self) -> dict[str, list[float]]:
+        """The column of several numbers: those of the training split."""
+        train = self.of("train")
+        return {"sessions": [float(number) for number in train]} if len(train) > 1 else {}
+
+
+class Queries(Settled):
+    """Which queries the sessions ask."""
+
+    split: Literal["train"] | None = None
+    """The split that they are from; if absent, each split has its own queries."""
+    first: Positive | None = None
+    """The number of its queries, from the first; all if absent."""
+    ranked: Literal["per split", "once"] = "per split"
+    """Whether the noise and ties of the policy are drawn per split, or once for all splits, as when
+    one log is divided."""
+
+    def of(self, split: str) -> tuple[str, int | None]:
+        """The split that a split's queries are from, and how many (None: all)."""
+        return self.split or split, self.first
+
+
+def _queries(given: Any) -> Any:
+    return {"split": given} if isinstance(given, str) else given
+
+
+class SimulatedLog(Recorded):
+    """Simulated users see the rankings of a policy."""
+
+    WORDS = "simulated log"
+
+    origin: Literal["simulation"] = Field("simulation", alias="from")
+    """Where clicks come from: a simulation on the data set's rankings."""
+    dataset: str
+    """The data set with the documents."""
+    relevance: Literal["annotated", "linear", "deep"]
+    """What makes documents relevant to the user."""
+    policy: Policy
+    """How the documents were ranked."""
+    user: UserField = Field(default="additive", validate_default=True)
+    """The user: a click model of twotowers/models/ or of the paper's models/, and its constants.
+    Lists are lanes, also of kinds (column `user_kind`)."""
+    sessions: Sessions
+    """Sessions per split, instead of those of the scale."""
+    queries: Annotated[Queries, BeforeValidator(_queries)] = Queries()
+    """The split that the queries of all sessions are from, or such settings."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sessions_of_scale(cls, given: Any, info: ValidationInfo) -> Any:
+        context = info.context or {}
+        if isinstance(given, Mapping) and "sessions" not in given:
+            if context.get("sessions") is None:
+                raise refused(
+                    "'sessions' is missing", "sessions per split, here or of the scale", "sessions"
+                )
+            return {**given, "sessions": context["sessions"]}
+        return given
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> SimulatedLog:
+        if self.policy.noise == "session" and self.queries.ranked == "once":
+            raise refused(
+                "noise in each session ranks anew each time",
+                "no 'ranked', or noise that is drawn once",
+                "queries",
+            )
+        for kind in self.user.kinds:
+            if kind.pages:
+                need_pages(self, f"user {kind.name!r}", "user")
+        return self
+
+    @property
+    def lanes(self) -> dict[str, list]:
+        return self.policy.lanes | self.sessions.lanes | self.user.lanes
+
+    @property
+    def datasets(self) -> list[str]:
+        return [self.dataset]
+
+    @property
+    def has_features(self) -> bool:
+        return True
+
+    @property
+    def same_queries(self) -> bool:
+        return len({self.queries.of(split) for split in SPLITS}) == 1
+
+    def users(self, lanes: Sequence[Mapping]) -> list[CellModel | PageModel]:
+        return [self.user.of(lane) for lane in lanes]
+
+    def clicks_inputs(self, file: Files, seed: int) -> dict[str, str]:
+        names = {"dataset": self.dataset, "relevance": self.relevance, "ranker": self.policy.ranker}
+        return {"policy": file("policy", **names, seed=seed)}
+
+    def fit_inputs(
+        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+    ) -> dict[str, str]:
+        rankings = {split: file("rankings", dataset=self.dataset, split=split) for split in SPLITS}
+        return {**rankings, **self.clicks_inputs(file, seed), "clicks": self.clicks(file, seed)}
+
+    def simulate(self, inputs: Mapping[str, str], output: str | Path, *, seed: int) -> None:
+        policies = self._policies(inputs)
+        draw = draw_pages if self.has_pages else draw_cells
+        logs = (
+            part
+            for split, policy in policies.items()
+            for part in draw(self, split, policy, seed=seed)
+        )
+        if self.has_pages:
+            write_sessions(output, logs)
+        else:
+            write_logs(output, logs, {split: policy.pairs for split, policy in policies.items()})
+
+    def splits(
+        self,
+        inputs: Mapping[str, str],
+        lanes: Sequence[Mapping],
+        *,
+        seed: int,
+        by_pair: bool,
+        features: float,
+    ) -> dict[str, Split]:
+        policies, positions = self._policies(inputs), self.positions
+        pages = dict.fromkeys(SPLITS)
+        if self.has_pages:
+            every = {split: policy.pairs for split, policy in policies.items()}
+            pages = read_lane_sessions(inputs["clicks"], lanes, pairs=every, length=positions)
+        splits = {}
+        for split, policy in policies.items():
+            pairs, sessions = policy.pairs, pages[split]
+            queries, first = self.queries.of(split)
+            lists = _rankings(inputs[queries], policy, first)
+            where = mask(pairs.lengths, positions)
+            counts = (
+                read_logs(inputs["clicks"], lanes, split=split, pairs=pairs, length=positions)
+                if sessions is None
+                else counts_of(sessions, len(where), positions)
+            )
+            # Early stopping watches the weighted loss, as published; the test loss is plain.
+            splits[split] = Split(
+                inputs=tower_inputs(lists, where, by_pair, features),
+                where=where,
+                relevance=pad(policy.relevance, pairs.offsets, positions),
+                counts=counts,
+                sessions=sessions,
+                pairs=pairs,
+            )
+        return splits
+
+    def _policies(self, inputs: Mapping[str, str]) -> dict[str, ScoredPairs]:
+        return {split: read_scores(inputs["policy"], *self.queries.of(split)) for split in SPLITS}
+
+
+def _rankings(path: str | Path, policy: ScoredPairs, first: int | None) -> Rankings:
+    lists = read_rankings(path)
+    if first is not None and first < len(lists.queries):
+        lists = lists.take(np.arange(lists.offsets[first]))
+    if not np.array_equal(lists.query, policy.pairs.query):
+        raise InputError("its queries are not those of the policy", path=path, field="query")
+    return lists
+
+
+def tower_inputs(lists: Rankings, where: np.ndarray, by_pair: bool, features: float) -> np.ndarray:
+    """The input of the relevance tower: pair numbers, or a first share of the features."""
+    if by_pair:
+        return np.arange(where.size, dtype=np.int32).reshape(where.shape)
+    width = round(features * lists.features.shape[1])
+    return pad(lists.features[:, :width], lists.offsets, where.shape[1])
+
+
+def draw_cells(
+    log: SimulatedLog, split: str, policy: ScoredPairs, *, seed: int
+) -> Iterator[LaneLog]:
+    """Yield the counts of each lane. Lanes share their sessions; clicks are drawn for each.
+
+    Args:
+        log: the log.
+        split: the split.
+        policy: the pairs, their relevance and the scores of the ranker.
+        seed: of all draws.
+    """
+    lanes, pairs, positions = log.lanes, policy.pairs, log.positions
+    temperatures = lanes["temperature"]
+    traffics = [
+        Traffic(
+            pairs.lengths,
+            sessions=more,
+            temperatures=temperatures,
+            length=positions,
+            rng=stream("traffic", seed, split, *_growth(number)),
+        )
+        for number, more in enumerate(np.diff([0, *log.sessions.of(split)]).tolist())
+    ]
+    where = mask(pairs.lengths, positions)
+    relevance = pad(policy.relevance, pairs.offsets, positions)
+    users = [(own, _chances(user, relevance, positions)) for own, user in log.user.each()]
+    for strength, order in _orders(log, split, policy, where, seed):
+        for temperature, (own, chances) in product(temperatures, users):
+            grown = []
+            for number, traffic in enumerate(traffics):
+                drawn = ("session noise", seed, split, strength, temperature, *_growth(number))
+                shown = traffic.impressions(order, temperature, stream(*drawn))
+                key = (strength, temperature, *own.values(), *_growth(number))
+                more = _clicked(shown, chances, stream("clicks", seed, split, *key))
+                grown.append(added(grown[-1], more) if grown else more)
+            for number, lane in _by_size(lanes, strength, temperature, own):
+                # If a split has one size only, the lanes of all sizes have the same log.
+                yield LaneLog(split, lane, grown[min(number, len(grown) - 1)])
+
+
+def _by_size(
+    lanes: Mapping, strength: float, temperature: float, own: Mapping
+) -> Iterator[tuple[int, dict]]:
+    """Number and columns of the lanes that differ in their sessions only."""
+    values = {next(iter(lanes)): strength, "temperature": temperature}
+    for number, size in enumerate(lanes.get("sessions", [None])):
+        yield number, values | ({} if size is None else {"sessions": size}) | dict(own)
+
+
+def draw_pages(
+    log: SimulatedLog, split: str, policy: ScoredPairs, *, seed: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the pages of each lane, some thousands at a time. Each lane has its own sessions.
+
+    Memory does not grow with the number of sessions. A larger log of the same lane begins with
+    the pages of the smaller one.
+
+    Args:
+        log, split, policy, seed: see `draw_cells`.
+    """
+    lanes, pairs, positions = log.lanes, policy.pairs, log.positions
+    pieces = np.diff([0, *log.sessions.of(split)]).tolist()
+    where = mask(pairs.lengths, positions)
+    relevance = pad(policy.relevance, pairs.offsets, positions)
+    ids = {
+        "queries": pairs.query[pairs.offsets[:-1]],
+        "documents": pad(pairs.document, pairs.offsets, positions),
+    }
+    users = [(own, _clicker(user, relevance, positions)) for own, user in log.user.each()]
+    for strength, order in _orders(log, split, policy, where, seed):
+        for temperature, (own, clicker) in product(lanes["temperature"], users):
+            for number, lane in _by_size(lanes, strength, temperature, own):
+                # If a split has one size only, the lanes of all sizes have the same pages.
+                for piece, sessions in enumerate(pieces[: number + 1]):
+                    key = (strength, temperature, *own.values(), *_growth(piece))
+                    yield from stream_sessions(
+                        order,
+                        clicker,
+                        pairs.lengths,
+                        sessions=sessions,
+                        temperature=temperature,
+                        rng=stream("pages", seed, split, *key),
+                        split=split,
+                        lanes=lane,
+                        **ids,
+                    )
+
+
+def _orders(
+    log: SimulatedLog, split: str, policy: ScoredPairs, where: np.ndarray, seed: int
+) -> Iterator[tuple[float, np.ndarray | NoisyOrder]]:
+    """Each strength, and the ranking of the policy of that strength, [queries, positions].
+
+    A policy with noise in each session draws its rankings later. Without noise it ranks once.
+    """
+    about = log.queries.of(split)[0] if log.queries.ranked == "once" else split
+    for strength in next(iter(log.policy.lanes.values())):
+        if log.policy.noise == "session" and abs(strength) < 1:
+            scores = pad(strength * policy.score, policy.pairs.offsets, where.shape[1])
+            noise = (1 - abs(strength)) * NOISE_HIGH
+            yield strength, NoisyOrder(np.where(where, scores, -np.inf), noise)
+            continue
+        # All strengths draw the same noise and ties, so that they differ in nothing else.
+        rng = stream("policy noise", seed, about)
+        scores = policy_scores(policy.score, strength, rng=rng)
+        scores = pad(scores, policy.pairs.offsets, where.shape[1])
+        places = np.broadcast_to(np.arange(where.shape[1]), where.shape)
+        ties = places if log.policy.ties == "listed" else rng.random(scores.shape)
+        yield strength, ranking_order(scores, where, tiebreak=ties)
+
+
+def _growth(number: int) -> tuple:
+    """The name of the draws by which a log grows. A first log has none, like a single log."""
+    return ("growth", number) if number else ()
+
+
+def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable:
+    """A function from impressions to the click probability of each cell."""
+    if positions <= LONGEST_DENSE:
+        chance = user.chance(relevance, positions)
+        return lambda shown: chance
+    truth = user.truth(relevance, positions)
+
+    def of_cells(shown: Cells) -> np.ndarray:
+        parts = {
+            name: values[shown.query, shown.document]
+            if user.parts[name] == PER_DOCUMENT
+            else values[shown.position]
+            if user.parts[name] == PER_POSITION
+            else values
+            for name, values in truth.items()
+        }
+        return user.click_probability(**parts)
+
+    return of_cells
+
+
+def _clicker(user: CellModel | PageModel, relevance: np.ndarray, positions: int) -> Sampler:
+    """The sampler of clicks on pages, for `stream_sessions`."""
+    truth = user.truth(relevance, positions)
+
+    def sample(query, documents, where, *, rng):
+        parts = {
+            name: values[query[:, None], documents] if user.parts[name] == PER_DOCUMENT else values
+            for name, values in truth.items()
+        }
+        if isinstance(user, PageModel):
+            chances = {name: Chance.from_logits(logits) for name, logits in parts.items()}
+            return user.sample(chances, where, rng=rng)["clicks"]
+        chance = np.broadcast_to(user.click_probability(**parts), documents.shape)
+        return user.sample(chance, rng=rng)
+
+    return sample
+
+
+def _clicked(shown: np.ndarray | Cells, chances: Callable, rng: np.random.Generator):
+    if isinstance(shown, Cells):
+        return replace(shown, clicks=simulate_clicks(shown.impressions, chances(shown), rng=rng))
+    return Counts(shown, simulate_clicks(shown, chances(shown), rng=rng))

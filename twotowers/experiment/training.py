@@ -1,0 +1,168 @@
+"""How towers and rankers are trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+
+from twotowers.errors import InputError
+from twotowers.experiment.fields import (
+    Lanes,
+    Positive,
+    Settled,
+    refusal,
+    several,
+    values_of,
+)
+from twotowers.fitting.optimizers import Optimizer, check_decay, check_rows
+
+NotNegative = Annotated[float, Field(ge=0)]
+Above0 = Annotated[float, Field(gt=0)]
+
+
+def _optimizer(given: Any) -> Optimizer:
+    try:
+        return Optimizer.read(given, field="")
+    except InputError as error:
+        error.field = error.field.strip(".") if error.field else None
+        raise refusal(error) from None
+
+
+def _plain(optimizer: Optimizer) -> str | dict[str, Any]:
+    options = dict(optimizer.options)
+    return {"name": optimizer.name, **options} if options else optimizer.name
+
+
+OptimizerField = Annotated[
+    Optimizer,
+    BeforeValidator(_optimizer),
+    PlainSerializer(_plain),
+    WithJsonSchema({"type": ["string", "object"], "required": ["name"]}),
+]
+
+
+class Training(Settled):
+    """How to train; see `twotowers.fitting.gradient.FitSettings`."""
+
+    optimizer: OptimizerField = Field(default="adamw", validate_default=True)
+    """An optimiser of Optax: its name, or `name` and options (`twotowers.fitting.optimizers`)."""
+    learning_rate: Lanes[Above0]
+    """Of the optimiser. A list is lanes."""
+    weight_decay: Lanes[NotNegative] | None = None
+    """Of the optimiser, if it has one; Optax's own if absent. A list is lanes."""
+    averaged: bool = False
+    """Whether parameters are averaged over about an epoch's steps."""
+    rows: bool = False
+    """Whether a step updates only the rows of tables that its batch uses; see
+    `twotowers.fitting.rows`."""
+    batch: Positive
+    """Queries per step."""
+    steps: Positive | None = None
+    """Steps per epoch; if absent, an epoch is one pass over the queries that the lane's own log
+    has."""
+    epochs: Positive
+    """Most epochs."""
+    patience: Positive
+    """Epochs without improvement before stopping."""
+    min_delta: NotNegative
+    """Smallest decrease that is an improvement."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Training:
+        try:
+            decay = None if several(self.weight_decay) else self.weight_decay
+            for each in values_of(self.weight_decay) if several(self.weight_decay) else [decay]:
+                check_decay(self.optimizer, each)
+            check_rows(self.rows, self.averaged)
+        except InputError as error:
+            raise refusal(error) from None
+        return self
+
+    @property
+    def lanes(self) -> dict[str, list]:
+        """The values of each number that is lanes."""
+        numbers = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
+        return {name: values_of(value) for name, value in numbers.items() if several(value)}
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `FitSettings` that were given. Of lanes, the first is a placeholder."""
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return {name: values_of(value)[0] for name, value in given.items()}
+
+
+class Tower(Training):
+    """A ranker that is a tower, trained on labels."""
+
+    kind: Literal["linear", "deep"] | None = None
+    """Where the name is another one: linear or deep."""
+    learning_rate: Above0
+    """Of the optimiser."""
+    weight_decay: NotNegative | None = None
+    """Of the optimiser, if it has one."""
+
+
+class LambdaMART(Settled):
+    """Boosted trees that optimise nDCG; see `twotowers.rankers.trees`."""
+
+    kind: Literal["lambdamart"] | None = None
+    """Where the name is another one."""
+    queries: Positive
+    """How many of the training queries have labels, drawn anew for each seed."""
+    trees: Positive = 100
+    """Number of trees."""
+    leaves: Annotated[int, Field(ge=2)] = 31
+    """Leaves of a tree at most."""
+    learning_rate: Above0 = 0.1
+    """Of each tree."""
+
+
+class SVM(Settled):
+    """A linear pairwise SVM; see `twotowers.rankers.svm`."""
+
+    share: Annotated[float, Field(gt=0, le=1)]
+    """Share of the training queries that it is trained on."""
+    cost: Above0
+    """Cost of a wrong pair, for all queries together."""
+
+
+Ranker = Tower | LambdaMART | SVM
+
+
+def read_rankers(given: Any, info: ValidationInfo) -> Any:
+    """Each ranker as its kind, which is its name unless it says another."""
+    if not isinstance(given, Mapping):
+        return given
+    return {name: _tagged(name, entry) for name, entry in given.items()}
+
+
+def _tagged(name: str, entry: Any) -> Any:
+    if isinstance(entry, Mapping) and "kind" not in entry and name in ("lambdamart", "svm"):
+        return {**entry, "kind": name}
+    return entry
+
+
+def _kind(entry: Any) -> str:
+    kind = entry.get("kind") if isinstance(entry, Mapping) else getattr(entry, "kind", None)
+    return kind if kind in ("lambdamart", "svm") else "tower"
+
+
+RankerField = Annotated[
+    Annotated[Tower, Tag("tower")]
+    | Annotated[LambdaMART, Tag("lambdamart")]
+    | Annotated[SVM, BeforeValidator(lambda v: {k: w for k, w in v.items() if k != "kind"}
+                                     if isinstance(v, Mapping) else v), Tag("svm")],
+    Discriminator(_kind),
+]  # fmt: skip
+Rankers = Annotated[dict[str, RankerField], BeforeValidator(read_rankers)]
+"""Training of the logging policy's ranker, by name."""

@@ -1,0 +1,524 @@
+"""What is built from what: makes the plan of a run from its configuration and its papers.
+
+`python -m twotowers.workflow.planning PLAN ROOT < config.json` checks everything and writes the
+plan. Errors of the input are one line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT, SPLITS
+from twotowers.errors import InputError, nearest
+from twotowers.experiment.config import Config, DataSet, read_config
+from twotowers.experiment.kinds import Kind, sources
+from twotowers.experiment.log import Log
+from twotowers.experiment.paper import Paper, load_paper
+from twotowers.experiment.settings import Setting, Study
+from twotowers.experiment.simulated import SimulatedLog
+from twotowers.files.artefacts import atomic
+from twotowers.jobs.fit import TRANSFER
+from twotowers.workflow import descriptions
+from twotowers.workflow.descriptions import STANDIN_SEED
+from twotowers.workflow.order import fit_guess
+from twotowers.workflow.plan import Places
+from twotowers.workflow.provenance import code_digest
+
+ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
+"""The file endings of an item, by kind."""
+ANNOTATED = "annotated"
+"""The relevance of labels."""
+
+
+def plain(settled: Any) -> Any:
+    """Settings as JSON has them, from which `twotowers.experiment.fields.read` makes them again."""
+    said = settled.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    if isinstance(settled, Log):
+        return {"name": settled.name, "from": settled.origin, **said}
+    return said | ({"log": plain(settled.log)} if isinstance(settled, Setting) else {})
+
+
+class Planner(Places):
+    """Computes all jobs of a run.
+
+    Args:
+        config: the configuration.
+        papers: the papers, by key, at the configured scale.
+        root: the project's folder.
+    """
+
+    def __init__(self, config: Config, papers: Mapping[str, Paper], root: Path = ROOT):
+        super().__init__(f"{config.results}/{config.scale}", config.figures)
+        self.config, self.papers, self.root = config, papers, Path(root)
+        self.code = partial(code_digest, root=self.root)
+
+    # Files
+
+    def files_of(self, paper: str) -> PaperFiles:
+        """The paths of a paper's artefacts."""
+        return PaperFiles(self, paper)
+
+    def runs(self, paper: str, needs: Iterable[str] | None = None) -> list[tuple[str, int]]:
+        """Setting or study and seed of each job; of all needs if None."""
+        own = self.papers[paper]
+        return [(need, seed) for need in needs or own.needs for seed in own.seeds_of(need)]
+
+    def results_of(self, paper: str, needs: Iterable[str] | None = None) -> list[str]:
+        """The results of some settings and studies (all if None), for every seed."""
+        return [
+            self.file("fit", paper=paper, setting=need, seed=seed)
+            for need, seed in self.runs(paper, needs)
+        ]
+
+    def records_of(self, paper: str, needs: Iterable[str] | None = None) -> list[str]:
+        """The records of the same jobs. They say how long the jobs took."""
+        return [
+            self.record("fit", paper=paper, setting=need, seed=seed)
+            for need, seed in self.runs(paper, needs)
+        ]
+
+    def item_files(self, paper: str, item: str) -> list[str]:
+        """Every file of one item."""
+        endings = ENDINGS[self.papers[paper].items[item].kind]
+        return [self.file("item", paper=paper, item=item, ending=ending) for ending in endings]
+
+    def items_of(self, paper: str) -> list[str]:
+        """Every file of every item of a paper."""
+        return [path for item in self.papers[paper].items for path in self.item_files(paper, item)]
+
+    def of_papers(self, *kinds: str) -> list[str]:
+        """Each paper's files of the given kinds, one kind after the other."""
+        return [self.file(kind, paper=key) for kind in kinds for key in self.papers]
+
+    def shown(self) -> list[str]:
+        """Every file of every item."""
+        return [path for key in self.papers for path in self.items_of(key)]
+
+    def targets(self) -> list[str]:
+        """What a run makes: the chosen items, or the pages, the claims and all items.
+
+        Items are listed beside the pages, so that a deleted item is made again.
+
+        Raises:
+            InputError: a chosen item is unknown.
+        """
+        known = {f"{key}/{item}" for key, paper in self.papers.items() for item in paper.items}
+        for name in self.config.only:
+            if name not in known:
+                raise InputError(
+                    f"{name!r} is unknown", field="only", expected=nearest(name, known)
+                )
+        if self.config.only:
+            return [path for name in self.config.only for path in self.item_files(*name.split("/"))]
+        ends = map(self.file, ("overview", "verdicts", "crate"))
+        return [*ends, *self.of_papers("page", "summary"), *self.shown()]
+
+    # Data sets
+
+    def told(self, settled: Any) -> Any:
+        """Settings as a page tells them."""
+        return plain(settled)
+
+    def dataset(self, name: str) -> DataSet:
+        """A data set of the configuration."""
+        return self.config.datasets[name]
+
+    def standin_sizes(self, name: str) -> dict[str, int]:
+        """Sizes (queries or sessions) of the parts of a stand-in.
+
+        Raises:
+            InputError: the data set has neither a folder nor a size at this scale.
+        """
+        sizes = self.dataset(name).standin.get(self.config.scale)
+        if sizes is None:
+            raise InputError(
+                f"there is no stand-in at scale {self.config.scale!r}", field=f"datasets.{name}",
+                expected="'folder', where its files are",
+            )  # fmt: skip
+        return sizes.parts
+
+    def standin_size(self, name: str, part: str) -> int:
+        """How many queries or sessions a part of a stand-in has.
+
+        Raises:
+            InputError: the data set has no such part.
+        """
+        sizes = self.standin_sizes(name)
+        of = LOG if part in (PAGES, DOCUMENTS) else part
+        if of not in sizes:
+            raise InputError(
+                f"the stand-in has no {of}", field=f"datasets.{name}", expected=", ".join(sizes)
+            )
+        return sizes[of]
+
+    def datasets_of(self, paper: str, needs: Iterable[str]) -> list[str]:
+        """Data sets behind the given settings and studies."""
+        own = self.papers[paper]
+        return list(dict.fromkeys(name for need in needs for name in own.datasets_of(need)))
+
+    # Jobs
+
+    def jobs(self) -> dict[str, dict[str, dict]]:
+        """By rule and wildcards: inputs and parameters."""
+        jobs = {
+            rule: {}
+            for rule in (
+                *("generate_standin", "fetch", "parse", "preprocess", "policy", "clicks", "fit"),
+                *("study", "figure", "table", "claims", "page", "overview", "crate"),
+            )
+        }
+        for key, paper in self.papers.items():
+            self._paper_jobs(jobs, key, paper)
+            jobs["claims"][key] = self._claims(key)
+            jobs["page"][key] = {
+                "inputs": [*self.items_of(key), self.file("claims", paper=key)],
+                "params": {
+                    "code": self.code("scripts/build_page.py", *descriptions.page_sources(self)),
+                    "paper": descriptions.page_paper(self, key),
+                    "papers": descriptions.outlines(self),
+                    "scale": self.config.scale,
+                },
+            }
+        for name in self.config.datasets:
+            self._dataset_jobs(jobs, name)
+        jobs["overview"][""] = {
+            "inputs": self.of_papers("summary", "claims"),
+            "params": {
+                "code": self.code("scripts/build_overview.py", *descriptions.page_sources(self)),
+                "papers": descriptions.outlines(self),
+                "claims": self.of_papers("claims"),
+                "scale": self.config.scale,
+            },
+        }
+        ends = [self.file("overview"), self.file("verdicts"), *self.of_papers("page", "summary")]
+        data = descriptions.crate_data(self)
+        jobs["crate"][""] = {
+            "inputs": [
+                *self.shown(), *self.of_papers("page", "summary"), *ends[:2],
+                *(each["manifest"] for each in data if "manifest" in each),
+            ],
+            "params": {
+                "code": self.code("scripts/build_crate.py"),
+                "files": [*ends, *self.shown()],
+                "snakefile": str(self.root / "Snakefile"),
+                "lock": str(self.root / "requirements.txt"),
+                "data": data,
+                "config": plain(self.config),
+                "logs": f"{self.results}/logs",
+            },
+        }  # fmt: skip
+        return jobs
+
+    def _dataset_jobs(self, jobs: dict, name: str) -> None:
+        dataset = self.dataset(name)
+        if dataset.is_standin:
+            sizes = dataset.standin.get(self.config.scale)
+            parts = sizes.parts if sizes else {}
+            extra = (PAGES, DOCUMENTS) if LOG in parts else ()
+            code = self.code("scripts/generate_standin.py")
+            for split in (*parts, *extra):
+                size = self.standin_size(name, split)
+                jobs["generate_standin"][f"{name}|{split}"] = {
+                    "inputs": {},
+                    "params": {"code": code, "name": name, "split": split, "size": size,
+                               "seed": STANDIN_SEED},
+                }  # fmt: skip
+            return
+        source = dataset.of
+        jobs["fetch"][name] = {
+            "inputs": {},
+            "params": {
+                "code": self.code("scripts/fetch_dataset.py"),
+                "source": dataset.source,
+                "folder": dataset.folder,
+            },
+        }
+        parts = (*SPLITS, LOG, PAGES, DOCUMENTS, ANNOTATIONS)
+        for split in parts:
+            jobs["parse"][f"{name}|{split}"] = {
+                "inputs": [self.file("manifest", dataset=name)],
+                "params": {
+                    "code": self.code("scripts/parse_dataset.py"),
+                    "split": split,
+                    "format": source.format,
+                    "label_max": source.label_max,
+                    "width": source.width,
+                    "reading": dict(source.reading),
+                },
+            }
+
+    def _paper_jobs(self, jobs: dict, key: str, paper: Paper) -> None:
+        files = self.files_of(key)
+        for dataset, preparation in paper.datasets.items():
+            if preparation.prepare is None:
+                continue
+            raw = {split: self.file("raw", dataset=dataset, split=split) for split in SPLITS}
+            jobs["preprocess"][f"{key}|{dataset}"] = {
+                "inputs": raw,
+                "params": {
+                    "code": self.code("scripts/preprocess.py"),
+                    "steps": preparation.steps,
+                    "label_max": self.dataset(dataset).of.label_max,
+                },
+            }
+        for name, setting in paper.settings.items():
+            for seed in paper.seeds_of(name):
+                inputs = setting.log.fit_inputs(
+                    files,
+                    seed,
+                    by_pair=setting.model.by_pair,
+                    transfer=setting.transfer is not None,
+                )
+                jobs["fit"][f"{key}|{name}|{seed}"] = {
+                    "inputs": inputs,
+                    "params": self._by_name(key, name, setting, seed, "scripts/fit_setting.py",
+                                            self.fit_sources(key, name)),
+                }  # fmt: skip
+                self._clicks(jobs, key, setting.log, seed)
+        for name, study in paper.studies.items():
+            for seed in paper.seeds_of(name):
+                kinds = [study.kind(key, paper.root)]
+                jobs["study"][f"{key}|{name}|{seed}"] = {
+                    "inputs": self.study_inputs(jobs, key, study),
+                    "params": self._by_name(key, name, study, seed, "scripts/run_study.py",
+                                            sources(kinds, self.root)),
+                }  # fmt: skip
+        for name, item in paper.items.items():
+            jobs[item.kind][f"{key}|{name}"] = self._item(key, name)
+
+    def _by_name(
+        self, paper: str, name: str, settled: Any, seed: int, script: str, files: list[str]
+    ) -> dict[str, Any]:
+        """The parameters of a job that loads its setting, study or log by name."""
+        return {
+            "code": self.code(script, *files),
+            "settled": digest(plain(settled)),
+            "paper": paper,
+            "name": name,
+            "seed": seed,
+        }
+
+    def _clicks(self, jobs: dict, key: str, log: Any, seed: int) -> None:
+        inputs = log.clicks_inputs(self.files_of(key), seed)
+        if inputs is None:
+            return
+        dataset = log.datasets[0] if log.datasets else "lists"
+        kinds = list(log.user.kinds)
+        jobs["clicks"].setdefault(
+            f"{key}|{dataset}|{log.name}|{seed}",
+            {
+                "inputs": inputs,
+                "params": self._by_name(
+                    key, log.name, log, seed, "scripts/simulate_clicks.py",
+                    sources(kinds, self.root),
+                ),
+            },
+        )  # fmt: skip
+        if "policy" in inputs:
+            if isinstance(log, SimulatedLog):
+                self._policy(jobs, key, dataset, log.relevance, log.policy.ranker, seed)
+            else:
+                self._policy(jobs, key, dataset, ANNOTATED, log.policy.ranker, log.policy.seed)
+
+    def _policy(
+        self, jobs: dict, key: str, dataset: str, relevance: str, ranker: str, seed: int
+    ) -> None:
+        settings = self.papers[key].rankers.get(ranker)
+        jobs["policy"].setdefault(
+            f"{key}|{dataset}|{relevance}|{ranker}|{seed}",
+            {
+                "inputs": self.rankings(key, dataset),
+                "params": {
+                    "code": self.code("scripts/train_policy.py"),
+                    "relevance": relevance,
+                    "ranker": ranker,
+                    "settings": settings and plain(settings),
+                    "places": self.padded_places(key, dataset),
+                    "seed": seed,
+                },
+            },
+        )
+
+    def padded_places(self, paper: str, dataset: str) -> int | None:
+        """Places per query that the percentiles of synthetic relevance count, if empty ones do."""
+        preparation = self.papers[paper].datasets[dataset]
+        return preparation.top if preparation.percentiles == "places" else None
+
+    def study_inputs(self, jobs: dict, paper: str, study: Study) -> dict[str, str]:
+        """The inputs of a study: none, a click log, or rankings and perhaps a policy."""
+        dataset = study.dataset
+        if dataset is None:
+            return {}
+        if LOG in self.dataset(dataset).of.splits:
+            return {LOG: self.file("raw", dataset=dataset, split=LOG)}
+        if study.raw:
+            return {split: self.file("raw", dataset=dataset, split=split) for split in SPLITS}
+        files = self.rankings(paper, dataset)
+        if study.ranker:
+            names = {"dataset": dataset, "relevance": ANNOTATED, "ranker": study.ranker}
+            # All seeds of a study share the policy of the first: they differ in their own draws.
+            seed = self.papers[paper].seeds[0]
+            files["policy"] = self.file("policy", paper=paper, **names, seed=seed)
+            self._policy(jobs, paper, dataset, ANNOTATED, study.ranker, seed)
+        return files
+
+    # The code of a job, besides the script of its rule
+
+    def fit_sources(self, paper: str, name: str) -> list[str]:
+        """The files of a setting's model, method, towers, heads and users."""
+        setting: Setting = self.papers[paper].settings[name]
+        kinds: list[Kind] = list(setting.kinds)
+        user = getattr(setting.log, "user", None)
+        found = sources([*kinds, *(user.kinds if user else ())], self.root)
+        return found + ([f"{TRANSFER.replace('.', '/')}.py"] if setting.transfer else [])
+
+    def _item(self, paper: str, name: str) -> dict:
+        item = self.papers[paper].items[name]
+        drawing = item.drawing(paper, self.papers[paper].root)
+        files = [*sources([drawing], self.root), *self._published(paper)]
+        return {
+            "inputs": self.results_of(paper, item.needs),
+            "params": {
+                "code": self.code("scripts/draw_item.py", *files),
+                "paper": paper,
+                "drawing": item.draw,
+                "note": descriptions.source_note(self, paper, name),
+                "caption": item.caption,
+            },
+        }
+
+    def _claims(self, paper: str) -> dict:
+        claims = f"papers/{paper}/claims.py"
+        own = [claims] if (self.root / claims).is_file() else []
+        return {
+            "inputs": self.results_of(paper),
+            "params": {
+                "code": self.code("scripts/judge_claims.py", *own, *self._published(paper)),
+                "paper": paper,
+                "needs": descriptions.items_needs(self, paper),
+                "data": descriptions.needs_data(self, paper),
+            },
+        }
+
+    def _published(self, paper: str) -> list[str]:
+        folder = self.root / "papers" / paper
+        found = [*folder.glob("published.py"), *sorted(folder.glob("published/*.csv"))]
+        return [str(path.relative_to(self.root)) for path in found]
+
+    def names(self) -> dict[str, list[str]]:
+        """The names of each kind that rules tell apart."""
+        papers = self.papers.values()
+        found = {
+            "standin": [name for name, each in self.config.datasets.items() if each.is_standin],
+            "files": [name for name, each in self.config.datasets.items() if not each.is_standin],
+            "setting": [name for paper in papers for name in paper.settings],
+            "study": [name for paper in papers for name in paper.studies],
+        }
+        for ending in ENDINGS:
+            found[ending] = [
+                name
+                for paper in papers
+                for name, item in paper.items.items()
+                if item.kind == ending
+            ]
+        return {kind: list(dict.fromkeys(names)) for kind, names in found.items()}
+
+    def content(self) -> dict[str, Any]:
+        """All of it, as JSON has it."""
+        papers = self.papers.items()
+        return {
+            "results": self.results,
+            "figures": self.figures,
+            "config": plain(self.config) | {"device": self.config.device},
+            "names": self.names(),
+            "targets": self.targets(),
+            "rules": [
+                str(path)
+                for key in self.papers
+                if (path := self.root / "papers" / key / "rules.smk").is_file()
+            ],
+            "outlines": descriptions.outlines(self),
+            "order": {
+                key: {
+                    "datasets": list(paper.datasets),
+                    "needs": {
+                        need: {
+                            "seed": paper.seeds_of(need)[0],
+                            "guess": fit_guess(paper.settings[need])
+                            if need in paper.settings
+                            else None,
+                        }
+                        for need in paper.needs
+                    },
+                }
+                for key, paper in papers
+            },
+            "logs": {
+                key: {name: plain(log) for name, log in paper.logs.items()} for key, paper in papers
+            },
+            "settings": {
+                key: {name: plain(each) for name, each in paper.settings.items()}
+                for key, paper in papers
+            },
+            "studies": {
+                key: {
+                    name: plain(each)
+                    | {"module": each.kind(key, paper.root).name, "parameters": each.parameters}
+                    for name, each in paper.studies.items()
+                }
+                for key, paper in papers
+            },
+            "jobs": self.jobs(),
+        }
+
+
+class PaperFiles:
+    """The artefacts of a paper; see `twotowers.experiment.log.Files`."""
+
+    def __init__(self, plan: Planner, paper: str):
+        self.plan, self.paper = plan, paper
+
+    def __call__(self, kind: str, **names: Any) -> str:
+        own = {} if kind == "raw" else {"paper": self.paper}
+        return self.plan.file(kind, **own, **names)
+
+    def has(self, dataset: str, part: str) -> bool:
+        """Whether a data set has a part, such as annotations."""
+        return part in self.plan.dataset(dataset).of.splits
+
+
+def digest(content: Any) -> str:
+    """A digest of plain values."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def make_plan(config: Mapping[str, Any], root: Path = ROOT) -> dict[str, Any]:
+    """The plan of a configuration.
+
+    Raises:
+        InputError: the configuration or a paper is wrong.
+    """
+    settled = read_config(config)
+    papers = {key: load_paper(key, settled, root) for key in settled.papers}
+    return Planner(settled, papers, root).content()
+
+
+def main() -> None:
+    path, root = Path(sys.argv[1]), Path(sys.argv[2])
+    try:
+        plan = make_plan(json.load(sys.stdin), root)
+    except InputError as error:
+        print(f"{type(error).__module__}.{type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(1)
+    with atomic(path) as temporary:
+        temporary.write_text(json.dumps(plan))
+
+
+if __name__ == "__main__":
+    main()
