@@ -101,7 +101,7 @@ class Training(Settled):
         return {name: values_of(value)[0] for name, value in given.items()}
 
 
-class Tower(Training):
+class TowerRanker(Training):
     """A ranker that is a tower, trained on labels."""
 
     kind: Literal["linear", "deep"] | None = None
@@ -136,7 +136,7 @@ class SVM(Settled):
     """Cost of a wrong pair, for all queries together."""
 
 
-Ranker = Tower | LambdaMART | SVM
+Ranker = TowerRanker | LambdaMART | SVM
 
 
 def read_rankers(given: Any, info: ValidationInfo) -> Any:
@@ -158,7 +158,7 @@ def _kind(entry: Any) -> str:
 
 
 RankerField = Annotated[
-    Annotated[Tower, Tag("tower")]
+    Annotated[TowerRanker, Tag("tower")]
     | Annotated[LambdaMART, Tag("lambdamart")]
     | Annotated[SVM, BeforeValidator(lambda v: {k: w for k, w in v.items() if k != "kind"}
                                      if isinstance(v, Mapping) else v), Tag("svm")],

@@ -1,0 +1,122 @@
+"""The classes of settings -> schemas for editors, and the reference of all keys.
+
+`python -m scripts.export_settings` writes config/*.schema.json and docs/settings.md. A test checks
+that they are as the classes have them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from twotowers.experiment.config import Config
+from twotowers.experiment.paper import PaperFile
+from twotowers.files.artefacts import atomic
+
+SCHEMAS = {"config.schema.json": Config, "experiment.schema.json": PaperFile}
+REFERENCE = Path("docs/settings.md")
+HEAD = """\
+# All keys of the configuration
+
+Made by `python -m scripts.export_settings` from the classes in `twotowers/experiment/`. Schemas for
+editors are [config.schema.json](../config/config.schema.json) and
+[experiment.schema.json](../config/experiment.schema.json). A list where "one or several" is said is
+[lanes](glossary.md).
+"""
+
+
+def main() -> None:
+    for path, text in files().items():
+        with atomic(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def files() -> dict[Path, str]:
+    """The text of each file."""
+    schemas = {
+        Path("config", name): json.dumps(schema_of(kind), indent=1, ensure_ascii=False) + "\n"
+        for name, kind in SCHEMAS.items()
+    }
+    return {**schemas, REFERENCE: "\n".join([HEAD, *reference()]) + "\n"}
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON schema of a class, in which a part of a paper may be named instead."""
+    schema = kind.model_json_schema(by_alias=True)
+    for name in ("log", "training"):
+        setting = schema.get("$defs", {}).get("Setting", {}).get("properties", {})
+        if name in setting:
+            setting[name] = {"type": "string", "description": setting[name].get("description", "")}
+    for each in [schema, *schema.get("$defs", {}).values()]:
+        hidden = [
+            key for key in ("name", "study", "click_model") if key in each.get("properties", {})
+        ]
+        for key in hidden:
+            del each["properties"][key]
+    return schema
+
+
+def reference() -> Iterator[str]:
+    """A section per class, with a table of its keys."""
+    for title, kind in (("config.yaml", Config), ("papers/*/experiment.yaml", PaperFile)):
+        yield f"\n## {title}\n"
+        schema = schema_of(kind)
+        yield from _table(schema)
+        for name, each in sorted(schema.get("$defs", {}).items()):
+            if "properties" in each:
+                yield f"\n### {name}\n"
+                yield inspect.cleandoc(each.get("description", "")).replace("\n", " ") + "\n"
+                yield from _table(each)
+
+
+def _table(schema: Mapping[str, Any]) -> Iterator[str]:
+    yield "| key | value | default | what it is |"
+    yield "|---|---|---|---|"
+    required = schema.get("required", [])
+    for key, each in schema["properties"].items():
+        default = "required" if key in required else _default(each)
+        text = inspect.cleandoc(each.get("description", "")).replace("\n", " ").replace("|", "\\|")
+        yield f"| `{key}` | {_words(each)} | {default} | {text} |"
+
+
+def _default(each: Mapping[str, Any]) -> str:
+    value = each.get("default")
+    return "" if value in (None, {}, []) else f"`{json.dumps(value)}`"
+
+
+KINDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"}
+LIMITS = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "more than"}
+
+
+def _words(each: Mapping[str, Any]) -> str:
+    """The values of a key, in words."""
+    if "$ref" in each:
+        name = each["$ref"].split("/")[-1]
+        return f"[{name}](#{name.lower()})"
+    if "enum" in each or "const" in each:
+        return ", ".join(f"`{value}`" for value in each.get("enum", [each.get("const")]))
+    options = each.get("anyOf") or each.get("oneOf")
+    if options:
+        options = [option for option in options if option.get("type") != "null"]
+        arrays = [option for option in options if option.get("type") == "array"]
+        if len(options) == 2 and arrays and options[0] == arrays[0].get("items"):
+            return f"{_words(options[0])}; one or several"
+        return " or ".join(dict.fromkeys(map(_words, options)))
+    kind = each.get("type")
+    if isinstance(kind, list):
+        return "a kind, alone or with its options"
+    if kind == "array":
+        inner = each.get("items", {})
+        return f"list of {_words(inner)}" if inner else "list"
+    if kind == "object":
+        inner = each.get("additionalProperties")
+        return f"by name: {_words(inner)}" if isinstance(inner, Mapping) and inner else "mapping"
+    limits = [f"{word} {each[limit]:g}" for limit, word in LIMITS.items() if limit in each]
+    return " ".join([KINDS.get(kind, "any value"), *([f"({', '.join(limits)})"] if limits else [])])
+
+
+if __name__ == "__main__":
+    main()
