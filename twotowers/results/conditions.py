@@ -158,10 +158,15 @@ class Condition:
         more = f", {failing} of {len(slack)} against it" if failing else ""
         return f"{about} = {ends}{more}"
 
-    def _parted(self, measured):
+    def _parted(self, measured) -> tuple:
+        """The values, and what the threshold is a multiple of."""
         if isinstance(measured, tuple) != bool(self.of):
             raise TypeError(f"{self.words}: a pair is needed if and only if the condition has `of`")
-        return measured if self.of else (measured, 1)
+        value, unit = measured if self.of else (measured, 1)
+        if np.ndim(value) == 0 < np.ndim(unit):
+            units = _cells(unit)
+            return pd.Series(value, units.index), units
+        return value, unit
 
     def _written(self, value: float) -> str:
         """With so many digits that a text is on the same side of the threshold as the value."""
