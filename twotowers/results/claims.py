@@ -122,8 +122,6 @@ class Claim:
             ValueError: the judge measured nothing for a condition.
         """
         found = self.judge(results)
-        if isinstance(found, tuple) and isinstance(found[0], str):
-            found = list(found[1])  # A judge that still writes its own text.
         if not isinstance(found, (tuple, list)):
             found = [found]
         pairs = list(zip(self.conditions, found, strict=True))
