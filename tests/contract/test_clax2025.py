@@ -347,3 +347,13 @@ NEEDED = [
 def test_a_judge_needs_every_model(name, setting):
     lacking = made_up()[made_up()["setting"] != setting]
     assert judge(JUDGED[name], lacking).verdict == NOT_TESTABLE
+
+
+def test_coverage_is_that_of_all_seeds():
+    """One seed alone is below the bound of 31, and the mean of two is not."""
+    first = made_up()
+    second = first[first["metric"] == "coverage"].assign(seed=2)
+    lane = {**OF_DBN, "part": "satisfaction"}
+    for low, judged in ((0.90, assert_borne_out), (0.88, assert_broken)):
+        both = pd.concat([first, altered(second, to(low), lane)], ignore_index=True)
+        judged(JUDGED["31"], both, *(["at least"] if judged is assert_broken else []))

@@ -6,10 +6,11 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from papers.clax2025.judges.fits import CONDITIONAL, PERPLEXITY
+from papers.clax2025.names import CALLED
 from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
-from twotowers.results.conditions import above, at_most, below, number
+from twotowers.results.conditions import above, at_most, below, shown
 
-CLAIMS = Claims()
+CLAIMS = Claims(names={"model": CALLED})
 
 DCG = "dcg@10"
 NAIVE, POSITION = "dctr", "pbm"
@@ -29,7 +30,7 @@ RANKING = (NAIVE, *EXAMINING, "mixture")
 )  # fmt: skip
 def similar(results: pd.DataFrame) -> Measured:
     gaps = _of(results, EXAMINING, PERPLEXITY) - _of(results, EXAMINING, PERPLEXITY, "pairs")
-    return ", ".join(f"{name.upper()} {number(gap, 4)}" for name, gap in gaps.items()), [gaps.abs()]
+    return gaps.abs()
 
 
 @CLAIMS.add(
@@ -42,19 +43,18 @@ def narrower(results: pd.DataFrame) -> Measured:
     for metric in (PERPLEXITY, CONDITIONAL):
         own, other = (_of(results, EXAMINING, metric, by) for by in ("features", "pairs"))
         found.append((own.max() - own.min(), other.max() - other.min()))
-    words = "; ".join(f"{number(own, 4)} and {number(other, 4)}" for own, other in found)
-    return f"{words}, features and embeddings", found
+    return found
 
 
 @CLAIMS.add(
     "23", "fig5_4", "Section 5.7.3", "Ranking does not follow click prediction",
     below("Kendall's tau between the models' orders by perplexity and by DCG@10", 0.6),
+    shown("order by DCG@10"),
 )  # fmt: skip
 def apart(results: pd.DataFrame) -> Measured:
     clicks, ranking = (_of(results, RANKING, metric) for metric in (PERPLEXITY, DCG))
     tau = kendalltau(-clicks.to_numpy(), ranking.to_numpy()).statistic
-    order = ", ".join(ranking.sort_values(ascending=False, kind="stable").index)
-    return f"tau {number(tau)}; by DCG@10 {order}", [tau]
+    return tau, " ".join(ranking.sort_values(ascending=False, kind="stable").index).upper()
 
 
 @CLAIMS.add(
@@ -66,9 +66,8 @@ def apart(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def cascades(results: pd.DataFrame) -> Measured:
     found = _of(results, (NAIVE, POSITION, *CASCADES), DCG)
-    words = ", ".join(f"{name.upper()} {number(value)}" for name, value in found.items())
     own = found[list(CASCADES)]
-    return words, [(own.max(), found[POSITION]), (own.to_numpy(), found[NAIVE])]
+    return (own.max(), found[POSITION]), (own, found[NAIVE])
 
 
 @CLAIMS.add(
@@ -80,14 +79,7 @@ def mixed(results: pd.DataFrame) -> Measured:
     clicks = _of(results, ("mixture", NAIVE, POSITION), PERPLEXITY)
     clicks["gctr"] = _of(results, ("gctr",), PERPLEXITY, "counts")["gctr"]
     ranking = _of(results, ("mixture", NAIVE, POSITION), DCG)
-    words = [
-        ", ".join(f"{name.upper()} {number(value, digits)}" for name, value in values.items())
-        for values, digits in ((clicks, 4), (ranking, 3))
-    ]
-    return f"perplexity {words[0]}; DCG@10 {words[1]}", [
-        (clicks["mixture"], clicks.drop("mixture").to_numpy()),
-        (ranking["mixture"], ranking.drop("mixture").to_numpy()),
-    ]
+    return [(each["mixture"], each.drop("mixture")) for each in (clicks, ranking)]
 
 
 def _of(results: pd.DataFrame, models, metric: str, by: str = "features") -> pd.Series:
@@ -95,4 +87,4 @@ def _of(results: pd.DataFrame, models, metric: str, by: str = "features") -> pd.
     found = seed_means(results, {"setting": settings}, metric=metric).loc[settings]
     if found.isna().any():
         raise NotTestable(f"no {metric} by {by}")
-    return pd.Series(found.to_numpy(), index=list(models))
+    return pd.Series(found.to_numpy(), pd.Index(models, name="model"))
