@@ -11,7 +11,6 @@ metadata has the name of the model, the number of positions, and the prior.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,10 +26,10 @@ from twotowers.experiment.registry import build_model, kinds
 from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log
+from twotowers.face.tables import COLUMNS, KNOWN, product_of, table_of
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import check_types, opened
 from twotowers.fitting.counted import PageLog
-from twotowers.fitting.information import NORMAL, intervals
 from twotowers.fitting.pages import PagesEstimate, fit_counts, fit_pages
 from twotowers.fitting.statistics import Statistics
 from twotowers.fitting.totals import Totals
@@ -44,22 +43,6 @@ from twotowers.models.names import MODELS
 from twotowers.models.page import CELLS, PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, CellModel
 
-COLUMNS = {
-    "part": pa.string(),
-    "query": None,
-    "document": None,
-    "position": pa.int32(),
-    "last_click": pa.int32(),
-    "probability": pa.float64(),
-    "error": pa.float64(),
-    "low": pa.float64(),
-    "high": pa.float64(),
-    "trials": pa.float64(),
-    "impressions": pa.int64(),
-}
-"""Of a saved fit; see above."""
-KNOWN = ("error", "low", "high", "trials", "impressions")
-"""Columns that say what an estimate rests on."""
 TOLERANCE = 1e-8
 """EM stops when an iteration gains no larger a share of the log-likelihood."""
 
@@ -98,28 +81,10 @@ class Fit:
         """Every fitted probability, as in a saved fit."""
         if self.saved is not None:
             return self.saved
-        estimate, pairs, tables = self.estimate, self.pairs, []
-        prior = dict.fromkeys(estimate.parameters, self.prior)
-        known = intervals(self.statistics, estimate.parameters, prior=prior)
-        ids = {column.name: column.type for column in pairs.schema}
-        schema = pa.schema([(name, kind or ids.get(name)) for name, kind in COLUMNS.items()])
-        for part, kind in self.model.parts.items():
-            values, own = estimate.parameters[part], {}
-            if kind == PER_DOCUMENT:
-                own |= {column: pairs[column] for column in pairs.column_names}
-            if kind == PER_POSITION:
-                own |= {"position": np.arange(1, len(values) + 1)}
-            if kind == PER_JUMP:
-                position, last = np.divmod(np.arange(len(values)), round(len(values) ** 0.5))
-                own |= {"position": position + 1, "last_click": last}
-            own |= {"probability": values, "trials": estimate.trials[part], **vars(known[part])}
-            tables.append(_rows(part, own, schema).filter(pa.array(estimate.trials[part] > 0)))
-        about = {
-            "model": self.name,
-            "positions": str(self.positions),
-            "prior": json.dumps(self.prior),
-        }
-        return pa.concat_tables(tables).replace_schema_metadata(about)
+        return table_of(
+            self.name, self.model, self.positions, self.estimate, self.pairs, self.prior,
+            self.statistics,
+        )  # fmt: skip
 
     def parameters(self, part: str) -> Native:
         """The fitted probabilities of one part of the model.
@@ -177,7 +142,7 @@ class Fit:
             )  # fmt: skip
         found = self._of_part("attraction")
         if "satisfaction" in self.model.parts:
-            found = _product(found, self._of_part("satisfaction"), _mean(self.prior))
+            found = product_of(found, self._of_part("satisfaction"), self.prior)
         order = [("query", "ascending"), ("estimate", "descending"), ("document", "ascending")]
         return native(found.sort_by(order), self.kind)
 
@@ -422,47 +387,6 @@ def _places(pairs: pa.Table, rows: pd.DataFrame) -> pd.Series:
     """[rows] the number of each row's query and document among the pairs; missing if not there."""
     numbered = pairs.to_pandas().assign(number=np.arange(len(pairs)))
     return rows.merge(numbered, how="left", on=["query", "document"])["number"]
-
-
-def _rows(part: str, own: Mapping, schema: pa.Schema) -> pa.Table:
-    """The probabilities of a part; missing is what it does not have, and NaN."""
-    size = len(own["probability"])
-    columns = {each.name: pa.nulls(size, each.type) for each in schema}
-    columns["part"] = pa.repeat(part, size)
-    for name, values in own.items():
-        if isinstance(values, np.ndarray):
-            values = pa.array(values, schema.field(name).type, from_pandas=True)
-        columns[name] = values
-    return pa.table(columns, schema)
-
-
-def _mean(prior: tuple[float, float]) -> float:
-    return prior[0] / sum(prior) if sum(prior) else np.nan
-
-
-def _product(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> pa.Table:
-    """Attraction x satisfaction of each document. The errors of both logarithms add up at most."""
-    one = attraction.to_pandas()
-    both = one.merge(
-        satisfaction.to_pandas()[["query", "document", "estimate", "error"]],
-        how="left", on=["query", "document"], suffixes=("", "_of_other"),
-    )  # fmt: skip
-    other = both["estimate_of_other"].fillna(unknown)
-    estimate = both["estimate"] * other
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = both["error"] / both["estimate"] + both["error_of_other"] / other
-        low, high = (estimate * np.exp(sign * NORMAL * spread) for sign in (-1, 1))
-    columns = {
-        "estimate": estimate,
-        "error": estimate * spread,
-        "low": low.fillna(0.0),
-        "high": np.minimum(high.fillna(1.0), 1.0),
-    }
-    found = attraction
-    for name, values in columns.items():
-        place = found.column_names.index(name)
-        found = found.set_column(place, name, pa.array(values, from_pandas=True))
-    return found
 
 
 def load(path: str | Path, *, model: CellModel | PageModel | None = None) -> Fit:
