@@ -70,12 +70,16 @@ def check_target(path: str | Path, log: str | Path) -> None:
 def files_of(path: str | Path) -> list[Path]:
     """The files that a path means: itself; or, of a pattern such as `part-*.parquet`, all that fit.
 
+    What is no path, such as a frame in the place of a file, means itself.
+
     Returns:
         in the order of their names.
 
     Raises:
         InputError: no file fits the pattern.
     """
+    if not isinstance(path, str | Path):
+        return [path]
     path = Path(path)
     if path.is_file() or not set("*?[") & set(path.name):
         return [path]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -27,13 +31,27 @@ WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 """Whole numbers that fit into int64 and that int64 prints in the same way."""
 
 
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A table in memory, in the place of a file. Messages call it "the frame".
+
+    Attributes:
+        table: its columns, under distinct names.
+    """
+
+    table: pa.Table
+
+    def __str__(self) -> str:
+        return "the frame"
+
+
 def read_batches(
-    path: str | Path, columns: Sequence[str], *, rows: int = ROWS
+    path: str | Path | Frame, columns: Sequence[str], *, rows: int = ROWS
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns of a table of any size.
 
     Args:
-        path: a .parquet, .csv, .tsv (both perhaps with .gz), .feather or .arrow file.
+        path: a .parquet, .csv, .tsv (both perhaps with .gz), .feather or .arrow file; or a frame.
         columns: the wanted columns.
         rows: the most rows of a batch, of a parquet or feather file.
 
@@ -50,15 +68,22 @@ def read_batches(
         >>> [batch.to_pydict() for batch in read_batches("log.csv", ["query"])]
         [{'query': ['7', '007']}]
     """
-    path, columns = Path(path), list(dict.fromkeys(columns))
+    columns = list(dict.fromkeys(columns))
+    if isinstance(path, Frame):
+        _check_names(columns, path.table.column_names, path)
+        yield from path.table.select(columns).to_batches(max_chunksize=rows)
+        return
+    path = Path(path)
     if not path.is_file():
         raise InputError("there is no such file", path=path, expected="a table")
     reader, *options = _reader(path)
     yield from reader(path, columns, *options, rows=rows)
 
 
-def column_names(path: str | Path) -> list[str]:
+def column_names(path: str | Path | Frame) -> list[str]:
     """Names of the columns of a table; see `read_batches`."""
+    if isinstance(path, Frame):
+        return path.table.column_names
     path = Path(path)
     if not path.is_file():
         raise InputError("there is no such file", path=path, expected="a table")
@@ -67,9 +92,33 @@ def column_names(path: str | Path) -> list[str]:
     return names(path, *options)
 
 
-def is_text_file(path: str | Path) -> bool:
+def is_text_file(path: str | Path | Frame) -> bool:
     """Whether the values of a table are text, according to its ending."""
-    return _reader(Path(path))[0] is _csv
+    return not isinstance(path, Frame) and _reader(Path(path))[0] is _csv
+
+
+def is_table(path: str | Path | Frame) -> bool:
+    """Whether `read_batches` reads such a file, according to its ending."""
+    try:
+        return isinstance(path, Frame) or bool(_reader(Path(path)))
+    except InputError:
+        return False
+
+
+@contextmanager
+def opened_text(path: str | Path, *, encoding: str) -> Iterator[TextIO]:
+    """A text file for reading, unpacked if it ends in `.gz`. Lines end with a line feed only.
+
+    Raises:
+        InputError: the file ends early or is not what its ending says.
+    """
+    how = {"encoding": encoding, "errors": "backslashreplace", "newline": "\n"}
+    packed = Path(path).suffix == ".gz"
+    try:
+        with gzip.open(path, "rt", **how) if packed else open(path, **how) as file:
+            yield file
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"cannot be read: {error}", path=path, expected="gzip") from error
 
 
 def _reader(path: Path) -> tuple:
@@ -160,7 +209,7 @@ def _csv(path: Path, columns: list[str], separator: str, *, rows: int) -> Iterat
                 yield batch.slice(start, rows)
 
 
-def _check_names(wanted: list[str], found: list[str], path: Path) -> None:
+def _check_names(wanted: list[str], found: list[str], path: Path | Frame) -> None:
     for name in wanted:
         if name not in found:
             raise InputError(
@@ -172,13 +221,15 @@ def _check_names(wanted: list[str], found: list[str], path: Path) -> None:
 # Text as numbers
 
 
-def are_numbers(path: str | Path, columns: Sequence[str]) -> dict[str, bool]:
-    """Whether each column of a csv file holds whole numbers in every row, to become int64.
+def are_numbers(*paths: str | Path | Frame, columns: Sequence[str]) -> dict[str, bool]:
+    """Whether each column of csv files holds whole numbers in every row, to become int64.
 
-    A column with a value such as 007, or with more digits than int64 can hold, stays text.
+    A column with a value such as 007, or with more digits than int64 can hold, stays text, in all
+    files. Other files say themselves what their columns hold.
     """
-    numbers = dict.fromkeys(columns, True)
-    for batch in read_batches(path, columns):
+    texts = [path for path in paths if is_text_file(path)]
+    numbers = dict.fromkeys(columns, True) if texts else {}
+    for batch in (batch for path in texts for batch in read_batches(path, columns)):
         for name in [name for name in columns if numbers[name]]:
             numbers[name] = bool(pc.all(pc.match_substring_regex(batch[name], WHOLE)).as_py())
         if not any(numbers.values()):

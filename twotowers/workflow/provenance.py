@@ -61,8 +61,15 @@ def _imports(path: Path, root: Path) -> list[Path]:
     """The project's files that one file imports."""
     if path.suffix != ".py":
         return []
-    names = set()
-    for node in ast.walk(_tree(path)):
+    names, tree = set(), _tree(path)
+    # What is imported for type checkers only, no job runs.
+    unused = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in (each for each in ast.walk(tree) if id(each) not in unused):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
