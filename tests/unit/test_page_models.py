@@ -10,6 +10,7 @@ import pytest
 from flax import nnx
 from scipy.special import expit, logit
 
+from twotowers.errors import InputError
 from twotowers.experiment.registry import kinds
 from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance
@@ -274,7 +275,7 @@ class Mixed(MixtureModel):
     components = (GlobalRate(), PositionBased(), DynamicBayesian())
 
 
-def test_a_mixture_is_the_mean_of_its_models_and_shares_their_parts():
+def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction():
     """Eq. 5.12, against the enumeration of who it is, too."""
     model, length, rng = Mixed(), 4, np.random.default_rng(2)
     assert set(model.parts) == {
@@ -295,6 +296,77 @@ def test_a_mixture_is_the_mean_of_its_models_and_shares_their_parts():
     np.testing.assert_allclose(found, weights, atol=1e-9)
     np.testing.assert_allclose(model.marginal(chances).value, weights @ patterns, atol=1e-9)
     assert set(kinds("models", "clax2025")["mixture"].parameters) == set()
+
+
+def test_a_mixture_separates_what_it_is_not_told_to_share():
+    """PBM with UBM, and DCM with DBN: the same name, and different kinds of part."""
+
+    class Examined(MixtureModel):
+        components = (PositionBased(), UserBrowsing())
+
+    class Continued(MixtureModel):
+        components = (DependentClick(), DynamicBayesian())
+
+    assert dict(Examined().parts) == {
+        "attraction": PER_DOCUMENT, "examination_1": PER_POSITION, "examination_2": PER_JUMP,
+        "share_1": ONCE,
+    }  # fmt: skip
+    assert dict(Continued().parts) == {
+        "attraction": PER_DOCUMENT, "continuation_1": PER_POSITION, "satisfaction": PER_DOCUMENT,
+        "continuation_2": ONCE, "share_1": ONCE,
+    }  # fmt: skip
+    for model, own in (
+        (Examined(), [("pbm", {"examination": 1}), ("ubm", {"examination": 2})]),
+        (Continued(), [("dcm", {"continuation": 1}), ("dbn", {"continuation": 2})]),
+    ):
+        parts = drawn(model, 3, np.random.default_rng(1))
+        patterns = np.array(list(product((0, 1), repeat=3)), bool)
+        expected = np.zeros(len(patterns))
+        for (name, numbers), prior in zip(
+            own, (parts["share_1"], 1 - parts["share_1"]), strict=True
+        ):
+            its = parts | {part: parts[f"{part}_{m}"] for part, m in numbers.items()}
+            expected += prior * np.array(list(joint(name, its, 3).values()))
+        wide = {
+            part: _repeated(Chance.of(values), model.parts[part], len(patterns))
+            for part, values in parts.items()
+        }
+        found = model.log_likelihood(wide, patterns, np.ones(patterns.shape, bool))
+        np.testing.assert_allclose(np.exp(found), expected, atol=1e-9)
+
+
+def test_a_mixture_shares_what_it_is_told_to_if_kinds_agree():
+    class Same(MixtureModel):
+        components = (PositionBased(), RankRate())
+        shared = ("attraction", "examination")
+
+    class Different(MixtureModel):
+        components = (PositionBased(), UserBrowsing())
+        shared = ("examination",)
+
+    class Nobody(MixtureModel):
+        components = (RankRate(), GlobalRate())
+
+    assert set(Same().parts) == {"attraction", "examination", "share_1"}
+    with pytest.raises(InputError, match=r"examination is one per jump and one per position.*kind"):
+        Different()
+    with pytest.raises(InputError, match="no model has the part attraction"):
+        Nobody()
+
+
+def test_examination_of_a_mixture_is_the_mean_of_its_models():
+    """PBM examines with its own probability. DCTR examines everything."""
+
+    class Rated(MixtureModel):
+        components = (PositionBased(), DocumentRate())
+
+    half = Chance.of(np.array([0.5, 0.5]))
+    parts = {"attraction": half, "examination": Chance.of(np.array([0.8, 0.4]))}
+    found = Rated().examination({**parts, "share_1": Chance.of(0.25)}).value
+    np.testing.assert_allclose(found, [0.25 * 0.8 + 0.75, 0.25 * 0.4 + 0.75])
+    alone = [as_pages(model).examination(parts).value for model in Rated.components]
+    np.testing.assert_allclose(np.broadcast_to(alone[0], 2), [0.8, 0.4])
+    np.testing.assert_allclose(np.broadcast_to(alone[1], 2), 1)
 
 
 def test_a_mixture_is_trained_by_gradient():

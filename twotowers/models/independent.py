@@ -39,7 +39,7 @@ class IndependentClicks(page.PageModel):
         return self.marginal(parts)
 
     def examination(self, parts):
-        if "examination" in parts:
+        if "examination" in self.parts:
             return parts["examination"]
         return certain(next(iter(parts.values())).log)
 
