@@ -16,6 +16,7 @@ from twotowers.models.additive import Additive, inverse_rank
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.losses import cell_logits, cell_losses, click_losses
 from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import CellModel
 from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
 
@@ -231,6 +232,8 @@ def test_position_based_user_takes_any_highest_label():
 def test_position_based_bias_is_the_logarithm_of_examination():
     logits = np.array([-2.0, 0, 3])
     np.testing.assert_allclose(PositionBased().position_bias(logits), np.log(expit(logits)))
+    np.testing.assert_allclose(CellModel().position_bias(logits), np.log(expit(logits)))
+    assert Additive().position_bias(logits) is logits
 
 
 @pytest.mark.parametrize(

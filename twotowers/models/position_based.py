@@ -86,8 +86,3 @@ class PositionBased(CellModel):
             "attraction": (1, attraction * (1 - examination) / none),
             "examination": (1, examination * (1 - attraction) / none),
         }
-
-    def position_bias(self, examination: Array) -> Array:
-        """ln P(examined | k). The data identify the product's factors up to one scale, so its
-        logarithm up to one constant."""
-        return log_sigmoid(examination)

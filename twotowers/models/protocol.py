@@ -102,8 +102,12 @@ class CellModel:
         return rng.random(chance.shape) < chance
 
     def position_bias(self, examination: Array) -> Array:
-        """[positions] what the data identify up to one constant. Here: the examination logits."""
-        return examination
+        """[positions] what the data identify up to one constant, from the examination logits.
+
+        Here: ln P(examined | k). If P(click) is a product, the data identify its factors up to
+        one scale, so the logarithm up to one constant. A model that adds logits gives the logits.
+        """
+        return log_sigmoid(examination)
 
 
 def log_sigmoid(logits: Array) -> Array:
