@@ -8,7 +8,7 @@ import pytest
 from twotowers.errors import InputError
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts, Rows
-from twotowers.methods import em, external, ips
+from twotowers.methods import em, external, ips, newton
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
@@ -27,11 +27,11 @@ PAIRS = Pairs(
 )
 
 
-def listed() -> Rows:
+def listed(shown=SHOWN, clicked=CLICKED) -> Rows:
     """The dense counts as rows."""
     shape = (1, QUERIES, DOCUMENTS * POSITIONS)
     cells = np.indices((QUERIES, DOCUMENTS, POSITIONS)).reshape(3, *shape)
-    return Rows(cells[1], cells[2], SHOWN.reshape(shape), CLICKED.reshape(shape))
+    return Rows(cells[1], cells[2], shown.reshape(shape), clicked.reshape(shape))
 
 
 def task(counts=None, **changes) -> Task:
@@ -117,6 +117,26 @@ def test_positions_that_were_never_shown_have_no_bias(counts):
 def test_what_em_cannot_fit(changes, message):
     with pytest.raises(InputError, match=message):
         em.fit(task(**changes))
+
+
+@pytest.mark.parametrize("prior", [{"prior": 0.5}, {"prior": 2, "prior_mean": 0}])
+def test_priors_that_imagine_less_than_nothing_or_only_failures(prior):
+    with pytest.raises(InputError, match="prior"):
+        em.fit(task(lanes=[(0, prior)]))
+
+
+@pytest.mark.parametrize("rows", [False, True], ids=["dense", "listed"])
+def test_scores_of_newton_where_the_optimum_is_not_finite(rows):
+    shown, clicked = SHOWN.copy(), CLICKED.copy()
+    shown[0, 0, 0] = clicked[0, 0, 0] = 0
+    clicked[0, 1, 1], clicked[0, 2, 2] = 0, shown[0, 2, 2]
+    counts = listed(shown, clicked) if rows else Counts(shown, clicked)
+    (found,) = newton.fit(task(counts, model=Additive(), lanes=[(0, {})]))
+    scores = found.scores(NUMBERS)
+    others = np.delete(scores.ravel(), [0, NUMBERS[1, 1], NUMBERS[2, 2]])
+    assert scores[0, 0] == 0
+    assert scores[1, 1] == others.min() - 1
+    assert scores[2, 2] == others.max() + 1
 
 
 def scores_file(path, *, drop=0, twice=False):

@@ -271,6 +271,28 @@ def test_relevance_and_users():
     )
 
 
+def test_parts_of_simulated_users_by_hand():
+    found = DynamicBayesian().truth(np.array([0.0, 2, 4]), 3)
+    np.testing.assert_allclose(expit(found["attraction"]), [0.1, 0.28, 1])
+    np.testing.assert_allclose(expit(found["satisfaction"]), [0.16, 0.48, 0.8])
+    assert expit(found["continuation"]) == pytest.approx(0.9)
+    found = DependentClick().truth(np.array([2.0]), 3)
+    np.testing.assert_allclose(expit(found["attraction"]), [0.28])
+    np.testing.assert_allclose(expit(found["continuation"]), [0.7, 0.5685767, 0.5034562], 1e-6)
+
+
+def test_a_second_click_of_the_cascade_model_has_the_chance_of_its_floor():
+    parts = {"attraction": Chance.of(np.array([[0.5, 0.25, 0.5]]))}
+    clicks = np.array([[True, False, True]])
+    found = Cascade(floor=1e-3).conditional(parts, clicks).value
+    np.testing.assert_allclose(found, [[0.5, 1e-3, 1e-3]])
+    likelihood = Cascade(floor=1e-3).log_likelihood(parts, clicks, np.ones((1, 3), bool))
+    np.testing.assert_allclose(np.exp(likelihood), 0.5 * 0.999 * 0.001)
+    for floor in (0, 1.1):
+        with pytest.raises(InputError, match="floor"):
+            Cascade(floor=floor)
+
+
 class Mixed(MixtureModel):
     components = (GlobalRate(), PositionBased(), DynamicBayesian())
 
