@@ -24,6 +24,7 @@ import numpy as np
 from twotowers.errors import InputError, check_range
 from twotowers.files.artefacts import check_target
 from twotowers.fitting.counted import PageLog
+from twotowers.fitting.prior import Prior
 from twotowers.jobs.fitted_logs import (
     FittedLog,
     fit_model,
@@ -147,9 +148,7 @@ def _check_lengths(sessions: Path, log: str, positions: int, allowed: str) -> No
         raise InputError("the log is empty", path=log)
 
 
-def _fit(
-    options: argparse.Namespace, prior: tuple[float, float], sessions: Path, size: int
-) -> None:
+def _fit(options: argparse.Namespace, prior: Prior, sessions: Path, size: int) -> None:
     shares = {"train": 1 - options.test, "test": options.test}
     rows = divide(size, shares, seed=options.seed, path=options.log)
     held_out = np.isin(np.arange(size), rows["test"])
@@ -160,10 +159,10 @@ def _fit(
     names = list(MODELS) if options.compare else [options.model]
     found = {}
     for name in names:
-        fitted, statistics = fit_model(name, log, prior)
+        fitted = fit_model(name, log, prior)
         found[name] = perplexities(fitted, test)
         if options.out and name == options.model:
-            write_fitted(options.out, fitted, statistics)
+            write_fitted(options.out, fitted)
     _tell(*report(names, found))
 
 

@@ -13,6 +13,7 @@ import pytest
 from twotowers import ROOT
 from twotowers.clickmodels import main
 from twotowers.errors import InputError
+from twotowers.fitting.prior import Prior
 from twotowers.jobs.fitted_logs import read_fitted
 from twotowers.logs.observed_pages import divide
 from twotowers.models.names import MODELS
@@ -79,7 +80,7 @@ def test_the_prior_and_the_share_held_out_are_as_given(log, tmp_path, capsys):
     options = ["--format", "rows", "--model", "dctr", "--test", "0.5", "--out", str(out)]
     assert main([str(log), *options, "--prior", "11", "--prior-mean", "0.1"]) == 0
     assert "300 pages to fit, 300 held out" in capsys.readouterr().out
-    assert read_fitted(out).prior == pytest.approx((10, 90))
+    assert read_fitted(out).estimate.prior == Prior(10, 100)
 
 
 def test_bad_input_is_told_and_nothing_written(log, tmp_path, capsys):
@@ -130,6 +131,11 @@ def test_a_saved_model_predicts_as_the_fitted_one(log, tmp_path, capsys, model):
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "120 pages"
     assert printed[-1].split() == [model, *held_out]
+    # Its errors are those of the file, where it has a probability.
+    saved, table = read_fitted(out).estimate, pq.read_table(out).to_pandas()
+    for part, rows in table.groupby("part"):
+        assert np.nansum(saved.intervals[part].error) == pytest.approx(rows["error"].sum())
+        assert (saved.trials[part] > 0).sum() == len(rows)
 
 
 def test_a_saved_model_knows_documents_by_their_ids(log, tmp_path, capsys):

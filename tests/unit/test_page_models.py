@@ -20,7 +20,6 @@ from twotowers.models.dependent_click_simplified import DependentClickSimplified
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.global_rate import GlobalRate
-from twotowers.models.independent import as_pages
 from twotowers.models.mixing import MixtureModel
 from twotowers.models.page import lay_out
 from twotowers.models.page_towers import PageTowers
@@ -122,14 +121,14 @@ def drawn(model, length, rng):
     }
     return {
         name: np.asarray(rng.uniform(0.05, 0.95, shapes[kind]))
-        for name, kind in as_pages(model).parts.items()
+        for name, kind in model.parts.items()
     }
 
 
 @pytest.mark.parametrize("length", [1, 3, 6])
 @pytest.mark.parametrize("name", MODELS)
 def test_probabilities_are_those_of_the_enumeration(name, length):
-    model = as_pages(MODELS[name])
+    model = MODELS[name]
     parts = drawn(model, length, np.random.default_rng(length))
     chances = {part: Chance.of(values) for part, values in parts.items()}
     truth = joint(name, parts, length)
@@ -162,7 +161,7 @@ def _repeated(chance, kind, pages):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_short_page_is_the_page_cut(name):
-    model = as_pages(MODELS[name])
+    model = MODELS[name]
     rng = np.random.default_rng(7)
     parts = drawn(model, 5, rng)
     short = joint(name, parts, 3)
@@ -178,7 +177,7 @@ def test_a_short_page_is_the_page_cut(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_examination_and_samples_agree_with_the_probabilities(name):
-    model = as_pages(MODELS[name])
+    model = MODELS[name]
     rng = np.random.default_rng(11)
     chances = {part: Chance.of(v) for part, v in drawn(model, 4, rng).items()}
     pages = 40_000
@@ -195,7 +194,7 @@ def test_examination_and_samples_agree_with_the_probabilities(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_jax_has_the_same_likelihood_and_a_finite_gradient(name):
-    model = as_pages(MODELS[name])
+    model = MODELS[name]
     rng = np.random.default_rng(3)
     parts = drawn(model, 6, rng)
     clicks = rng.random((20, 6)) < 0.4
@@ -238,7 +237,7 @@ def test_every_model_is_another():
     }
     values = {}
     for name, model in MODELS.items():
-        page = as_pages(model)
+        page = model
         chances = {part: Chance.of(drawn_for[kind][part]) for part, kind in page.parts.items()}
         values[name] = page.log_likelihood(chances, clicks, where).sum()
     assert values["dcm"] == values["dcm, simplified"]
@@ -250,7 +249,7 @@ def test_every_model_is_another():
 def test_relevance_and_users():
     relevance = np.array([[0.0, 2.0, 4.0]])
     for name, model in MODELS.items():
-        page = as_pages(model)
+        page = model
         if type(model).truth is None or "simplified" in name or "counted" in name:
             continue
         truth = page.truth(relevance, 3)
@@ -386,7 +385,7 @@ def test_examination_of_a_mixture_is_the_mean_of_its_models():
     parts = {"attraction": half, "examination": Chance.of(np.array([0.8, 0.4]))}
     found = Rated().examination({**parts, "share_1": Chance.of(0.25)}).value
     np.testing.assert_allclose(found, [0.25 * 0.8 + 0.75, 0.25 * 0.4 + 0.75])
-    alone = [as_pages(model).examination(parts).value for model in Rated.components]
+    alone = [model.examination(parts).value for model in Rated.components]
     np.testing.assert_allclose(np.broadcast_to(alone[0], 2), [0.8, 0.4])
     np.testing.assert_allclose(np.broadcast_to(alone[1], 2), 1)
 

@@ -18,23 +18,23 @@ import twotowers.logs.simulation
 import twotowers.logs.warehouse
 import twotowers.methods.newton
 from twotowers.experiment.registry import kinds
-from twotowers.fitting.pages import fit_counts, fit_pages
+from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
+from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.methods import counting, em
-from twotowers.models.independent import as_pages
 
 rng = np.random.default_rng(0)
 pages = distinct_pages(
     rng.integers(20, size=(500, 4)), rng.random((500, 4)) < 0.3, np.ones((500, 4), bool)
 )
 for name, kind in kinds("models").items():
-    model = as_pages(kind.load()())
+    model = kind.load()()
     statistics = Statistics.of_pages(model, pages)
-    if hasattr(model, "counts"):
+    if model.counts is not None:
         estimate = fit_counts(statistics)
-    elif hasattr(model, "expectations"):
-        estimate = fit_pages(statistics, prior=(1, 1), iterations=3)
+    elif model.expectations is not None:
+        estimate = fit_em(statistics, prior=Prior(1, 2), iterations=3)
     else:
         continue
     intervals(statistics, estimate.parameters)

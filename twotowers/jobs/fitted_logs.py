@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,19 +26,17 @@ from twotowers.experiment.registry import build_model
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import check_types, opened
 from twotowers.fitting.counted import PageLog
-from twotowers.fitting.information import intervals
-from twotowers.fitting.pages import PagesEstimate, fit_pages
-from twotowers.fitting.statistics import Statistics
-from twotowers.fitting.totals import Totals
+from twotowers.fitting.em import fit_counts, fit_em
+from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.information import Intervals
+from twotowers.fitting.prior import Prior
 from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.page_arrays import PageArrays
 from twotowers.logs.simulation import Sessions
-from twotowers.methods.page_fits import page_losses, unknown_of
+from twotowers.methods.page_fits import page_losses
 from twotowers.methods.task import Split
-from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION
+from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
 
 COLUMNS = {
     "part": pa.string(),
@@ -65,57 +63,49 @@ class FittedLog:
         positions: of the longest page it was fitted to.
         estimate: its probabilities.
         pairs: columns query and document of its query-document pairs, by their number.
-        prior: imagined successes and failures.
     """
 
     name: str
     positions: int
-    estimate: PagesEstimate
+    estimate: Estimate
     pairs: pa.Table
-    prior: tuple[float, float]
 
     @property
-    def model(self) -> PageModel:
+    def model(self) -> ClickModel:
         """The model, as one of pages."""
         return model_of(self.name)
 
 
-def model_of(name: str) -> PageModel:
+def model_of(name: str) -> ClickModel:
     """The model of a name in `MODELS`, as one of pages."""
-    return as_pages(build_model(MODELS[name]))
+    return build_model(MODELS[name])
 
 
-def fit_model(
-    name: str, log: PageLog, prior: tuple[float, float], tolerance: float = 1e-8
-) -> tuple[FittedLog, Statistics | Totals]:
+def fit_model(name: str, log: PageLog, prior: Prior, tolerance: float = 1e-8) -> FittedLog:
     """Fit a model to a log: in closed form if it can be, else by EM.
 
     Args:
         name: of the model, one of `MODELS`.
         log: the pages to fit.
-        prior: imagined successes and failures.
-        tolerance: of EM, see `twotowers.fitting.pages.fit_pages`.
-
-    Returns:
-        the fitted model, and what it was fitted to.
+        prior: imagined successes and trials.
+        tolerance: of EM, see `twotowers.fitting.em.fit_em`.
     """
-    statistics, pairs = log.statistics(model_of(name))
-    if isinstance(statistics, Totals):
-        estimate = statistics.fit(prior=prior)
+    model = model_of(name)
+    statistics, pairs = log.statistics(model)
+    if model.counts is not None:
+        estimate = fit_counts(statistics, prior=prior)
     else:
-        estimate = fit_pages(statistics, prior=prior, tolerance=tolerance)
-    return FittedLog(name, log.positions, estimate, pairs, prior), statistics
+        estimate = fit_em(statistics, prior=prior, tolerance=tolerance)
+    return FittedLog(name, log.positions, estimate, pairs)
 
 
 def perplexities(fitted: FittedLog, pages: PageArrays) -> dict[str, float]:
     """Mean metrics of pages, see `twotowers.jobs.measures.page_perplexities`."""
-    model, unknown = fitted.model, unknown_of(fitted.estimate, fitted.prior)
+    model, unknown = fitted.model, fitted.estimate.unknown()
     known = {
         # What is not in the log has the number behind the last.
-        part: np.append(np.where(np.isnan(values), unknown[part], values), unknown[part])
-        if model.parts[part] == PER_DOCUMENT
-        else np.where(np.isnan(values), unknown[part], values)
-        for part, values in fitted.estimate.parameters.items()
+        part: np.append(values, unknown[part]) if model.parts[part] == PER_DOCUMENT else values
+        for part, values in fitted.estimate.filled().items()
     }
     pair, where = _numbers(fitted.pairs, pages)[pages.pair], pages.where
     place = np.broadcast_to(np.arange(where.shape[1]), where.shape)
@@ -145,17 +135,15 @@ def _places(pairs: pa.Table, rows: pd.DataFrame) -> pd.Series:
     return rows.merge(numbered, how="left", on=["query", "document"])["number"]
 
 
-def write_fitted(path: str | Path, fitted: FittedLog, statistics: Statistics | Totals) -> None:
+def write_fitted(path: str | Path, fitted: FittedLog) -> None:
     """Save a fitted model, all or nothing: the file above.
 
     Args:
         path: the file.
         fitted: the model.
-        statistics: what it was fitted to.
     """
     estimate, pairs, tables = fitted.estimate, fitted.pairs, []
-    prior = dict.fromkeys(estimate.parameters, fitted.prior)
-    known = intervals(statistics, estimate.parameters, prior=prior)
+    known = estimate.intervals
     ids = {column.name: column.type for column in pairs.schema}
     schema = pa.schema([(column, kind or ids[column]) for column, kind in COLUMNS.items()])
     for part, kind in fitted.model.parts.items():
@@ -172,7 +160,7 @@ def write_fitted(path: str | Path, fitted: FittedLog, statistics: Statistics | T
     about = {
         "model": fitted.name,
         "positions": str(fitted.positions),
-        "prior": json.dumps(fitted.prior),
+        "prior": json.dumps(asdict(estimate.prior)),
     }
     with atomic(path) as temporary:
         pq.write_table(pa.concat_tables(tables).replace_schema_metadata(about), temporary)
@@ -209,11 +197,11 @@ def read_fitted(path: str | Path) -> FittedLog:
                 "is missing in the metadata", path=path, field=missing[0], expected="a saved model"
             )
         table = file.read()
-    positions, prior = int(about[b"positions"]), tuple(json.loads(about[b"prior"]))
+    positions, prior = int(about[b"positions"]), Prior(**json.loads(about[b"prior"]))
     of_documents = table.filter(pc.is_valid(table["query"])).select(["query", "document"])
     pairs = of_documents.group_by(["query", "document"]).aggregate([])
     sizes = {PER_DOCUMENT: len(pairs), PER_POSITION: positions, PER_JUMP: positions**2}
-    parameters, trials = {}, {}
+    parameters, trials, known = {}, {}, {}
     for part, kind in model_of(name).parts.items():
         rows = table.filter(pc.equal(table["part"], part)).to_pandas()
         if kind == PER_DOCUMENT:
@@ -224,8 +212,17 @@ def read_fitted(path: str | Path) -> FittedLog:
             number = (rows["position"] - 1) * positions + rows["last_click"]
         else:
             number = np.zeros(len(rows))
-        parameters[part] = np.full(sizes.get(kind, 1), np.nan)
-        trials[part] = np.zeros(sizes.get(kind, 1))
-        parameters[part][np.asarray(number, int)] = rows["probability"]
-        trials[part][np.asarray(number, int)] = rows["trials"]
-    return FittedLog(name, positions, PagesEstimate(parameters, trials, np.array([])), pairs, prior)
+        number, size = np.asarray(number, int), sizes.get(kind, 1)
+
+        def laid_out(column: str, missing: float, rows=rows, number=number, size=size):
+            values = np.full(size, missing)
+            values[number] = rows[column]
+            return values
+
+        parameters[part], trials[part] = laid_out("probability", np.nan), laid_out("trials", 0.0)
+        known[part] = Intervals(
+            laid_out("error", np.nan), laid_out("low", 0.0), laid_out("high", 1.0),
+            laid_out("impressions", 0.0),
+        )  # fmt: skip
+    estimate = Estimate(parameters, trials, prior=prior, known=known)
+    return FittedLog(name, positions, estimate, pairs)

@@ -28,7 +28,6 @@ from twotowers.logs.policies import (
 from twotowers.logs.simulated_sessions import Sampler, stream_sessions
 from twotowers.logs.simulation import Traffic, simulate_clicks
 from twotowers.models.chances import Chance
-from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel
 from twotowers.randomness import stream
 
@@ -225,11 +224,8 @@ def _clicker(user: CellModel, relevance: np.ndarray, positions: int) -> Sampler:
             name: values[query[:, None], documents] if user.parts[name] == PER_DOCUMENT else values
             for name, values in truth.items()
         }
-        if isinstance(user, PageModel):
-            chances = {name: Chance.from_logits(logits) for name, logits in parts.items()}
-            return user.sample(chances, where, rng=rng)["clicks"]
-        chance = np.broadcast_to(user.click_probability(**parts), documents.shape)
-        return user.sample(chance, rng=rng)
+        chances = {name: Chance.from_logits(logits) for name, logits in parts.items()}
+        return user.sample(chances, where, rng=rng)["clicks"]
 
     return sample
 

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from twotowers.errors import InputError
-from twotowers.models import page
 from twotowers.models.chances import Chance, certain, log_sum_over, numbers_of
-from twotowers.models.independent import as_pages
-from twotowers.models.protocol import ONCE, CellModel
+from twotowers.models.protocol import ONCE, ClickModel, PageModel
 
 
 @dataclass(frozen=True)
-class MixtureModel(page.PageModel):
+class MixtureModel(PageModel):
     """P(clicks) = sum over m of P(m) P(clicks | model m) (thesis, Eq. 5.12 with temperature 1).
 
     The parts `share_1`, `share_2`, ... give P(m): `share_1` is P(1), and `share_m` is the
@@ -43,7 +41,8 @@ class MixtureModel(page.PageModel):
         ['attraction', 'continuation_1', 'satisfaction', 'continuation_2', 'share_1']
     """
 
-    components: ClassVar[Sequence[CellModel | page.PageModel]]
+    ABSTRACT: ClassVar = True
+    components: ClassVar[Sequence[ClickModel]]
     shared: ClassVar[Sequence[str]] = ("attraction",)
 
     def __post_init__(self):
@@ -104,7 +103,7 @@ class MixtureModel(page.PageModel):
         """ln P(m), model and the model's parts, for each m."""
         left = certain(parts["share_1"].log)
         for number, names in enumerate(self._names(), start=1):
-            model = as_pages(self.components[number - 1])
+            model = self.components[number - 1]
             own = {part: parts[name] for part, name in names.items()}
             share = parts.get(f"share_{number}")
             yield (left.log if share is None else left.log + share.log), model, own

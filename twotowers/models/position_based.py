@@ -74,7 +74,7 @@ class PositionBased(CellModel):
     def probability(self, attraction: np.ndarray, examination: np.ndarray) -> np.ndarray:
         return attraction * examination
 
-    def expectations(self, attraction: np.ndarray, examination: np.ndarray) -> dict[str, tuple]:
+    def posteriors(self, attraction: np.ndarray, examination: np.ndarray) -> dict[str, tuple]:
         """P(part | click) and P(part | no click) of each part, for EM (Wang et al. 2018).
 
         A click needs both parts, so P(part | click) = 1. Without a click,
