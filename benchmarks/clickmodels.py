@@ -21,14 +21,13 @@ from benchmarks.measure import CACHE, child, peak, seconds
 from twotowers.face.defaults import PRIOR as TOLD
 from twotowers.face.fits import Fit, means_of, model_of
 from twotowers.fitting.counted import PageLog
-from twotowers.fitting.pages import fit_pages
-from twotowers.fitting.statistics import Pages, Statistics
-from twotowers.fitting.totals import Totals
+from twotowers.fitting.em import fit_counts, fit_em
+from twotowers.fitting.statistics import Pages, Statistics, Totals
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.sessions import write_sessions
 from twotowers.methods.page_fits import imagined
 from twotowers.models.names import MODELS
-from twotowers.models.page import PAGES, PageModel
+from twotowers.models.protocol import PAGES, ClickModel
 from twotowers.standins.logs import generate_pages
 
 SIZES = {
@@ -88,9 +87,9 @@ def time_fits(log: str, sessions: int, names: list[str], *, converge: bool) -> I
         yield {"what": "fit", "model": name, "sessions": sessions, **with_reading(found, read)}
 
 
-def needs_pages(model: PageModel) -> bool:
+def needs_pages(model: ClickModel) -> bool:
     """Whether a fit needs the pages in memory; else it needs counts of the file only."""
-    return model.statistics == PAGES and not hasattr(model, "counts")
+    return model.statistics == PAGES and model.counts is None
 
 
 def progress(what: str) -> None:
@@ -156,13 +155,13 @@ def time_fit(*, log: str, name: str, converge: bool) -> dict:
         found |= {"read": time.perf_counter() - start, "statistics": 0.0}
     counted, start = isinstance(statistics, Totals), time.perf_counter()
     estimate = (
-        statistics.fit(prior=PRIOR)
+        fit_counts(statistics, prior=PRIOR)
         if counted
-        else fit_pages(statistics, prior=PRIOR, tolerance=TOLERANCE)
+        else fit_em(statistics, prior=PRIOR, tolerance=TOLERANCE)
     )
     found |= {"estimation": time.perf_counter() - start, "fit_gb": peak(), "pairs": len(pairs)}
     found |= {} if counted else {"rows": len(statistics.number)}
-    fitted = Fit(name, model, LENGTH, estimate, pairs, PRIOR)
+    fitted = Fit(name, model, LENGTH, estimate, pairs)
     test = read_page_arrays(f"{log}/test.parquet", positions=LENGTH)
     metrics = means_of(*fitted.losses(test))
     found |= {"cycles": max(len(estimate.history) - 1, 0)}
@@ -170,7 +169,7 @@ def time_fit(*, log: str, name: str, converge: bool) -> dict:
     found |= {"conditional": metrics["conditional"]}
     if converge and not counted:
         known = estimate.parameters
-        after = fit_pages(statistics, start=known, prior=PRIOR, tolerance=CONVERGED)
+        after = fit_em(statistics, start=known, prior=PRIOR, tolerance=CONVERGED)
         final = means_of(*replace(fitted, estimate=after).losses(test))["conditional"]
         found |= {"converged": final, "further": len(after.history) - 1}
     return found

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from twotowers import ROOT
 from twotowers.experiment.experiments import Experiment, load_experiment
+
+from twotowers import ROOT
 from twotowers.experiment.kinds import Drawing, build_drawing
 from twotowers.files.yamls import read_yaml
 

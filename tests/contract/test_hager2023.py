@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 from scipy.optimize import minimize
+from twotowers.experiment.experiments import load_experiment
+from twotowers.jobs.simulation import simulate, simulate_pages
 
 from papers.hager2023 import grid
 from papers.hager2023.claims import CLAIMS
@@ -17,11 +19,9 @@ from papers.hager2023.studies import onehot as onehot_study
 from tests.items import experiment
 from tests.unit.simulated import write_world
 from twotowers import ROOT, SPLITS
-from twotowers.experiment.experiments import load_experiment
 from twotowers.experiment.kinds import build_drawing
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.files.yamls import read_yaml
-from twotowers.jobs.simulation import simulate, simulate_pages
 from twotowers.logs.cells import Pairs
 from twotowers.logs.policies import ScoredPairs
 from twotowers.models.losses import cell_losses

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 from flax import nnx
+from twotowers.experiment.experiments import load_experiment
 
 from papers.hager2025.claims import CLAIMS
 from papers.hager2025.judges.ours import PADDED
@@ -24,7 +25,6 @@ from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
 from tests.items import drawing
 from tests.judging import Change, altered, assert_borne_out, assert_broken, times, to, untested
 from twotowers import ROOT
-from twotowers.experiment.experiments import load_experiment
 from twotowers.experiment.kinds import build_drawing
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.models.relevance import relevance

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pyarrow as pa
+from twotowers.experiment.experiments import check_config, load_experiment
 
 from tests.fuzz import oracle, tables
 from tests.fuzz.mutations import mutate
@@ -16,7 +17,6 @@ from twotowers import ROOT
 from twotowers.datasets import letor
 from twotowers.datasets.sources import resolve
 from twotowers.errors import InputError
-from twotowers.experiment.experiments import check_config, load_experiment
 from twotowers.face.identification import any_log, describe, read_columns
 from twotowers.files.yamls import read_yaml
 from twotowers.identifiability.diagnosis import check_log

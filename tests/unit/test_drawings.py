@@ -2,12 +2,12 @@
 
 import pandas as pd
 import pytest
+from twotowers.experiment.settling import settle_item
 
 from tests.items import experiment
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment.kinds import MADE_BY, build_drawing, find, kinds
-from twotowers.experiment.settling import settle_item
 from twotowers.report.figures import save
 
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from twotowers.experiment.experiments import check_config, load_experiment
 
 from twotowers import ROOT
 from twotowers.errors import InputError
-from twotowers.experiment.experiments import check_config, load_experiment
 from twotowers.experiment.kinds import find, kinds
 from twotowers.files.yamls import read_yaml
 from twotowers.report.words import seed_range

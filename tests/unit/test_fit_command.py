@@ -14,6 +14,7 @@ import twotowers as tt
 from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.errors import InputError
+from twotowers.fitting.prior import Prior
 from twotowers.logs.observed_pages import divide
 from twotowers.models.names import MODELS
 
@@ -106,7 +107,7 @@ def test_the_prior_and_the_share_held_out_are_as_given(log, tmp_path, capsys):
     options = ["--model", "dctr", "--test", 0.5, "--out", out]
     assert fit(log, *options, "--prior", 11, "--prior-mean", 0.1) == 0
     assert "300 pages to fit, 300 held out" in capsys.readouterr().out
-    assert tt.load(out).prior == pytest.approx((10, 90))
+    assert tt.load(out).estimate.prior == Prior(10, 100)
 
 
 def test_bad_input_is_told_and_nothing_written(log, tmp_path, capsys):

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from twotowers.jobs.lists import simulate_lists
 
 from twotowers.errors import InputError
+from twotowers.experiment.list_files import read_lists, write_lists
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
 from twotowers.jobs.fit import fit_setting
-from twotowers.experiment.list_files import read_lists, write_lists
-from twotowers.jobs.lists import simulate_lists
 from twotowers.jobs.measures import of_recovery
 from twotowers.logs.counts import Counts, Rows
 from twotowers.methods.alternation import fit, rates_of, starts_of

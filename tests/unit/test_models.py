@@ -13,9 +13,11 @@ from twotowers.errors import InputError
 from twotowers.experiment.kinds import build_model, kinds
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.models.additive import Additive, inverse_rank
+from twotowers.models.chances import Chance
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.losses import cell_logits, cell_losses, click_losses
 from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import CellModel
 from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
 
@@ -231,6 +233,8 @@ def test_position_based_user_takes_any_highest_label():
 def test_position_based_bias_is_the_logarithm_of_examination():
     logits = np.array([-2.0, 0, 3])
     np.testing.assert_allclose(PositionBased().position_bias(logits), np.log(expit(logits)))
+    np.testing.assert_allclose(CellModel().position_bias(logits), np.log(expit(logits)))
+    assert Additive().position_bias(logits) is logits
 
 
 @pytest.mark.parametrize(
@@ -242,6 +246,7 @@ def test_constants_out_of_range_are_named(field, value):
 
 
 def test_samples_follow_the_chance():
-    chance = np.broadcast_to([0.1, 0.5, 0.9], (20_000, 3))
-    clicks = Additive().sample(chance, rng=np.random.default_rng(0))
-    np.testing.assert_allclose(clicks.mean(0), chance[0], atol=0.015)
+    parts = {"attraction": Chance.of(np.array([0.1, 0.5, 0.9])), "examination": Chance.of(0.5)}
+    where = np.broadcast_to([True, True, False], (20_000, 3))
+    clicks = Additive().sample(parts, where, rng=np.random.default_rng(0))["clicks"]
+    np.testing.assert_allclose(clicks.mean(0), [0.1, 0.5, 0], atol=0.015)

@@ -7,16 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from twotowers.jobs.ranked_lists import contexts_of, factors_of, simulate_ranked
 
 from papers.chen2024.models.contextual import Contextual
 from twotowers.errors import InputError
+from twotowers.experiment.list_files import read_lists, write_lists
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.identifiability.contexts import Places
 from twotowers.identifiability.graph import factor_components
 from twotowers.jobs.fit import fit_setting
-from twotowers.experiment.list_files import read_lists, write_lists
 from twotowers.jobs.measures import of_places, of_ties
-from twotowers.jobs.ranked_lists import contexts_of, factors_of, simulate_ranked
 from twotowers.jobs.transfer import gains, read_transfer
 from twotowers.logs.counts import Rows
 from twotowers.methods.alternation import fit

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from twotowers.experiment.experiments import load_experiment
+from twotowers.experiment.settling import _refuse_parts
 
 from twotowers import ROOT
 from twotowers.errors import InputError
-from twotowers.experiment.experiments import load_experiment
 from twotowers.experiment.kinds import Kind, kinds
-from twotowers.experiment.settling import _refuse_parts
 from twotowers.files.yamls import read_yaml
 from twotowers.workflow.order import Order
 from twotowers.workflow.plan import Plan

@@ -27,8 +27,7 @@ from typing import Any
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
 from twotowers.heads.head import Head
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import CellModel, ClickModel, PageModel
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import Tower
 
@@ -41,7 +40,7 @@ FOLDERS = {
     "studies": ("studies", "studies"),
 }
 """The folder of each family: below twotowers/ (which has no studies), and below a paper."""
-BASES = {"models": (CellModel, PageModel), "towers": (Tower,), "heads": (Head,)}
+BASES = {"models": (ClickModel, CellModel, PageModel), "towers": (Tower,), "heads": (Head,)}
 FUNCTIONS = {"methods": ("fit",), "studies": ("run",)}
 """What a file of a family holds, if it is no class."""
 MADE_BY = {"figure": "draw", "table": "tex"}

@@ -16,8 +16,7 @@ from pydantic import Field
 
 from twotowers.experiment.fields import Positive, Settled, refused
 from twotowers.methods.task import Split
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import ClickModel
 
 
 class Files(Protocol):
@@ -74,7 +73,7 @@ class Log(Settled):
         """Whether the chosen lanes have bias factors that are not positions."""
         return False
 
-    def users(self, lanes: Sequence[Mapping]) -> list[CellModel | PageModel] | None:
+    def users(self, lanes: Sequence[Mapping]) -> list[ClickModel] | None:
         """The user of each lane; None if nobody knows them."""
         return None
 

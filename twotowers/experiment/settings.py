@@ -45,8 +45,7 @@ from twotowers.experiment.parts import (
 from twotowers.experiment.ranked_lists import RankedLists
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.experiment.training import Training
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import ClickModel
 
 LOGS = {
     "simulation": SimulatedLog,
@@ -153,7 +152,7 @@ class Model(Settled):
         return {**given, "click_model": (kind, model)}
 
     @property
-    def of(self) -> CellModel | PageModel:
+    def of(self) -> ClickModel:
         """The click model."""
         return self.click_model[1]
 

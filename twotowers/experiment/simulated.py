@@ -45,8 +45,7 @@ from twotowers.logs.simulated_sessions import Sampler, stream_sessions
 from twotowers.logs.simulation import Traffic, simulate_clicks
 from twotowers.methods.task import Split
 from twotowers.models.chances import Chance
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel
+from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel, ClickModel
 from twotowers.randomness import stream
 
 EXPERT = "expert"
@@ -230,7 +229,7 @@ class SimulatedLog(Recorded):
     def same_queries(self) -> bool:
         return len({self.queries.of(split) for split in SPLITS}) == 1
 
-    def users(self, lanes: Sequence[Mapping]) -> list[CellModel | PageModel]:
+    def users(self, lanes: Sequence[Mapping]) -> list[ClickModel]:
         return [self.user.of(lane) for lane in lanes]
 
     def clicks_inputs(self, file: Files, seed: int) -> dict[str, str]:
@@ -450,7 +449,7 @@ def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable
     return of_cells
 
 
-def _clicker(user: CellModel | PageModel, relevance: np.ndarray, positions: int) -> Sampler:
+def _clicker(user: ClickModel, relevance: np.ndarray, positions: int) -> Sampler:
     """The sampler of clicks on pages, for `stream_sessions`."""
     truth = user.truth(relevance, positions)
 
@@ -459,11 +458,8 @@ def _clicker(user: CellModel | PageModel, relevance: np.ndarray, positions: int)
             name: values[query[:, None], documents] if user.parts[name] == PER_DOCUMENT else values
             for name, values in truth.items()
         }
-        if isinstance(user, PageModel):
-            chances = {name: Chance.from_logits(logits) for name, logits in parts.items()}
-            return user.sample(chances, where, rng=rng)["clicks"]
-        chance = np.broadcast_to(user.click_probability(**parts), documents.shape)
-        return user.sample(chance, rng=rng)
+        chances = {name: Chance.from_logits(logits) for name, logits in parts.items()}
+        return user.sample(chances, where, rng=rng)["clicks"]
 
     return sample
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_range, nearest
-from twotowers.experiment.registry import build_model, kinds
+from twotowers.experiment.kinds import build_model, kinds
 from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log
@@ -30,18 +30,17 @@ from twotowers.face.tables import COLUMNS, KNOWN, product_of, table_of
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import check_types, opened
 from twotowers.fitting.counted import PageLog
-from twotowers.fitting.pages import PagesEstimate, fit_counts, fit_pages
-from twotowers.fitting.statistics import Statistics
-from twotowers.fitting.totals import Totals
+from twotowers.fitting.em import fit_counts, fit_em
+from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.prior import Prior
+from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.page_arrays import PageArrays, read_page_arrays
 from twotowers.logs.simulation import Sessions
-from twotowers.methods.page_fits import imagined, page_losses, unknown_of
+from twotowers.methods.page_fits import imagined, page_losses
 from twotowers.methods.task import Split
-from twotowers.models.independent import IndependentClicks, as_pages
 from twotowers.models.names import MODELS
-from twotowers.models.page import CELLS, PageModel
-from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, CellModel
+from twotowers.models.protocol import CELLS, PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
 
 TOLERANCE = 1e-8
 """EM stops when an iteration gains no larger a share of the log-likelihood."""
@@ -53,23 +52,19 @@ class Fit:
 
     Attributes:
         name: of the model.
-        model: the click model, as one of pages.
+        model: the click model.
         positions: of the longest page that it can predict.
         estimate: its probabilities.
         pairs: columns query and document of its query-document pairs, by their number.
-        prior: imagined successes and failures of every probability.
-        statistics: what it was fitted to; None for one that was loaded.
         kind: the library of the frames that answers come in.
         saved: the rows that it was loaded from; None for one that was fitted.
     """
 
     name: str
-    model: PageModel
+    model: ClickModel
     positions: int
-    estimate: PagesEstimate
+    estimate: Estimate
     pairs: pa.Table
-    prior: tuple[float, float]
-    statistics: Statistics | Totals | None = None
     kind: str = PANDAS
     saved: pa.Table | None = None
 
@@ -81,10 +76,7 @@ class Fit:
         """Every fitted probability, as in a saved fit."""
         if self.saved is not None:
             return self.saved
-        return table_of(
-            self.name, self.model, self.positions, self.estimate, self.pairs, self.prior,
-            self.statistics,
-        )  # fmt: skip
+        return table_of(self.name, self.model, self.positions, self.estimate, self.pairs)
 
     def parameters(self, part: str) -> Native:
         """The fitted probabilities of one part of the model.
@@ -142,7 +134,9 @@ class Fit:
             )  # fmt: skip
         found = self._of_part("attraction")
         if "satisfaction" in self.model.parts:
-            found = product_of(found, self._of_part("satisfaction"), self.prior)
+            found = product_of(
+                found, self._of_part("satisfaction"), self.estimate.unknown()["satisfaction"]
+            )
         order = [("query", "ascending"), ("estimate", "descending"), ("document", "ascending")]
         return native(found.sort_by(order), self.kind)
 
@@ -198,13 +192,13 @@ class Fit:
 
     def losses(self, pages: PageArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """[pages, K] losses of each click, alone and given those above it; and where it is."""
-        unknown = unknown_of(self.estimate, self.prior)
+        unknown = self.estimate.unknown()
         known = {
             # What is not in the log has the number behind the last.
-            part: np.append(np.where(np.isnan(values), unknown[part], values), unknown[part])
+            part: np.append(values, unknown[part])
             if self.model.parts[part] == PER_DOCUMENT
-            else np.where(np.isnan(values), unknown[part], values)
-            for part, values in self.estimate.parameters.items()
+            else values
+            for part, values in self.estimate.filled().items()
         }
         pair, where = _numbers(self.pairs, pages)[pages.pair], pages.where
         place = np.broadcast_to(np.arange(where.shape[1]), where.shape)
@@ -238,7 +232,7 @@ METRICS = {
 
 def fit(
     log: object,
-    model: str | CellModel | PageModel = "ubm",
+    model: str | ClickModel = "ubm",
     *,
     prior: tuple[float, float] | None = PRIOR,
     positions: int | None = None,
@@ -272,8 +266,8 @@ def fit(
     """
     log = as_log(log)
     name, chosen = model_of(model)
-    smoothing = (0.0, 0.0) if prior is None else imagined(*prior)
-    if not (hasattr(chosen, "counts") or hasattr(chosen, "expectations")):
+    smoothing = Prior() if prior is None else imagined(*prior)
+    if chosen.counts is None and chosen.expectations is None:
         raise InputError(
             f"{name} has neither counts nor expectations", field="model",
             expected="a model that counting or EM fits",
@@ -281,18 +275,16 @@ def fit(
     if positions is not None:
         check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
     statistics, pairs, longest = _statistics(log, name, chosen, positions)
-    how = {"prior": smoothing}
-    if isinstance(statistics, Totals):
-        estimate = statistics.fit(**how)
-    elif hasattr(chosen, "counts"):
-        estimate = fit_counts(statistics, **how)
+    if chosen.counts is not None:
+        estimate = fit_counts(statistics, prior=smoothing)
     else:
-        estimate = fit_pages(statistics, **how, iterations=iterations, tolerance=tolerance)
-    return Fit(name, chosen, longest, estimate, pairs, smoothing, statistics, log.kind)
+        how = {"iterations": iterations, "tolerance": tolerance}
+        estimate = fit_em(statistics, prior=smoothing, **how)
+    return Fit(name, chosen, longest, estimate, pairs, log.kind)
 
 
-def model_of(given: str | CellModel | PageModel) -> tuple[str, PageModel]:
-    """The name of a click model, and the model as one of pages.
+def model_of(given: str | ClickModel) -> tuple[str, ClickModel]:
+    """The name of a click model, and the model.
 
     Raises:
         InputError: the name is unknown, or it is no click model.
@@ -307,14 +299,13 @@ def model_of(given: str | CellModel | PageModel) -> tuple[str, PageModel]:
         if given not in MODELS and given not in files:
             expected = nearest(given, {*MODELS, *files})
             raise InputError(f"{given!r} is unknown", field="model", expected=expected)
-        return short.get(given, given), as_pages(build_model(MODELS.get(given, given)))
-    if not isinstance(given, CellModel | PageModel):
+        return short.get(given, given), build_model(MODELS.get(given, given))
+    if not isinstance(given, ClickModel):
         raise InputError(
             f"a {type(given).__name__} was given", field="model", expected="a name or a click model"
         )
-    inner = given.of if isinstance(given, IndependentClicks) else given
-    file = type(inner).__module__.rsplit(".", 1)[-1]
-    return short.get(file, file), as_pages(given)
+    file = type(given).__module__.rsplit(".", 1)[-1]
+    return short.get(file, file), given
 
 
 def check_pages(log: ClickLog) -> None:
@@ -327,7 +318,7 @@ def check_pages(log: ClickLog) -> None:
 
 
 def _statistics(
-    log: ClickLog, name: str, model: PageModel, positions: int | None
+    log: ClickLog, name: str, model: ClickModel, positions: int | None
 ) -> tuple[Statistics | Totals, pa.Table, int]:
     """What a model needs of a log, the ids of its pairs, and the number of positions."""
     if log.counted:
@@ -348,7 +339,7 @@ def _statistics(
 
 
 def _of_cells(
-    log: ClickLog, model: PageModel, positions: int | None
+    log: ClickLog, model: ClickModel, positions: int | None
 ) -> tuple[Statistics, pa.Table, int]:
     cells = log.cells()
     if not len(cells):
@@ -389,7 +380,7 @@ def _places(pairs: pa.Table, rows: pd.DataFrame) -> pd.Series:
     return rows.merge(numbered, how="left", on=["query", "document"])["number"]
 
 
-def load(path: str | Path, *, model: CellModel | PageModel | None = None) -> Fit:
+def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
     """A fit that `Fit.save` wrote.
 
     Args:
@@ -412,7 +403,7 @@ def load(path: str | Path, *, model: CellModel | PageModel | None = None) -> Fit
                 "is missing in the metadata", path=path, field=missing[0], expected="a saved model"
             )
         table = file.read()
-    positions, prior = int(about[b"positions"]), tuple(json.loads(about[b"prior"]))
+    positions, prior = int(about[b"positions"]), Prior(**json.loads(about[b"prior"]))
     of_documents = table.filter(pc.is_valid(table["query"])).select(["query", "document"])
     pairs = of_documents.group_by(["query", "document"]).aggregate([])
     sizes = {PER_DOCUMENT: len(pairs), PER_POSITION: positions, PER_JUMP: positions**2}
@@ -431,5 +422,5 @@ def load(path: str | Path, *, model: CellModel | PageModel | None = None) -> Fit
         trials[part] = np.zeros(sizes.get(kind, 1))
         parameters[part][np.asarray(number, int)] = rows["probability"]
         trials[part][np.asarray(number, int)] = rows["trials"]
-    estimate = PagesEstimate(parameters, trials, np.array([]))
-    return Fit(name, chosen, positions, estimate, pairs, prior, saved=table)
+    estimate = Estimate(parameters, trials, prior=prior)
+    return Fit(name, chosen, positions, estimate, pairs, saved=table)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import numpy as np
 import pyarrow as pa
 
-from twotowers.fitting.information import NORMAL, intervals
-from twotowers.fitting.pages import PagesEstimate
-from twotowers.fitting.statistics import Statistics
-from twotowers.fitting.totals import Totals
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION
+from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.information import NORMAL
+from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
 
 COLUMNS = {
     "part": pa.string(),
@@ -34,18 +32,11 @@ KNOWN = ("error", "low", "high", "trials", "impressions")
 
 
 def table_of(
-    name: str,
-    model: PageModel,
-    positions: int,
-    estimate: PagesEstimate,
-    pairs: pa.Table,
-    prior: tuple[float, float],
-    statistics: Statistics | Totals,
+    name: str, model: ClickModel, positions: int, estimate: Estimate, pairs: pa.Table
 ) -> pa.Table:
     """Every fitted probability that was tried; the arguments are the attributes of a `Fit`."""
     tables = []
-    priors = dict.fromkeys(estimate.parameters, prior)
-    known = intervals(statistics, estimate.parameters, prior=priors)
+    known = estimate.intervals
     ids = {column.name: column.type for column in pairs.schema}
     schema = pa.schema([(column, kind or ids[column]) for column, kind in COLUMNS.items()])
     for part, kind in model.parts.items():
@@ -62,7 +53,7 @@ def table_of(
     about = {
         "model": name,
         "positions": str(positions),
-        "prior": json.dumps(prior),
+        "prior": json.dumps(asdict(estimate.prior)),
     }
     return pa.concat_tables(tables).replace_schema_metadata(about)
 
@@ -79,11 +70,13 @@ def _rows(part: str, own: Mapping, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema)
 
 
-def product_of(
-    attraction: pa.Table, satisfaction: pa.Table, prior: tuple[float, float]
-) -> pa.Table:
-    """Attraction x satisfaction of each document. The errors of both logarithms add up at most."""
-    unknown = prior[0] / sum(prior) if sum(prior) else np.nan
+def product_of(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> pa.Table:
+    """Attraction x satisfaction of each document. The errors of both logarithms add up at most.
+
+    Args:
+        attraction, satisfaction: what is known of both.
+        unknown: the satisfaction of documents that were never clicked.
+    """
     one = attraction.to_pandas()
     both = one.merge(
         satisfaction.to_pandas()[["query", "document", "estimate", "error"]],

@@ -1,11 +1,12 @@
 """What a click model needs of a file of pages, counted from the file.
 
-A model without hidden events needs totals of its probabilities (`twotowers.fitting.totals`). A
-model of cells or of jumps needs their counts (`twotowers.fitting.statistics.Statistics`). Both are
-counted in a pass that keeps no page (`twotowers.logs.page_groups`). Other models need the
-distinct pages, and read them into memory.
+A model without hidden events needs totals of its probabilities, a model of cells or of jumps their
+counts (`Totals` and `Statistics` of `twotowers.fitting.statistics`). Both are counted in a pass
+that keeps no page (`twotowers.logs.page_groups`). Other models need the distinct pages, and read
+them into memory.
 
     >>> import pyarrow as pa
+    >>> from twotowers.fitting.em import fit_counts
     >>> from twotowers.logs.sessions import write_sessions
     >>> from twotowers.models.cascade import Cascade
     >>> page = {"split": ["log"] * 3, "query": [7] * 3, "documents": [[3, 1], [3, 1], [1, 3]],
@@ -13,7 +14,7 @@ distinct pages, and read them into memory.
     >>> write_sessions("sessions.parquet", [pa.table(page)])
     3
     >>> totals, pairs = PageLog("sessions.parquet", positions=2).statistics(Cascade())
-    >>> pairs["document"].to_pylist(), totals.fit().parameters["attraction"].round(3).tolist()
+    >>> pairs["document"].to_pylist(), fit_counts(totals).parameters["attraction"].round(3).tolist()
     ([1, 3], [0.5, 0.333])
 """
 
@@ -27,14 +28,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from twotowers.fitting.statistics import Pages, Statistics, distinct_pages
-from twotowers.fitting.totals import Totals
+from twotowers.fitting.statistics import Pages, Statistics, Totals, distinct_pages
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.page_groups import count_by_pair, count_by_position
 from twotowers.logs.sessions import schema_of
 from twotowers.logs.warehouse import MEMORY
-from twotowers.models.page import JUMPS, PAGES, PageModel, last_clicks
-from twotowers.models.protocol import ONCE, of_documents
+from twotowers.models.page import last_clicks
+from twotowers.models.protocol import JUMPS, ONCE, PAGES, ClickModel, of_documents
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PageLog:
     memory: str = MEMORY
     threads: int | None = None
 
-    def statistics(self, model: PageModel) -> tuple[Statistics | Totals, pa.Table]:
+    def statistics(self, model: ClickModel) -> tuple[Statistics | Totals, pa.Table]:
         """What the model needs, and the ids of its pairs.
 
         Args:
@@ -67,7 +67,7 @@ class PageLog:
         Raises:
             InputError: the file is not such a log, is empty, or has a page that is too long.
         """
-        if hasattr(model, "counts"):
+        if model.counts is not None:
             return self._totals(model)
         if model.statistics != PAGES:
             return self._cells(model)
@@ -81,7 +81,7 @@ class PageLog:
         pages = distinct_pages(log.pair, log.clicks, log.where, pairs=len(log.query))
         return pages, pa.table({"query": log.query, "document": log.document})
 
-    def _totals(self, model: PageModel) -> tuple[Totals, pa.Table]:
+    def _totals(self, model: ClickModel) -> tuple[Totals, pa.Table]:
         kinds, found = model.parts, {}
         by_document = of_documents(kinds)
         others = [part for part in kinds if part not in by_document]
@@ -108,7 +108,7 @@ class PageLog:
         by_kind = ({part: found[part][place] for part in kinds} for place in range(3))
         return Totals(model, *by_kind), pairs
 
-    def _cells(self, model: PageModel) -> tuple[Statistics, pa.Table]:
+    def _cells(self, model: ClickModel) -> tuple[Statistics, pa.Table]:
         """Counts of cells, or of cells and the last click above."""
         length, jumps = self.positions, model.statistics == JUMPS
         place = np.arange(length)
@@ -136,7 +136,7 @@ class PageLog:
         return {"memory": self.memory, "threads": self.threads}
 
 
-def _credits(model: PageModel, parts: list[str]):
+def _credits(model: ClickModel, parts: list[str]):
     """The sign of a position: a bit for success and a bit for trial, of each part in turn."""
 
     def sign(clicks: np.ndarray, where: np.ndarray) -> np.ndarray:

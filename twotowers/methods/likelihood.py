@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -18,11 +19,13 @@ from flax import nnx
 from scipy.special import expit
 
 from twotowers.errors import InputError, nearest
+from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.counts import Counts
+from twotowers.methods.page_fits import statistics_of
 from twotowers.methods.starts import starts_of, warn_of_starts
-from twotowers.methods.task import Fitted, Split, Table, Task
+from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.page_towers import PageTowers
 from twotowers.models.protocol import CellModel
 from twotowers.models.relevance import HIGHEST, rescale
@@ -96,9 +99,9 @@ def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = 
     )
     warn_of_starts(task, model, train.units, result.epochs)
     if isinstance(model, PageTowers):
-        return [_fitted_pages(result, lane, log) for lane, (log, _) in enumerate(task.lanes)]
+        return [_fitted_pages(task, result, lane, log) for lane, (log, _) in enumerate(task.lanes)]
     test = count_loss(task.splits["test"])
-    return [_fitted(result, lane, log, test) for lane, (log, _) in enumerate(task.lanes)]
+    return [_fitted(task, result, lane, log, test) for lane, (log, _) in enumerate(task.lanes)]
 
 
 def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
@@ -133,7 +136,7 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
     return PageTowers(task.model, build, width, task.positions, rngs=rngs)
 
 
-def _fitted(result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitted:
+def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitted:
     model = result.model(lane)
     state = jax.tree.map(lambda leaf: leaf[lane], result.state)
     bias = _position_bias(model)
@@ -147,13 +150,13 @@ def _fitted(result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitt
             "epochs": result.epochs[lane],
         },
         history=result.history[:, lane],
-        table=_table(
-            {"attraction": model.relevance}, lambda: {"examination": model.examination}, model
+        estimate=_estimate(
+            {"attraction": model.relevance}, lambda: {"examination": model.examination}, task, log
         ),
     )
 
 
-def _fitted_pages(result: Fit, lane: int, log: int) -> Fitted:
+def _fitted_pages(task: Task, result: Fit, lane: int, log: int) -> Fitted:
     model = result.model(lane)
     return Fitted(
         scores=(lambda inputs: np.asarray(_page_scores(model, jnp.asarray(inputs))))
@@ -161,23 +164,23 @@ def _fitted_pages(result: Fit, lane: int, log: int) -> Fitted:
         else None,
         page_losses=lambda split: page_losses(model, split, log),
         values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
-        table=_table(
-            model.towers, lambda: {part: each[...] for part, each in model.tables.items()}, model
+        estimate=_estimate(
+            model.towers, lambda: {p: each[...] for p, each in model.tables.items()}, task, log
         ),
     )
 
 
-def _table(
-    towers: Mapping, tables: Callable[[], Mapping], model: TwoTowers | PageTowers
-) -> Table | None:
+def _estimate(
+    towers: Mapping, tables: Callable[[], Mapping], task: Task, log: int
+) -> Estimate | None:
     """The probabilities of each part; None where pairs have not one of their own."""
     if not all(isinstance(tower, EmbeddingTower | BaselineTower) for tower in towers.values()):
         return None
     logits = {part: np.ravel(each) for part, each in tables().items()}
     for part, tower in towers.items():
         logits[part] = np.asarray(tower(jnp.arange(tower.pairs)))
-    parts = model.model.parts
-    return Table({part: expit(np.asarray(logits[part], float)) for part in parts})
+    parameters = {part: expit(np.asarray(logits[part], float)) for part in task.model.parts}
+    return Estimate(parameters, source=partial(statistics_of, task, log))
 
 
 def _labels(task: Task, model: TwoTowers, stop_on: str) -> dict[str, jax.Array]:

@@ -25,7 +25,7 @@ def fit(task: Task) -> list[Fitted]:
     """Fit every lane's training log (`twotowers.fitting.newton`).
 
     The optimum of a pair that was never or always clicked is -inf or inf. Its score is the lowest
-    finite score minus 1, or the highest plus 1.
+    finite score minus 1, or the highest plus 1. A pair that was never shown has score 0.
 
     Raises:
         InputError: the model is not additive, the tower is neither linear nor an embedding, the

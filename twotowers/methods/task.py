@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from twotowers.errors import InputError
+from twotowers.fitting.estimates import Estimate
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts, Rows
 from twotowers.logs.simulation import Sessions
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import CellModel, ClickModel
 from twotowers.towers.lane import KNOWN
 
 CERTAIN = 15.0
@@ -74,7 +74,7 @@ class Task:
         logs: the values of each log's lane columns.
     """
 
-    model: CellModel | PageModel
+    model: ClickModel
     tower: str | Callable
     splits: Mapping[str, Split]
     lanes: list[tuple[int, Mapping[str, object]]]
@@ -118,20 +118,6 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Fitted probabilities of a click model that has one per query-document pair.
-
-    Attributes:
-        parameters: per part [size] probabilities, NaN where nothing is known. Those of documents
-            are in the order of pairs; of jumps, a position after the other.
-        prior: per part the successes and failures that smoothed them, if any.
-    """
-
-    parameters: Mapping[str, np.ndarray]
-    prior: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Fitted:
     """The result of a method for one lane.
 
@@ -148,7 +134,7 @@ class Fitted:
         page_losses: split with sessions -> two arrays [sessions, K] of -ln P(click or none, as
             observed) at each position: not given other clicks, and given the clicks above. None if
             the method does not predict clicks of pages.
-        table: the fitted probabilities, if each pair has one of its own.
+        estimate: the fitted probabilities, if each pair has one of its own.
         examined: [lists, positions] estimated P(examined) at each place of the training lists. None
             if lists are not given, or the method does not estimate it.
     """
@@ -159,7 +145,7 @@ class Fitted:
     values: Mapping[str, float] = field(default_factory=dict)
     history: np.ndarray | None = None
     page_losses: Callable[[Split], tuple[np.ndarray, np.ndarray]] | None = None
-    table: Table | None = None
+    estimate: Estimate | None = None
     examined: np.ndarray | None = None
 
 
