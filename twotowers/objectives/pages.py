@@ -153,24 +153,28 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Dual:
-    """The sum of `listwise.dual_losses` of `TwoTowers`."""
+    """The sum of `listwise.dual_losses` of `TwoTowers`.
+
+    Attributes:
+        highest, normalised, unclicked: as in `listwise.dual_losses`.
+        watched: what early stopping watches: "losses", this sum, as published, although its weights
+            change in training, so that the sums of two epochs are not comparable; or "places",
+            where the clicks of a page fall: the softmax loss of f + b.
+    """
 
     highest: float = 10.0
     normalised: str = "after"
     unclicked: str = "uniform"
+    watched: str = "losses"
 
     def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
-        return sum(
-            listwise.dual_losses(
-                model.relevance(page.inputs, key),
-                examination(model, page, key),
-                page.clicks,
-                where=page.where,
-                highest=self.highest,
-                normalised=self.normalised,
-                unclicked=self.unclicked,
-            )
-        )
+        logits = model.relevance(page.inputs, key), examination(model, page, key)
+        given = {
+            "where": page.where, "normalised": self.normalised, "unclicked": self.unclicked,
+        }  # fmt: skip
+        if key is None and self.watched == "places":
+            return listwise.softmax_loss(sum(logits), page.clicks, **given)
+        return sum(listwise.dual_losses(*logits, page.clicks, highest=self.highest, **given))
 
 
 @dataclass(frozen=True)
@@ -185,12 +189,11 @@ class AttentionRank:
 
 @dataclass(frozen=True)
 class LambdaRank:
-    """`pairwise.lambda_rank_loss`. `page.given` are the weights of clicks, if any."""
+    """`pairwise.lambda_rank_loss`."""
 
     def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
         scores = model.relevance(page.inputs, key)
-        weights = None if page.given is None else jnp.broadcast_to(page.given, scores.shape)
-        return pairwise.lambda_rank_loss(scores, page.clicks, where=page.where, weights=weights)
+        return pairwise.lambda_rank_loss(scores, page.clicks, where=page.where)
 
 
 @dataclass(frozen=True)
