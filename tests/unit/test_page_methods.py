@@ -9,10 +9,13 @@ import pytest
 from flax import nnx
 from scipy.special import expit, log_softmax
 
+from tests.unit import simulated
 from tests.unit.test_method_kinds import task as task_of_counts
+from twotowers import SPLITS
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
 from twotowers.fitting.gradient import fit as gradient_fit
+from twotowers.jobs.fit import fit_setting
 from twotowers.logs.simulation import Sessions
 from twotowers.methods import (
     backdoor,
@@ -353,6 +356,23 @@ def test_backdoor_bias_of_logarithms_in_lanes():
         np.testing.assert_allclose(each.bias - each.bias[0], expected, atol=0.05)
 
 
+def test_backdoor_weights_of_the_dual_algorithm():
+    """With ln e_k as bias, its weights are e_1 / e_k: list IPS with true propensities."""
+    given = plain(task(training=TRAINING | {"epochs": 6, "patience": 6}))
+    (found,) = backdoor.fit(given, target="log", loss="dual", **FOLLOWED)
+    lanes = [(0, WEIGHTS)]
+    (ips,), (naive,) = (
+        softmax_method.fit(replace(given, lanes=lanes), propensities=name, normalised="not")
+        for name in ("true", "none")
+    )
+    near, far = (
+        np.abs(centred(found.scores(FEATURES)) - centred(each.scores(FEATURES))).mean()
+        for each in (ips, naive)
+    )
+    assert near < far / 2
+    assert found.page_losses is None
+
+
 def test_lambdamart_imitates_the_policy():
     given = plain(task(sizes=(2000, 10, 500)))
     (found,) = lambdamart.fit(given, trees=60, learning_rate=0.1)
@@ -421,6 +441,37 @@ def test_in_sample_scores_learn_labels_of_chance():
     correlations = [np.corrcoef(each, rankings.label)[0, 1] for each in (honest, published)]
     assert abs(correlations[0]) < 0.2
     assert correlations[1] > 0.5
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(
+    ("method", "lanes", "metrics"),
+    [
+        ({"kind": "softmax", "normalised": "before"}, {"highest_weight": [2.0, 10.0]}, []),
+        ({"kind": "regression_em"}, {}, ["position_bias", "log_likelihood_pyclick"]),
+    ],
+)
+def test_a_setting(tmp_path, method, lanes, metrics):
+    folder = simulated.write_world(tmp_path)
+    pages = simulated.simulated(folder, "pages", record="sessions")
+    files = {name: folder / f"{name}.parquet" for name in (*SPLITS, "policy")}
+    setting = {
+        "model": {"kind": "additive", "tower": "linear", "features": 1.0},
+        "method": method,
+        "lanes": {"log": simulated.LANES, "method": lanes},
+        "training": TRAINING | {"epochs": 2, "steps": 10},
+        "log": {"record": "sessions", "queries": simulated.LOG["queries"],
+                "user": {"kind": "additive"}},
+    }  # fmt: skip
+    results = fit_setting(
+        {**files, "clicks": pages}, setting, positions=simulated.POSITIONS, seed=3
+    )
+    assert np.isfinite(results["value"]).all()
+    assert {"ndcg@10", "epochs", *metrics} <= set(results["metric"])
+    columns = ["strength", "temperature", *lanes]
+    assert len(results.groupby(columns)) == 4 * len(lanes.get("highest_weight", [None]))
 
 
 # What methods refuse.

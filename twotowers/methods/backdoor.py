@@ -6,7 +6,9 @@ Three steps, each with sessions of the log:
    attention rank loss with target 1 / k at position k.
 2. e and m are frozen. Positions P_k are added to encodings, and m(e(x) + P_k) minimises the same
    loss with a target of the propensity of position k.
-3. This output, frozen, is the bias of two towers: P(click) = s(f(x) + m(e(x) + P_k)).
+3. This output b, frozen, is the bias of two towers: P(click) = s(f(x) + b). Or, as Luo et al. have
+   it, it weights clicks in the ranking loss of the dual learning algorithm, by o_1 / o with
+   o = softmax(b) over the documents of a page.
 
 The attention rank loss fits targets as logits. So with the propensities e_k themselves as targets,
 as published, the bias is about e_k and not ln e_k: nearly constant. Target "log" gives ln e_k.
@@ -17,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
@@ -39,11 +42,12 @@ from twotowers.models.confounding import (
     logits_of,
 )
 from twotowers.models.towers import scores
-from twotowers.objectives.pages import AttentionRank, Offset
+from twotowers.objectives.listwise import ratios_to_first
+from twotowers.objectives.pages import AttentionRank, Offset, Softmax
 
 TRAINS = True
 
-CHOICES = {"target": ("propensity", "log")}
+CHOICES = {"target": ("propensity", "log"), "loss": ("towers", "dual")}
 PAGES = 4_096
 """Pages whose biases are computed at a time, which bounds memory."""
 
@@ -53,6 +57,7 @@ def fit(
     *,
     propensities: str = TRUE,
     target: str = "propensity",
+    loss: str = "towers",
     units: int = 64,
     layers: Sequence[int] = (64, 256),
     dropout: float = 0.1,
@@ -66,6 +71,8 @@ def fit(
         task: the training of step 3, and the tower of f. Its model and examination are not used.
         propensities: e_k; see `twotowers.methods.ips`.
         target: of step 2, "propensity" for e_k or "log" for ln e_k.
+        loss: of step 3, "towers" (de Haan and Hager) or "dual" (Luo et al.), whose weights are at
+            most 10, and which predicts no clicks.
         units: numbers per encoding.
         layers: widths of the hidden layers of m.
         dropout: of hidden layers in step 1, in [0, 0.99].
@@ -73,12 +80,13 @@ def fit(
             loss on validation pages are kept; the published code keeps the last ones.
 
     Raises:
-        InputError: the log has no sessions, its documents have no features, propensities or the
-            target are unknown, or a number is out of range.
+        InputError: the log has no sessions, its documents have no features, propensities, the
+            target or the loss are unknown, or a number is out of range.
     """
-    if target not in CHOICES["target"]:
-        expected = nearest(str(target), CHOICES["target"])
-        raise InputError(f"{target!r} is unknown", field="method.target", expected=expected)
+    for name, value in (("target", target), ("loss", loss)):
+        if value not in CHOICES[name]:
+            expected = nearest(str(value), CHOICES[name])
+            raise InputError(f"{value!r} is unknown", field=f"method.{name}", expected=expected)
     check_range(units, field="method.units", low=1, high=10**6, whole=True)
     train_split = task.splits["train"]
     logs = range(len(sessions_of(train_split)))
@@ -98,16 +106,29 @@ def fit(
         name: [_offset(bias, task.splits[name], log) for log, bias in enumerate(biases)]
         for name in ("train", "validation")
     }
-    result = train(
-        task,
-        relevance_of(task),
-        Offset(),
-        given=lambda name: np.stack([offsets[name][log] for log, _ in task.lanes]),
-    )
+    dual = loss == "dual"
+
+    def given(name: str) -> np.ndarray:
+        found = offsets[name]
+        if dual:
+            pages = task.splits[name].sessions
+            found = [_ratios(found[log], pages[log].where) for log in logs]
+        return np.stack([found[log] for log, _ in task.lanes])
+
+    model, objective = relevance_of(task), Softmax(normalised="not") if dual else Offset()
+    result = train(task, model, objective, given=given)
+    means = [_of_positions(train_split, log, offsets["train"]) for log in logs]
     return [
-        _fitted(result, lane, log, biases[log], _of_positions(train_split, log, offsets["train"]))
+        fitted_of(result, lane, bias=means[log])
+        if dual
+        else _fitted(result, lane, log, biases[log], means[log])
         for lane, (log, _) in enumerate(task.lanes)
     ]
+
+
+def _ratios(logits: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """[sessions, positions] o_1 / o, at most 10."""
+    return np.asarray(ratios_to_first(jnp.asarray(logits), where=jnp.asarray(where), highest=10.0))
 
 
 def _biases(

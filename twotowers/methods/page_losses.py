@@ -142,7 +142,7 @@ def fitted_of(result: Fit, lane: int, **further) -> Fitted:
     model = result.model(lane)
     return Fitted(
         scores=lambda inputs: np.asarray(scores(model.relevance, inputs)),
-        values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
+        values={"epochs": result.epochs[lane]},
         history=result.history[:, lane],
         **further,
     )
