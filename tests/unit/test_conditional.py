@@ -1,13 +1,19 @@
 """Conditional estimates: closed forms, whole likelihoods, plain sandwiches, disconnected logs."""
 
+from itertools import product
+from math import comb
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import nchypergeom_fisher
 
 from twotowers.errors import InputError
 from twotowers.fitting import conditional
 from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.conditional_logit import logit_moments
 from twotowers.fitting.curves import ENOUGH_SWAPS, NORMAL_FROM
+from twotowers.fitting.newton import fit_embedding
 from twotowers.fitting.pair_counts import PairCounts
 
 
@@ -82,10 +88,10 @@ def test_two_factors_as_a_product():
     factor = position * 2 + device
     counts = PairCounts.of_arrays(pair, factor, np.ones(len(pair)), clicks, factors=6)
     design = np.hstack([np.eye(3)[np.arange(6) // 2], np.eye(2)[np.arange(6) % 2]])
-    product, free = fit_conditional(counts, design=design), fit_conditional(counts)
-    assert product.estimate.reshape(3, 2) == pytest.approx(examination, rel=0.1)
-    assert product.estimate[5] == pytest.approx(product.estimate[4] * product.estimate[1])
-    assert (product.error[1:] <= free.error[1:] * 1.02).all()
+    both, free = fit_conditional(counts, design=design), fit_conditional(counts)
+    assert both.estimate.reshape(3, 2) == pytest.approx(examination, rel=0.1)
+    assert both.estimate[5] == pytest.approx(both.estimate[4] * both.estimate[1])
+    assert (both.error[1:] <= free.error[1:] * 1.02).all()
 
 
 def influences(counts, curve):
@@ -203,3 +209,76 @@ def test_bad_input():
     counts, _ = drawn()
     with pytest.raises(InputError, match="reference"):
         fit_conditional(counts, reference=9)
+
+
+def enumerated(n, c, theta):
+    """The conditional logit of one pair, over all ways in which its clicks can fall."""
+    ways = [way for way in product(*(range(each + 1) for each in n)) if sum(way) == sum(c)]
+    weight = np.array([
+        np.prod([comb(each, k) * np.exp(k * t) for each, k, t in zip(n, way, theta, strict=True)])
+        for way in ways
+    ])  # fmt: skip
+    weight /= weight.sum()
+    ways = np.array(ways)
+    mean = weight @ ways
+    return mean, (ways.T * weight) @ ways - np.outer(mean, mean), weight[ways.tolist().index(c)]
+
+
+@pytest.mark.parametrize(
+    ("n", "c"), [([1, 1], [1, 0]), ([3, 2, 1], [1, 1, 1]), ([7, 1, 5], [6, 1, 0]), ([9, 8], [0, 1])]
+)
+def test_the_conditional_logit_is_exact(n, c):
+    theta = np.array([0.3, -1.2, 2.0])[: len(n)]
+    told = PairCounts.of_arrays([0] * len(n), range(len(n)), n, c)
+    moments, other = logit_moments(told, theta), logit_moments(told, theta * 0)
+    mean, covariance, chance = enumerated(n, c, theta)
+    assert moments.expected == pytest.approx(mean, rel=1e-10)
+    assert moments.information == pytest.approx(covariance, abs=1e-10)
+    ratio = np.log(chance) - np.log(enumerated(n, c, theta * 0)[2])
+    assert moments.likelihood - other.likelihood == pytest.approx(ratio, abs=1e-10)
+
+
+def test_large_counts_need_few_terms_and_stay_exact():
+    # Two cells with as many impressions: the noncentral hypergeometric law.
+    n, c, odds = np.array([40_000, 30_000]), np.array([9_000, 5_000]), 0.6
+    told = PairCounts.of_arrays([0, 0], [0, 1], n, c)
+    law = nchypergeom_fisher(n.sum(), n[0], c.sum(), 1 / odds)
+    moments = logit_moments(told, np.log([1, odds]))
+    assert moments.expected[0] == pytest.approx(law.mean(), rel=1e-8)
+    assert moments.information[0, 0] == pytest.approx(law.var(), rel=1e-6)
+
+
+def test_the_additive_form_is_the_logistic_fit_where_counts_are_large():
+    # With many impressions per pair the fit with an effect per pair is no longer biased.
+    rng = np.random.default_rng(7)
+    pair, factor = np.indices((30, 4)).reshape(2, -1)
+    logits = rng.normal(size=30)[pair] + np.log([1, 0.7, 0.4, 0.2])[factor]
+    clicks = rng.binomial(20_000, 1 / (1 + np.exp(-logits)))
+    counts = PairCounts.of_arrays(pair, factor, np.full(120, 20_000), clicks)
+    curve = fit_conditional(counts, form="additive", errors="information")
+    free = fit_embedding(np.full((30, 4), 20_000), clicks.reshape(30, 4))
+    assert np.log(curve.estimate) == pytest.approx(free.bias - free.bias[0], abs=1e-4)
+    assert curve.estimate == pytest.approx([1, 0.7, 0.4, 0.2], rel=0.02)
+
+
+def test_the_additive_form_is_right_where_pairs_are_seen_twice():
+    rng = np.random.default_rng(8)
+    pair = np.repeat(np.arange(20_000), 2)
+    factor = rng.integers(2, size=len(pair))
+    logits = rng.normal(size=20_000)[pair] + np.log([1, 0.3])[factor]
+    clicks = rng.random(len(pair)) < 1 / (1 + np.exp(-logits))
+    counts = PairCounts.of_arrays(pair, factor, np.ones(len(pair)), clicks, factors=2)
+    curve = fit_conditional(counts, form="additive")
+    assert curve.low[1] < 0.3 < curve.high[1]
+    # The fit with an effect per pair estimates the square (Andersen 1973).
+    shown, hits = np.zeros((2, len(counts.cluster), 2))
+    shown[counts.pair, counts.factor], hits[counts.pair, counts.factor] = 1, counts.clicks
+    free = fit_embedding(shown, hits)
+    assert np.exp(free.bias[1] - free.bias[0]) == pytest.approx(curve.estimate[1] ** 2, rel=1e-6)
+
+
+def test_odds_are_ordered_by_impressions_without_click():
+    # Every impression under the second factor was clicked: its odds are infinite, its ratio is not.
+    counts = PairCounts.of_arrays([0, 0], [0, 1], [10, 4], [5, 4])
+    assert fit_conditional(counts).estimate[1] == pytest.approx(2)
+    assert fit_conditional(counts, form="additive").reason[1] == conditional.ORDERED

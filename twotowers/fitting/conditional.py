@@ -15,6 +15,10 @@ Trognon 1984; Wooldridge 1999). So clicks may be single, repeated or dependent, 
 be high; only the errors must not rest on Poisson's variance. The information is a Laplacian with
 the weights w_kl = sum_d C_d p_dk p_dl (`twotowers.fitting.curves`).
 
+**Additive form**: the log-odds of a click are gamma_d + theta_k. The pair's clicks have the
+distribution of `twotowers.fitting.conditional_logit`, without approximation, and estimates are
+ratios of odds. It needs clicks that are independent given pair and factor.
+
 What was shown where must not follow from the pair's own clicks.
 
     >>> from twotowers.fitting.pair_counts import PairCounts
@@ -31,7 +35,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, nearest
+from twotowers.fitting.conditional_logit import Moments, logit_moments
 from twotowers.fitting.curves import (
     Blocks,
     Curve,
@@ -43,23 +48,28 @@ from twotowers.fitting.curves import (
 from twotowers.fitting.pair_counts import PairCounts, components, strong_components
 
 ITERATIONS = 100
-TOLERANCE = 1e-9
+TOLERANCE = 1e-14
 MOST_FACTORS = 5_000
 """The information is a dense matrix."""
+MOST_VARIANCE = 1e4
+"""Of a log-ratio by the information: beyond it the clicks are all on one side."""
+ERRORS = ("information", "CR0", "CR1", "CR2", "CR3")
 
 
 def fit_conditional(
     counts: PairCounts,
     *,
+    form: str = "product",
     design: np.ndarray | None = None,
     reference: int = 0,
-    errors: str = "CR2",
+    errors: str = "CR3",
     level: float = 0.95,
 ) -> Curve:
     """Examination relative to the reference, given the clicks of each pair.
 
     Args:
         counts: impressions and clicks by pair and bias factor.
+        form: 'product' for ratios of examination, 'additive' for ratios of odds.
         design: [K, parameters] the logarithm of examination is design @ theta; by default a value
             per bias factor. For position x device as a product of two effects, it has a column per
             position and per device.
@@ -76,41 +86,44 @@ def fit_conditional(
         raise InputError(
             f"{factors:,} bias factors", field="factor", expected=f"1 to {MOST_FACTORS:,}"
         )
+    for name, value, known in (("form", form, FORMS), ("errors", errors, ERRORS)):
+        if value not in known:
+            raise InputError(repr(value), field=name, expected=nearest(value, known))
     if not 0 <= reference < factors:
         raise InputError(f"{reference}", field="reference", expected=f"in [0, {factors})")
     told = counts.where()
     reason = _reasons(counts, told, reference)
+    if form == "additive":
+        told = told.where(unsure(told))
     if design is None:
-        together = strong_components(told)
+        together = strong_components(told, form)
         inside = together == together[reference]
         reason[~inside & (reason == "")] = ORDERED
         told = told.where(inside[told.factor])
-    theta = _maximise(told, design)
-    weight = _expected(told, theta)
-    blocks = Blocks(_by_pair(told, weight), told.cluster)
-    laplacian = blocks.laplacian()
-    root = inverse_root(laplacian, design)
+        if form == "additive":
+            told = told.where(unsure(told))
+    theta, moments = _maximise(told, FORMS[form], design)
+    blocks = Blocks(_by_pair(told, moments.weight), told.cluster)
+    root = inverse_root(moments.information, design)
     subtract = contrasts(factors, reference)
-    directions = root @ (subtract @ root).T
     resistance = ((subtract @ root) ** 2).sum(1)
     if errors == "information":
         covariance, queries = root @ root.T, np.full(factors, np.inf)
     else:
-        residual = told.clicks - weight
         scores = coo_array(
-            (residual, (told.cluster[told.pair], told.factor)), shape=(blocks.clusters, factors)
+            (told.clicks - moments.expected, (told.cluster[told.pair], told.factor)),
+            shape=(blocks.clusters, factors),
         ).tocsr()
-        covariance = sandwich(blocks, scores, root, errors)
-        spread = blocks.spread(directions)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            queries = spread.sum(0) ** 2 / (spread**2).sum(0)
-    reason[(resistance > 1e4) & (reason == "")] = ORDERED
+        own = inverse_root(blocks.laplacian(), design)
+        covariance = sandwich(blocks, scores, own, errors, bread=root)
+        queries = blocks.effective(own @ (subtract @ own).T)
+    reason[(resistance > MOST_VARIANCE) & (reason == "")] = ORDERED
     reason[reference] = ""
     return as_curve(
         counts.names,
         theta - theta[reference],
         subtract @ covariance @ subtract.T,
-        information=laplacian,
+        information=moments.information,
         resistance=resistance,
         queries=queries,
         reason=reason,
@@ -135,14 +148,25 @@ def _reasons(counts: PairCounts, told: PairCounts, reference: int) -> np.ndarray
     return reason
 
 
-def _expected(told: PairCounts, theta: np.ndarray) -> np.ndarray:
-    """[rows] clicks expected of each cell, given the pair's clicks: C_d p_dk."""
-    if not len(told.pair):
-        return np.zeros(0)
+def unsure(told: PairCounts) -> np.ndarray:
+    """[rows] whether their pair has impressions without click: otherwise odds say nothing of it."""
+    left = np.bincount(told.pair, told.impressions - told.clicks, len(told.cluster))
+    return (left > 0)[told.pair]
+
+
+def product_moments(told: PairCounts, theta: np.ndarray) -> Moments:
+    """The multinomial of a pair's clicks: expected C_d p_dk, which are the weights too."""
     share = told.impressions * np.exp(theta)[told.factor]
     starts = told.starts
-    clicks = np.add.reduceat(told.clicks, starts) / np.add.reduceat(share, starts)
-    return share * clicks[told.pair]
+    total = np.add.reduceat(share, starts)
+    clicks = np.add.reduceat(told.clicks, starts)
+    expected = share * (clicks / total)[told.pair]
+    likelihood = told.clicks @ theta[told.factor] - clicks @ np.log(total)
+    laplacian = Blocks(_by_pair(told, expected), told.cluster).laplacian()
+    return Moments(likelihood, expected, expected, laplacian)
+
+
+FORMS = {"product": product_moments, "additive": logit_moments}
 
 
 def _by_pair(told: PairCounts, weight: np.ndarray) -> csr_array:
@@ -150,35 +174,25 @@ def _by_pair(told: PairCounts, weight: np.ndarray) -> csr_array:
     return csr_array((weight, told.factor, bounds), shape=(len(told.cluster), told.factors))
 
 
-def _maximise(told: PairCounts, design: np.ndarray | None) -> np.ndarray:
-    """[K] logarithms of examination at the maximum, by Newton's method from equal ones."""
-    factors = told.factors
-    theta = np.zeros(factors)
+def _maximise(told: PairCounts, form, design: np.ndarray | None) -> tuple[np.ndarray, Moments]:
+    """[K] theta at the maximum, by Newton's method from equal ones; and the moments there."""
+    theta, nothing = np.zeros(told.factors), np.zeros(0)
     if not len(told.pair):
-        return theta
-    starts = told.starts
-    pair_clicks = np.add.reduceat(told.clicks, starts)
-    factor_clicks = np.bincount(told.factor, told.clicks, factors)
-
-    def likelihood(theta):
-        share = told.impressions * np.exp(theta)[told.factor]
-        return factor_clicks @ theta - pair_clicks @ np.log(np.add.reduceat(share, starts))
-
-    value = likelihood(theta)
+        return theta, Moments(0, nothing, nothing, np.zeros((told.factors,) * 2))
+    moments = form(told, theta)
     for _ in range(ITERATIONS):
-        weight = _expected(told, theta)
-        score = factor_clicks - np.bincount(told.factor, weight, factors)
-        root = inverse_root(Blocks(_by_pair(told, weight), told.cluster).laplacian(), design)
+        score = np.bincount(told.factor, told.clicks - moments.expected, told.factors)
+        root = inverse_root(moments.information, design)
         step = root @ (root.T @ score)
         # Newton's decrement: twice what is left to gain in likelihood.
         if score @ step < TOLERANCE:
-            return theta + step
+            return theta, moments
         for halving in range(40):
             moved = theta + step / 2**halving
-            reached = likelihood(moved)
-            if reached >= value:
+            reached = form(told, moved)
+            if reached.likelihood >= moments.likelihood - 1e-12 * abs(moments.likelihood):
                 break
-        theta, value = moved, reached
+        theta, moments = moved, reached
     raise InputError(
         f"no optimum after {ITERATIONS} Newton steps", field="clicks", expected="a finite optimum"
     )

@@ -32,7 +32,7 @@ ENTRIES = 4_000_000
 """Of a dense block in memory."""
 NORMAL_FROM = 1e6
 """Degrees of freedom from which Student's t is the normal law."""
-ENOUGH_SWAPS, ENOUGH_QUERIES = 20.0, 10.0
+ENOUGH_SWAPS, ENOUGH_QUERIES = 20.0, 4.0
 """Below these an interval is given with a reason to doubt it."""
 
 
@@ -73,6 +73,12 @@ class Blocks:
             np.add.at(found, self.cluster[part], each)
         return found
 
+    def effective(self, directions: np.ndarray) -> np.ndarray:
+        """[J] effective number of clusters behind each direction [K, J]."""
+        spread = self.spread(directions)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return spread.sum(0) ** 2 / (spread**2).sum(0)
+
     def shares(self, clusters: np.ndarray, root: np.ndarray) -> np.ndarray:
         """[clusters, J, J] root' L_g root of some clusters g, for a root [K, J]."""
         place = np.full(self.clusters, -1)
@@ -105,13 +111,16 @@ def inverse_root(laplacian: np.ndarray, design: np.ndarray | None) -> np.ndarray
     return root if design is None else design @ root
 
 
-def sandwich(blocks: Blocks, scores: csr_array, root: np.ndarray, correction: str) -> np.ndarray:
+def sandwich(
+    blocks: Blocks, scores: csr_array, root: np.ndarray, correction: str, *, bread: np.ndarray
+) -> np.ndarray:
     """[K, K] covariance of the log-examinations, clustered.
 
     Args:
         blocks: the information by cluster.
         scores: [clusters, K] sparse score of each cluster.
-        root: of `inverse_root`.
+        root: of the inverse of the information of `blocks`.
+        bread: root of the inverse of the information, if it is not exactly that of `blocks`.
         correction: 'CR0' none, 'CR1' G / (G - 1), 'CR2' bias-reduced linearisation, 'CR3'
             jackknife.
     """
@@ -128,7 +137,8 @@ def sandwich(blocks: Blocks, scores: csr_array, root: np.ndarray, correction: st
         factor = np.where(left > 1e-6, np.maximum(left, 1e-6) ** power, 0)
         turned = np.einsum("gij,gi->gj", vector, adjusted[high])
         adjusted[high] = np.einsum("gij,gj->gi", vector, factor * turned)
-    return root @ (adjusted.T @ adjusted) @ root.T
+    outer = bread @ (bread.T @ np.linalg.pinv(root).T)
+    return outer @ (adjusted.T @ adjusted) @ outer.T
 
 
 @dataclass(frozen=True)

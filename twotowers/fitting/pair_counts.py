@@ -152,15 +152,17 @@ def components(pair: np.ndarray, factor: np.ndarray, factors: int) -> np.ndarray
     return connected_components(edges, directed=False)[1][:factors]
 
 
-def strong_components(counts: PairCounts) -> np.ndarray:
+def strong_components(counts: PairCounts, form: str = "product") -> np.ndarray:
     """[K] strong components: where clicks order factors both ways (Ford 1957).
 
     An arrow leads from factor k over a pair to factor l if the pair was shown under k and clicked
-    under l. Ratios are finite exactly within the strong components of this graph.
+    under l; in the additive form, if it was shown under k without a click. Ratios are finite
+    exactly within the strong components of this graph.
     """
     factors, pairs = counts.factors, len(counts.cluster)
     hit = counts.clicks > 0
-    tail = np.concatenate([counts.factor, factors + counts.pair[hit]])
-    head = np.concatenate([factors + counts.pair, counts.factor[hit]])
+    missed = counts.impressions > (counts.clicks if form == "additive" else 0)
+    tail = np.concatenate([counts.factor[missed], factors + counts.pair[hit]])
+    head = np.concatenate([factors + counts.pair[missed], counts.factor[hit]])
     edges = coo_array((np.ones(len(tail), bool), (tail, head)), shape=(factors + pairs,) * 2)
     return connected_components(edges, directed=True, connection="strong")[1][:factors]
