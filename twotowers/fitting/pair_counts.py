@@ -111,20 +111,31 @@ class PairCounts:
         return cls.of_sorted(pair, factor, impressions, clicks, cluster, names)
 
     @classmethod
-    def of_sorted(cls, pair, factor, impressions, clicks, query, names) -> PairCounts:
-        """From distinct rows, sorted by pair: [rows] each, with the query of each row."""
+    def of_sorted(
+        cls, pair, factor, impressions, clicks, query, names, *, totals=None, component=None
+    ) -> PairCounts:
+        """From distinct rows, sorted by pair: [rows] each, with the query of each row.
+
+        Args:
+            totals: impressions and clicks of all factors, [K] each, if rows were left out.
+            component: [K] of the whole log, if rows were left out.
+        """
         factors = len(names)
         several = np.bincount(pair)[pair] > 1 if len(pair) else np.zeros(0, bool)
         kept = [each[several] for each in (pair, factor, impressions, clicks, query)]
         _, first, kept[0] = np.unique(kept[0], return_index=True, return_inverse=True)
-        shown, clicked = (np.bincount(factor, each, factors) for each in (impressions, clicks))
+        if totals is None:
+            totals = (np.bincount(factor, each, factors) for each in (impressions, clicks))
+        shown, clicked = totals
+        if component is None:
+            component = components(kept[0], kept[1], factors)
         return cls(
             *kept[:4],
             np.unique(kept[4][first], return_inverse=True)[1],
             names,
             shown,
             clicked,
-            np.where(shown > 0, components(kept[0], kept[1], factors), -1),
+            np.where(shown > 0, component, -1),
         )
 
     def where(self, rows: np.ndarray | bool = True) -> PairCounts:
