@@ -35,6 +35,8 @@ from twotowers.fitting.curves import Curve, as_curve, contrasts
 from twotowers.fitting.pair_counts import PairCounts, components
 
 ITERATIONS = 200
+ENTRIES = 4_000_000
+"""Of the largest array in memory."""
 
 
 def harvest(
@@ -66,6 +68,8 @@ def harvest(
     rate, seen = np.zeros(shape), np.zeros(shape)
     rate[counts.pair, counts.factor] = counts.clicks / counts.impressions
     seen[counts.pair, counts.factor] = 1
+    several = seen.sum(1) > 1
+    rate, seen, cluster = rate[several], seen[several], counts.cluster[several]
     own = 1 - np.eye(counts.factors)
     clicks, pairs = (rate.T @ seen) * own, (seen.T @ seen) * own
     if estimator == "naive":
@@ -74,10 +78,13 @@ def harvest(
         settings = {"collision": collision} if estimator == "all_pairs" else {}
         estimate, of_clicks, of_pairs = ESTIMATORS[estimator](clicks, pairs, reference, **settings)
         # What each pair adds to each logarithm, and so each query.
-        influence = np.einsum("dk,jkl,dl->dj", rate, of_clicks, seen, optimize="greedy")
-        influence += np.einsum("dk,jkl,dl->dj", seen, of_pairs, seen, optimize="greedy")
-        by_query = np.zeros((int(counts.cluster.max(initial=-1)) + 1, counts.factors))
-        np.add.at(by_query, counts.cluster, influence)
+        by_query = np.zeros((int(cluster.max(initial=-1)) + 1, counts.factors))
+        step = max(ENTRIES // counts.factors**2, 1)
+        for start in range(0, len(rate), step):
+            part = slice(start, start + step)
+            slopes = np.tensordot(rate[part], of_clicks, (1, 1))
+            slopes += np.tensordot(seen[part], of_pairs, (1, 1))
+            np.add.at(by_query, cluster[part], np.einsum("djl,dl->dj", slopes, seen[part]))
         covariance = by_query.T @ by_query
         with np.errstate(invalid="ignore", divide="ignore"):
             queries = (by_query**2).sum(0) ** 2 / (by_query**4).sum(0)
@@ -87,7 +94,6 @@ def harvest(
         reason[counts.component != counts.component[reference]] = APART
     reason[counts.shown == 0] = NEVER
     reason[reference] = ""
-    # Where pairs are few, the queries behind a link are fewer than its degrees of freedom.
     return as_curve(
         counts.names,
         estimate,

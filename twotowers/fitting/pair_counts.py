@@ -19,7 +19,7 @@ from twotowers.errors import InputError
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Impressions and clicks of the pairs that were shown under several bias factors.
+    """Impressions and clicks of pairs, usually of those that were shown under several bias factors.
 
     Attributes:
         pair: [rows] pair numbers from 0, ascending without gaps.
@@ -63,6 +63,7 @@ class PairCounts:
         query: np.ndarray | None = None,
         names: pd.DataFrame | None = None,
         factors: int | None = None,
+        every: bool = False,
     ) -> PairCounts:
         """From rows in any order. Rows of one pair and factor are added up.
 
@@ -74,6 +75,7 @@ class PairCounts:
                 pair is a cluster of its own.
             names: [K] what the factors are; by default positions from 1.
             factors: K; by default that of `names`, or the largest factor + 1.
+            every: whether to keep pairs that were shown under one factor only.
 
         Raises:
             InputError: a count is out of range.
@@ -108,20 +110,33 @@ class PairCounts:
         impressions, clicks = (np.bincount(place, each) for each in (impressions, clicks))
         pair, factor = np.divmod(key, factors)
         cluster = pair if query is None else np.asarray(query)[seen][first]
-        return cls.of_sorted(pair, factor, impressions, clicks, cluster, names)
+        return cls.of_sorted(pair, factor, impressions, clicks, cluster, names, every=every)
 
     @classmethod
     def of_sorted(
-        cls, pair, factor, impressions, clicks, query, names, *, totals=None, component=None
+        cls,
+        pair,
+        factor,
+        impressions,
+        clicks,
+        query,
+        names,
+        *,
+        totals=None,
+        component=None,
+        every=False,
     ) -> PairCounts:
         """From distinct rows, sorted by pair: [rows] each, with the query of each row.
 
         Args:
             totals: impressions and clicks of all factors, [K] each, if rows were left out.
             component: [K] of the whole log, if rows were left out.
+            every: see `of_arrays`.
         """
         factors = len(names)
-        several = np.bincount(pair)[pair] > 1 if len(pair) else np.zeros(0, bool)
+        several = np.ones(len(pair), bool)
+        if len(pair) and not every:
+            several = np.bincount(pair)[pair] > 1
         kept = [each[several] for each in (pair, factor, impressions, clicks, query)]
         _, first, kept[0] = np.unique(kept[0], return_index=True, return_inverse=True)
         if totals is None:
