@@ -9,17 +9,18 @@ import pytest
 from flax import nnx
 
 from tests.unit.simulated import (
-    LANES,
-    LOG,
     POSITIONS,
     WIDTH,
     policies,
     read,
+    settled,
     simulated,
     write_world,
 )
 from twotowers import SPLITS
 from twotowers.errors import InputError
+from twotowers.experiment import fields
+from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import mask, pad
 from twotowers.fitting.gradient import mean_loss
 from twotowers.fitting.newton import fit_embedding, fit_linear
@@ -55,7 +56,7 @@ def pages(folder):
 def task_of(folder, pages, *, lanes, tower="embedding", model=None, users=True, paged=True) -> Task:
     found = read(folder, pages)
     splits = {}
-    for split, policy in policies(folder, LOG).items():
+    for split, policy in policies(folder).items():
         where = mask(policy.pairs.lengths, POSITIONS)
         splits[split] = Split(
             inputs=np.arange(where.size, dtype=np.int32).reshape(where.shape)
@@ -271,22 +272,16 @@ def test_counts_of_sessions_are_their_cells(folder, pages):
 
 
 @pytest.mark.parametrize(
-    ("method", "lanes"),
-    [
-        ({"kind": "likelihood", "stop_on": "train"}, {"weighting": ["none"], "start": ["zero"]}),
-        ({"kind": "newton"}, {}),
-    ],
+    "method", [{"kind": "likelihood", "stop_on": "train", "start": ["zero"]}, "newton"]
 )
-def test_a_setting_on_pages(folder, pages, method, lanes):
+def test_a_setting_on_pages(folder, pages, method):
     files = {name: folder / f"{name}.parquet" for name in (*SPLITS, "policy")}
-    setting = {
-        "model": {"kind": "additive", "tower": "embedding", "features": 1.0},
-        "method": method,
-        "lanes": {"log": LANES, "method": lanes},
-        "training": TRAINING,
-        "log": {"record": "sessions", "queries": LOG["queries"], "user": {"kind": "additive"}},
-    }
-    results = fit_setting({**files, "clicks": pages}, setting, positions=POSITIONS, seed=3)
+    given = {
+        "model": {"tower": "embedding"}, "method": method, "training": TRAINING,
+        "log": settled(record="sessions"),
+    }  # fmt: skip
+    setting = fields.read(Setting, given)
+    results = fit_setting({**files, "clicks": pages}, setting, seed=3)
     assert np.isfinite(results["value"]).all()
     assert len(results.groupby(["strength", "temperature"])) == 4
     assert {"position_bias", "ndcg@10", "policy_ndcg@10", "nll"} <= set(results["metric"])

@@ -61,7 +61,7 @@ def fit_setting(files: Mapping[str, str | Path], setting: Setting, *, seed: int)
     found = method.kind.holds(task, **options)
     found = [replace(fitted, scores=_remembered(fitted.scores)) for fitted in found]
     test = task.splits["test"]
-    judged = _annotated(files, model.features)
+    judged = annotated(files, model.features)
     rows = [
         {**logs[number], **values, "metric": metric, "position": position, "value": value}
         for (number, values), fitted in zip(lanes, found, strict=True)
@@ -96,7 +96,7 @@ def _remembered(scores: Callable | None) -> Callable | None:
     return scores and remembered
 
 
-def _annotated(files: Mapping, features: float) -> Judged | None:
+def annotated(files: Mapping, features: float) -> Judged | None:
     """The annotated documents that come with a log, if its towers can rank them."""
     if ANNOTATIONS not in files:
         return None
