@@ -26,10 +26,7 @@ from typing import Any
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
-from twotowers.heads.head import Head
-from twotowers.models.protocol import CellModel, ClickModel, PageModel
 from twotowers.towers.lane import Lane
-from twotowers.towers.parts import Tower
 
 FOLDERS = {
     "models": ("models", "models"),
@@ -40,13 +37,21 @@ FOLDERS = {
     "studies": ("studies", "studies"),
 }
 """The folder of each family: below twotowers/ (which has no studies), and below a paper."""
-BASES = {"models": (ClickModel, CellModel, PageModel), "towers": (Tower,), "heads": (Head,)}
+BASES = {
+    "models": ("twotowers.models.protocol", ("ClickModel", "CellModel", "PageModel")),
+    "towers": ("twotowers.towers.parts", ("Tower",)),
+    "heads": ("twotowers.heads.head", ("Head",)),
+}
+"""The module and names of the base classes of a family, which are no kinds themselves. They are
+imported when they are needed: click models do not need JAX."""
 FUNCTIONS = {"methods": ("fit",), "studies": ("run",)}
 """What a file of a family holds, if it is no class."""
 MADE_BY = {"figure": "draw", "table": "tex"}
 """The function of a drawing that makes an item of each kind from its table."""
 FILLED_IN = ("seed", "rngs")
 """Parameters that no configuration gives."""
+EXTRAS = ("jax", "flax", "optax", "rax", "lightgbm", "sklearn", "matplotlib", "seaborn")
+"""Packages that only some kinds need, and that a base installation lacks."""
 REQUIRED = inspect.Parameter.empty
 
 
@@ -121,7 +126,7 @@ class Kind:
     @property
     def pages(self) -> bool:
         """Whether a click model needs whole pages. The others need cells only."""
-        return issubclass(self.holds, PageModel)
+        return not issubclass(self.holds, import_module("twotowers.models.protocol").CellModel)
 
     @property
     def by_pair(self) -> bool:
@@ -208,16 +213,22 @@ def files(family: str, paper: str | None, root: Path) -> dict[str, Path]:
 
 
 def _kind(family: str, path: Path) -> Kind | None:
-    """What a file holds; None if it holds nothing of the family."""
-    module = _module(path)
+    """What a file holds; None if it holds nothing of the family, or what it needs is absent."""
+    try:
+        module = _module(path)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in EXTRAS:
+            return None
+        raise
     if family in BASES:
+        bases = _bases(family)
         for value in vars(module).values():
             if (
                 inspect.isclass(value)
                 and value.__module__ == module.__name__
-                and issubclass(value, BASES[family])
+                and issubclass(value, bases)
                 and not (value.__name__.startswith("_") or vars(value).get("ABSTRACT"))
-                and value not in BASES[family]
+                and value not in bases
             ):
                 return Kind(family, path.stem, module, value)
         return None
@@ -227,6 +238,12 @@ def _kind(family: str, path: Path) -> Kind | None:
         if hasattr(module, name):
             return Kind(family, path.stem, module, getattr(module, name))
     return None
+
+
+@cache
+def _bases(family: str) -> tuple[type, ...]:
+    module, names = BASES[family]
+    return tuple(getattr(import_module(module), name) for name in names)
 
 
 @cache
