@@ -10,6 +10,7 @@ pages of the log, and nothing is fitted. The exit status is 0, or 2 on bad input
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from twotowers.commands.fit import add_prior, prior_of, report
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def with_differences(rows: list[dict]) -> list[str]:
+def with_differences(rows: list[dict[str, Any]]) -> list[str]:
     """A line per model, with how far it is behind the best."""
     first, *lines = report(rows)
     found = [f"{first} {'behind':>9} {'error':>8}"]

@@ -9,6 +9,7 @@ and intervals (docs/logs.md). The exit status is 0, or 2 on bad input; then noth
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         positions = log.stored.longest
     found = fit(part, options.model, prior=prior, positions=positions)
     if log.counted:
-        tell(f"{found.name} fitted to {found.statistics.number.sum():,.0f} impressions")
+        tell(f"{found.name} fitted to {len(found.pairs):,} query-document pairs, counted")
     else:
         _tell_pages(part, held_out)
         tell(*report([{"model": found.name, **found.evaluate(held_out or part)}]))
@@ -93,7 +94,7 @@ def _tell_pages(part: ClickLog, held_out: ClickLog | None) -> None:
     tell(f"{part.pages:,} pages to fit, {further}", *seen_lines(part.stored.path))
 
 
-def report(rows: list[dict]) -> list[str]:
+def report(rows: list[dict[str, Any]]) -> list[str]:
     """A line per model."""
     numbers = ("perplexity", "conditional", "log_likelihood")
     lines = [f"{'model':6} {'perplexity':>10} {'conditional':>11} {'log-likelihood':>15}"]

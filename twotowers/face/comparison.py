@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,9 @@ def compare(
     log = as_log(log)
     check_pages(log)
     fits, held_out = _fitted(log, list(models), prior, test, seed)
-    rows, losses, pages = [], [], fits[0].arrays(held_out)
+    rows: list[dict[str, Any]] = []
+    losses: list[np.ndarray] = []
+    pages = fits[0].arrays(held_out)
     for one in fits:
         if one.positions != pages.where.shape[1]:
             pages = one.arrays(held_out)
@@ -81,7 +84,8 @@ def _fitted(
 ) -> tuple[list[Fit], ClickLog]:
     """The fits to compare, and the pages to compare them on."""
     saved = [each for each in models if isinstance(each, Fit)]
-    if not models or 0 < len(saved) < len(models):
+    others = [each for each in models if not isinstance(each, Fit)]
+    if not models or (saved and others):
         raise InputError(
             f"{len(saved)} fits among {len(models)} models", field="models",
             expected="one model or more, all of them fitted or none",
@@ -90,7 +94,7 @@ def _fitted(
         return saved, log
     parts = log.split({"train": 1 - test, "test": test}, seed=seed)
     how = {"prior": prior, "positions": log.stored.longest}
-    return [fit(parts["train"], model, **how) for model in models], parts["test"]
+    return [fit(parts["train"], model, **how) for model in others], parts["test"]
 
 
 def _clustered(values: np.ndarray, sizes: np.ndarray, cluster: np.ndarray) -> tuple[float, float]:

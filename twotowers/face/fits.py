@@ -209,7 +209,7 @@ class Fit:
         pair, where = _numbers(self.pairs, pages)[pages.pair], pages.where
         place = np.broadcast_to(np.arange(where.shape[1]), where.shape)
         sessions = [Sessions(np.arange(len(pair)), place, pages.clicks, where)]
-        split = Split(pair, where, None, None, sessions=sessions)
+        split: Split = Split(pair, where, None, None, sessions=sessions)  # pyrefly: ignore[bad-argument-type]
         return *page_losses(self.model, known, 0)(split), where
 
     def save(self, path: str | Path) -> None:
@@ -463,7 +463,9 @@ def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
     of_documents = table.filter(pc.is_valid(table["query"])).select(["query", "document"])
     pairs = of_documents.group_by(["query", "document"]).aggregate([])
     sizes = {PER_DOCUMENT: len(pairs), PER_POSITION: positions, PER_JUMP: positions**2}
-    chosen, parameters, trials = model_of(model or name)[1], {}, {}
+    chosen = model_of(model or name)[1]
+    parameters: dict[str, np.ndarray] = {}
+    trials: dict[str, np.ndarray] = {}
     for part, kind in chosen.parts.items():
         rows = table.filter(pc.equal(table["part"], part)).to_pandas()
         if kind == PER_DOCUMENT:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.files.batches import Frame
+from twotowers.files.frames import Frame, Source
 
 Native = Any
 """A frame of the caller's library: pandas, polars, or an Arrow table."""
 
-PANDAS, ARROW = "pandas", "pyarrow"
-KINDS = (PANDAS, "polars", ARROW)
+PANDAS: Final = "pandas"
+POLARS: Final = "polars"
+ARROW: Final = "pyarrow"
+KINDS = (PANDAS, POLARS, ARROW)
 """The libraries of frames that are given back."""
 
 
-def source_of(given: object) -> tuple[str | Path | Frame, str]:
+def source_of(given: Any) -> tuple[Source, str]:
     """What to read, and the library whose frames to give back.
 
     Args:
@@ -46,7 +48,7 @@ def source_of(given: object) -> tuple[str | Path | Frame, str]:
             expected="a path, or a frame of pandas, polars, Arrow or DuckDB",
         ) from error  # fmt: skip
     if isinstance(frame, nw.LazyFrame):
-        kind = "polars" if frame.implementation is nw.Implementation.POLARS else ARROW
+        kind = POLARS if frame.implementation is nw.Implementation.POLARS else ARROW
         frame = frame.collect(backend=kind)
     try:
         table = pa.table({name: frame[name].to_arrow() for name in frame.columns})
@@ -84,4 +86,4 @@ def native(table: pa.Table | Mapping[str, object], kind: str) -> Native:
         return table.to_pandas()
     import narwhals as nw
 
-    return nw.from_arrow(table, backend=kind).to_native()
+    return nw.from_arrow(table, backend=POLARS).to_native()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -208,7 +209,8 @@ def read_columns(log: ClickLog, wanted: Sequence[str]) -> pd.DataFrame:
     batches = [as_kinds(batch, numbers) for each in files for batch in read_batches(each, columns)]
     if not batches:
         return pd.DataFrame(columns=list(names))
-    text, table = is_text_file(files[0]), {}
+    text = is_text_file(files[0])
+    table: dict[str, Any] = {}
     for ours, name in names.items():
         values = pa.chunked_array([batch[name] for batch in batches])
         if pa.types.is_nested(values.type) or pa.types.is_float16(values.type):
@@ -244,7 +246,9 @@ def describe(report: Report) -> Iterator[str]:
     if len(report.factors) <= FEW:
         for number in range(len(sizes)):
             members = np.flatnonzero(report.component == number)
-            yield f"  {number + 1}: " + ", ".join(_name(report.factors, each) for each in members)
+            yield f"  {number + 1}: " + ", ".join(
+                _name(report.factors, each) for each in members.tolist()
+            )
     yield f"verdict: {'identified up to one constant' if report.identified else 'not identified'}"
     if report.merging:
         yield from _repairs(
@@ -276,7 +280,7 @@ def describe(report: Report) -> Iterator[str]:
         )
 
 
-def _repairs(heading: str, repairs, count: int):
+def _repairs(heading: str, repairs: Iterable[str], count: int) -> Iterator[str]:
     yield heading
     for _, line in zip(range(FEW), repairs, strict=False):
         yield f"  {line}"

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from twotowers.errors import InputError, check_range
 from twotowers.face.frames import Native, native, source_of
 from twotowers.files.artefacts import check_target
-from twotowers.files.batches import Frame
+from twotowers.files.frames import Source
 from twotowers.logs.formats import FORMATS, open_log, to_cells, to_sessions
 from twotowers.logs.layouts import Layout, parts_of, recognised
 from twotowers.logs.sessions import read_sessions, seen_in
@@ -65,7 +65,7 @@ class ClickLog:
         rows: [pages] bool, which pages of the source are meant; None for all.
     """
 
-    source: str | Path | Frame
+    source: Source
     layout: Layout
     settings: Mapping[str, Any] = field(default_factory=dict)
     kind: str = "pandas"
@@ -164,7 +164,8 @@ class ClickLog:
         self._check_whole()
         from twotowers.logs.observed_pages import divide  # here: a log is counted without it
 
-        number, parts = self.stored.number, {}
+        number = self.stored.number
+        parts: dict[str, ClickLog] = {}
         for name, members in divide(number, shares, seed=seed, path=str(self.source)).items():
             rows = np.zeros(number, bool)
             rows[members] = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,12 +36,13 @@ def table_of(
     name: str, model: ClickModel, positions: int, estimate: Estimate, pairs: pa.Table
 ) -> pa.Table:
     """Every fitted probability that was tried; the arguments are the attributes of a `Fit`."""
-    tables = []
+    tables: list[pa.Table] = []
     known = estimate.intervals
     ids = {column.name: column.type for column in pairs.schema}
     schema = pa.schema([(column, kind or ids[column]) for column, kind in COLUMNS.items()])
     for part, kind in model.parts.items():
-        values, own = estimate.parameters[part], {}
+        values = estimate.parameters[part]
+        own: dict[str, Any] = {}
         if kind == PER_DOCUMENT:
             own |= {column: pairs[column] for column in pairs.column_names}
         if kind == PER_POSITION:
@@ -58,7 +60,7 @@ def table_of(
     return pa.concat_tables(tables).replace_schema_metadata(about)
 
 
-def _rows(part: str, own: Mapping, schema: pa.Schema) -> pa.Table:
+def _rows(part: str, own: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
     """The probabilities of a part; missing is what it does not have, and NaN."""
     size = len(own["probability"])
     columns = {each.name: pa.nulls(size, each.type) for each in schema}

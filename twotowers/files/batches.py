@@ -6,7 +6,6 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +16,7 @@ import pyarrow.csv
 import pyarrow.ipc
 
 from twotowers.errors import InputError, nearest
+from twotowers.files.frames import Frame, Source
 from twotowers.files.tables import check_types, opened
 
 ROWS = 100_000
@@ -31,22 +31,8 @@ WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 """Whole numbers that fit into int64 and that int64 prints in the same way."""
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """A table in memory, in the place of a file. Messages call it "the frame".
-
-    Attributes:
-        table: its columns, under distinct names.
-    """
-
-    table: pa.Table
-
-    def __str__(self) -> str:
-        return "the frame"
-
-
 def read_batches(
-    path: str | Path | Frame, columns: Sequence[str], *, rows: int = ROWS
+    path: Source, columns: Sequence[str], *, rows: int = ROWS
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns of a table of any size.
 
@@ -80,7 +66,7 @@ def read_batches(
     yield from reader(path, columns, *options, rows=rows)
 
 
-def column_names(path: str | Path | Frame) -> list[str]:
+def column_names(path: Source) -> list[str]:
     """Names of the columns of a table; see `read_batches`."""
     if isinstance(path, Frame):
         return path.table.column_names
@@ -92,12 +78,12 @@ def column_names(path: str | Path | Frame) -> list[str]:
     return names(path, *options)
 
 
-def is_text_file(path: str | Path | Frame) -> bool:
+def is_text_file(path: Source) -> bool:
     """Whether the values of a table are text, according to its ending."""
     return not isinstance(path, Frame) and _reader(Path(path))[0] is _csv
 
 
-def is_table(path: str | Path | Frame) -> bool:
+def is_table(path: Source) -> bool:
     """Whether `read_batches` reads such a file, according to its ending."""
     try:
         return isinstance(path, Frame) or bool(_reader(Path(path)))
@@ -221,7 +207,7 @@ def _check_names(wanted: list[str], found: list[str], path: Path | Frame) -> Non
 # Text as numbers
 
 
-def are_numbers(*paths: str | Path | Frame, columns: Sequence[str]) -> dict[str, bool]:
+def are_numbers(*paths: Source, columns: Sequence[str]) -> dict[str, bool]:
     """Whether each column of csv files holds whole numbers in every row, to become int64.
 
     A column with a value such as 007, or with more digits than int64 can hold, stays text, in all
@@ -240,7 +226,7 @@ def are_numbers(*paths: str | Path | Frame, columns: Sequence[str]) -> dict[str,
 def whole_numbers(
     column: pa.Array,
     *,
-    path: str | Path,
+    path: object,
     field: str,
     place: Callable[[int], str],
     low: int = 0,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -74,7 +73,7 @@ class Report:
         )
 
 
-def check_columns(wanted: Iterable[str], names: Iterable[str], path: str | Path | None) -> None:
+def check_columns(wanted: Iterable[str], names: Iterable[str], path: object) -> None:
     """Raise InputError for a missing column. The message offers the nearest name."""
     names = list(names)
     for name in wanted:
@@ -89,7 +88,7 @@ def check_log(
     bias: list[str],
     bias_features: list[str] | None = None,
     repair: str | None = None,
-    path: str | Path | None = None,
+    path: object = None,
 ) -> Report:
     """Test a click log for identifiability, and find repairs (Chen et al. 2024, Section 4).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ from twotowers import LOG
 from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import are_numbers, as_kinds, read_batches, whole_numbers
+from twotowers.files.frames import Source
 from twotowers.logs.pages import named
 from twotowers.logs.sessions import Stream
 
@@ -30,7 +30,7 @@ NUMBERS = ("position", "impressions", "clicks")
 
 
 def read_cells(
-    path: str | Path,
+    path: Source,
     *,
     columns: Mapping[str, str] | None = None,
     lanes: Sequence[str] = (),
@@ -58,6 +58,7 @@ def read_cells(
             missing value, a fraction, or more clicks than impressions.
 
     Examples:
+        >>> from pathlib import Path
         >>> text = "query,document,position,impressions,clicks\\n7,x,1,20,3\\n"
         >>> _ = Path("cells.csv").write_text(text)
         >>> [batch["clicks"].to_pylist() for batch in read_cells("cells.csv").batches]

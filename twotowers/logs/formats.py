@@ -6,9 +6,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import atomic
+from twotowers.files.frames import Source
 from twotowers.files.tables import opened
 from twotowers.logs.counted import read_cells
 from twotowers.logs.pages import read_pages
@@ -50,7 +52,7 @@ FORMATS = {
 }
 
 
-def open_log(path: str | Path, format: str, **settings) -> Stream:
+def open_log(path: Source, format: str, **settings: Any) -> Stream:
     """A log in any format, as a stream of batches.
 
     Args:
@@ -76,7 +78,7 @@ def open_log(path: str | Path, format: str, **settings) -> Stream:
     return read(path, **settings)
 
 
-def to_sessions(path: str | Path, out: str | Path, *, format: str, **settings) -> int:
+def to_sessions(path: Source, out: str | Path, *, format: str, **settings: Any) -> int:
     """A log in any format -> sessions file; the number of pages.
 
     Raises:
@@ -94,14 +96,14 @@ def to_sessions(path: str | Path, out: str | Path, *, format: str, **settings) -
 
 
 def to_cells(
-    path: str | Path,
+    path: Source,
     out: str | Path,
     *,
     format: str,
     bias: Sequence[str] = (),
     memory: str = MEMORY,
     threads: int | None = None,
-    **settings,
+    **settings: Any,
 ) -> int:
     """A log in any format -> cells file; the number of cells.
 
@@ -122,7 +124,7 @@ def to_cells(
     )
 
 
-def to_log(path: str | Path, out: str | Path, *, format: str, **settings) -> int:
+def to_log(path: str | Path, out: str | Path, *, format: str, **settings: Any) -> int:
     """A log in any format -> the log of a data set; the number of cells.
 
     Args:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import Frame, column_names, is_table, opened_text
+from twotowers.files.batches import column_names, is_table, opened_text
+from twotowers.files.frames import Frame, Source
 
 USUAL: Mapping[str, tuple[str, ...]] = {
     "session": ("session", "session_id", "sessionid", "sid", "search_id", "page_id", "serp_id"),
@@ -75,7 +76,7 @@ class Layout:
         return f"format {self.format!r}" + (f", with {where}" if where else "")
 
 
-def parts_of(path: str | Path | Frame) -> str | Path | Frame:
+def parts_of(path: Source) -> Source:
     """The pattern of a folder's tables; anything else as it is.
 
     Raises:
@@ -99,7 +100,7 @@ def parts_of(path: str | Path | Frame) -> str | Path | Frame:
 
 
 def recognised(
-    path: str | Path | Frame,
+    path: Source,
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
@@ -123,7 +124,7 @@ def recognised(
     first = files_of(path)[0]
     if isinstance(first, Path) and not first.is_file():
         raise InputError("there is no such file", path=path, expected="a click log")
-    if not is_table(first):
+    if isinstance(first, Path) and not is_table(first):
         return Layout(format or _of_text(first), given)
     names = column_names(first)
     if format is None and set(names) >= SESSIONS and not given and not isinstance(first, Frame):
@@ -151,7 +152,7 @@ def recognised(
 def _usual(names: Iterable[str]) -> dict[str, str]:
     """Our names -> the file's, of all columns with usual names."""
     by_name = {name.lower(): name for name in reversed(list(names))}
-    found = {}
+    found: dict[str, str] = {}
     for ours, usual in USUAL.items():
         for name in usual:
             if name in by_name:

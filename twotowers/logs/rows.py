@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,7 @@ from twotowers import LOG
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import are_numbers, as_kinds, read_batches, whole_numbers
+from twotowers.files.frames import Source
 from twotowers.logs.pages import named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
@@ -44,7 +44,7 @@ GAPS = ("error", "close")
 
 
 def read_rows(
-    path: str | Path,
+    path: Source,
     *,
     columns: Mapping[str, str] | None = None,
     lanes: Sequence[str] = (),
@@ -84,6 +84,7 @@ def read_rows(
             wrong row, with row, field, value and what was expected.
 
     Examples:
+        >>> from pathlib import Path
         >>> text = "session,query,document,position,clicks\\na,7,x,1,0\\na,7,y,2,1\\nb,7,y,1,0\\n"
         >>> _ = Path("rows.csv").write_text(text)
         >>> batches = read_rows("rows.csv").batches
