@@ -14,7 +14,6 @@ from twotowers.files.rankings import mask, pad
 from twotowers.jobs import simulation as road
 from twotowers.logs import counts, simulation
 from twotowers.logs.cells import Pairs, read_logs, write_logs
-from twotowers.logs.counts import Rows
 from twotowers.logs.policies import ScoredPairs
 from twotowers.methods.likelihood import fit
 from twotowers.methods.task import Split, Task
@@ -106,7 +105,7 @@ def fit_epoch(
     _force(layout)
     policy = _policy(queries, documents)
     found = _read(layout, policy, documents, temperature)
-    assert isinstance(found, Rows) == (layout == "listed")
+    assert found.listed == (layout == "listed")
     where = mask(policy.pairs.lengths, documents)
     features = stream("longlists features", SEED).standard_normal((*where.shape, WIDTH), np.float32)
     relevance = pad(policy.relevance, policy.pairs.offsets, documents)

@@ -14,7 +14,7 @@ from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import of_recovery
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.methods.alternation import fit, rates_of, starts_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive
@@ -155,7 +155,7 @@ def task(model=None, lists=((0, 1, 2), (1, 2, 0)), **changes) -> Task:
     shown = np.full_like(position, 1000)
     clicks = np.round(1000 * RELEVANCE[documents] * EXAMINATION).astype(int)[None]
     split = Split(documents, documents >= 0, 4.0 * RELEVANCE[documents],
-                  Rows(position, position, shown, clicks))  # fmt: skip
+                  Counts(shown, clicks, position, position))  # fmt: skip
     given = {
         "model": model or PositionBased(), "tower": "embedding", "lanes": [(0, {})],
         "splits": dict.fromkeys(("train", "validation", "test"), split), "training": {},
@@ -197,8 +197,8 @@ def test_merged_factors_share_their_examination():
 def test_a_lane_starts_alike_whatever_else_is_fitted():
     logs = [{"views": 10.0}, {"views": 20.0}]
     split = task().splits["train"]
-    twice = replace(split, counts=Rows(*(np.tile(getattr(split.counts, name), (2, 1, 1)) for name in
-                    ("document", "position", "impressions", "clicks"))))  # fmt: skip
+    columns = (np.tile(each, (2, 1, 1)) for each in vars(split.counts).values())
+    twice = replace(split, counts=Counts(*columns))
     both = task(splits={"train": twice}, lanes=[(0, {}), (1, {})], logs=logs)
     one = task(splits={"train": twice}, lanes=[(1, {})], logs=logs)
     starts = starts_of(both, rates_of(both), starts=2)

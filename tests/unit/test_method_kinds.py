@@ -11,7 +11,7 @@ from twotowers.fitting.em import fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics
 from twotowers.logs.cells import Pairs
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.methods import em, external, ips, newton
 from twotowers.methods.task import Split, Task, cells
 from twotowers.models.additive import Additive
@@ -31,11 +31,11 @@ PAIRS = Pairs(
 )
 
 
-def listed(shown=SHOWN, clicked=CLICKED) -> Rows:
+def listed(shown=SHOWN, clicked=CLICKED) -> Counts:
     """The dense counts as rows."""
     shape = (1, QUERIES, DOCUMENTS * POSITIONS)
     cells = np.indices((QUERIES, DOCUMENTS, POSITIONS)).reshape(3, *shape)
-    return Rows(cells[1], cells[2], shown.reshape(shape), clicked.reshape(shape))
+    return Counts(shown.reshape(shape), clicked.reshape(shape), cells[1], cells[2])
 
 
 def task(counts=None, **changes) -> Task:

@@ -21,7 +21,7 @@ from twotowers.identifiability.graph import factor_components
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import of_places, of_ties
 from twotowers.jobs.transfer import gains, read_transfer
-from twotowers.logs.counts import Rows
+from twotowers.logs.counts import Counts
 from twotowers.methods.alternation import fit
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.position_based import PositionBased
@@ -280,7 +280,7 @@ def of_lists(documents, relevance, where, scores) -> tuple[Fitted, Task]:
     position = np.broadcast_to(np.arange(documents.shape[1]), (1, *documents.shape))
     ones = np.ones_like(position)
     split = Split(
-        documents, np.array(where, bool), relevance, Rows(position, position, 2 * ones, ones)
+        documents, np.array(where, bool), relevance, Counts(2 * ones, ones, position, position)
     )
     task = Task(
         model=PositionBased(), tower="embedding", lanes=[(0, {})], training={}, seed=1,

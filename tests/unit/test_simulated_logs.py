@@ -28,7 +28,7 @@ from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions
 from twotowers.logs import simulation as logs_simulation
 from twotowers.logs.cells import Pairs, read_logs, write_logs
-from twotowers.logs.counts import Cells, Counts, Rows
+from twotowers.logs.counts import Cells, Counts
 from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import read_sessions
@@ -256,7 +256,7 @@ def test_listed_cells_through_a_file_are_the_dense_ones(folder, monkeypatch, tmp
         write_logs(tmp_path / name, lane_logs, {"train": pairs})
     assert (tmp_path / "dense").read_bytes() == (tmp_path / "listed").read_bytes()
     rows = read_logs(tmp_path / "listed", lanes, split="train", pairs=pairs, length=POSITIONS)
-    assert isinstance(rows, Rows)
+    assert rows.listed
     for number, log in enumerate(listed):
         shown = rows.impressions[number] > 0
         np.testing.assert_array_equal(rows.clicks[number][shown], log.counts.clicks)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 from twotowers.jobs.uncertainty import of_uncertainty
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.results.metrics import (
     arp,
@@ -158,12 +158,11 @@ FURTHER = {
 """The function behind each name that a setting's `measure` may have."""
 
 
-def perplexities(losses: np.ndarray, counts: Counts | Rows, log: int) -> list[tuple]:
+def perplexities(losses: np.ndarray, counts: Counts, log: int) -> list[tuple]:
     """Perplexity at each shown position, and the mean over positions."""
     counts = counts.of_log(log)
     shown = counts.impressions
-    position = counts.position if isinstance(counts, Rows) else np.arange(shown.shape[-1])
-    by_rank = perplexity(losses, shown, np.broadcast_to(position, shown.shape))
+    by_rank = perplexity(losses, shown, np.broadcast_to(counts.place, shown.shape))
     rows = [("perplexity", rank, value) for rank, value in enumerate(by_rank, start=1)]
     return [*rows, ("mean_perplexity", None, np.nanmean(by_rank))]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.files.distinct import number_rows
-from twotowers.logs.counts import Rows
+from twotowers.logs.counts import Counts
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.simulation import Sessions
 from twotowers.randomness import stream
@@ -33,7 +33,7 @@ class ObservedPages:
     query: np.ndarray
     document: np.ndarray
 
-    def counts(self, split: str) -> Rows:
+    def counts(self, split: str) -> Counts:
         """Impressions and clicks of a split at each position of each ranking: [1, rankings, K]."""
         pages, (rankings, length) = self.sessions[split], self.pair.shape
         shown = np.bincount(pages.query, minlength=rankings)[:, None] * self.where
@@ -41,8 +41,8 @@ class ObservedPages:
             [np.bincount(pages.query, pages.clicks[:, k], rankings) for k in range(length)], axis=-1
         )
         place = np.broadcast_to(np.arange(length), self.pair.shape)
-        columns = place, place, shown, clicked.astype(np.int64)
-        return Rows(*(column[None] for column in columns))
+        columns = shown, clicked.astype(np.int64), place, place
+        return Counts(*(column[None] for column in columns))
 
 
 def observed_pages(

@@ -22,7 +22,6 @@ from twotowers.errors import InputError, nearest
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
 from twotowers.fitting.gradient import fit as gradient_fit
-from twotowers.logs.counts import Counts
 from twotowers.methods.page_fits import statistics_of
 from twotowers.methods.starts import starts_of, warn_of_starts
 from twotowers.methods.task import Fitted, Split, Task
@@ -30,7 +29,7 @@ from twotowers.models.page_towers import PageTowers
 from twotowers.models.protocol import CellModel
 from twotowers.models.relevance import HIGHEST, rescale
 from twotowers.models.towers import TOWERS, TwoTowers, scores, two_towers
-from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
+from twotowers.objectives.likelihood import CountLoss, SessionLoss
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.parts import Constant
@@ -136,7 +135,7 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
     return PageTowers(task.model, build, width, task.positions, rngs=rngs)
 
 
-def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitted:
+def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss) -> Fitted:
     model = result.model(lane)
     state = jax.tree.map(lambda leaf: leaf[lane], result.state)
     bias = _position_bias(model)
@@ -230,7 +229,7 @@ _loss = jax.jit(
 )
 
 
-def split_loss(split: Split, lanes: Lanes) -> CountLoss | RowLoss | SessionLoss:
+def split_loss(split: Split, lanes: Lanes) -> CountLoss | SessionLoss:
     """The objective of some lanes: on sessions if the split has them, else on counts."""
     return count_loss(split, lanes) if split.sessions is None else session_loss(split, lanes)
 
@@ -271,7 +270,7 @@ def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
     return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in columns})
 
 
-def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss | RowLoss:
+def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
     """The objective of some lanes, on counts.
 
     It is the mean over a session's documents, then over sessions. With weighting "impressions" it
@@ -302,17 +301,18 @@ def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss | RowLoss:
             "log": jnp.asarray([log for log, _ in lanes]),
             "weightings": tuple(values["weighting"] for _, values in lanes),
         }
-    counts = split.counts
-    columns = [jnp.asarray(getattr(counts, column.name)) for column in fields(counts)]
-    kind = CountLoss if isinstance(counts, Counts) else RowLoss
-    return kind(jnp.asarray(split.inputs), *columns, jnp.asarray(weight, jnp.float32), **of_lanes)
+    counts = jax.tree.map(jnp.asarray, split.counts)
+    weight = jnp.asarray(weight, jnp.float32)
+    return CountLoss(jnp.asarray(split.inputs), counts, weight, **of_lanes)
 
 
 def cell_losses(model, split: Split, log: int) -> np.ndarray:
     """Negative log-likelihood of each cell of one log, in the shape of its counts."""
     counts = split.counts.of_log(log)
-    columns = [getattr(counts, column.name) for column in fields(counts)]
-    losses = _dense_losses if isinstance(counts, Counts) else _row_losses
+    columns = [counts.impressions, counts.clicks]
+    if counts.listed:
+        columns = [counts.document, counts.position, *columns]
+    losses = _row_losses if counts.listed else _dense_losses
     parts = [
         losses(model, *(column[start : start + CHUNK] for column in (split.inputs, *columns)))
         for start in range(0, len(split.where), CHUNK)

@@ -21,7 +21,7 @@ import numpy as np
 from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
 from twotowers.logs.cells import Pairs
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import Sessions
 from twotowers.models.protocol import CellModel, ClickModel
 from twotowers.towers.lane import KNOWN
@@ -50,7 +50,7 @@ class Split:
     inputs: np.ndarray
     where: np.ndarray
     relevance: np.ndarray | None
-    counts: Counts | Rows
+    counts: Counts
     pairs: Pairs | None = None
     sessions: Sequence[Sessions] | None = None
     factors: np.ndarray | None = None
@@ -156,11 +156,11 @@ def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarra
     """
     counts = split.counts.of_log(log)
     queries, documents = split.where.shape
-    if isinstance(counts, Counts):
-        query, document, position = np.indices(counts.impressions.shape)
-    else:
+    if counts.listed:
         query = np.broadcast_to(np.arange(queries)[:, None], counts.impressions.shape)
         document, position = counts.document.astype(int), counts.position.astype(int)
+    else:
+        query, document, position = np.indices(counts.impressions.shape)
     # Inputs that are numbers of pairs may repeat a pair on several lists.
     pair = split.inputs[query, document] if split.inputs.ndim == 2 else query * documents + document
     columns = pair, position, counts.impressions, counts.clicks

@@ -11,7 +11,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 
 CHUNK = 256
 """Queries whose rankings are measured at a time."""
@@ -91,24 +91,24 @@ def arp(scores, labels, *, where) -> np.ndarray:
     return np.divide(ranks, total, out=np.zeros(len(gain)), where=total > 0)
 
 
-def shown_arp(counts: Counts | Rows, relevance: np.ndarray, *, where: np.ndarray) -> np.ndarray:
+def shown_arp(counts: Counts, relevance: np.ndarray, *, where: np.ndarray) -> np.ndarray:
     """`arp` of the rankings that a log showed, averaged over the sessions of each query.
 
     Args and returns as in `shown_ndcg`.
     """
     label = np.where(where, relevance, 0).astype(float)
-    if isinstance(counts, Counts):
+    if counts.listed:
+        labels = counts.of_documents(label)
+        shown = (counts.impressions * labels * (counts.position + 1.0)).sum(-1)
+    else:
         ranks = np.arange(1, counts.impressions.shape[-1] + 1)
         shown = np.einsum("qdk,qd,k->q", counts.impressions.astype(float), label, ranks)
-    else:
-        labels = np.take_along_axis(label, counts.document.astype(int), axis=-1)
-        shown = (counts.impressions * labels * (counts.position + 1.0)).sum(-1)
     total = label.sum(-1) * counts.sessions
     return np.divide(shown, total, out=np.zeros(len(label)), where=total > 0)
 
 
 def shown_ndcg(
-    counts: Counts | Rows, relevance: np.ndarray, *, where: np.ndarray, topn: int = 10
+    counts: Counts, relevance: np.ndarray, *, where: np.ndarray, topn: int = 10
 ) -> np.ndarray:
     """nDCG of the rankings that a log showed, averaged over the sessions of each query.
 
@@ -126,13 +126,12 @@ def shown_ndcg(
     gain = np.where(where, 2.0**relevance - 1, 0)
     discount = 1 / np.log2(2 + np.arange(topn))
     ideal = -np.sort(-gain, axis=-1)[:, :topn] @ discount[: gain.shape[1]]
-    if isinstance(counts, Counts):
+    if counts.listed:
+        at = np.append(discount, 0)[np.minimum(counts.position, topn)]
+        shown = (counts.impressions * counts.of_documents(gain) * at).sum(-1)
+    else:
         seen = counts.impressions[:, :, :topn].astype(float)
         shown = np.einsum("qdk,qd,k->q", seen, gain, discount[: seen.shape[-1]])
-    else:
-        at = np.append(discount, 0)[np.minimum(counts.position, topn)]
-        gains = np.take_along_axis(gain, counts.document.astype(int), axis=-1)
-        shown = (counts.impressions * gains * at).sum(-1)
     possible = ideal * counts.sessions
     return np.divide(shown, possible, out=np.zeros(len(gain)), where=possible > 0)
 
