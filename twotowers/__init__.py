@@ -62,7 +62,7 @@ DOCUMENTS = "documents"
 ANNOTATIONS = "annotations"
 """Labelled rankings that come with such a log. Their queries may be others than the log's."""
 
-_FACE = {
+FACE = {
     "Additive": "models.additive",
     "ClickLog": "face.logs",
     "Dense": "face.towers",
@@ -87,16 +87,16 @@ _FACE = {
 }
 """The module behind each name of the face."""
 
-__all__ = [*_FACE]
+__all__ = [*FACE]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _FACE:
+    if name not in FACE:
         raise AttributeError(f"module 'twotowers' has no attribute {name!r}")
-    found = getattr(import_module(f"twotowers.{_FACE[name]}"), name)
+    found = getattr(import_module(f"twotowers.{FACE[name]}"), name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_FACE})
+    return sorted({*globals(), *FACE})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
@@ -109,17 +110,22 @@ def load_sources() -> dict[str, Source]:
     Raises:
         InputError: an entry of the table has a missing, unknown or invalid field.
     """
+    return dict(_read(TABLE))
+
+
+@cache
+def _read(table: Path) -> dict[str, Source]:
     names = [each.name for each in fields(Source)]
     sources = {}
     optional = {"format": LETOR, "reading": {}, "width": None, "label_max": None}
-    for name, entry in read_yaml(TABLE).items():
+    for name, entry in read_yaml(table).items():
         try:
             if isinstance(entry, dict):
                 entry = {"name": name, **optional, **entry}
             _check_keys(entry, names, f"data source {name!r}")
             sources[name] = Source(**entry)
         except InputError as error:
-            raise InputError(str(error), path=TABLE) from error
+            raise InputError(str(error), path=table) from error
     return sources
 
 

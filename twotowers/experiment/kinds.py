@@ -212,6 +212,7 @@ def files(family: str, paper: str | None, root: Path) -> dict[str, Path]:
     return found
 
 
+@cache
 def _kind(family: str, path: Path) -> Kind | None:
     """What a file holds; None if it holds nothing of the family, or what it needs is absent."""
     try:

@@ -13,7 +13,9 @@ from functools import partial
 from itertools import product
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
+import jax
+from flax import nnx
+from pydantic import BeforeValidator, InstanceOf, PlainSerializer, ValidationInfo, WithJsonSchema
 
 from twotowers import ROOT
 from twotowers.errors import InputError, check_range, nearest
@@ -122,26 +124,30 @@ _TRIED: dict[tuple, InputError | None] = {}
 
 
 def _try(kind: Kind, key: str, options: Mapping) -> None:
-    """Build a small tower or head once, which checks the range of its options."""
-    if (kind.name, key) not in _TRIED:
-        from flax import nnx
-
+    """Build a small tower or head without its numbers, which checks the range of its options."""
+    if (kind.path, key) not in _TRIED:
         arguments = (2,) if kind.family == "towers" else ()
+        options = _with_lanes(options, kind.lanes, kind.name)
         try:
-            kind.holds(*arguments, **_with_lanes(options, kind.lanes, kind.name), rngs=nnx.Rngs(0))
-            _TRIED[kind.name, key] = None
+            nnx.eval_shape(lambda: kind.holds(*arguments, **options, rngs=nnx.Rngs(0)))
+            _TRIED[kind.path, key] = None
         except InputError as error:
-            _TRIED[kind.name, key] = error
+            _TRIED[kind.path, key] = error
+        except jax.errors.JAXTypeError:  # It needs numbers. Its job will tell.
+            _TRIED[kind.path, key] = None
         except (TypeError, ValueError) as error:
-            _TRIED[kind.name, key] = InputError(str(error))
-    if (error := _TRIED[kind.name, key]) is not None:
+            _TRIED[kind.path, key] = InputError(str(error))
+    if (error := _TRIED[kind.path, key]) is not None:
         raise error
 
 
 KIND_OR_OPTIONS = WithJsonSchema({"type": ["string", "object"], "required": ["kind"]})
 """What an editor knows of a part: the name of its kind, alone or with options."""
 Tower = Annotated[
-    Part, BeforeValidator(read_part("towers")), PlainSerializer(Part.plain), KIND_OR_OPTIONS
+    InstanceOf[Part],
+    BeforeValidator(read_part("towers")),
+    PlainSerializer(Part.plain),
+    KIND_OR_OPTIONS,
 ]
 """A tower with its options."""
 
@@ -229,7 +235,7 @@ def _read_user(given: Any, info: ValidationInfo) -> User:
 
 
 UserField = Annotated[
-    User,
+    InstanceOf[User],
     BeforeValidator(_read_user),
     PlainSerializer(User.plain),
     KIND_OR_OPTIONS,
@@ -297,7 +303,7 @@ def _read_examination(given: Any, info: ValidationInfo) -> Examination:
 
 
 ExaminationField = Annotated[
-    Examination,
+    InstanceOf[Examination],
     BeforeValidator(_read_examination),
     PlainSerializer(Examination.plain),
     KIND_OR_OPTIONS,

@@ -10,6 +10,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    InstanceOf,
     PlainSerializer,
     Tag,
     ValidationInfo,
@@ -170,9 +171,9 @@ class Model(Settled):
 class Method(Settled):
     """What is optimised, and how: a method with its options."""
 
-    part: Part
+    part: InstanceOf[Part]
     """The method."""
-    heads: dict[str, Part] = Field(default={})
+    heads: dict[str, InstanceOf[Part]] = Field(default={})
     """Auxiliary losses, added while training."""
 
     @property

@@ -9,6 +9,7 @@ from pydantic import (
     BeforeValidator,
     Discriminator,
     Field,
+    InstanceOf,
     PlainSerializer,
     Tag,
     ValidationInfo,
@@ -45,7 +46,7 @@ def _plain(optimizer: Optimizer) -> str | dict[str, Any]:
 
 
 OptimizerField = Annotated[
-    Optimizer,
+    InstanceOf[Optimizer],
     BeforeValidator(_optimizer),
     PlainSerializer(_plain),
     WithJsonSchema({"type": ["string", "object"], "required": ["name"]}),

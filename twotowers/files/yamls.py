@@ -31,8 +31,17 @@ def read_yaml(path: str | Path) -> dict:
     return content
 
 
-class _Loader(yaml.SafeLoader):
+# libyaml reads quickly. Nodes are composed in Python all the same, since deeply nested ones would
+# overflow the stack of C.
+_BASES = (yaml.composer.Composer, yaml.CSafeLoader) if yaml.__with_libyaml__ else (yaml.SafeLoader,)
+
+
+class _Loader(*_BASES):
     """PyYAML's safe loader. It raises a YAMLError with a line for everything it refuses."""
+
+    def __init__(self, stream):
+        _BASES[-1].__init__(self, stream)
+        self.anchors = {}
 
     def construct_object(self, node, deep=False):
         try:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from twotowers import ROOT
+from twotowers import FACE, ROOT
 
 PACKAGES = ("twotowers", "papers")
 
@@ -37,7 +37,7 @@ def code_digest(*sources: str | Path, root: Path = ROOT) -> str:
         root: the project's folder.
     """
     files = sorted(_closure([root / source for source in sources], root))
-    digests = "".join(f"{path.relative_to(root)} {_digest(path)}\n" for path in files)
+    digests = "".join(f"{path.relative_to(root)} {_read(path)[0]}\n" for path in files)
     return hashlib.sha256(digests.encode()).hexdigest()[:16]
 
 
@@ -52,35 +52,19 @@ def _closure(paths: Iterable[Path], root: Path) -> set[Path]:
 
 
 @cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(), filename=str(path))
-
-
-@cache
 def _imports(path: Path, root: Path) -> list[Path]:
     """The project's files that one file imports."""
-    if path.suffix != ".py":
-        return []
-    names, tree = set(), _tree(path)
-    # What is imported for type checkers only, no job runs.
-    unused = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in (each for each in ast.walk(tree) if id(each) not in unused):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    _, names = _read(path)
     return [file for name in sorted(names) for file in _files(name, root)]
 
 
 def _files(module: str, root: Path) -> Iterator[Path]:
-    if module.split(".")[0] not in PACKAGES:
+    """The files of a module. A name of the library's face is the module that it comes from."""
+    package, _, name = module.partition(".")
+    if package not in PACKAGES:
         return
+    if package == "twotowers" and name in FACE:
+        module = f"{package}.{FACE[name]}"
     path = root.joinpath(*module.split("."))
     for candidate in (path.with_suffix(".py"), path / "__init__.py"):
         if candidate.is_file():
@@ -88,15 +72,34 @@ def _files(module: str, root: Path) -> Iterator[Path]:
 
 
 @cache
-def _digest(path: Path) -> str:
+def _read(path: Path) -> tuple[str, set[str]]:
+    """The digest of a file, and what it imports by name."""
     if path.suffix != ".py":
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    tree = _tree(path)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and _is_docstring(body[0]):
+        return hashlib.sha256(path.read_bytes()).hexdigest(), set()
+    tree, names = ast.parse(path.read_text(), filename=str(path)), set()
+    for node in _statements(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+            # `import twotowers` may use any name of the face.
+            if "twotowers" in names:
+                names.update(f"twotowers.{each}" for each in FACE)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+        if (body := getattr(node, "body", None)) and _is_docstring(body[0]):
             body[0] = ast.Pass()
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), names
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements. A walk through expressions, too, would take ten times as long."""
+    waiting = [tree]
+    while waiting:
+        yield (node := waiting.pop())
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue  # No job runs it.
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, block, ())
 
 
 def _is_docstring(node: ast.AST) -> bool:
