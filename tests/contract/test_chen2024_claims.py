@@ -549,7 +549,7 @@ def test_a_judge_without_its_data_says_so(name):
         if judge(claim, made_up().query("setting != @setting")).verdict == NOT_TESTABLE
     }  # fmt: skip
     assert settings, "the claim is judged on no study"
-    needs = {need for item in (claim.item, *claim.also) for need in ITEMS[item]["needs"]}
+    needs = {need for item in (claim.item, *claim.also) for need in ITEMS[item].needs}
     assert settings <= needs, "it reads what its item does not need"
     for results in (made_up().iloc[:0], made_up().query("setting not in @settings")):
         judgement = judge(claim, results)

@@ -289,7 +289,7 @@ item = partial(drawing, "chen2024")
 
 
 def table_of(name: str, results, bands: pd.DataFrame = BANDS) -> pd.DataFrame:
-    return item(name).table(results(TEXTS[name]["needs"]), bands)
+    return item(name).table(results(TEXTS[name].needs), bands)
 
 
 def test_all_results_of_the_paper_are_read_together(results):
@@ -310,7 +310,7 @@ def test_the_study_of_example2_has_the_lanes_that_its_item_takes():
 def test_every_item_has_a_text_and_a_drawing():
     assert sorted(TEXTS) == sorted(FIGURES + TABLES)
     for name, text in TEXTS.items():
-        assert text["kind"] == ("figure" if name in FIGURES else "table")
+        assert text.kind == ("figure" if name in FIGURES else "table")
         assert hasattr(item(name), "draw" if name in FIGURES else "tex")
 
 
@@ -320,7 +320,7 @@ def test_an_items_csv_is_what_the_page_needs(name, results, tmp_path):
     assert {*BAND, "source"} <= set(table.columns)
     table.to_csv(tmp_path / "item.csv", index=False)
     read = pd.read_csv(tmp_path / "item.csv")
-    compared = side_by_side(read, TEXTS[name].get("highlight"))
+    compared = side_by_side(read, TEXTS[name].highlight)
     assert 0 < len(compared) <= 60
     assert compared["reproduced"].notna().any()
     ours = select(table, source="reproduced")
@@ -334,7 +334,7 @@ def test_an_items_csv_is_what_the_page_needs(name, results, tmp_path):
     ("seeds", "bands"), [(10, BANDS), (1, BANDS.iloc[:0])], ids=["whole", "one run, unpublished"]
 )
 def test_figures_draw_what_there_is(name, seeds, bands, results, tmp_path):
-    found = results(TEXTS[name]["needs"]).query("seed <= @seeds")
+    found = results(TEXTS[name].needs).query("seed <= @seeds")
     figure = item(name).draw(item(name).table(found, bands))
     save(figure, [tmp_path / "figure.svg"])
     assert (tmp_path / "figure.svg").stat().st_size > 5000
@@ -455,7 +455,7 @@ def test_a_missing_lane_is_named(results):
 
 @pytest.mark.parametrize("name", FIGURES + TABLES)
 def test_a_missing_study_is_named(name, results):
-    needs = TEXTS[name]["needs"]
+    needs = TEXTS[name].needs
     for missing in needs:
         rest = results(needs)
         with pytest.raises(InputError, match=missing):
