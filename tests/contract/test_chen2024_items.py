@@ -84,14 +84,14 @@ def synthetic(seed: int) -> dict[str, pd.DataFrame]:
             repairs += ["random intervention", "merge 1&4", "merge 2&4", "merge 3&4"]
         for repair in repairs:
             for clicks in CLICKS:
-                rows += fit(rng, "dla", repair, components, clicks)
+                rows += fit(rng, "rate_dla", repair, components, clicks)
         found[f"k{components}"] = rows
     swapped = ("intervention", "random intervention", "merging")
     found["k2-limit"] = [row for row in found["k2"] if row["repair"] in swapped]
     for name in ("k2-naive", "redrawn-naive"):
         found[name] = fit(rng, "naive", "plain", 2, CLICKS[-1])
     for name, method in {
-        "k2-em": "regression_em", "k2-towers": "two_tower", "redrawn": "dla"
+        "k2-em": "rate_em", "k2-towers": "two_tower", "redrawn": "rate_dla"
     }.items():  # fmt: skip
         found[name] = [row for repair in REPAIRS for row in fit(rng, method, repair, 2, CLICKS[-1])]
     return {name: long(rows, name).assign(seed=seed) for name, rows in found.items()}
@@ -388,10 +388,10 @@ def test_the_sweeps_show_the_points_of_table1(name, points, results):
 
 def test_table1_states_mean_and_deviation_over_runs(results):
     table = table_of("table1", results)
-    where = {"method": "dla", "repair": "plain", "metric": "mcc", "source": "reproduced"}
+    where = {"method": "rate_dla", "repair": "plain", "metric": "mcc", "source": "reproduced"}
     found = select(table, **where).set_index("statistic")
     values = np.concatenate(
-        [select(frame, method="dla", repair="plain", metric="mcc", components=2,
+        [select(frame, method="rate_dla", repair="plain", metric="mcc", components=2,
                 views=CLICKS[-1])["value"] for frame in made_up()["k2"]]
     )  # fmt: skip
     assert found.loc["mean", "value"] == pytest.approx(values.mean())
@@ -439,7 +439,7 @@ def test_published_numbers_are_told_apart_by_their_lanes():
     assert set(means["setting"]) <= studies
     ranged = select(BANDS, sweep="features")
     assert set(ranged["bound"]) == {"<", ">"}
-    one = select(means, setting="k2", method="dla", repair="plain", metric="mcc")
+    one = select(means, setting="k2", method="rate_dla", repair="plain", metric="mcc")
     assert one["value"].tolist() == [0.707]
 
 
@@ -528,7 +528,7 @@ def test_fig6_has_the_truth_and_every_run(results):
     table = table_of("fig6", results)
     truth = select(table, components=3, method="truth").sort_values("position")["value"]
     np.testing.assert_allclose(truth, EXAMINATION / EXAMINATION[0])
-    each = select(table, components=3, method="dla", repair="plain", position=7)
+    each = select(table, components=3, method="rate_dla", repair="plain", position=7)
     runs = each[each["statistic"].str.startswith("run ")]
     assert sorted(runs["statistic"]) == sorted(f"run {seed}" for seed in SEEDS)
     found = select(results(["k3"]), repair="plain", position=7, metric="position_bias")
