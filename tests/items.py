@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from functools import cache
 
-from twotowers.experiment.experiments import Experiment, load_experiment
-
 from twotowers import ROOT
-from twotowers.experiment.kinds import Drawing, build_drawing
+from twotowers.experiment.config import read_config
+from twotowers.experiment.kinds import Drawing
+from twotowers.experiment.paper import Paper, load_paper
 from twotowers.files.yamls import read_yaml
 
 
 @cache
-def experiment(paper: str) -> Experiment:
-    """A paper's experiment, as config.yaml has it."""
-    return load_experiment(paper, read_yaml(ROOT / "config.yaml"))
+def experiment(paper: str, scale: str | None = None) -> Paper:
+    """A paper's experiment, as config.yaml has it, at its scale or another."""
+    config = read_yaml(ROOT / "config.yaml")
+    return load_paper(paper, read_config(config | ({"scale": scale} if scale else {})))
 
 
-def drawing(paper: str, item: str) -> Drawing:
+def drawing(paper: str, item: str, scale: str | None = None) -> Drawing:
     """What draws an item."""
-    parameters = dict(experiment(paper).items[item]["draw"])
-    return build_drawing(parameters.pop("kind"), paper, **parameters)
+    found = experiment(paper, scale).items[item]
+    return Drawing(found.drawing(paper), found.parameters)

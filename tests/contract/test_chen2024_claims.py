@@ -38,12 +38,12 @@ SPREAD = (np.arange(10) - 4.5) / np.arange(10).std(ddof=1)
 # Table 1: MCC, nDCG@10, their standard deviations, and the bound on click MSE.
 TABLE1 = {
     ("naive", "plain"): (0.521, 0.820, 0, 0, 2e-5),
-    ("dla", "plain"): (0.707, 0.886, 0.105, 0.040, 1e-8),
-    ("dla", "intervention"): (1, 1, 0, 0, 1e-8),
-    ("dla", "merging"): (0.975, 1, 0, 0, 1e-8),
-    ("regression_em", "plain"): (0.580, 0.857, 0.117, 0.027, 1e-8),
-    ("regression_em", "intervention"): (0.980, 0.997, 0.023, 0.006, 1e-7),
-    ("regression_em", "merging"): (0.975, 1, 0, 0, 1e-8),
+    ("rate_dla", "plain"): (0.707, 0.886, 0.105, 0.040, 1e-8),
+    ("rate_dla", "intervention"): (1, 1, 0, 0, 1e-8),
+    ("rate_dla", "merging"): (0.975, 1, 0, 0, 1e-8),
+    ("rate_em", "plain"): (0.580, 0.857, 0.117, 0.027, 1e-8),
+    ("rate_em", "intervention"): (0.980, 0.997, 0.023, 0.006, 1e-7),
+    ("rate_em", "merging"): (0.975, 1, 0, 0, 1e-8),
     ("two_tower", "plain"): (0.830, 0.925, 0.050, 0.022, 1e-8),
     ("two_tower", "intervention"): (1, 1, 0, 0, 1e-8),
     ("two_tower", "merging"): (0.975, 1, 0, 0, 1e-8),
@@ -98,21 +98,21 @@ def synthetic() -> list[dict]:
         rows += runs(mcc, mcc_sd, metric="mcc", **lane)
         rows += runs(gain, gain_sd, metric="ndcg@10", **lane)
         rows += runs(error, metric="click_mse", **lane)
-        if method == "dla" and repair != "plain":
+        if method == "rate_dla" and repair != "plain":
             rows += runs(mcc, mcc_sd, metric="mcc", setting="k2-limit", **lane)
     for k in (1, 2, 3, 4):
         for clicks in NUMBERS_OF_CLICKS[: 4 if k == 2 else 5]:
-            lane = {"method": "dla", "repair": "plain", "components": k, "views": clicks}
+            lane = {"method": "rate_dla", "repair": "plain", "components": k, "views": clicks}
             grown = 1 - 10 / clicks
             unidentified = 0.70 - 0.01 * k
             rows += runs(grown if k == 1 else unidentified * grown, 0.1 * (k > 1), metric="mcc",
                          **lane)  # fmt: skip
             rows += runs(grown if k == 1 else 0.88 * grown, metric="ndcg@10", **lane)
     for k in (3, 4):
-        lane = {"method": "dla", "components": k, "views": CLICKS, "metric": "mcc"}
+        lane = {"method": "rate_dla", "components": k, "views": CLICKS, "metric": "mcc"}
         rows += runs(MERGING_BY_K[k], repair="merging", **lane)
         rows += runs(1, repair="intervention", **lane)
-    lane = {"method": "dla", "components": 2, "metric": "mcc"}
+    lane = {"method": "rate_dla", "components": 2, "metric": "mcc"}
     for clicks in NUMBERS_OF_CLICKS:
         for setting in ("k2", "k2-limit"):
             at = {**lane, "views": clicks, "setting": setting}
@@ -124,20 +124,20 @@ def synthetic() -> list[dict]:
     for k in (2, 3, 4):
         for position, truth in enumerate(EXAMINATION / EXAMINATION[0], start=1):
             lane = {
-                "method": "dla", "components": k, "views": CLICKS, "metric": "position_bias",
+                "method": "rate_dla", "components": k, "views": CLICKS, "metric": "position_bias",
                 "position": position,
             }  # fmt: skip
             apart = position > 4
             merged = truth + 0.03 * apart * (k - 1)
             rows += runs(np.log(truth), 0.9 * apart, repair="plain", **lane)
             rows += runs(np.log(merged), 0.001, repair="merging", **lane)
-    names = {"naive": "k2-naive", "regression_em": "k2-em", "two_tower": "k2-towers"}
+    names = {"naive": "k2-naive", "rate_em": "k2-em", "two_tower": "k2-towers"}
     return [{"setting": names.get(row["method"], f"k{row['components']}"), **row} for row in rows]
 
 
 def redrawn() -> list[dict]:
     lane = {"components": 2, "views": CLICKS}
-    merging = {**lane, "setting": "redrawn", "method": "dla", "repair": "merging"}
+    merging = {**lane, "setting": "redrawn", "method": "rate_dla", "repair": "merging"}
     naive = {**lane, "setting": "redrawn-naive", "method": "naive", "repair": "plain"}
     rows = runs(0.97, 0.004, metric="mcc", **merging)
     for metric, value in NO_DEBIAS.items():
@@ -294,7 +294,7 @@ def like(**lane):
 
 
 SYNTHETIC = {"setting": LISTS, "views": CLICKS}
-DLA = {**SYNTHETIC, "method": "dla"}
+DLA = {**SYNTHETIC, "method": "rate_dla"}
 PLAIN = {**DLA, "repair": "plain"}
 AT2 = {**SYNTHETIC, "components": 2}
 MCC, GAIN, ERROR = ({"metric": metric} for metric in ("mcc", "ndcg@10", "click_mse"))
@@ -303,14 +303,14 @@ PROPOSITION1, PROPOSITION2, PROPOSITION4 = (
     {"setting": "propositions", "proposition": f"proposition {number}"} for number in (1, 2, 4)
 )
 EXAMPLE2 = {"setting": "example2", "metric": "simulated"}
-METHODS = ["dla", "regression_em", "two_tower"]
+METHODS = ["rate_dla", "rate_em", "two_tower"]
 THEOREMS = {"setting": "theorems"}
 
 # Claim, change, rows to change, and a condition that the change must break.
 MUTATIONS = [
     ("1a", to(0.99), {**PLAIN, **MCC, "components": 1}, "clicks: MCC is at least"),
     ("1a", to(0.99), {**PLAIN, **GAIN, "components": 1}, "clicks: nDCG@10 is at least"),
-    ("1a", to(0.95), {"setting": LISTS, "method": "dla", "repair": "plain", **MCC,
+    ("1a", to(0.95), {"setting": LISTS, "method": "rate_dla", "repair": "plain", **MCC,
                       "views": 1000, "components": 3}, "clicks: MCC is below"),
     ("1a", to(0.97), {**PLAIN, **GAIN, "components": 4}, "clicks: nDCG@10 is below"),
     ("1b", by(-0.3), {**PLAIN, **MCC, "components": 4}, "lowest high end"),
@@ -318,22 +318,22 @@ MUTATIONS = [
     ("1c", spread(0.01), {**PLAIN, **MCC, "components": 3}, "K = 2, 3, 4"),
     ("2a", to(2e-5), {**AT2, **ERROR, "method": "two_tower", "repair": "plain"}, "click MSE"),
     ("2a", to(0.95), {**AT2, **MCC, "method": "two_tower", "repair": "plain"}, "MCC is below .9"),
-    ("2a", to(0.97), {**AT2, **GAIN, "method": "dla", "repair": "plain"}, "nDCG@10 is below .96"),
+    ("2a", to(0.97), {**AT2, **GAIN, "method": "rate_dla", "repair": "plain"}, "nDCG@10 is below .96"),
     ("2a", to(0.7), {**AT2, **MCC, "method": METHODS, "repair": "plain"},
      "difference of two methods"),
-    ("2b", to(3e-8), {**AT2, **ERROR, "method": "dla", "repair": "merging"}, "of the printed"),
+    ("2b", to(3e-8), {**AT2, **ERROR, "method": "rate_dla", "repair": "merging"}, "of the printed"),
     ("2c", spread(0.01), {**AT2, **MCC, "method": "two_tower", "repair": "plain"}, "each method"),
-    ("3", to(0.999), {**AT2, **MCC, "method": "dla", "repair": "intervention"},
+    ("3", to(0.999), {**AT2, **MCC, "method": "rate_dla", "repair": "intervention"},
      "MCC of DLA"),
     ("3", to(0.999), {**AT2, **GAIN, "method": "two_tower", "repair": "intervention"},
      "nDCG@10 of DLA"),
-    ("3", to(0.9), {**AT2, **MCC, "method": "regression_em", "repair": "intervention"}, ".95"),
-    ("3", to(0.9), {**AT2, **GAIN, "method": "regression_em", "repair": "intervention"}, ".987"),
+    ("3", to(0.9), {**AT2, **MCC, "method": "rate_em", "repair": "intervention"}, ".95"),
+    ("3", to(0.9), {**AT2, **GAIN, "method": "rate_em", "repair": "intervention"}, ".987"),
     ("4a", to(0.99), {**AT2, **GAIN, "method": "two_tower", "repair": "merging"}, "nDCG@10"),
     ("4a", to(0.97), {**AT2, **MCC, "method": "two_tower", "repair": "merging"},
      "difference of two methods"),
-    ("4b", by(-0.03), {"setting": "redrawn", "method": "dla"}, "distance of each mean"),
-    ("4b", spread(0.1), {"setting": "redrawn", "method": "dla"}, "reach of each interval"),
+    ("4b", by(-0.03), {"setting": "redrawn", "method": "rate_dla"}, "distance of each mean"),
+    ("4b", spread(0.1), {"setting": "redrawn", "method": "rate_dla"}, "reach of each interval"),
     ("4c", to(0.97), {**AT2, **MCC, "method": "two_tower", "repair": "intervention"},
      "less MCC with"),
     ("5", by(0.05), {"setting": "redrawn-naive", "metric": "ndcg@3"},
@@ -549,7 +549,7 @@ def test_a_judge_without_its_data_says_so(name):
         if judge(claim, made_up().query("setting != @setting")).verdict == NOT_TESTABLE
     }  # fmt: skip
     assert settings, "the claim is judged on no study"
-    needs = {need for item in (claim.item, *claim.also) for need in ITEMS[item]["needs"]}
+    needs = {need for item in (claim.item, *claim.also) for need in ITEMS[item].needs}
     assert settings <= needs, "it reads what its item does not need"
     for results in (made_up().iloc[:0], made_up().query("setting not in @settings")):
         judgement = judge(claim, results)

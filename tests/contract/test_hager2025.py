@@ -160,7 +160,7 @@ def test_seed_noise_does_not_change_a_verdict(seeds):
     # Claim 7 allows less than this noise where two fits are of one function.
     claims = [claim for name, claim in JUDGED.items() if name not in parts_of("7")]
     paper = experiment("hager2025")
-    items = {name: item["needs"] for name, item in paper.items.items()}
+    items = {name: item.needs for name, item in paper.items.items()}
     data = dict.fromkeys(paper.needs, "stand-in")
     table = judge_all(claims, synthetic(seeds), AUTHORS, items=items, data=data).set_index("claim")
     refuted = table.index[table["verdict"] == NOT_REPRODUCED]

@@ -11,9 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from flax import nnx
-from twotowers.experiment.experiments import load_experiment
 
 from papers.hager2025.claims import CLAIMS
 from papers.hager2025.judges.ours import PADDED
@@ -22,7 +20,7 @@ from papers.hager2025.population import first_queries
 from papers.hager2025.stopping import FITS as STOPPING
 from papers.hager2025.stopping import named
 from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
-from tests.items import drawing
+from tests.items import drawing, experiment
 from tests.judging import Change, altered, assert_borne_out, assert_broken, times, to, untested
 from twotowers import ROOT
 from twotowers.experiment.kinds import build_drawing
@@ -694,26 +692,23 @@ def test_regimes_are_tabled_whole(small):
 
 
 def test_the_factors_of_figure_5_are_all_combinations():
-    config = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"scale": "paper"}
-    experiment = load_experiment("hager2025", config)
-    parameters = dict(experiment.items["factors"]["draw"])
-    needs = parameters["needs"]
+    paper = experiment("hager2025", "paper")
+    needs = paper.items["factors"].needs
     crossed = {name: name.split("-") for name in needs if name != "expert-pages-published"}
     assert len(needs) == len(set(needs)) == 3 * 2 * 2 * 2 + 1
     assert [len(set(part)) for part in zip(*crossed.values(), strict=True)] == [3, 2, 2, 2]
     for name, (ranker, sessions, steps, kept) in crossed.items():
-        setting = experiment.settings[name]
-        assert len(experiment.seeds_of(name)) == 10
-        log, training = experiment.logs[setting["log"]], experiment.training[setting["training"]]
-        assert log["ranker"] == ranker
-        assert log["sessions"]["train"] == [{"1m": 1_000_000, "25m": 2_500_000}[sessions]]
-        assert training["steps"] == {"few": 300, "many": 4883}[steps]
-        assert training.get("averaged", False) == (kept == "mean")
-    setting = experiment.settings["expert-pages-published"]
-    log, training = experiment.logs[setting["log"]], experiment.training[setting["training"]]
-    assert (log["record"], log["sessions"]["train"]) == ("sessions", [2_500_000])
-    assert training["batch"] * training["steps"] == pytest.approx(2_500_000, rel=1e-3)
-    draw = build_drawing(parameters.pop("kind"), "hager2025", **parameters)
+        log, training = paper.settings[name].log, paper.settings[name].training
+        assert len(paper.seeds_of(name)) == 10
+        assert log.policy.ranker == ranker
+        assert log.sessions.train == {"1m": 1_000_000, "25m": 2_500_000}[sessions]
+        assert training.steps == {"few": 300, "many": 4883}[steps]
+        assert training.averaged == (kept == "mean")
+    setting = paper.settings["expert-pages-published"]
+    assert (setting.log.record, setting.log.sessions.train) == ("sessions", 2_500_000)
+    steps = setting.training.batch * setting.training.steps
+    assert steps == pytest.approx(2_500_000, rel=1e-3)
+    draw = drawing("hager2025", "factors", "paper")
     rows = pd.DataFrame({"setting": needs, "metric": "ndcg@10", "value": 0.7}).assign(
         strength=1.0, seed=1, position=pd.NA
     )
@@ -732,18 +727,17 @@ def test_the_embedding_item_compares_errors_with_the_published():
 
 @pytest.mark.parametrize("scale", ["smoke", "laptop", "paper"])
 def test_every_item_and_study_is_declared_and_there(scale):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"scale": scale}
-    experiment = load_experiment("hager2025", config)
+    paper = experiment("hager2025", scale)
     folder = Path(ROOT, "papers/hager2025")
-    drawings = {item["draw"]["kind"] for item in experiment.items.values()}
+    drawings = {item.draw["kind"] for item in paper.items.values()}
     # Two items take too long for smoke.
     undrawn = {"fits", "starts"} if scale == "smoke" else set()
     assert {path.stem for path in (folder / "items").glob("*.py")} - drawings == undrawn
-    assert {path.stem for path in (folder / "studies").glob("*.py")} == set(experiment.studies)
-    assert set(PARAMETERS) == set(experiment.studies)
-    for name, parameters in experiment.studies.items():
-        assert parameters.keys() - {"dataset", "seeds"} == PARAMETERS[name].keys()
+    assert {path.stem for path in (folder / "studies").glob("*.py")} == set(paper.studies)
+    assert set(PARAMETERS) == set(paper.studies)
+    for name, study in paper.studies.items():
+        assert study.parameters.keys() == PARAMETERS[name].keys()
     left_out = {"expressiveness", "stopping", "starts"} if scale == "smoke" else set()
-    assert {claim.item for claim in CLAIMS} - set(experiment.items) == left_out
-    for entry in experiment.items.values():
-        assert "TODO" not in entry["caption"] + entry["expected"]
+    assert {claim.item for claim in CLAIMS} - set(paper.items) == left_out
+    for entry in paper.items.values():
+        assert "TODO" not in entry.caption + entry.expected

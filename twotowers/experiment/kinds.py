@@ -202,7 +202,7 @@ def files(family: str, paper: str | None, root: Path) -> dict[str, Path]:
     found = {path.stem: path for path in sorted((ROOT / "twotowers" / ours).glob("[!_]*.py"))}
     if paper is not None:
         for path in sorted((root / "papers" / paper / theirs).glob("[!_]*.py")):
-            if path.stem in found and path.stem != "dla" and _kind(family, found[path.stem]):
+            if path.stem in found and _kind(family, found[path.stem]):
                 raise InputError(
                     f"{path.stem!r} is one of the library's {family}",
                     path=path,

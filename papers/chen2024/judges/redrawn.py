@@ -35,7 +35,7 @@ AGREES = (
     "4b", "redrawn", "Table 1; the allowance for another data set is ours",
     "Node merging reaches MCC .975",
     *AGREES,
-    method="dla", repair="merging", printed=NODE_MERGING,
+    method="rate_dla", repair="merging", printed=NODE_MERGING,
 )  # fmt: skip
 @CLAIMS.add(
     "5", "redrawn", "Table 1; the allowance for another data set is ours",

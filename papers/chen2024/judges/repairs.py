@@ -77,7 +77,7 @@ def repaired_rows(results: pd.DataFrame, repair: str) -> list[pd.Series]:
 )  # fmt: skip
 def intervention_recovers(results: pd.DataFrame) -> Measured:
     mcc, gain = repaired_rows(results, "intervention")
-    em = "regression_em"
+    em = "rate_em"
     return mcc.drop(em), gain.drop(em), mcc[em], gain[em], stuck(results, "intervention")
 
 
@@ -228,7 +228,7 @@ def merging_near_truth(results: pd.DataFrame) -> Measured:
     for repair in ("plain", "merging"):
         logs = by_seed(
             results, {"components": (2, 3, 4), "position": tuple(truth.index)},
-            setting=LISTS, method="dla", repair=repair, views=CLICKS, metric="position_bias",
+            setting=LISTS, method="rate_dla", repair=repair, views=CLICKS, metric="position_bias",
         )  # fmt: skip
         runs = np.exp(logs)
         by_position = runs.std(axis="columns").unstack("position")

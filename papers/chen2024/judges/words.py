@@ -15,6 +15,6 @@ NAMES = {
     "bias_factors": "|T| =",
     "feature_vectors": "|X| =",
     "rows": "|D| =",
-    "method": {"dla": "DLA", "regression_em": "Regression-EM", "two_tower": "Two-Tower"},
+    "method": {"rate_dla": "DLA", "rate_em": "Regression-EM", "two_tower": "Two-Tower"},
     "metric": {name: metric_name(name) for name in ("mcc", *MEASURED)},
 }

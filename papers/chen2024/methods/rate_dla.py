@@ -1,6 +1,6 @@
 """Dual learning as Chen et al. (2024) have it in their code for the fully synthetic lists.
 
-It is not the library's method of this name (Ai et al. 2018), which trains towers by listwise
+It is not the library's method `dla` (Ai et al. 2018), which trains towers by listwise
 losses. Appendix C.3 describes another update:
 
 * Examination o is updated from the relevance r of the same step, not of the step before, and from
