@@ -49,7 +49,7 @@ from twotowers.fitting.pair_counts import PairCounts, components, strong_compone
 
 ITERATIONS = 100
 TOLERANCE = 1e-14
-MOST_FACTORS = 5_000
+MOST_FACTORS = 2_000
 """The information is a dense matrix."""
 MOST_VARIANCE = 1e4
 """Of a log-ratio by the information: beyond it the clicks are all on one side."""
