@@ -60,8 +60,8 @@ def test_type_checkers_see_the_same_names():
     tree = ast.parse((ROOT / "twotowers" / "__init__.py").read_text())
     (block,) = (each for each in tree.body if isinstance(each, ast.If))
     seen = {alias.asname: node.module for node in block.body for alias in node.names}
-    assert seen == {name: f"twotowers.{module}" for name, module in tt._FACE.items()}
-    assert list(tt._FACE) == sorted(tt._FACE)
+    assert seen == {name: f"twotowers.{module}" for name, module in tt.FACE.items()}
+    assert list(tt.FACE) == sorted(tt.FACE)
 
 
 def test_a_log_is_read_tested_fitted_and_compared_without_what_trains(rows, tmp_path):

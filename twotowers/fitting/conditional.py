@@ -49,7 +49,7 @@ from twotowers.fitting.pair_counts import PairCounts, components, strong_compone
 
 ITERATIONS = 100
 TOLERANCE = 1e-14
-MOST_FACTORS = 5_000
+MOST_FACTORS = 2_000
 """The information is a dense matrix."""
 MOST_VARIANCE = 1e4
 """Of a log-ratio by the information: beyond it the clicks are all on one side."""
@@ -103,7 +103,7 @@ def fit_conditional(
         if form == "additive":
             told = told.where(unsure(told))
     theta, moments = _maximise(told, FORMS[form], design)
-    blocks = Blocks(_by_pair(told, moments.weight), told.cluster)
+    blocks = Blocks(by_pair(told, moments.weight), told.cluster)
     root = inverse_root(moments.information, design)
     subtract = contrasts(factors, reference)
     resistance = ((subtract @ root) ** 2).sum(1)
@@ -162,14 +162,14 @@ def product_moments(told: PairCounts, theta: np.ndarray) -> Moments:
     clicks = np.add.reduceat(told.clicks, starts)
     expected = share * (clicks / total)[told.pair]
     likelihood = told.clicks @ theta[told.factor] - clicks @ np.log(total)
-    laplacian = Blocks(_by_pair(told, expected), told.cluster).laplacian()
+    laplacian = Blocks(by_pair(told, expected), told.cluster).laplacian()
     return Moments(likelihood, expected, expected, laplacian)
 
 
 FORMS = {"product": product_moments, "additive": logit_moments}
 
 
-def _by_pair(told: PairCounts, weight: np.ndarray) -> csr_array:
+def by_pair(told: PairCounts, weight: np.ndarray) -> csr_array:
     bounds = np.append(told.starts, len(told.pair))
     return csr_array((weight, told.factor, bounds), shape=(len(told.cluster), told.factors))
 

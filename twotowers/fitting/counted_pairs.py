@@ -29,22 +29,21 @@ TOTALS = """
 SELECT factor, sum(impressions)::DOUBLE AS shown, sum(clicks)::DOUBLE AS clicked
 FROM coded GROUP BY factor ORDER BY factor
 """
-# The number of a pair and of its query follow from their values, on any number of threads.
 PAIRS = """
-SELECT query, document, first, clicks,
-    row_number() OVER (ORDER BY query, document) - 1 AS pair,
+SELECT query, document, min(factor) AS first, sum(clicks) AS clicks
+FROM coded GROUP BY query, document HAVING min(factor) <> max(factor)
+"""
+# The number of a pair and of its query follow from their values, on any number of threads.
+KEPT = """
+SELECT query, document, row_number() OVER (ORDER BY query, document) - 1 AS pair,
     dense_rank() OVER (ORDER BY query) - 1 AS cluster
-FROM (
-    SELECT query, document, min(factor) AS first, sum(clicks) AS clicks
-    FROM coded GROUP BY query, document HAVING min(factor) <> max(factor)
-)
+FROM pairs WHERE {kept}
 """
 EDGES = "SELECT DISTINCT first, factor FROM coded JOIN pairs USING (query, document)"
 ROWS = """
 SELECT pair, factor, sum(coded.impressions)::DOUBLE AS impressions,
     sum(coded.clicks)::DOUBLE AS clicks, any_value(cluster) AS cluster
-FROM coded JOIN pairs USING (query, document)
-WHERE {kept}
+FROM coded JOIN kept USING (query, document)
 GROUP BY pair, factor ORDER BY pair, factor
 """
 
@@ -100,13 +99,13 @@ def read_pairs(
             ("VIEW", "coded", CODED.format(
                 query=_quoted(query), document=_quoted(document), same=same)),
             ("TABLE", "pairs", PAIRS),
+            ("TABLE", "kept", KEPT.format(kept="clicks > 0" if clicked else "true")),
         ):  # fmt: skip
             connection.execute(make.format(kind=kind, name=name, statement=statement))
         names = connection.execute("SELECT * EXCLUDE factor FROM factors ORDER BY factor").df()
         totals = connection.execute(TOTALS).fetchnumpy()
         edges = connection.execute(EDGES).fetchnumpy()
-        kept = "pairs.clicks > 0" if clicked else "true"
-        rows = connection.execute(ROWS.format(kept=kept)).fetchnumpy()
+        rows = connection.execute(ROWS).fetchnumpy()
     # An edge leads from the first factor of a pair to another: a "pair" of both.
     tied = components(edges["first"], edges["factor"], len(names))
     return PairCounts.of_sorted(

@@ -64,13 +64,17 @@ class Blocks:
 
     def spread(self, directions: np.ndarray) -> np.ndarray:
         """[clusters, J] m' L_g m of each cluster g, for directions m [K, J]."""
+        groups = len(self.cluster)
+        members = csr_array(
+            (np.ones(groups), (self.cluster, np.arange(groups))), shape=(self.clusters, groups)
+        )
         found = np.zeros((self.clusters, directions.shape[1]))
         step = max(ENTRIES // max(directions.shape[1], 1), 1)
-        for start in range(0, self.weight.shape[0], step):
+        for start in range(0, groups, step):
             part = slice(start, start + step)
             weight = self.weight[part]
             each = weight @ directions**2 - (weight @ directions) ** 2 / self.total[part, None]
-            np.add.at(found, self.cluster[part], each)
+            found += members[:, part] @ each
         return found
 
     def effective(self, directions: np.ndarray) -> np.ndarray:

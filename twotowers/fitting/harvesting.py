@@ -35,6 +35,8 @@ from twotowers.fitting.curves import Curve, as_curve, contrasts
 from twotowers.fitting.pair_counts import PairCounts, components
 
 ITERATIONS = 200
+MOST_FACTORS = 200
+"""The slopes of each estimate by all c_kl are in memory."""
 ENTRIES = 4_000_000
 """Of the largest array in memory."""
 
@@ -58,11 +60,15 @@ def harvest(
         level: of the intervals.
 
     Raises:
-        InputError: no such estimator.
+        InputError: no such estimator, or too many factors.
     """
     if estimator not in ESTIMATORS:
         raise InputError(
             repr(estimator), field="estimator", expected=nearest(estimator, ESTIMATORS)
+        )
+    if counts.factors > MOST_FACTORS:
+        raise InputError(
+            f"{counts.factors:,} bias factors", field="factor", expected=f"at most {MOST_FACTORS}"
         )
     shape = len(counts.cluster), counts.factors
     rate, seen = np.zeros(shape), np.zeros(shape)
