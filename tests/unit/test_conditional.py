@@ -136,7 +136,7 @@ def test_clustered_errors_are_those_of_plain_loops(correction, monkeypatch):
 
 def test_intervals_cover():
     inside = []
-    for seed in range(150):
+    for seed in range(80):
         counts, truth = drawn(seed)
         curve = fit_conditional(counts)
         inside.append((curve.low <= truth) & (truth <= curve.high))
