@@ -166,9 +166,7 @@ def test_published_penalty_has_one_scale():
     towers = pairwise_debiasing.RatioTowers(None, POSITIONS, rngs=nnx.Rngs(0))
     model, published = Identity(towers.ratios), PairwiseDebiasing(form="published", batch=128)
     whole, half = (
-        losses_of(
-            page_loss(given, "train", PairwiseDebiasing(form="published", batch=128)), model, index
-        )
+        losses_of(page_loss(given, "train", published), model, index)
         for index in (jnp.tile(jnp.arange(64), 2), jnp.arange(64))
     )
     np.testing.assert_allclose(whole.mean(), half.mean(), rtol=1e-5)
