@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from twotowers.errors import InputError as InputError
     from twotowers.face.comparison import compare as compare
     from twotowers.face.fits import Fit as Fit
-    from twotowers.face.fits import fit as fit
     from twotowers.face.fits import load as load
+    from twotowers.face.fitting import fit as fit
     from twotowers.face.identification import Identification as Identification
     from twotowers.face.identification import identify as identify
     from twotowers.face.logs import ClickLog as ClickLog
@@ -79,7 +79,7 @@ FACE = {
     "Tower": "face.towers",
     "TwoTower": "face.towers",
     "compare": "face.comparison",
-    "fit": "face.fits",
+    "fit": "face.fitting",
     "identify": "face.identification",
     "load": "face.fits",
     "load_rankings": "face.rankings",

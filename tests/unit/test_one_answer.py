@@ -5,6 +5,8 @@ import pytest
 
 import twotowers as tt
 from twotowers.commands.main import main
+from twotowers.experiment.fields import read
+from twotowers.experiment.settings import Setting
 from twotowers.face.fits import model_of
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.formats import to_sessions
@@ -18,16 +20,7 @@ SEED = 3
 PRIORS = [None, (2.0, 0.5), (4.0, 0.2)]
 FURTHER = ["dependent_click_simplified", "simplified_bayesian_counted"]
 """Click models without a short name."""
-CELLS_APART = pytest.mark.xfail(
-    reason="EM on cells smooths attraction only, holds examination of the first position, "
-    "and gives pairs that it does not know another mean",
-    strict=True,
-)
-CASES = [
-    pytest.param(model, prior, marks=[CELLS_APART] if model == "pbm" else [])
-    for model in [*MODELS, *FURTHER]
-    for prior in PRIORS
-]
+CASES = [pytest.param(model, prior) for model in [*MODELS, *FURTHER] for prior in PRIORS]
 TOLERANCE = 1e-10
 """Of EM, by all three, so that what is left of its steps is below what is compared."""
 
@@ -47,16 +40,18 @@ def parts(sessions):
 
 def by_yaml(sessions, model, prior):
     """Metrics of the test pages, as a job measures them."""
-    by_counting = hasattr(model_of(model)[1], "counts")
+    by_counting = model_of(model)[1].counts is not None
+    method = {"kind": "counting"} if by_counting else {"kind": "em", "tolerance": TOLERANCE}
     strength, mean = prior or (1.0, 0.5)
     setting = {
-        "model": {"kind": MODELS.get(model, model), "tower": "embedding", "features": 1.0},
-        "method": {"kind": "counting"} if by_counting else {"kind": "em", "tolerance": TOLERANCE},
-        "lanes": {"log": {}, "method": {"prior": [strength], "prior_mean": [mean]}},
-        "training": {},
-        "log": {"from": "dataset", "record": "sessions", "split": SHARES},
-    }
-    found = fit_setting({"log": sessions}, setting, positions=POSITIONS, seed=SEED)
+        "model": {"kind": MODELS.get(model, model), "tower": "embedding"},
+        "method": {**method, "prior": strength, "prior_mean": mean},
+        "log": {
+            "from": "dataset", "dataset": "any", "record": "sessions", "split": SHARES,
+            "positions": POSITIONS,
+        },
+    }  # fmt: skip
+    found = fit_setting({"log": sessions}, read(Setting, setting), seed=SEED)
     return found[found["position"].isna()].set_index("metric")["value"]
 
 

@@ -59,7 +59,7 @@ def prior_of(options: argparse.Namespace) -> tuple[float, float]:
 
 def run(options: argparse.Namespace) -> int:
     """Fit the model; returns the exit status."""
-    from twotowers.face.fits import fit  # here: options need no science
+    from twotowers.face.fits import fit_click_model  # here: options need no science
 
     # Options are checked before the log is read, which may take minutes.
     prior = prior_of(options)
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     positions = options.positions
     if positions is None and not log.counted:
         positions = log.stored.longest
-    found = fit(part, options.model, prior=prior, positions=positions)
+    found = fit_click_model(part, options.model, prior=prior, positions=positions)
     if log.counted:
         tell(f"{found.name} fitted to {len(found.pairs):,} query-document pairs, counted")
     else:

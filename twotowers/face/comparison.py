@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.face.defaults import PRIOR, TEST
-from twotowers.face.fits import Fit, check_pages, fit, means_of
+from twotowers.face.fits import Fit, check_pages, fit_click_model, means_of
 from twotowers.face.frames import Native, native
 from twotowers.face.logs import ClickLog, as_log
 from twotowers.models.names import MODELS
@@ -94,7 +94,7 @@ def _fitted(
         return saved, log
     parts = log.split({"train": 1 - test, "test": test}, seed=seed)
     how = {"prior": prior, "positions": log.stored.longest}
-    return [fit(parts["train"], model, **how) for model in others], parts["test"]
+    return [fit_click_model(parts["train"], model, **how) for model in others], parts["test"]
 
 
 def _clustered(values: np.ndarray, sizes: np.ndarray, cluster: np.ndarray) -> tuple[float, float]:

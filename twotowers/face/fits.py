@@ -11,11 +11,9 @@ metadata has the name of the model, the number of positions, and the prior.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
@@ -43,10 +41,6 @@ from twotowers.methods.page_fits import imagined, page_losses
 from twotowers.methods.task import Split
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import CELLS, PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
-
-if TYPE_CHECKING:
-    from twotowers.face.simulation import SimulatedClicks
-    from twotowers.face.towers import TowerFit, TwoTower
 
 TOLERANCE = 1e-8
 """EM stops when an iteration gains no larger a share of the log-likelihood."""
@@ -234,54 +228,6 @@ METRICS = {
     "log_likelihood": "log_likelihood_clax",
 }
 """Names of `Fit.evaluate` -> those of `twotowers.jobs.measures.page_perplexities`."""
-
-
-@overload
-def fit(
-    log: SimulatedClicks,
-    model: TwoTower,
-    *,
-    method: str | Mapping[str, Any] = ...,
-    training: Mapping[str, Any] | None = ...,
-    seeds: Sequence[int] = ...,
-) -> TowerFit: ...
-@overload
-def fit(
-    log: object,
-    model: str | ClickModel = ...,
-    *,
-    prior: tuple[float, float] | None = ...,
-    positions: int | None = ...,
-    iterations: int = ...,
-    tolerance: float = ...,
-) -> Fit: ...
-def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | TowerFit:
-    """Fit a click model to a log, or two towers to simulated clicks.
-
-    Args:
-        log: a log of `read_log`, or what `read_log` takes; for two towers, clicks of `simulate`.
-        model: a click model or its name (see `fit_click_model`), or a `TwoTower`.
-        options: those of `fit_click_model`: prior, positions, iterations, tolerance; or those of
-            `fit_towers`: method, training, seeds.
-
-    Raises:
-        InputError: see both; or a model does not suit the log.
-
-    Example:
-        >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
-        >>> fit(pa.table(pages), "pbm")
-        <pbm fitted to 2 query-document pairs>
-    """
-    from twotowers.face.towers import TwoTower, fit_towers
-
-    simulated = type(log).__name__ == "SimulatedClicks"
-    if simulated != isinstance(model, TwoTower):
-        raise InputError(
-            f"{model!r} was given for {log!r}" if simulated else f"{model!r} needs features",
-            field="model",
-            expected="a `TwoTower`" if simulated else "clicks of `simulate`, or a click model",
-        )  # fmt: skip
-    return (fit_towers if simulated else fit_click_model)(log, model, **options)
 
 
 def fit_click_model(

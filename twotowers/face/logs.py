@@ -27,7 +27,7 @@ MOST_POSITIONS = 1000
 """Memory of a fit grows with the square of the positions."""
 
 
-class _Folder:
+class Folder:
     """A folder for temporary files, which is removed with the last log that uses it."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class _Pages:
     path: Path
     number: int
     longest: int
-    folder: _Folder
+    folder: Folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class ClickLog:
         return found
 
     def _read(self) -> _Pages:
-        folder = _Folder()
+        folder = Folder()
         path = folder.path / "sessions.parquet"
         number = to_sessions(self.source, path, **self._how)
         longest, before = 0, 0
@@ -209,7 +209,7 @@ class ClickLog:
     def cells(self, bias: Sequence[str] = (), **how: Any) -> pa.Table:
         """What `count` counts, as an Arrow table."""
         self._check_whole()
-        folder = _Folder()
+        folder = Folder()
         path = folder.path / "cells.parquet"
         to_cells(self.source, path, bias=bias, **{**self._how, **how})
         table = pq.read_table(path).replace_schema_metadata()

@@ -11,7 +11,7 @@ from twotowers import SPLITS
 from twotowers.errors import check_range
 from twotowers.experiment.fields import read
 from twotowers.experiment.simulated import SimulatedLog
-from twotowers.face.logs import _Folder
+from twotowers.face.logs import Folder
 from twotowers.face.rankings import RankingSet
 from twotowers.files.rankings import write_rankings
 from twotowers.jobs.policies import write_policy
@@ -35,7 +35,7 @@ class SimulatedClicks:
     log: SimulatedLog
     rankings: RankingSet
     seed: int
-    folder: _Folder
+    folder: Folder
 
     def __repr__(self) -> str:
         sessions = self.log.sessions.of("train")[-1]
@@ -115,7 +115,7 @@ def simulate(
         **({} if queries is None else {"queries": queries}),
     }  # fmt: skip
     log = read(SimulatedLog, given)
-    clicks = SimulatedClicks(log, rankings, seed, _Folder())
+    clicks = SimulatedClicks(log, rankings, seed, Folder())
     for split, lists in rankings.splits.items():
         write_rankings(lists, Path(clicks.files[split]))
     write_policy(
