@@ -68,8 +68,8 @@ class GivenLists(Log):
     @model_validator(mode="after")
     def _one_user(self) -> GivenLists:
         user: User = self.user
-        if user.lanes:
-            raise refused(f"{next(iter(user.lanes))!r} has several values", "one value", "user")
+        for name, values in user.lanes.items():
+            raise refused(f"{name!r} is {values!r}", "one value", "user")
         for kind in user.kinds:
             if kind.pages:
                 raise refused(f"user {kind.name!r} needs the clicks of whole pages",

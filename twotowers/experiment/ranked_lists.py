@@ -83,7 +83,7 @@ class RankedLists(GivenLists):
         for name, repair in self.repairs.items():
             if repair.swap or repair.merge not in (None, NEAREST):
                 raise refused(
-                    f"is {repair.model_dump(exclude_none=True)!r}",
+                    f"is {repair.model_dump(mode='json', exclude_none=True)!r}",
                     "'merge: nearest', or nothing, if a ranker sorts the lists",
                     f"repairs.{name}",
                 )
