@@ -42,16 +42,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from twotowers.fitting.pages import fit_pages
+from twotowers.models.independent import as_pages
 
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.marginal import fit_marginal, kinds_by_rank
-from twotowers.fitting.pages import fit_pages
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.specification import fit_slope
 from twotowers.fitting.statistics import Statistics
-from twotowers.models.independent import as_pages
 from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
 from twotowers.results.statistics import frequency_interval
