@@ -14,7 +14,7 @@ import pyarrow as pa
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.face.defaults import BIAS
 from twotowers.face.frames import PANDAS, Native, native
-from twotowers.face.logs import _Folder, as_log
+from twotowers.face.logs import Folder, as_log
 from twotowers.files.artefacts import atomic
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.counted_pairs import read_pairs
@@ -265,7 +265,7 @@ def propensities(
     check_range(level, field="level", low=0.5, high=0.999)
     log = as_log(log)
     further = [name for name in bias if name != "position"]
-    folder = _Folder()
+    folder = Folder()
     cells = folder.path / "cells.parquet"
     to_cells(log.source, cells, bias=further, format=log.layout.format, **log.reading)
     counts = read_pairs(cells, bias=list(bias), clicked=estimator not in HARVESTED)
