@@ -20,18 +20,9 @@ from twotowers.models.user_browsing import UserBrowsing
 
 FURTHER = ("jax", "flax", "optax", "rax", "sklearn", "lightgbm")
 HEAVY = {"numpy", "scipy", "pandas", "pyarrow", "duckdb", "narwhals", "jax", "yaml", "jsonschema"}
-TRAINERS = (
-    "pydantic",
-    "jax",
-    "flax",
-    "optax",
-    "rax",
-    "sklearn",
-    "lightgbm",
-    "seaborn",
-    "snakemake",
-    "yaml",
-)
+FURTHER = ("jax", "flax", "optax", "rax", "sklearn", "lightgbm", "seaborn", "snakemake", "pydantic",
+           "yaml")  # fmt: skip
+"""Packages that the base does not have."""
 
 
 @pytest.fixture

@@ -278,8 +278,8 @@ def fit_click_model(
     if chosen.counts is not None:
         estimate = fit_counts(statistics, prior=smoothing)
     else:
-        how = {"iterations": iterations, "tolerance": tolerance}
-        estimate = fit_em(statistics, prior=smoothing, **how)
+        assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
+        estimate = fit_em(statistics, prior=smoothing, iterations=iterations, tolerance=tolerance)
     return Fit(name, chosen, longest, estimate, pairs, log.kind)
 
 

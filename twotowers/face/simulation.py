@@ -101,7 +101,7 @@ def simulate(
         >>> simulate(stand_in(queries=30), sessions=2_000)
         <2,000 sessions of additive users on stand-in for mslr30k>
     """
-    ranked = {"ranker": policy} if isinstance(policy, str) else dict(policy)
+    ranked: dict[str, Any] = {"ranker": policy} if isinstance(policy, str) else dict(policy)
     training = ranked.pop("training", None)
     if not isinstance(sessions, Mapping):
         held_out = max(round(sessions * HELD_OUT), 1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,7 +121,7 @@ class TowerFit:
         Raises:
             InputError: the method estimates no position bias.
         """
-        rows = []
+        rows: list[dict[str, Any]] = []
         for seed, lane, found in self._each():
             if found.bias is None:
                 raise InputError(
@@ -160,20 +161,24 @@ class TowerFit:
         where = mask(lists.lengths, int(lists.lengths.max()))
         inputs = tower_inputs(lists, where, False, model.features)
         labels = pad(lists.label, lists.offsets, where.shape[1])
-        metrics = {
-            "ndcg@5": lambda scores: ndcg(scores, labels, where=where, topn=5),
-            "ndcg@10": lambda scores: ndcg(scores, labels, where=where),
-            "mrr@10": lambda scores: mrr(scores, labels, where=where),
-            "arp": lambda scores: arp(scores, labels, where=where),
+        metrics: dict[str, Callable[..., np.ndarray]] = {
+            "ndcg@5": partial(ndcg, topn=5),
+            "ndcg@10": ndcg,
+            "mrr@10": mrr,
+            "arp": arp,
         }
-        rows = []
+        rows: list[dict[str, Any]] = []
         for seed, lane, found in self._each():
+            assert found.scores is not None  # Towers score any document.
             scores = found.scores(inputs)
-            means = {name: float(metric(scores).mean()) for name, metric in metrics.items()}
+            means = {
+                name: float(metric(scores, labels, where=where).mean())
+                for name, metric in metrics.items()
+            }
             rows.append({**lane, "seed": seed, **means})
         return pd.DataFrame(rows)
 
-    def _each(self):
+    def _each(self) -> Iterator[tuple[int, dict[str, Any], Fitted]]:
         for seed, of_lanes in zip(self.seeds, self.fitted, strict=True):
             for lane, found in zip(self.lanes, of_lanes, strict=True):
                 yield seed, lane, found
@@ -209,7 +214,8 @@ def fit_towers(
         ) from error
     given = {"name": "fit", "log": clicks.log, "model": model.settled(), "method": method}
     setting = read(Setting, given | {"training": {**TRAINING, **(training or {})}})
-    lanes, fitted = [], []
+    lanes: list[dict[str, Any]] = []
+    fitted: list[list[Fitted]] = []
     for seed in seeds:
         task, found = fit_lanes(clicks.files, setting, seed=seed)
         lanes = [{**task.logs[number], **values} for number, values in task.lanes]

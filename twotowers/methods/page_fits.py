@@ -22,7 +22,7 @@ from twotowers.models.protocol import (
     PER_DOCUMENT,
     PER_POSITION,
     CellModel,
-    PageModel,
+    ClickModel,
     losses,
     of_documents,
 )
@@ -163,7 +163,7 @@ def _cell_losses(
 
 
 def page_losses(
-    model: PageModel, parameters: Mapping[str, np.ndarray], log: int
+    model: ClickModel, parameters: Mapping[str, np.ndarray], log: int
 ) -> Callable[[Split], tuple[np.ndarray, np.ndarray]]:
     """The function `page_losses` of `Fitted`, for the pages of one log."""
     length = {part: _shape(kind, parameters[part]) for part, kind in model.parts.items()}
