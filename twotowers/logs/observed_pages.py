@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.distinct import number_rows
@@ -24,14 +25,13 @@ class ObservedPages:
         pair: [rankings, positions] int32, number of the query-document pair at each position.
         where: [rankings, positions] bool, False where a page shows no document.
         sessions: of each split. Their `query` is the ranking, and their `documents` are in order.
-        query, document: [pairs] ids by pair number.
+        ids: columns query and document of the pairs by number.
     """
 
     pair: np.ndarray
     where: np.ndarray
     sessions: dict[str, Sessions]
-    query: np.ndarray
-    document: np.ndarray
+    ids: pa.Table
 
     def counts(self, split: str) -> Counts:
         """Impressions and clicks of a split at each position of each ranking: [1, rankings, K]."""
@@ -75,7 +75,7 @@ def observed_pages(
         place = np.broadcast_to(np.arange(positions, dtype=np.uint8), (len(rows), positions))
         clicks, where = log.clicks[rows], log.where[rows]
         sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where)
-    return ObservedPages(log.pair[first], log.where[first], sessions, log.query, log.document)
+    return ObservedPages(log.pair[first], log.where[first], sessions, log.ids)
 
 
 def divide(

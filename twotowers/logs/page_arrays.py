@@ -15,26 +15,29 @@ from twotowers.logs.sessions import GROUP, bias_features, read_sessions
 
 
 @dataclass(frozen=True)
-class PageArrays:
-    """Pages, in the order of their file.
+class Pages:
+    """Pages with their clicks: all of a log, in its order, or the distinct ones.
 
     Attributes:
-        pair: [pages, positions] int32, number of the query-document pair at each position.
-        clicks, where: [pages, positions] bool; `where` is False where a page shows no document:
+        pair: [rows, positions] number of the query-document pair at each position.
+        clicks, where: [rows, positions] bool; `where` is False where a page shows no document:
             behind its end, and in gaps.
-        query, document: [pairs] ids by pair number.
+        pairs: number of query-document pairs.
+        number: [rows] how often the log has the page, fractions allowed; None if once.
+        ids: columns query and document of the pairs by number, if pairs have ids.
     """
 
     pair: np.ndarray
     clicks: np.ndarray
     where: np.ndarray
-    query: np.ndarray
-    document: np.ndarray
+    pairs: int
+    number: np.ndarray | None = None
+    ids: pa.Table | None = None
 
 
 def read_page_arrays(
     path: str | Path, *, positions: int, rows: np.ndarray | None = None, places: str | None = None
-) -> PageArrays:
+) -> Pages:
     """Read pages. Pairs are numbered in the order of their first occurrence.
 
     Args:
@@ -64,13 +67,11 @@ def read_page_arrays(
     number, first = _pairs(queries, documents, len(document_names))
     pair, clicked = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
     pair[where], clicked[where] = number, clicks
-    return PageArrays(
-        pair,
-        clicked,
-        where,
-        np.asarray(query_names)[first // len(document_names)],
-        np.asarray(document_names)[first % len(document_names)],
-    )
+    names = {
+        "query": np.asarray(query_names)[first // len(document_names)],
+        "document": np.asarray(document_names)[first % len(document_names)],
+    }
+    return Pages(pair, clicked, where, len(first), ids=pa.table(names))
 
 
 def checked_pages(
