@@ -22,8 +22,8 @@ from twotowers.face.defaults import PRIOR as TOLD
 from twotowers.face.fits import Fit, means_of, model_of
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.em import fit_counts, fit_em
-from twotowers.fitting.statistics import Pages, Statistics, Totals
-from twotowers.logs.page_arrays import read_page_arrays
+from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.logs.sessions import write_sessions
 from twotowers.methods.page_fits import imagined
 from twotowers.models.names import MODELS
@@ -131,10 +131,11 @@ def time_group_by(*, log: str) -> dict:
 def time_read(*, log: str) -> dict:
     """Seconds from the file to distinct pages, which are kept for the fits of several models."""
     start = time.perf_counter()
-    pages, pairs = PageLog(f"{log}/train.parquet", LENGTH).distinct
+    pages = PageLog(f"{log}/train.parquet", LENGTH).distinct
     found = {"read": time.perf_counter() - start}
-    np.savez(f"{log}/pages.npz", **vars(pages))
-    feather.write_feather(pairs, f"{log}/pairs.feather")
+    arrays = {name: value for name, value in vars(pages).items() if name != "ids"}
+    np.savez(f"{log}/pages.npz", **arrays)
+    feather.write_feather(pages.ids, f"{log}/pairs.feather")
     return found | {"distinct": len(pages.number)}
 
 

@@ -1,9 +1,10 @@
 """Bias, coverage and length of every estimate of examination, on logs whose truth is known.
 
-    python -m benchmarks.propensities [--draws 200] [--settings NAME ...] [--processes 2] [--forms]
+    python -m benchmarks.propensities [--draws 200] [--settings NAME ...] [--processes 2]
+    python -m benchmarks.propensities --forms  # tests of the form of the curve
+    python -m benchmarks.propensities --priors  # what a prior per pair does, on one log
 
-With `--forms` it tests the form of the curve instead (`twotowers.fitting.specification`), and
-writes `benchmarks/results/propensities_forms.csv`. Otherwise it writes
+The others write `propensities_forms.csv` and `propensities_priors.csv`; the first writes
 `benchmarks/results/propensities.csv`, a row per setting, estimator and bias factor, and prints
 which settings meet the thresholds below. They were committed before the grid was run. Pilot runs on
 other seeds and other settings chose the default (the jackknife over queries with Student's t) and
@@ -41,6 +42,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from twotowers.fitting.pages import fit_pages
+from twotowers.models.independent import as_pages
 
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
@@ -48,6 +51,8 @@ from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.marginal import fit_marginal, kinds_by_rank
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.specification import fit_slope
+from twotowers.fitting.statistics import Statistics
+from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
 from twotowers.results.statistics import frequency_interval
 
@@ -79,7 +84,7 @@ class Setting:
         rate: mean attraction.
         relevance: 'independent', 'following' or 'known'.
         users: 'product', 'additive' or 'cascade'.
-        swaps: 'many' or 'few'.
+        swaps: 'many', 'some' (15 % of the pages shuffle their ranking a little) or 'few'.
         devices: 1 or 2.
         judged: the estimator whose coverage the thresholds are about; none for cascades.
     """
@@ -161,6 +166,10 @@ def _orders(setting: Setting, rng) -> np.ndarray:
         shuffled = places + rng.normal(0, 1, (setting.pages, setting.documents))
         return np.argsort(shuffled, 1)[:, :10]
     order = np.tile(places[:10], (setting.pages, 1))
+    if setting.swaps == "some":
+        shuffled = places + rng.normal(0, 1, (setting.pages, setting.documents))
+        chosen = rng.random((setting.pages, 1)) < 0.15
+        return np.where(chosen, np.argsort(shuffled, 1)[:, :10], order)
     swapped = np.flatnonzero(rng.random(setting.pages) < 1 / 50)
     left, right = rng.integers(10, size=(2, len(swapped)))
     order[swapped, left], order[swapped, right] = right, left
@@ -301,6 +310,41 @@ def _share(group: pd.DataFrame, chosen: pd.Series) -> float:
     return group.loc[chosen, "covered_all"].sum() / known if known else np.nan
 
 
+def priors(options) -> None:
+    """EM with an attraction per pair under several priors, beside estimates without one.
+
+    The log is like real sparse pages: two thirds of its pairs are shown at most thrice, 80 % at
+    one position only, and 86 % are never clicked.
+    """
+    tables = []
+    for relevance in ("independent", "following"):
+        sparse = {"pages": 23_673, "queries": 4_500, "skew": 0.85, "swaps": "some"}
+        counts, truth = draw(replace(SPARSE, relevance=relevance, **sparse), 0)
+        found = {
+            "truth": truth,
+            "conditional": fit_conditional(counts).estimate,
+            "all pairs": harvest(counts).estimate,
+            "marginal": fit_marginal(counts).estimate,
+            "click rates": harvest(counts, "naive").estimate,
+        }
+        statistics = Statistics.of_cells(
+            as_pages(PositionBased()), counts.pair, counts.factor,
+            counts.impressions.astype(int), counts.clicks.astype(int),
+            pairs=len(counts.cluster), positions=10,
+        )  # fmt: skip
+        for prior in ((1, 1), (0.15, 1.35), (0, 0)):
+            fitted = fit_pages(statistics, prior=prior, iterations=2_000)
+            examination = fitted.parameters["examination"]
+            found[f"EM, prior {prior[0]:g} of {sum(prior):g}"] = examination / examination[0]
+        table = pd.DataFrame(found, index=range(1, 11)).T
+        tables.append(table.assign(relevance=relevance))
+    table = pd.concat(tables).rename_axis("estimator").reset_index()
+    table.to_csv(
+        options.out.with_stem(options.out.stem + "_priors"), index=False, float_format="%.4g"
+    )
+    print(table.round(3).to_string(index=False))
+
+
 def forms(options) -> None:
     """How often each form is refused at the 5 % level, as a table beside the results."""
     jobs = [(name, seed) for name in options.settings for seed in range(options.draws)]
@@ -322,9 +366,10 @@ def main():
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--forms", action="store_true", help="test the forms instead")
+    parser.add_argument("--priors", action="store_true", help="show what a prior per pair does")
     options = parser.parse_args()
-    if options.forms:
-        forms(options)
+    if options.forms or options.priors:
+        (forms if options.forms else priors)(options)
         return
     tables = []
     if options.out.exists():

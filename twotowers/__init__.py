@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from twotowers.face.identification import identify as identify
     from twotowers.face.logs import ClickLog as ClickLog
     from twotowers.face.logs import read_log as read_log
+    from twotowers.face.propensities import Propensities as Propensities
+    from twotowers.face.propensities import propensities as propensities
     from twotowers.face.rankings import RankingSet as RankingSet
     from twotowers.face.rankings import load_rankings as load_rankings
     from twotowers.face.rankings import stand_in as stand_in
@@ -71,6 +73,7 @@ FACE = {
     "InputError": "errors",
     "Method": "face.towers",
     "PositionBased": "models.position_based",
+    "Propensities": "face.propensities",
     "RankingSet": "face.rankings",
     "SimulatedClicks": "face.simulation",
     "Tower": "face.towers",
@@ -81,6 +84,7 @@ FACE = {
     "load": "face.fits",
     "load_rankings": "face.rankings",
     "policy": "face.simulation",
+    "propensities": "face.propensities",
     "read_log": "face.logs",
     "simulate": "face.simulation",
     "stand_in": "face.rankings",

@@ -136,7 +136,7 @@ def test_clustered_errors_are_those_of_plain_loops(correction, monkeypatch):
 
 def test_intervals_cover():
     inside = []
-    for seed in range(150):
+    for seed in range(80):
         counts, truth = drawn(seed)
         curve = fit_conditional(counts)
         inside.append((curve.low <= truth) & (truth <= curve.high))
@@ -173,9 +173,26 @@ def test_positions_that_nothing_links_have_a_reason_and_no_number():
 def test_clicks_on_one_side_only_give_no_ratio():
     counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 0, 2], [10] * 4, [5, 0, 5, 3])
     curve = fit_conditional(counts)
-    assert curve.reason[1] == conditional.ORDERED
-    assert np.isnan(curve.estimate[1])
     assert curve.estimate[2] == pytest.approx(0.6)
+    # Five clicks missed it: (1 + r)^-5 = .05.
+    assert curve.reason[1] == conditional.NO_CLICK
+    assert (curve.estimate[1], curve.low[1]) == (0, 0)
+    assert curve.high[1] == pytest.approx(0.05 ** (-1 / 5) - 1)
+    above = fit_conditional(counts, reference=1)
+    assert above.reason[0] == conditional.ORDERED
+    assert np.isnan(above.estimate[0])
+
+
+def test_a_product_of_effects_reaches_factors_that_no_document_links():
+    # Documents change position on one device each; the devices share the effect of position.
+    pair, factor = [0, 0, 1, 1, 2, 2], [0, 2, 1, 3, 0, 1]
+    counts = PairCounts.of_arrays(pair, factor, [10] * 6, [8, 4, 4, 2, 6, 3], factors=4)
+    design = np.hstack([np.eye(2)[np.arange(4) // 2], np.eye(2)[np.arange(4) % 2]])
+    assert fit_conditional(counts, design=design).estimate == pytest.approx([1, 0.5, 0.5, 0.25])
+    alone = counts.where(counts.pair != 2)
+    curve = fit_conditional(alone, design=design)
+    assert curve.estimate[2] == pytest.approx(0.5)
+    assert curve.reason[1] == curve.reason[3] == conditional.UNTOLD
 
 
 def test_one_page_that_links_two_halves_is_a_large_error_and_said():

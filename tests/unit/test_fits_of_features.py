@@ -58,7 +58,7 @@ def test_inputs_are_the_features_of_what_was_shown(files, share, width):
     rng = np.random.default_rng(0)
     for ranking in rng.choice(len(pages.pair), 50):
         for place in np.flatnonzero(pages.where[ranking]):
-            number = pages.document[pages.pair[ranking, place]]
+            number = pages.ids["document"].to_numpy()[pages.pair[ranking, place]]
             expected = by_number[int(number)][:width]
             np.testing.assert_array_equal(found.inputs[ranking, place], expected)
 

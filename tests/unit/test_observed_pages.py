@@ -45,7 +45,7 @@ def test_the_division_holds_every_page_once(tmp_path):
         ):
             pair = found.pair[ranking][where]
             assert where.tolist() == found.where[ranking].tolist()
-            ids = list(zip(found.query[pair], found.document[pair], strict=True))
+            ids = [tuple(found.ids.slice(each, 1).to_pylist()[0].values()) for each in pair]
             rows.append(str((ids, clicks[where].astype(int).tolist())))
     expected = [
         str(([(query, d) for d in documents], clicks))
@@ -69,8 +69,8 @@ def test_pairs_count_from_0_as_they_come_whether_queries_share_documents_or_not(
     page = {"split": ["log"] * 3, "query": [2, 1, 2], "documents": documents, "clicks": clicks}
     write_sessions(tmp_path / "log.parquet", [pa.table(page)])
     found = observed_pages(tmp_path / "log.parquet", {"train": 1.0}, positions=2, seed=0)
-    assert found.query.tolist() == [2, 2, 1]
-    assert found.document.tolist() == [7, 3, 5 if owned else 3]
+    assert found.ids["query"].to_pylist() == [2, 2, 1]
+    assert found.ids["document"].to_pylist() == [7, 3, 5 if owned else 3]
     assert found.pair[found.sessions["train"].query].tolist() == [[0, 1], [2, 0], [1, 0]]
 
 

@@ -422,8 +422,9 @@ def test_pairwise_debiasing_is_what_rax_makes_of_the_published_code():
     examination = rax.pairwise_logistic_loss(
         SCORES, LABELS, where=WHERE, weights=1 / (POSITIVE * NEGATIVE)
     )
+    columns = SCORES, CLICKS, POSITIVE, NEGATIVE
     ours = pairwise_debiasing_loss(
-        jnp.asarray(SCORES), CLICKS, jnp.asarray(POSITIVE), jnp.asarray(NEGATIVE), where=WHERE
+        *(jnp.asarray(each) for each in columns), where=WHERE, form="published"
     )
     np.testing.assert_allclose(ours, np.array(ranking) + examination, **CLOSE)
 
@@ -457,8 +458,8 @@ def test_pairwise_debiasing_by_hand():
     published = (1.4540573 + 0.1230458) / 2 + (1.3132617 + 0.3132617) / 2 / 0.4
     np.testing.assert_allclose(loss("published"), published, **CLOSE)
     # Two pages: the largest sum of a column; a table: the sum.
-    assert ratio_penalty(jnp.array([[1.0, 0.5], [0.25, 3.0]])) == 3.5
-    assert ratio_penalty(jnp.array([1.0, 0.5, 0.2]), form="corrected") == pytest.approx(1.7)
+    assert ratio_penalty(jnp.array([[1.0, 0.5], [0.25, 3.0]]), form="published") == 3.5
+    assert ratio_penalty(jnp.array([1.0, 0.5, 0.2])) == pytest.approx(1.7)
 
 
 def test_published_ratios_cancel_on_pages_with_one_click():
@@ -468,7 +469,9 @@ def test_published_ratios_cancel_on_pages_with_one_click():
 
     def ranking_slope(positive, negative):
         return jax.grad(
-            lambda f: pairwise_debiasing_loss(f, CLICKS, positive, negative, where=WHERE).sum()
+            lambda f: pairwise_debiasing_loss(
+                f, CLICKS, positive, negative, where=WHERE, form="published"
+            ).sum()
         )(jnp.asarray(SCORES))
 
     found, plain = ranking_slope(POSITIVE, NEGATIVE), ranking_slope(ones, ones)

@@ -117,7 +117,7 @@ def losses_of(objective, model, index, lane=0):
 def test_losses_are_those_of_the_pages(logs):
     given = task(logs=logs)
     weights = np.stack([np.linspace(1, 3, POSITIONS) + log for log in range(logs)])
-    objective = page_loss(given, "train", Softmax(), weights)
+    objective = page_loss(given, "train", Softmax(normalised="after"), weights)
     index = jnp.array([5, 17, 5])
     assert objective.units == 600
     assert objective.inputs.shape == (QUERIES * DOCUMENTS, WIDTH)
@@ -164,9 +164,9 @@ def test_published_penalty_has_one_scale():
     """It grows with the pages of a batch; an evaluation of fewer pages scales it up."""
     given = task(sizes=(64, 64, 64))
     towers = pairwise_debiasing.RatioTowers(None, POSITIONS, rngs=nnx.Rngs(0))
-    model = Identity(towers.ratios)
+    model, published = Identity(towers.ratios), PairwiseDebiasing(form="published", batch=128)
     whole, half = (
-        losses_of(page_loss(given, "train", PairwiseDebiasing(batch=128)), model, index)
+        losses_of(page_loss(given, "train", published), model, index)
         for index in (jnp.tile(jnp.arange(64), 2), jnp.arange(64))
     )
     np.testing.assert_allclose(whole.mean(), half.mean(), rtol=1e-5)
@@ -220,7 +220,7 @@ def clicks_of(split, weights) -> np.ndarray:
 @pytest.mark.parametrize("propensities", ["none", "true"])
 def test_softmax_scores_are_logarithms_of_weighted_clicks(propensities):
     given = all_shown()
-    (found,) = softmax_method.fit(given, propensities=propensities, normalised="not")
+    (found,) = softmax_method.fit(given, propensities=propensities)
     split = given.splits["train"]
     weights = np.arange(1.0, 6) if propensities == "true" else np.ones(POSITIONS)
     expected = centred(np.log(clicks_of(split, weights)))
@@ -241,7 +241,9 @@ def test_weights_change_nothing_on_logs_of_single_clicks():
     naive, ips, before = (
         softmax_method.fit(one_click, **options)[0].scores(FEATURES)
         for options in (
-            {}, {"propensities": "true"}, {"propensities": "true", "normalised": "before"},
+            {"normalised": "after"},
+            {"normalised": "after", "propensities": "true"},
+            {"normalised": "before", "propensities": "true"},
         )
     )  # fmt: skip
     np.testing.assert_allclose(ips, naive, atol=1e-4)
@@ -307,7 +309,7 @@ def test_dual_learning_finds_examination_unless_pages_are_normalised(normalised)
     """A page without clicks, or with two, then counts as much as one with a click. This makes
     positions look alike."""
     given = plain(all_shown(each=400))
-    (found,) = dual_learning.fit(given, normalised=normalised, watched="places")
+    (found,) = dual_learning.fit(given, normalised=normalised)
     bias, truth = found.bias - found.bias[0], np.log(USER.examined(POSITIONS))
     if normalised == "not":
         np.testing.assert_allclose(bias, truth, atol=0.15)
@@ -362,7 +364,7 @@ def test_backdoor_weights_of_the_dual_algorithm():
     (found,) = backdoor.fit(given, target="log", loss="dual", **FOLLOWED)
     lanes = [(0, WEIGHTS)]
     (ips,), (naive,) = (
-        softmax_method.fit(replace(given, lanes=lanes), propensities=name, normalised="not")
+        softmax_method.fit(replace(given, lanes=lanes), propensities=name)
         for name in ("true", "none")
     )
     near, far = (

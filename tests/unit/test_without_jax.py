@@ -17,7 +17,7 @@ import twotowers.logs.formats
 import twotowers.logs.simulation
 import twotowers.logs.warehouse
 import twotowers.methods.newton
-from twotowers.experiment.registry import kinds
+from twotowers.experiment.kinds import kinds
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
 from twotowers.fitting.prior import Prior
@@ -29,7 +29,7 @@ pages = distinct_pages(
     rng.integers(20, size=(500, 4)), rng.random((500, 4)) < 0.3, np.ones((500, 4), bool)
 )
 for name, kind in kinds("models").items():
-    model = kind.load()()
+    model = kind.holds()
     statistics = Statistics.of_pages(model, pages)
     if model.counts is not None:
         estimate = fit_counts(statistics)

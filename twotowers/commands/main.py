@@ -14,6 +14,7 @@ from twotowers import __version__
 
 COMMANDS = {
     "identify": "can position bias be learned from a log at all, and what would repair it?",
+    "propensities": "how much less is a document examined at each position? with intervals",
     "fit": "fit a click model to a log, and save it with standard errors",
     "compare": "which click model predicts held-out pages best, and by how much?",
     "count": "count a log of any format and size into cells, or convert it",
@@ -31,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         the exit status: 0; 1 from `identify` for a log that is not identified; 2 on bad input.
     """
     given = sys.argv[1:] if arguments is None else arguments
-    lines = "\n".join(f"  {name:<10}{line}" for name, line in COMMANDS.items())
+    lines = "\n".join(f"  {name:<14}{line}" for name, line in COMMANDS.items())
     overview = argparse.ArgumentParser(
         prog="twotowers",
         usage="twotowers COMMAND LOG [options]",

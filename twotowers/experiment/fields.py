@@ -9,7 +9,9 @@ compiled program fits at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -56,6 +58,7 @@ class Settled(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
+        allow_inf_nan=False,
         strict=True,
         use_attribute_docstrings=True,
         arbitrary_types_allowed=True,
@@ -71,7 +74,7 @@ class Settled(BaseModel):
             for key in given:
                 if key not in known:
                     shown = [name for name, is_shown in known.items() if is_shown]
-                    raise refused(f"unknown setting {key!r}", nearest(str(key), shown))
+                    raise refused(f"unknown setting {key!r}", nearest(str(key), shown), str(key))
         return given
 
 
@@ -80,23 +83,28 @@ def as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _different(values: Any) -> Any:
-    if isinstance(values, tuple) and len(values) != len({repr(each) for each in values}):
-        raise refused(f"is {list(values)!r}", "one value, or a list of different values")
+def repeats(values: Sequence) -> bool:
+    """Whether a value occurs twice, also as 1 and 1.0."""
+    return any(value in values[:place] for place, value in enumerate(values))
+
+
+def _different(values: tuple) -> tuple:
+    if repeats(values):
+        raise refused(f"is {list(values)!r}", "different values")
     return values
 
 
-def _some(values: Any) -> Any:
-    if values == ():
-        raise refused("is []", "one value, or a list of different values")
-    return _different(values)
+def _lanes(values: Any) -> Any:
+    if isinstance(values, tuple) and (not values or repeats(values)):
+        raise refused(f"is {list(values)!r}", "one value, or a list of different values")
+    return values
 
 
 Listed = Annotated[tuple[T, ...], BeforeValidator(as_tuple)]
 """A list of values, in order."""
 Distinct = Annotated[tuple[T, ...], BeforeValidator(as_tuple), AfterValidator(_different)]
 """A list of different values."""
-Lanes = Annotated[T | tuple[T, ...], BeforeValidator(as_tuple), AfterValidator(_some)]
+Lanes = Annotated[T | tuple[T, ...], BeforeValidator(as_tuple), AfterValidator(_lanes)]
 """A value, or a list of different values, which are lanes."""
 Positive = Annotated[int, Field(ge=1)]
 """1, 2, ..."""
@@ -133,17 +141,24 @@ def named(section: str) -> BeforeValidator:
     """Takes the entry of a section for its name. A name that the section lacks is refused."""
 
     def look_up(value: Any, info: ValidationInfo) -> Any:
-        if not isinstance(value, str):
+        known = (info.context or {}).get(section)
+        if isinstance(value, Settled) or (known is None and not isinstance(value, str)):
             return value
-        known = (info.context or {}).get(section, {})
-        if value not in known:
-            raise refused(f"{value!r} is not declared", nearest(value, known))
+        if not isinstance(value, str) or value not in (known or {}):
+            raise refused(f"{value!r} is not declared", nearest(str(value), known or {}))
         return known[value]
 
     return BeforeValidator(look_up)
 
 
-def read(kind: Any, given: Any, *, path: str | Path | None = None, context: dict | None = None):
+def read(
+    kind: Any,
+    given: Any,
+    *,
+    path: str | Path | None = None,
+    context: dict | None = None,
+    line: Callable[[list], int | None] | None = None,
+) -> Any:
     """Settings of a kind from plain values, such as those of a YAML file.
 
     Args:
@@ -151,6 +166,7 @@ def read(kind: Any, given: Any, *, path: str | Path | None = None, context: dict
         given: the values.
         path: the file that they come from, for messages.
         context: what validators know besides: paper, root, and the sections that are declared.
+        line: the line of a key of nested keys, for messages; `line_of` of the file if absent.
 
     Raises:
         InputError: a value is missing, unknown, of another type or out of range.
@@ -163,11 +179,20 @@ def read(kind: Any, given: Any, *, path: str | Path | None = None, context: dict
     try:
         return TypeAdapter(kind).validate_python(given, context=context)
     except ValidationError as error:
-        raise _input_error(error, given, path) from None
+        message, expected, keys = _told(error, given)
+    if line is None and path is not None and Path(path).is_file():
+        line = partial(line_of, path)
+    raise InputError(
+        message, path=path, line=line(keys) if line else None,
+        field=".".join(map(str, keys)) or None, expected=expected,
+    )  # fmt: skip
 
 
-def _input_error(error: ValidationError, given: Any, path: str | Path | None) -> InputError:
-    """The first error of the alternative that the values come nearest to."""
+def _told(error: ValidationError, given: Any) -> tuple[str, str | None, list]:
+    """Message, what was expected, and keys of the first error.
+
+    Of alternatives, it is the error of the one that the values come nearest to.
+    """
     found = error.errors(include_url=False)
     # Of the errors at one place, the alternatives of a union, the one that got furthest: it is
     # the longest, and says more than that the type is another.
@@ -187,10 +212,8 @@ def _input_error(error: ValidationError, given: Any, path: str | Path | None) ->
         message, expected = f"{best['loc'][-1]!r} is missing", None
     else:
         message = f"{_plain(value)!r} is not allowed"
-        expected = _expected(kind, context, best["msg"])
-    field = ".".join(map(str, keys)) or None
-    line = line_of(path, keys) if path is not None and Path(path).is_file() else None
-    return InputError(message, path=path, line=line, field=field, expected=expected)
+        expected = _expected(kind, context, best["msg"], value)
+    return message, expected, keys
 
 
 def _keys(given: Any, loc: tuple) -> list:
@@ -201,7 +224,7 @@ def _keys(given: Any, loc: tuple) -> list:
         if listed or (isinstance(at, Mapping) and key in at):
             keys.append(key)
             at = at[key]
-        elif not isinstance(at, Mapping | list | tuple) and hasattr(at, str(key)):
+        elif isinstance(at, Settled) and key in type(at).model_fields:
             keys.append(key)
             at = getattr(at, key)
     return keys
@@ -214,15 +237,16 @@ def _fits(error: Mapping) -> bool:
 
 
 EXPECTED = {
-    "greater_than_equal": "at least {ge}",
-    "greater_than": "more than {gt}",
-    "less_than_equal": "at most {le}",
-    "less_than": "less than {lt}",
-    "literal_error": "one of {expected}",
+    "greater_than_equal": "at least {ge:g}",
+    "greater_than": "more than {gt:g}",
+    "less_than_equal": "at most {le:g}",
+    "less_than": "less than {lt:g}",
+    "literal_error": "{expected}",
     "too_short": "at least {min_length} of them",
     "int_type": "an integer",
     "int_from_float": "an integer",
     "float_type": "a number",
+    "finite_number": "a number",
     "bool_type": "true or false",
     "string_type": "text",
     "string_pattern_mismatch": "text like {pattern}",
@@ -235,7 +259,10 @@ EXPECTED = {
 """What was expected, by pydantic's type of error."""
 
 
-def _expected(kind: str, context: Mapping, message: str) -> str:
+def _expected(kind: str, context: Mapping, message: str, value: Any) -> str:
+    names = re.findall(r"'([^']+)'", context["expected"]) if kind == "literal_error" else []
+    if names:
+        return nearest(str(value), names)
     return EXPECTED[kind].format(**context) if kind in EXPECTED else message
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pydantic import BeforeValidator, Field, model_validator
 
 from twotowers.experiment.fields import Lanes, Listed, Positive, Settled, refused, values_of
+from twotowers.experiment.kinds import Kind
 from twotowers.experiment.list_files import read_lists, write_lists
 from twotowers.experiment.log import Log
 from twotowers.experiment.parts import User, UserField
@@ -68,8 +69,8 @@ class GivenLists(Log):
     @model_validator(mode="after")
     def _one_user(self) -> GivenLists:
         user: User = self.user
-        if user.lanes:
-            raise refused(f"{next(iter(user.lanes))!r} has several values", "one value", "user")
+        for name, values in user.lanes.items():
+            raise refused(f"{name!r} is {values!r}", "one value", "user")
         for kind in user.kinds:
             if kind.pages:
                 raise refused(f"user {kind.name!r} needs the clicks of whole pages",
@@ -85,6 +86,10 @@ class GivenLists(Log):
 
     def has_factors(self, lanes: Mapping[str, Sequence]) -> bool:
         return any(self.repairs[name].merge is not None for name in lanes["repair"])
+
+    @property
+    def kinds(self) -> list[Kind]:
+        return list(self.user.kinds)
 
     def users(self, lanes: Sequence[Mapping]) -> list[ClickModel]:
         return [self.user.of(lane) for lane in lanes]

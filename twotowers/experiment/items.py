@@ -51,7 +51,7 @@ class Item(Settled):
     answer: dict[Scale, Answer] = Field(default={})
     """What the numbers answer, by the scale that they were found at. The page shows it only if
     scale, data and seeds are those of the run."""
-    scales: Distinct[Scale] | None = None
+    scales: Annotated[Distinct[Scale], Field(min_length=1)] | None = None
     """Scales at which it is made, and what it alone needs; all if absent."""
     highlight: dict[str, list] | None = None
     """Rows of its csv that the page compares with the published ones, as column and values."""
@@ -79,6 +79,13 @@ class Item(Settled):
     @model_validator(mode="after")
     def _possible(self, info: ValidationInfo) -> Item:
         kind, parameters = _find(self.draw["kind"], info), self.parameters
+        context = info.context or {}
+        declared = [context[section] for section in ("settings", "studies") if section in context]
+        if len(declared) == 2:  # Otherwise they have errors of their own, or are not told.
+            known = [name for section in declared for name in section]
+            for need in self.needs:
+                if need not in known:
+                    raise refused(f"{need!r} is not declared", nearest(need, known), "needs")
         settings = parameters.get("settings", [])
         if not isinstance(settings, list | Mapping):
             raise refused(
@@ -99,6 +106,7 @@ class Item(Settled):
                 f"{kind.name!r} cannot draw a {self.kind}",
                 f"a drawing with {MADE_BY[self.kind]!r}, or another kind of item", "draw",
             )  # fmt: skip
+        self._check_columns(context.get("settings", {}))
         return self
 
     @property
@@ -123,30 +131,24 @@ class Item(Settled):
         needs = tuple(name for name in self.needs if name not in absent)
         return self.model_copy(update={"needs": needs, "draw": draw})
 
-    def check_columns(self, lanes: Iterable[Mapping[str, Mapping]]) -> None:
-        """Refuse a column that the results do not have.
-
-        Args:
-            lanes: of the settings that it needs, by what they belong to.
-
-        Raises:
-            InputError: a drawing names such a column.
-        """
+    def _check_columns(self, settings: Mapping[str, Any]) -> None:
+        """Refuse a column that the results do not have. Those of a study are not known."""
         where = self.parameters.get("where") or {}
         if not isinstance(where, Mapping):
-            raise InputError(
-                f"{where!r} does not choose rows", field="draw.where",
-                expected="columns and their values",
-            )  # fmt: skip
-        known = {*COLUMNS, *(column for own in lanes for part in own.values() for column in part)}
+            raise refused(
+                f"{where!r} does not choose rows", "columns and their values", "draw.where"
+            )
+        if not settings.keys() >= set(self.needs):
+            return
+        lanes = [part for need in self.needs for part in settings[need].lanes.values()]
+        known = {*COLUMNS, *(column for part in lanes for column in part)}
         named = [(column, "where") for column in where]
         named += [(self.draw[key], key) for key in ("along", "curves") if key in self.draw]
         for column, key in named:
             if column not in known:
-                raise InputError(
-                    f"there is no column {column!r}", field=f"draw.{key}",
-                    expected=nearest(str(column), known),
-                )  # fmt: skip
+                raise refused(
+                    f"there is no column {column!r}", nearest(str(column), known), f"draw.{key}"
+                )
 
 
 def _find(name: Any, info: ValidationInfo) -> Kind:

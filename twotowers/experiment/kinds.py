@@ -101,8 +101,8 @@ class Kind:
 
     @cached_property
     def lists(self) -> tuple[str, ...]:
-        """The parameters whose single value is a list."""
-        return self._annotated("Sequence")
+        """The parameters of a tower or head whose single value is a list."""
+        return self._annotated("Sequence") if self.family in ("towers", "heads") else ()
 
     def _annotated(self, word: str) -> tuple[str, ...]:
         found = _keywords(self.holds).items()
@@ -161,6 +161,8 @@ class Kind:
                     field=inner,
                     expected=f"one value per setting; {self.name!r} takes lists for {may}",
                 )
+            if name in self.lists and not isinstance(value, list | tuple):
+                raise InputError(f"{value!r} is not allowed", field=inner, expected="a list")
             choices = self.choices.get(name)
             for each in value if isinstance(value, list | tuple) else [value]:
                 if choices and each not in choices:

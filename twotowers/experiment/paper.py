@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -25,7 +26,6 @@ from twotowers.experiment.fields import (
 )
 from twotowers.experiment.items import Item
 from twotowers.experiment.log import Log
-from twotowers.experiment.observed import ObservedLog
 from twotowers.experiment.parts import Tower
 from twotowers.experiment.settings import AnyLog, Setting, Study
 from twotowers.experiment.training import Rankers, Training
@@ -88,7 +88,7 @@ class AtScale(Settled):
     """One job per setting or study and seed."""
     sessions: Sizes | None = None
     """Simulated sessions per split."""
-    datasets: Distinct[str] | None = None
+    datasets: Annotated[Distinct[str], Field(min_length=1)] | None = None
     """Data sets whose logs are fitted, besides those that a configuration replaces; all if absent.
     An item then shows the settings that are left."""
     rankers: Overrides = Field(default={})
@@ -116,24 +116,26 @@ class Scales(Settled):
     """The paper's own sizes."""
 
 
-def _each(given: Any, **more: Any) -> Any:
-    """The entries of a section, each with more keys, unless it has them. None is its name."""
+def _each(given: Any, own: str, **more: Any) -> Any:
+    """The entries of a section, each with its name as the key `own`, and more keys for it to have
+    if it does not say."""
     if not isinstance(given, Mapping):
         return given
+    for name, entry in given.items():
+        if isinstance(entry, Mapping) and own in entry:
+            raise refused(f"unknown setting {own!r}", "no name but the entry's", f"{name}.{own}")
     return {
-        name: {key: name if value is None else value for key, value in more.items()} | dict(entry)
-        if isinstance(entry, Mapping)
-        else entry
+        name: {own: name, **more, **entry} if isinstance(entry, Mapping) else entry
         for name, entry in given.items()
     }
 
 
 def _logs(given: Any, info: ValidationInfo) -> Any:
     """A log has the paper's number of positions, if it has none of its own."""
-    return _each(given, name=None, positions=info.data.get("positions", 10))
+    return _each(given, "name", positions=info.data.get("positions", 10))
 
 
-Named = BeforeValidator(partial(_each, name=None))
+Named = BeforeValidator(partial(_each, own="name"))
 
 
 class PaperFile(Settled):
@@ -165,12 +167,14 @@ class PaperFile(Settled):
         declare("logs"),
     ] = Field(default={}, validate_default=True)
     """Click logs by name, simulated or real."""
-    settings: Annotated[dict[str, Setting], Named] = Field(default={})
+    settings: Annotated[dict[str, Setting], Named, declare("settings")] = Field(
+        default={}, validate_default=True
+    )
     """Fits by name; each is one job per seed, with all its lanes. With `matrix`, lists of values by
     key, an entry stands for all combinations; its name has the keys in braces."""
-    studies: Annotated[dict[str, Study], BeforeValidator(partial(_each, study=None))] = Field(
-        default={}
-    )
+    studies: Annotated[
+        dict[str, Study], BeforeValidator(partial(_each, own="study")), declare("studies")
+    ] = Field(default={}, validate_default=True)
     """Experiments that fit no log."""
     items: Annotated[dict[str, Item], Named]
     """Tables and figures as printed, in the order of the page."""
@@ -244,22 +248,15 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
     scale = config.scale
     _overridden(raw, scale, path)
     replace = _replacements(raw, config, path)
-    at = raw.get("scales", {}).get(scale, {}) if isinstance(raw.get("scales"), Mapping) else {}
-    context = {
-        "paper": key, "root": root,
-        "sessions": at.get("sessions") if isinstance(at, Mapping) else None,
-    }  # fmt: skip
-    file = read(PaperFile, raw, path=path, context=context)
+    at = _inner(raw, ["scales", scale])
+    context = {"paper": key, "root": root, "sessions": _inner(at, ["sessions"])}
+    line = partial(_line, path, raw, scale)
+    file = read(PaperFile, raw, path=path, context=context, line=line)
     own = getattr(file.scales, scale)
     _check_sources(file.logs, config, path)
-    for name, item in file.items.items():
-        _check_item(name, item, file, path)
     for name in own.datasets or ():
         if name not in replace:
-            raise InputError(
-                f"{name!r} is not declared", path=path, field=f"scales.{scale}.datasets",
-                expected=nearest(name, replace),
-            )  # fmt: skip
+            raise _undeclared(name, replace, path, "scales", scale, "datasets")
     # A data set that a configuration puts in place of another is always fitted.
     fitted = [new for old, new in replace.items() if own.datasets is None or old in own.datasets
               or new != old]  # fmt: skip
@@ -289,66 +286,83 @@ def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str,
     """
     found = {}
     for name, entry in settings.items():
-        if not isinstance(entry, Mapping) or MATRIX not in entry:
-            own = {name: entry}
-        else:
-            lists = entry[MATRIX]
-            where = {"path": path, "field": f"settings.{name}.{MATRIX}"}
-            if not isinstance(lists, Mapping) or not all(
-                isinstance(values, list) and values for values in lists.values()
-            ):
-                raise InputError(f"{lists!r} is no matrix", expected="a list per key", **where)
-            shared = {key: value for key, value in entry.items() if key != MATRIX}
-            own = {}
-            for values in product(*lists.values()):
-                cell = dict(zip(lists, values, strict=True))
-                try:
-                    own[name.format(**cell)] = {**shared, **cell}
-                except (KeyError, IndexError, ValueError):
-                    raise InputError(
-                        f"the name {name!r} has other keys than the matrix",
-                        expected=" and ".join(f"{{{key}}}" for key in lists), **where,
-                    ) from None  # fmt: skip
-            if len(own) < len(list(product(*lists.values()))):
-                raise InputError(
-                    f"the name {name!r} does not tell all settings apart",
-                    expected=" and ".join(f"{{{key}}}" for key in lists), **where,
-                )  # fmt: skip
+        own = {name: entry}
+        if isinstance(entry, Mapping) and MATRIX in entry:
+            own = _product(name, dict(entry), partial(_wrong, path, "settings", name))
         if twice := own.keys() & found.keys():
-            raise InputError(f"{sorted(twice)[0]!r} is declared twice", path=path, field="settings")
+            raise _wrong(path, "settings", name, message=f"{sorted(twice)[0]!r} is declared twice")
         found |= own
     return found
 
 
+def _product(name: str, entry: dict[str, Any], wrong: Callable) -> dict[str, Any]:
+    """The settings of an entry with a matrix, by the name of each."""
+    lists = entry.pop(MATRIX)
+    if not isinstance(lists, Mapping) or not all(
+        isinstance(values, list)
+        and values
+        and all(isinstance(v, str | int | float) for v in values)
+        for values in lists.values()
+    ):
+        raise wrong(
+            MATRIX, message=f"{lists!r} is no matrix", expected="a list of names or numbers per key"
+        )
+    keys = " and ".join(f"{{{key}}}" for key in lists)
+    if unknown := [key for key in re.findall(r"{(.*?)}", name) if key not in lists]:
+        raise wrong(message=f"the name has {unknown[0]!r}, and the matrix has not", expected=keys)
+    cells = [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
+    found = {
+        re.sub(r"{(.*?)}", lambda key, cell=cell: str(cell[key[1]]), name): {**entry, **cell}
+        for cell in cells
+    }
+    if len(found) < len(cells):
+        raise wrong(message="the name does not tell all settings apart", expected=keys)
+    return found
+
+
+def _wrong(path: Path | None, *keys: str, message: str, expected: str | None = None) -> InputError:
+    """The error at a key of nested keys."""
+    line = line_of(path, keys) if path else None
+    return InputError(message, path=path, line=line, field=".".join(keys), expected=expected)
+
+
+def _undeclared(name: Any, known: Iterable[str], path: Path, *keys: str) -> InputError:
+    expected = nearest(str(name), known)
+    return _wrong(path, *keys, message=f"{name!r} is not declared", expected=expected)
+
+
+def _inner(content: Any, keys: Sequence[str]) -> Any:
+    """The value of nested keys; None where there is none."""
+    for key in keys:
+        content = content.get(key) if isinstance(content, Mapping) else None
+    return content
+
+
+def _line(path: Path, raw: Mapping, scale: str, keys: Sequence) -> int | None:
+    """The line of a key: of the scale's value, where the scale has one in its place."""
+    own = ["scales", scale, *keys]
+    overridden = len(keys) > 2 and _inner(raw, own[:5]) is not None
+    return line_of(path, own if overridden else keys)
+
+
 def _overridden(raw: dict, scale: str, path: Path) -> None:
     """Put a scale's values in place of the experiment's."""
-    scales = raw.get("scales")
-    at = scales.get(scale) if isinstance(scales, Mapping) else None
-    if not isinstance(at, Mapping):
-        return  # which validation refuses
     for section in OVERRIDDEN:
-        entries, changes = raw.get(section, {}), at.get(section, {})
-        if not (isinstance(entries, Mapping) and isinstance(changes, Mapping)):
-            continue
+        entries, changes = raw.get(section, {}), _inner(raw, ["scales", scale, section])
+        if not isinstance(entries, Mapping):
+            continue  # Validation refuses what is no mapping.
         # Entries that share a YAML alias are one object. Each name needs a copy of its own.
         entries = {
             name: dict(entry) if isinstance(entry, Mapping) else entry
             for name, entry in entries.items()
         }
-        for name, change in changes.items():
+        for name, change in changes.items() if isinstance(changes, Mapping) else ():
             if name not in entries:
-                raise _undeclared(name, entries, path, f"scales.{scale}.{section}")
+                raise _undeclared(name, entries, path, "scales", scale, section, name)
             if isinstance(change, Mapping) and isinstance(entries[name], dict):
                 entries[name] |= change
         if section in raw:
             raw[section] = entries
-
-
-def _undeclared(name: str, known, path: Path, field: str) -> InputError:
-    return InputError(
-        f"{name!r} is not declared", path=path, field=field, expected=nearest(name, known),
-        line=line_of(path, field.split(".")),
-    )  # fmt: skip
 
 
 def _replacements(raw: dict, config: Config, path: Path) -> dict[str, str]:
@@ -360,11 +374,11 @@ def _replacements(raw: dict, config: Config, path: Path) -> dict[str, str]:
     used = {}
     for name, steps in datasets.items():
         if replace[name] not in config.datasets:
-            raise _undeclared(replace[name], config.datasets, path, "datasets")
+            raise _undeclared(replace[name], config.datasets, path, "datasets", name)
         if used.setdefault(replace[name], steps) != steps:
-            raise InputError(
-                f"{replace[name]!r} replaces two data sets that are prepared differently",
-                path=path, field=f"datasets.{name}",
+            raise _wrong(
+                path, "datasets", name,
+                message=f"{replace[name]!r} replaces two data sets that are prepared differently",
                 expected="another data set in the configuration's 'replace'",
             )  # fmt: skip
     raw["datasets"] = used
@@ -372,9 +386,10 @@ def _replacements(raw: dict, config: Config, path: Path) -> dict[str, str]:
         entries = raw.get(section)
         for name, entry in entries.items() if isinstance(entries, Mapping) else ():
             if isinstance(entry, dict) and isinstance(entry.get("dataset"), str):
-                if entry["dataset"] not in replace:
-                    raise _undeclared(entry["dataset"], replace, path, f"{section}.{name}.dataset")
-                entry["dataset"] = replace[entry["dataset"]]
+                dataset = entry["dataset"]
+                if dataset not in replace:
+                    raise _undeclared(dataset, replace, path, section, name, "dataset")
+                entry["dataset"] = replace[dataset]
     return replace
 
 
@@ -383,30 +398,13 @@ def _check_sources(logs: Mapping[str, Log], config: Config, path: Path) -> None:
     kinds = {True: "a click log", False: "rankings with labels"}
     for name, log in logs.items():
         for dataset in log.datasets:
-            wanted = isinstance(log, ObservedLog)
+            wanted = not log.SIMULATED
             if (LOG in config.datasets[dataset].of.splits) != wanted:
-                raise InputError(
-                    f"data set {dataset!r} is {kinds[not wanted]}",
-                    path=path, field=f"logs.{name}.dataset",
+                raise _wrong(
+                    path, "logs", name, "dataset",
+                    message=f"data set {dataset!r} is {kinds[not wanted]}",
                     expected=f"{kinds[wanted]}; 'replace' in the configuration may name one",
                 )  # fmt: skip
-
-
-def _check_item(name: str, item: Item, file: PaperFile, path: Path) -> None:
-    """Raise InputError for what an item needs and nobody declares, and for unknown columns."""
-    known = {**file.settings, **file.studies}
-    for need in item.needs:
-        if need not in known:
-            raise _undeclared(need, known, path, f"items.{name}.needs")
-    if file.settings.keys() >= set(item.needs):  # the columns of a study are not known here
-        try:
-            item.check_columns(file.settings[need].lanes for need in item.needs)
-        except InputError as error:
-            field = f"items.{name}.{error.field}"
-            raise InputError(
-                error.message, path=path, field=field, expected=error.expected,
-                line=line_of(path, field.split(".")),
-            ) from None  # fmt: skip
 
 
 def _of_scale(file: PaperFile, scale: str, datasets: list[str]) -> tuple[dict, dict, dict]:

@@ -19,7 +19,14 @@ from pydantic import BeforeValidator, InstanceOf, PlainSerializer, ValidationInf
 
 from twotowers import ROOT
 from twotowers.errors import InputError, check_range, nearest
-from twotowers.experiment.fields import as_tuple, refusal, refused, several, values_of
+from twotowers.experiment.fields import (
+    as_tuple,
+    refusal,
+    refused,
+    repeats,
+    several,
+    values_of,
+)
 from twotowers.experiment.kinds import Kind, find, kinds
 from twotowers.models.protocol import ClickModel
 from twotowers.models.towers import TOWERS
@@ -116,7 +123,7 @@ def read_part(family: str) -> Callable:
 
 def _differ(name: str, value: Any) -> None:
     """Raise an error for lanes without values, or with the same value twice."""
-    if isinstance(value, list) and (not value or len({*map(repr, value)}) < len(value)):
+    if isinstance(value, list) and (not value or repeats(value)):
         raise refused(f"{name!r} is {value!r}", "one value, or a list of different values", name)
 
 

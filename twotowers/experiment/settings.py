@@ -16,6 +16,7 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from twotowers import ROOT
 from twotowers.errors import InputError, check_range, nearest
@@ -28,6 +29,7 @@ from twotowers.experiment.fields import (
     named,
     refusal,
     refused,
+    repeats,
     values_of,
 )
 from twotowers.experiment.kinds import Kind, find
@@ -49,11 +51,13 @@ from twotowers.experiment.training import Training
 from twotowers.models.protocol import ClickModel
 
 LOGS = {
-    "simulation": SimulatedLog,
-    "dataset": ObservedLog,
+    "simulated": SimulatedLog,
+    "observed": ObservedLog,
     "drawn": DrawnLists,
     "ranked": RankedLists,
 }
+ORIGINS = {"simulation": "simulated", "dataset": "observed"}
+GIVEN_LISTS = "'lists', which are drawn; or 'dataset', 'policy' and 'contexts'"
 
 
 def _kind_of_log(given: Any) -> str | None:
@@ -64,7 +68,7 @@ def _kind_of_log(given: Any) -> str | None:
     origin = given.get("from", "simulation")
     if origin == "lists":
         return "ranked" if "lists" not in given else "drawn"
-    return origin if origin in LOGS else None
+    return ORIGINS.get(origin) if isinstance(origin, str) else None
 
 
 def _own_keys(given: Any) -> Any:
@@ -75,14 +79,20 @@ def _own_keys(given: Any) -> Any:
             f"{given.get('from') if isinstance(given, Mapping) else given!r} is unknown",
             "one of 'simulation', 'dataset', 'lists'", "from" if isinstance(given, Mapping) else "",
         )  # fmt: skip
-    if isinstance(given, Mapping):
-        for key in given:
-            if key not in _keys(LOGS[kind]):
-                others = [other for other in LOGS.values() if key in _keys(other)]
-                if others:
-                    origins = {other.model_fields["origin"].default for other in others}
-                    expected = " or ".join(f"'from: {origin}'" for origin in sorted(origins))
-                    raise refused(f"a {LOGS[kind].WORDS} has no {key!r}", expected)
+    if not isinstance(given, Mapping):
+        return given
+    if kind == "ranked" and "dataset" not in given:
+        raise refused("'lists' is missing", GIVEN_LISTS)
+    for key in given:
+        if key in _keys(LOGS[kind]):
+            continue
+        if kind == "drawn" and key in _keys(RankedLists):
+            raise refused(f"{key!r} does not belong here", GIVEN_LISTS)
+        origins = {each.model_fields["origin"].default for each in LOGS.values()
+                   if key in _keys(each)}  # fmt: skip
+        if origins:
+            expected = " or ".join(f"'from: {origin}'" for origin in sorted(origins))
+            raise refused(f"a {LOGS[kind].WORDS} has no {key!r}", expected)
     return given
 
 
@@ -91,8 +101,8 @@ def _keys(kind: type[Log]) -> set[str]:
 
 
 AnyLog = Annotated[
-    Annotated[SimulatedLog, Tag("simulation")]
-    | Annotated[ObservedLog, Tag("dataset")]
+    Annotated[SimulatedLog, Tag("simulated")]
+    | Annotated[ObservedLog, Tag("observed")]
     | Annotated[DrawnLists, Tag("drawn")]
     | Annotated[RankedLists, Tag("ranked")],
     Discriminator(_kind_of_log),
@@ -130,7 +140,8 @@ class Model(Settled):
     def _with_constants(cls, given: Any, info: ValidationInfo) -> Any:
         if not isinstance(given, Mapping):
             return given
-        constants = {key: given[key] for key in given if key not in cls.model_fields}
+        known = cls.model_fields.keys() - {"click_model"}
+        constants = {key: given[key] for key in given if key not in known}
         context = info.context or {}
         try:
             kind = find("models", given.get("kind", "additive"), context.get("paper"),
@@ -215,18 +226,20 @@ def _read_method(given: Any, info: ValidationInfo) -> Method:
     if isinstance(given, Method):
         return given
     options = with_kind(given) if isinstance(given, str | Mapping) else given
-    heads = dict(options.pop("heads", None) or {}) if isinstance(options, Mapping) else {}
+    heads = options.pop("heads", None) or {} if isinstance(options, Mapping) else {}
+    if not isinstance(heads, Mapping):
+        raise refused(f"{heads!r} is not allowed", "heads with their options", "heads")
     method = read_part("methods")(options, info)
     if heads and "heads" not in method.kind.parameters:
         raise refused(f"{method.name!r} has no parameter 'heads'", "none")
     found = {}
     for name, said in heads.items():
+        if not isinstance(said, Mapping | None):
+            raise refused(f"{said!r} is not allowed", "options of the head", f"heads.{name}")
         try:
-            found[name] = read_part("heads")({"kind": name, **dict(said or {})}, info)
-        except Exception as error:  # at the head's key
-            context = getattr(error, "context", None)
-            if context is None:
-                raise
+            found[name] = read_part("heads")({"kind": name, **(said or {})}, info)
+        except PydanticCustomError as error:
+            context = error.context
             at = ".".join(filter(None, (f"heads.{name}", context["at"])))
             raise refused(context["message"], context["expected"], at) from None
     return Method(part=method, heads=found)
@@ -393,7 +406,7 @@ class Setting(Settled):
                         f"{column} {value} is not one of log {self.log.name!r}",
                         f"some of {lanes[column]}", f"lanes.{column}",
                     )  # fmt: skip
-            if not values or len({*map(repr, values)}) < len(values):
+            if not values or repeats(values):
                 raise refused(f"{column!r} is {values!r}", "different values", f"lanes.{column}")
         return {
             column: [type(values[0])(value) for value in self.chosen.get(column, values)]

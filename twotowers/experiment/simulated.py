@@ -26,6 +26,7 @@ from twotowers.experiment.fields import (
     refused,
     values_of,
 )
+from twotowers.experiment.kinds import Kind
 from twotowers.experiment.log import Files, Recorded, need_pages
 from twotowers.experiment.parts import UserField
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
@@ -48,6 +49,8 @@ from twotowers.models.chances import Chance
 from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel, ClickModel
 from twotowers.randomness import stream
 
+ANNOTATED = "annotated"
+"""The relevance of labels."""
 EXPERT = "expert"
 """The ranker that sorts by relevance, and needs no training."""
 
@@ -232,9 +235,15 @@ class SimulatedLog(Recorded):
     def users(self, lanes: Sequence[Mapping]) -> list[ClickModel]:
         return [self.user.of(lane) for lane in lanes]
 
+    @property
+    def kinds(self) -> list[Kind]:
+        return list(self.user.kinds)
+
+    def ranking(self, seed: int) -> dict[str, Any]:
+        return {"relevance": self.relevance, "ranker": self.policy.ranker, "seed": seed}
+
     def clicks_inputs(self, file: Files, seed: int) -> dict[str, str]:
-        names = {"dataset": self.dataset, "relevance": self.relevance, "ranker": self.policy.ranker}
-        return {"policy": file("policy", **names, seed=seed)}
+        return {"policy": file("policy", dataset=self.dataset, **self.ranking(seed))}
 
     def fit_inputs(
         self, file: Files, seed: int, *, by_pair: bool, transfer: bool

@@ -12,17 +12,17 @@ from pydantic import (
     InstanceOf,
     PlainSerializer,
     Tag,
-    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, nearest
 from twotowers.experiment.fields import (
     Lanes,
     Positive,
     Settled,
     refusal,
+    refused,
     several,
     values_of,
 )
@@ -33,6 +33,8 @@ Above0 = Annotated[float, Field(gt=0)]
 
 
 def _optimizer(given: Any) -> Optimizer:
+    if not isinstance(given, str | Mapping | Optimizer):
+        raise refused(f"{given!r} is not allowed", "a name, alone or with options")
     try:
         return Optimizer.read(given, field="")
     except InputError as error:
@@ -131,29 +133,33 @@ class LambdaMART(Settled):
 class SVM(Settled):
     """A linear pairwise SVM; see `twotowers.rankers.svm`."""
 
+    kind: Literal["svm"] | None = None
+    """Where the name is another one."""
     share: Annotated[float, Field(gt=0, le=1)]
     """Share of the training queries that it is trained on."""
     cost: Above0
     """Cost of a wrong pair, for all queries together."""
 
 
-Ranker = TowerRanker | LambdaMART | SVM
+KINDS = ("linear", "deep", "lambdamart", "svm")
 
 
-def read_rankers(given: Any, info: ValidationInfo) -> Any:
-    """Each ranker as its kind, which is its name unless it says another."""
+def _each_kind(given: Any) -> Any:
+    """Each ranker with its kind, which is its name unless it says another."""
     if not isinstance(given, Mapping):
         return given
-    return {name: _tagged(name, entry) for name, entry in given.items()}
+    return {name: _with_kind(name, entry) for name, entry in given.items()}
 
 
-def _tagged(name: str, entry: Any) -> Any:
-    if isinstance(entry, Mapping) and "kind" not in entry and name in ("lambdamart", "svm"):
-        return {**entry, "kind": name}
-    return entry
+def _with_kind(name: str, entry: Any) -> Any:
+    if not isinstance(entry, Mapping) or "kind" in entry:
+        return entry
+    if name not in KINDS:
+        raise refused("'kind' is missing", nearest(name, KINDS), name)
+    return {"kind": name, **entry}
 
 
-def _kind(entry: Any) -> str:
+def _tag(entry: Any) -> str:
     kind = entry.get("kind") if isinstance(entry, Mapping) else getattr(entry, "kind", None)
     return kind if kind in ("lambdamart", "svm") else "tower"
 
@@ -161,9 +167,8 @@ def _kind(entry: Any) -> str:
 RankerField = Annotated[
     Annotated[TowerRanker, Tag("tower")]
     | Annotated[LambdaMART, Tag("lambdamart")]
-    | Annotated[SVM, BeforeValidator(lambda v: {k: w for k, w in v.items() if k != "kind"}
-                                     if isinstance(v, Mapping) else v), Tag("svm")],
-    Discriminator(_kind),
-]  # fmt: skip
-Rankers = Annotated[dict[str, RankerField], BeforeValidator(read_rankers)]
+    | Annotated[SVM, Tag("svm")],
+    Discriminator(_tag),
+]
+Rankers = Annotated[dict[str, RankerField], BeforeValidator(_each_kind)]
 """Training of the logging policy's ranker, by name."""

@@ -35,7 +35,7 @@ from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.jobs.measures import page_perplexities
-from twotowers.logs.page_arrays import PageArrays, read_page_arrays
+from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.page_fits import imagined, page_losses
 from twotowers.methods.task import Split
@@ -180,7 +180,7 @@ class Fit:
         """
         return means_of(*self.losses(self.arrays(as_log(log))))
 
-    def arrays(self, log: ClickLog) -> PageArrays:
+    def arrays(self, log: ClickLog) -> Pages:
         """The pages of a log, as long as the fit's."""
         check_pages(log)
         if log.stored.longest > self.positions:
@@ -190,7 +190,7 @@ class Fit:
             )  # fmt: skip
         return read_page_arrays(log.stored.path, positions=self.positions, rows=log.rows)
 
-    def losses(self, pages: PageArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def losses(self, pages: Pages) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """[pages, K] losses of each click, alone and given those above it; and where it is."""
         unknown = self.estimate.unknown()
         known = {
@@ -200,7 +200,7 @@ class Fit:
             else values
             for part, values in self.estimate.filled().items()
         }
-        pair, where = _numbers(self.pairs, pages)[pages.pair], pages.where
+        pair, where = _numbers(self.pairs, pages.ids)[pages.pair], pages.where
         place = np.broadcast_to(np.arange(where.shape[1]), where.shape)
         sessions = [Sessions(np.arange(len(pair)), place, pages.clicks, where)]
         split: Split = Split(pair, where, None, None, sessions=sessions)  # pyrefly: ignore[bad-argument-type]
@@ -362,9 +362,8 @@ def _of_cells(
     return statistics, pairs, longest
 
 
-def _numbers(pairs: pa.Table, pages: PageArrays) -> np.ndarray:
-    """[pairs of the pages] their numbers among other pairs, and behind the last if not there."""
-    own = pa.table({"query": pages.query, "document": pages.document})
+def _numbers(pairs: pa.Table, own: pa.Table) -> np.ndarray:
+    """[pairs of a log] their numbers among other pairs, and behind the last if not there."""
     for name in pairs.column_names:
         if pa.types.is_integer(own[name].type) != pa.types.is_integer(pairs[name].type):
             # One log has only numbers, the other text, too. All ids are text in it.

@@ -33,6 +33,7 @@ What was shown where must not follow from the pair's own clicks.
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.sparse import coo_array, csr_array
 
 from twotowers.errors import InputError, nearest
@@ -51,6 +52,8 @@ ITERATIONS = 100
 TOLERANCE = 1e-14
 MOST_FACTORS = 2_000
 """The information is a dense matrix."""
+FLAT = 1e-10
+"""Information, as a share of the largest, that is a rounding error."""
 MOST_VARIANCE = 1e4
 """Of a log-ratio by the information: beyond it the clicks are all on one side."""
 ERRORS = ("information", "CR0", "CR1", "CR2", "CR3")
@@ -78,6 +81,10 @@ def fit_conditional(
             G / (G - 1) ('CR1'), by bias-reduced linearisation ('CR2'), by the jackknife ('CR3').
         level: of the intervals.
 
+    Returns:
+        The curve. A factor without a click on any document that links it has estimate 0, and an
+        upper end only.
+
     Raises:
         InputError: too many factors, a reference that does not exist, or no optimum.
     """
@@ -91,21 +98,19 @@ def fit_conditional(
             raise InputError(repr(value), field=name, expected=nearest(value, known))
     if not 0 <= reference < factors:
         raise InputError(f"{reference}", field="reference", expected=f"in [0, {factors})")
-    told = counts.where()
-    reason = _reasons(counts, told, reference)
-    if form == "additive":
-        told = told.where(unsure(told))
+    every = told = _useful(counts.where(), form)
+    reason = np.full(factors, "", object)
     if design is None:
         together = strong_components(told, form)
         inside = together == together[reference]
-        reason[~inside & (reason == "")] = ORDERED
-        told = told.where(inside[told.factor])
-        if form == "additive":
-            told = told.where(unsure(told))
+        reason = _reasons(counts, inside, reference)
+        told = _useful(told.where(inside[told.factor]), form)
     theta, moments = _maximise(told, FORMS[form], design)
     blocks = Blocks(by_pair(told, moments.weight), told.cluster)
     root = inverse_root(moments.information, design)
     subtract = contrasts(factors, reference)
+    if design is not None:
+        reason[_beyond(subtract @ design, moments.information, design)] = UNTOLD
     resistance = ((subtract @ root) ** 2).sum(1)
     if errors == "information":
         covariance, queries = root @ root.T, np.full(factors, np.inf)
@@ -119,7 +124,7 @@ def fit_conditional(
         queries = blocks.effective(own @ (subtract @ own).T)
     reason[(resistance > MOST_VARIANCE) & (reason == "")] = ORDERED
     reason[reference] = ""
-    return as_curve(
+    curve = as_curve(
         counts.names,
         theta - theta[reference],
         subtract @ covariance @ subtract.T,
@@ -130,22 +135,68 @@ def fit_conditional(
         reference=reference,
         level=level,
     )
+    if form == "product" and design is None:
+        for factor in np.flatnonzero(reason == ORDERED):
+            _bound_above(curve, every, inside, theta - theta[reference], factor, 1 - level)
+    return curve
 
 
 NEVER = "never shown"
 APART = "no document was shown both here and at the reference, nor by way of other factors"
 UNCLICKED = "no click on a document that links it to the reference"
 ORDERED = "documents that link it to the reference were clicked on one side only"
+UNTOLD = "clicks do not tell it from the reference"
+NO_CLICK = "no click here on a document that links it to the reference: at most the upper end"
 
 
-def _reasons(counts: PairCounts, told: PairCounts, reference: int) -> np.ndarray:
-    """[K] why a factor has no estimate, as far as exposure tells; '' otherwise."""
+def _reasons(counts: PairCounts, inside: np.ndarray, reference: int) -> np.ndarray:
+    """[K] why a factor has no estimate; '' if it is `inside`."""
+    told = counts.where()
     clicked = components(told.pair, told.factor, counts.factors)
-    reason = np.full(counts.factors, "", object)
+    reason = np.where(inside, "", ORDERED).astype(object)
     reason[clicked != clicked[reference]] = UNCLICKED
     reason[counts.component != counts.component[reference]] = APART
     reason[counts.shown == 0] = NEVER
     return reason
+
+
+def _beyond(contrast: np.ndarray, information: np.ndarray, design: np.ndarray) -> np.ndarray:
+    """[K] whether a contrast [K, parameters] has parts that the clicks say nothing of."""
+    value, vector = np.linalg.eigh(design.T @ information @ design)
+    known = vector[:, value > FLAT * max(value.max(initial=0), 1e-300)]
+    left = contrast - contrast @ known @ known.T
+    return np.linalg.norm(left, axis=1) > 1e-6 * np.linalg.norm(contrast, axis=1)
+
+
+def _bound_above(curve: Curve, told: PairCounts, inside, theta, factor: int, miss: float) -> None:
+    """The upper end of a factor that had no click, where its documents had some elsewhere.
+
+    With ratio r each of these clicks would have missed the factor with 1 / (1 + r n_dk / N_d),
+    where N_d adds up n_dl e_l of the factors with a ratio. The end is the r with which all miss it
+    with probability `miss`, as if clicks were independent.
+    """
+    if told.clicks[told.factor == factor].any():
+        return
+    pairs, known = len(told.cluster), inside[told.factor]
+    shares = np.where(known, told.impressions * np.exp(theta)[told.factor], 0)
+    elsewhere = np.bincount(told.pair, shares, pairs)
+    clicks = np.bincount(told.pair, told.clicks * known, pairs)
+    here = np.bincount(told.pair, told.impressions * (told.factor == factor), pairs)
+    tells = (clicks > 0) & (here > 0)
+    if not tells.any():
+        return
+    clicks, odds = clicks[tells], here[tells] / elsewhere[tells]
+
+    def excess(log_ratio):
+        return clicks @ np.log1p(np.exp(log_ratio) * odds) + np.log(miss)
+
+    end = np.exp(brentq(excess, -50, 50))
+    curve.estimate[factor], curve.low[factor], curve.high[factor] = 0, 0, end
+    curve.reason[factor] = NO_CLICK
+
+
+def _useful(told: PairCounts, form: str) -> PairCounts:
+    return told.where(unsure(told)) if form == "additive" else told
 
 
 def unsure(told: PairCounts) -> np.ndarray:

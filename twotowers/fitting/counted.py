@@ -21,15 +21,15 @@ them into memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from twotowers.fitting.statistics import Pages, Statistics, Totals, distinct_pages
-from twotowers.logs.page_arrays import read_page_arrays
+from twotowers.fitting.statistics import Statistics, Totals, distinct_pages
+from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.logs.page_groups import count_by_pair, count_by_position
 from twotowers.logs.sessions import schema_of
 from twotowers.logs.warehouse import MEMORY
@@ -71,15 +71,14 @@ class PageLog:
             return self._totals(model)
         if model.statistics != PAGES:
             return self._cells(model)
-        pages, pairs = self.distinct
-        return Statistics.of_pages(model, pages), pairs
+        return Statistics.of_pages(model, self.distinct), self.distinct.ids
 
     @cached_property
-    def distinct(self) -> tuple[Pages, pa.Table]:
-        """The distinct pages, and the columns query and document of their pairs."""
+    def distinct(self) -> Pages:
+        """The distinct pages."""
         log = read_page_arrays(self.path, positions=self.positions, rows=self.rows)
-        pages = distinct_pages(log.pair, log.clicks, log.where, pairs=len(log.query))
-        return pages, pa.table({"query": log.query, "document": log.document})
+        pages = distinct_pages(log.pair, log.clicks, log.where, pairs=log.pairs)
+        return replace(pages, ids=log.ids)
 
     def _totals(self, model: ClickModel) -> tuple[Totals, pa.Table]:
         kinds, found = model.parts, {}
@@ -91,12 +90,10 @@ class PageLog:
         pairs = pa.schema(types).empty_table()
         if by_document:
             sign = _credits(model, by_document)
-            groups = count_by_pair(self.path, sign, **self._counting, **self._database)
-            pairs = groups.pairs
-            for part, columns in zip(by_document, _bits(groups.sign, by_document), strict=True):
-                found[part] = [
-                    np.bincount(groups.pair, groups.number * bit, len(pairs)) for bit in columns
-                ]
+            pairs, *groups = count_by_pair(self.path, sign, **self._counting, **self._database)
+            pair, signs, number = groups
+            for part, columns in zip(by_document, _bits(signs, by_document), strict=True):
+                found[part] = [np.bincount(pair, number * bit, len(pairs)) for bit in columns]
         if others:
             signs = 4 ** len(others)
             sign = _credits(model, others)
@@ -118,14 +115,15 @@ class PageLog:
             last = last_clicks(clicks) if jumps else 0
             return ((place * length + last) * 2 + clicks).astype(kind)
 
-        groups = count_by_pair(self.path, sign, **self._counting, **self._database)
-        jump, clicked = np.divmod(groups.sign.astype(np.int64), 2)
+        pairs, *groups = count_by_pair(self.path, sign, **self._counting, **self._database)
+        pair, signs, number = groups
+        jump, clicked = np.divmod(signs.astype(np.int64), 2)
         position, last = np.divmod(jump, length)
         statistics = Statistics.of_rows(
-            model, groups.pair, position, last, clicked.astype(bool), groups.number.astype(float),
-            pairs=len(groups.pairs), positions=length,
+            model, pair, position, last, clicked.astype(bool), number.astype(float),
+            pairs=len(pairs), positions=length,
         )  # fmt: skip
-        return statistics, groups.pairs
+        return statistics, pairs
 
     @property
     def _counting(self) -> dict:

@@ -152,7 +152,8 @@ class Curve:
     Attributes:
         names: [K] a row per bias factor.
         estimate: [K] ratio to the reference; NaN where the log does not tell.
-        error: [K] standard error of its logarithm; 0 at the reference.
+        error: [K] standard error of its logarithm; 0 at the reference. Where there is reason to
+            doubt it, it is at least that by the information.
         low, high: [K] interval; NaN where there is none, 1 at the reference.
         swaps: [K] effective number of swaps: clicks on documents that are shown under both factors
             in turn, and are clicked as often under both, which would give the same error by the
@@ -180,6 +181,10 @@ class Curve:
         """A row per bias factor."""
         columns = ("estimate", "error", "low", "high", "swaps", "queries", "reason")
         return self.names.assign(**{name: getattr(self, name) for name in columns})
+
+
+def _few(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def contrasts(factors: int, reference: int) -> np.ndarray:
@@ -213,19 +218,22 @@ def as_curve(
     known = np.isfinite(log_estimate) & (reason == "")
     other = np.arange(len(names)) != reference
     log_estimate = np.where(known, log_estimate, np.nan)
-    error = np.where(known, np.sqrt(np.maximum(np.diag(covariance), 0)), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        swaps = np.where(known & other, 4 / resistance, np.nan)
+    doubt = known & other & ((swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES))
+    # A single pair fits itself, so that its score is 0 and says nothing of its error.
+    variance = np.where(doubt, np.maximum(np.diag(covariance), resistance), np.diag(covariance))
+    error = np.where(known, np.sqrt(np.maximum(variance, 0)), np.nan)
     tail = (1 + level) / 2
     freedom = np.clip(np.nan_to_num(queries, nan=1), 1, NORMAL_FROM)
     quantile = np.where(freedom < NORMAL_FROM, stdtrit(freedom, tail), ndtri(tail))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        swaps = np.where(known & other, 4 / resistance, np.nan)
         half = quantile * error
         low, high = np.exp(log_estimate - half), np.exp(log_estimate + half)
-    doubt = known & other & ((swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES))
     reason = reason.copy()
     for k in np.flatnonzero(doubt):
         reason[k] = (
-            f"doubtful: {swaps[k]:.2g} effective swaps of {queries[k]:.2g} effective queries, "
+            f"doubtful: {_few(swaps[k])} effective swaps of {_few(queries[k])} effective queries, "
             f"fewer than {ENOUGH_SWAPS:g} of {ENOUGH_QUERIES:g}"
         )
     return Curve(

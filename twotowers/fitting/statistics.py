@@ -20,6 +20,7 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.files.distinct import number_rows
+from twotowers.logs.page_arrays import Pages
 from twotowers.models.page import last_clicks
 from twotowers.models.protocol import (
     JUMPS,
@@ -30,25 +31,6 @@ from twotowers.models.protocol import (
     PER_POSITION,
     ClickModel,
 )
-
-
-@dataclass(frozen=True)
-class Pages:
-    """Distinct pages with their clicks.
-
-    Attributes:
-        pair: [rows, K] number of the query-document pair at each position.
-        clicks: [rows, K] bool.
-        where: [rows, K] bool, False past the end of a page.
-        number: [rows] how often the log has this page. Fractions are allowed.
-        pairs: number of query-document pairs.
-    """
-
-    pair: np.ndarray
-    clicks: np.ndarray
-    where: np.ndarray
-    number: np.ndarray
-    pairs: int
 
 
 def distinct_pages(
@@ -67,7 +49,7 @@ def distinct_pages(
     code, first = number_rows(np.where(where, (pair.astype(kind) + 1) * 2 + clicks, 0))
     number = np.bincount(code, minlength=len(first)).astype(float)
     shown = where[first]
-    return Pages(np.where(shown, pair[first], 0), clicks[first] & shown, shown, number, pairs)
+    return Pages(np.where(shown, pair[first], 0), clicks[first] & shown, shown, pairs, number)
 
 
 @dataclass(frozen=True)

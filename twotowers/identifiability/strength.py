@@ -37,7 +37,9 @@ import pandas as pd
 from scipy.sparse.csgraph import connected_components
 
 from twotowers.errors import InputError, check_range
+from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import Curve, contrasts
+from twotowers.fitting.pair_counts import PairCounts
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,29 @@ def strength(information: np.ndarray) -> Strength:
     return Strength(component, second, halves, between, resistance, links)
 
 
+def strength_of_log(counts: PairCounts) -> Strength:
+    """The strength of a whole log, all components included.
+
+    Args:
+        counts: impressions and clicks by pair and bias factor.
+
+    A curve holds what is tied to its reference, so each component gives one of its own. Factors
+    that clicks order one way only (`twotowers.fitting.conditional`) are components of their own.
+
+    Example:
+        >>> counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 2, 3], [9] * 4, [5, 2, 4, 3])
+        >>> strength_of_log(counts).component.tolist()
+        [0, 0, 1, 1]
+    """
+    information = np.zeros((counts.factors,) * 2)
+    left = np.ones(counts.factors, bool)
+    while left.any():
+        curve = fit_conditional(counts, reference=int(np.argmax(left)), errors="information")
+        information += curve.information
+        left &= ~np.isfinite(curve.estimate)
+    return strength(information)
+
+
 def sessions_needed(curve: Curve, sessions: float, error: float) -> np.ndarray:
     """[K] sessions for an error of each log-ratio: variance falls as sessions grow.
 
@@ -123,8 +148,6 @@ def sessions_needed(curve: Curve, sessions: float, error: float) -> np.ndarray:
         inf where this log tells nothing, however long, and 0 at the reference.
 
     Example:
-        >>> from twotowers.fitting.conditional import fit_conditional
-        >>> from twotowers.fitting.pair_counts import PairCounts
         >>> curve = fit_conditional(PairCounts.of_arrays([0, 0], [0, 1], [50, 50], [25, 25]),
         ...     errors="information")
         >>> sessions_needed(curve, sessions=100, error=0.1).round().tolist()

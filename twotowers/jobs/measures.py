@@ -51,6 +51,9 @@ def measure(
     if fitted.bias is not None:
         bias = fitted.bias - fitted.bias[0]
         rows += [("position_bias", rank, value) for rank, value in enumerate(bias, start=1)]
+    if fitted.bias_error is not None:
+        errors = enumerate(fitted.bias_error, start=1)
+        rows += [("position_bias_error", rank, value) for rank, value in errors]
     if test.relevance is not None:
         if fitted.scores is not None:
             scores = fitted.scores(test.inputs)

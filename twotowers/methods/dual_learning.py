@@ -1,7 +1,7 @@
-"""The dual learning algorithm (Ai et al. 2018) on result pages, as Hager (2026, Eq. 3.6) has it.
+"""The dual learning algorithm (Ai et al. 2018; Hager 2026, Eq. 3.6), on result pages.
 
-The losses are `twotowers.objectives.listwise.dual_losses`. Method `dla` is the same algorithm,
-without normalisation, of the counts of whole queries.
+The losses are `twotowers.objectives.listwise.dual_losses`. Method `dla` is the same algorithm, of
+the counts of whole queries. The code of Hager (2026) has `normalised: after` and `watched: losses`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from twotowers.models.additive import Additive
 from twotowers.objectives.pages import Dual
 
 CHOICES = {
-    "normalised": ("after", "before", "not"),
+    "normalised": ("not", "after", "before"),
     "unclicked": ("uniform", "nothing"),
-    "watched": ("losses", "places"),
+    "watched": ("places", "losses"),
 }
 
 TRAINS = True
@@ -27,9 +27,9 @@ def fit(
     task: Task,
     *,
     highest_weight: float = 10.0,
-    normalised: str = "after",
+    normalised: str = "not",
     unclicked: str = "uniform",
-    watched: str = "losses",
+    watched: str = "places",
 ) -> list[Fitted]:
     """Fit both towers of every lane by gradient descent.
 

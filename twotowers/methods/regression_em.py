@@ -1,8 +1,8 @@
 """Regression EM with towers (Wang et al. 2018), on result pages.
 
 The loss is `twotowers.objectives.pointwise.regression_em_loss` (Hager 2026, Eq. 3.4). Its gradient
-is that of the likelihood of a position-based model. So with `watched: likelihood` this is method
-`likelihood` with model `position_based`. The published code stops on the loss of EM instead.
+is that of the likelihood of a position-based model. So this is method `likelihood` with model
+`position_based`, unless early stopping watches the loss of EM, as in the published code.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from twotowers.methods.task import Fitted, Task
 from twotowers.models.position_based import PositionBased
 from twotowers.objectives.pages import RegressionEM
 
-CHOICES = {"watched": ("em", "likelihood")}
+CHOICES = {"watched": ("likelihood", "em")}
 
 TRAINS = True
 
 
-def fit(task: Task, *, watched: str = "em") -> list[Fitted]:
+def fit(task: Task, *, watched: str = "likelihood") -> list[Fitted]:
     """Fit both towers of every lane by gradient descent.
 
     Args:
         task: its model is not used. The click model is the position-based one.
-        watched: the loss that early stopping watches, "em" or "likelihood".
+        watched: the loss that early stopping watches, "likelihood" or "em".
 
     Raises:
         InputError: the log has no sessions.

@@ -1,7 +1,7 @@
 """The softmax loss of result pages, with or without inverse propensity weights.
 
-It is the listwise loss of Hager (2026, Section 3.4). Method `listwise` is the same loss, without
-normalisation, of the counts of whole queries. The scores do not predict clicks.
+It is the listwise loss of Hager (2026, Section 3.4), whose code has `normalised: after`. Method
+`listwise` is the same loss of the counts of whole queries. The scores do not predict clicks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from twotowers.objectives.pages import Softmax
 
 LANES = {"highest_weight": 10.0}
 """The largest weight of a click, 1 or more. 10 is the published clip at .1."""
-CHOICES = {"normalised": ("after", "before", "not"), "unclicked": ("uniform", "nothing")}
+CHOICES = {"normalised": ("not", "after", "before"), "unclicked": ("uniform", "nothing")}
 
 TRAINS = True
 
@@ -21,7 +21,7 @@ def fit(
     task: Task,
     *,
     propensities: str = NONE,
-    normalised: str = "after",
+    normalised: str = "not",
     unclicked: str = "uniform",
 ) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.

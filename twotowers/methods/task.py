@@ -126,6 +126,8 @@ class Fitted:
             relevant. None for a model without parts per document.
         bias: [positions] position bias, identified up to a constant, NaN where unknown. None for a
             model without position bias.
+        bias_error: [positions] standard error of the bias relative to position 1, NaN where
+            unknown. None if the method tells none.
         cell_losses: split -> negative log-likelihood of each cell of the lane's log, in the shape
             of its counts. None if the method does not predict clicks from cells.
         values: further metrics, by name.
@@ -147,6 +149,7 @@ class Fitted:
     page_losses: Callable[[Split], tuple[np.ndarray, np.ndarray]] | None = None
     estimate: Estimate | None = None
     examined: np.ndarray | None = None
+    bias_error: np.ndarray | None = None
 
 
 def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarray, ...]:

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 from twotowers.models.dual import ABSENT
 
-NORMALISED = ("after", "before", "not")
-"""When a page's clicks are divided by their sum: after weights, before weights, or not at all."""
+NORMALISED = ("not", "after", "before")
+"""When a page's clicks are divided by their sum: not at all, after weights or before weights."""
 UNCLICKED = ("uniform", "nothing")
 """What a page without clicks adds to a normalised loss."""
 
@@ -22,19 +22,19 @@ def softmax_loss(
     *,
     where: jax.Array | None = None,
     weights: jax.Array | None = None,
-    normalised: str = "after",
+    normalised: str = "not",
     unclicked: str = "uniform",
 ) -> jax.Array:
     """Softmax cross-entropy of a page: -sum over documents of y ln softmax(f).
 
     The target y of a document with click c and weight w is
 
-        w c / sum of w c    normalised after weights, as the published rerankers have it
-        w c / sum of c      normalised before weights
         w c                 not normalised, as in Ai et al. 2018: a page weighs as its clicks do
+        w c / sum of w c    normalised after weights, as the rerankers of Hager (2026) have it
+        w c / sum of c      normalised before weights
 
     After weights, w cancels on pages with one click. There inverse propensity weights change
-    nothing. A page without clicks has y = 1 / documents in the first two cases if `unclicked` is
+    nothing. A page without clicks has y = 1 / documents in the last two cases if `unclicked` is
     "uniform". It then pulls its scores together (Hager 2026, Eq. 3.2 and 3.5).
 
     Args:
@@ -42,7 +42,7 @@ def softmax_loss(
         clicks: [..., documents] c, 0 or more.
         where: [..., documents] bool; all if None.
         weights: [..., documents] w; all 1 if None.
-        normalised: "after", "before" or "not".
+        normalised: "not", "after" or "before".
         unclicked: "uniform", or "nothing" for the loss 0.
 
     Returns:
@@ -53,9 +53,9 @@ def softmax_loss(
         >>> for way in NORMALISED:
         ...     loss = softmax_loss(jnp.zeros(4), clicks, weights=weights, normalised=way)
         ...     print(way, loss.round(4))
+        not 11.0904
         after 1.3863
         before 5.5452
-        not 11.0904
     """
     where = jnp.ones(scores.shape, bool) if where is None else where
     clicks = jnp.where(where, jnp.asarray(clicks, scores.dtype), 0)
@@ -92,7 +92,7 @@ def dual_losses(
     where: jax.Array | None = None,
     weights: jax.Array | None = None,
     highest: float = 10.0,
-    normalised: str = "after",
+    normalised: str = "not",
     unclicked: str = "uniform",
 ) -> tuple[jax.Array, jax.Array]:
     """The two losses of the dual learning algorithm (Ai et al. 2018; Hager 2026, Eq. 3.6).
@@ -111,14 +111,15 @@ def dual_losses(
         clicks, where: as in `softmax_loss`.
         weights: [..., documents] further weights of both losses; all 1 if None.
         highest: the largest weight, 1 or more.
-        normalised, unclicked: as in `softmax_loss`. Ai et al. do "not" normalise.
+        normalised, unclicked: as in `softmax_loss`. Ai et al. do not normalise. Hager (2026) does
+            after weights.
 
     Returns:
         two arrays [...]: losses of ranking and of examination.
 
     Example:
         >>> f, b = jnp.zeros(2), jnp.log(jnp.array([0.8, 0.2]))
-        >>> ranking, examination = dual_losses(f, b, jnp.array([0, 1]), normalised="not")
+        >>> ranking, examination = dual_losses(f, b, jnp.array([0, 1]))
         >>> print(f"{ranking:.4f} {examination:.4f}")  # 4 ln 2, ln 5
         2.7726 1.6094
     """

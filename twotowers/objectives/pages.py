@@ -119,11 +119,12 @@ class RegressionEM:
     """`pointwise.regression_em_loss` of `TwoTowers`.
 
     Attributes:
-        watched: what early stopping watches: "em", this loss, as published; or "likelihood", the
-            negative log-likelihood of the model, whose minimum this method seeks.
+        watched: what early stopping watches: "likelihood", the negative log-likelihood of the
+            model, whose minimum this method seeks; or "em", this loss, as the published code does.
+            It also has the entropy of the hidden events, which training may raise.
     """
 
-    watched: str = "em"
+    watched: str = "likelihood"
 
     def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
         logits = model.relevance(page.inputs, key), examination(model, page, key)
@@ -137,7 +138,7 @@ class RegressionEM:
 class Softmax:
     """`listwise.softmax_loss`. `page.given` are the weights of clicks, if any."""
 
-    normalised: str = "after"
+    normalised: str = "not"
     unclicked: str = "uniform"
 
     def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
@@ -157,15 +158,15 @@ class Dual:
 
     Attributes:
         highest, normalised, unclicked: as in `listwise.dual_losses`.
-        watched: what early stopping watches: "losses", this sum, as published, although its weights
-            change in training, so that the sums of two epochs are not comparable; or "places",
-            where the clicks of a page fall: the softmax loss of f + b.
+        watched: what early stopping watches: "places", where the clicks of a page fall, which is
+            the softmax loss of f + b; or "losses", this sum, as the published code does. Its
+            weights change in training, so that the sums of two epochs are not comparable.
     """
 
     highest: float = 10.0
-    normalised: str = "after"
+    normalised: str = "not"
     unclicked: str = "uniform"
-    watched: str = "losses"
+    watched: str = "places"
 
     def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
         logits = model.relevance(page.inputs, key), examination(model, page, key)
@@ -209,7 +210,7 @@ class PairwiseDebiasing:
         batch: pages of a training step.
     """
 
-    form: str = "published"
+    form: str = "corrected"
     highest: float = 10.0
     batch: int = 256
 

@@ -105,7 +105,7 @@ def pairwise_debiasing_loss(
     negative: jax.Array,
     *,
     where: jax.Array | None = None,
-    form: str = "published",
+    form: str = "corrected",
     highest: float = 10.0,
 ) -> jax.Array:
     """Pairwise debiasing (Hu et al. 2019): LambdaRank with learnt ratios of clicks and non-clicks.
@@ -172,7 +172,7 @@ def pairwise_debiasing_loss(
     return mean_valid(pairs.losses * pairs.swaps * change, pairs) + examined
 
 
-def ratio_penalty(ratios: jax.Array, *, form: str = "published") -> jax.Array:
+def ratio_penalty(ratios: jax.Array, *, form: str = "corrected") -> jax.Array:
     """The L1 penalty on the ratios t of `pairwise_debiasing_loss`.
 
     Args:
@@ -186,7 +186,7 @@ def ratio_penalty(ratios: jax.Array, *, form: str = "published") -> jax.Array:
 
     Example:
         >>> ratios = jnp.array([[1.0, 0.5], [1.0, 0.75]])
-        >>> ratio_penalty(ratios).item(), ratio_penalty(ratios[0], form="corrected").item()
+        >>> ratio_penalty(ratios, form="published").item(), ratio_penalty(ratios[0]).item()
         (2.0, 1.5)
     """
     return ratios.sum(0).max() if form == "published" else ratios.sum()

@@ -23,7 +23,7 @@ MOST = 1000
 
 
 @CLAIMS.add(
-    "12", "fig5_2", "Section 5.7.2",
+    "12", "fig5.2", "Section 5.7.2",
     "The models' order hardly changes up to compression by 10 to 100 times",
     # A tau of .8 is 5 of 45 pairs of models in another order; one of .6 is 9.
     at_least("by conditional perplexity, both compressions, up to 10 times: tau", 0.8),
@@ -35,7 +35,7 @@ def stays(results: pd.DataFrame) -> Measured:
 
 
 @CLAIMS.add(
-    "13", "fig5_2", "Section 5.7.2", "Both compressions behave alike",
+    "13", "fig5.2", "Section 5.7.2", "Both compressions behave alike",
     at_most("up to 100 times, both metrics: the mean distance of their taus", 0.15),
 )  # fmt: skip
 def alike(results: pd.DataFrame) -> Measured:
@@ -45,7 +45,7 @@ def alike(results: pd.DataFrame) -> Measured:
 
 
 @CLAIMS.add(
-    "14", "fig5_2", "Section 5.7.2", "Unconditional perplexity is more susceptible to compression",
+    "14", "fig5.2", "Section 5.7.2", "Unconditional perplexity is more susceptible to compression",
     below("mean tau over ratios and compressions by perplexity", 1, "times that by conditional"),
 )  # fmt: skip
 def susceptible(results: pd.DataFrame) -> Measured:
@@ -54,7 +54,7 @@ def susceptible(results: pd.DataFrame) -> Measured:
 
 
 @CLAIMS.add(
-    "15", "fig5_2", "Section 5.7.2", "Compression reduces click prediction performance",
+    "15", "fig5.2", "Section 5.7.2", "Compression reduces click prediction performance",
     above("every model with a table, 1,000 times: perplexity", 1, "times that on full tables"),
 )  # fmt: skip
 def worse(results: pd.DataFrame) -> Measured:
@@ -63,7 +63,7 @@ def worse(results: pd.DataFrame) -> Measured:
 
 
 @CLAIMS.add(
-    "16", "fig5_2", "Section 5.7.2",
+    "16", "fig5.2", "Section 5.7.2",
     "At high compression, baselines that are not compressed make others look worse than they are",
     exactly("models with a table that are behind RCTR in perplexity on full tables", 0),
     at_least("either compression, 1,000 times: models that are behind RCTR", 1),

@@ -1,6 +1,6 @@
 """Fit the law of the stand-in of Baidu-ULTR-UVA to published statistics of the real set.
 
-Run by hand: `python -m scripts.calibrate_uva`. It prints a `Law` for
+Run by hand: `python -m twotowers.standins.calibrate_uva`. It prints a `Law` for
 `twotowers/standins/uva.py`, and what was reached. No click model is fitted here. Labels
 come first: their thresholds, what columns say of them, and how far relevance and appeal agree.
 Then users: click rates by rank, and the shares of sessions with one click and with two. The number
