@@ -100,9 +100,13 @@ def _parquet(path: Path, columns: list[str], *, rows: int) -> Iterator[pa.Record
 
 
 @contextmanager
-def _feather_file(path: Path) -> Iterator[pa.ipc.RecordBatchFileReader]:
+def _feather_file(
+    path: Path, fields: list[int] | None = None
+) -> Iterator[pa.ipc.RecordBatchFileReader]:
+    """The file, or only some of its columns, given their places: others are not read at all."""
+    options = pa.ipc.IpcReadOptions(included_fields=fields or [])
     try:
-        with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw) as file:
+        with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw, options=options) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(
@@ -116,8 +120,9 @@ def _feather_names(path: Path) -> list[str]:
 
 
 def _feather(path: Path, columns: list[str], *, rows: int) -> Iterator[pa.RecordBatch]:
-    with _feather_file(path) as file:
-        _check_names(columns, file.schema.names, path)
+    found = _feather_names(path)
+    _check_names(columns, found, path)
+    with _feather_file(path, sorted(map(found.index, columns))) as file:
         for number in range(file.num_record_batches):
             batch = file.get_batch(number).select(columns)
             for start in range(0, len(batch), rows):

@@ -22,7 +22,7 @@ class ObservedPages:
 
     Attributes:
         pair: [rankings, positions] int32, number of the query-document pair at each position.
-        where: [rankings, positions] bool, False behind the end of a page.
+        where: [rankings, positions] bool, False where a page shows no document.
         sessions: of each split. Their `query` is the ranking, and their `documents` are in order.
         query, document: [pairs] ids by pair number.
     """
@@ -52,6 +52,7 @@ def observed_pages(
     positions: int,
     seed: int,
     bootstrap: bool = False,
+    places: str | None = None,
 ) -> ObservedPages:
     """Read a log's pages and divide them.
 
@@ -61,12 +62,13 @@ def observed_pages(
         positions: positions on a page.
         seed: divides the log.
         bootstrap: whether the pages of each split are drawn again, with replacement.
+        places: see `twotowers.logs.page_arrays.read_page_arrays`.
 
     Raises:
         InputError: the file is not such a log, is empty, has a page longer than `positions`, or
             has no page for a split.
     """
-    log = read_page_arrays(path, positions=positions)
+    log = read_page_arrays(path, positions=positions, places=places)
     code, first = number_rows(np.where(log.where, log.pair + 1, 0))
     sessions = {}
     for split, rows in divide(len(code), shares, seed=seed, path=path, bootstrap=bootstrap).items():
