@@ -16,12 +16,12 @@ takes the columns that it needs, and one batch of the file is in memory at a tim
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,8 +29,8 @@ from twotowers import LOG
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches, whole_numbers
-from twotowers.files.distinct import Seen
 from twotowers.files.rankings import Rankings
+from twotowers.files.seen import Seen
 from twotowers.logs.sessions import Stream, check_free, conform
 from twotowers.logs.strays import Tally
 from twotowers.text.lexical import LEXICAL
@@ -332,7 +332,8 @@ def _ids(batch: pa.RecordBatch, names: Sequence[str], file: Path, row: int) -> l
 
 
 def _hashed(texts: pa.Array) -> np.ndarray:
-    found = pd.util.hash_array(texts.to_numpy(zero_copy_only=False))
+    digests = (hashlib.blake2b(each.encode(), digest_size=8) for each in texts.to_pylist())
+    found = np.frombuffer(b"".join(each.digest() for each in digests), "<u8")
     return (found >> np.uint64(1)).astype(np.int64)
 
 
