@@ -10,6 +10,7 @@ from pathlib import Path
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import opened
+from twotowers.logs.baidu import read_baidu
 from twotowers.logs.counted import read_cells
 from twotowers.logs.pages import read_pages
 from twotowers.logs.rows import read_rows
@@ -44,6 +45,7 @@ FORMATS = {
     "pages": Format(read_pages, "a row per result page, with lists of documents and clicks"),
     "rows": Format(read_rows, "a row per shown document"),
     "vectors": Format(read_vectors, "a row per result page, with a vector per document"),
+    "baidu": Format(read_baidu, "a row per shown document, with tokens and features"),
     "cells": Format(read_cells, "a row per query, document and position, counted", counted=True),
     "yandex": Format(read_yandex_sessions, "PyClick's trainSample, pages separated by ;"),
     "wscd": Format(read_wscd, "the text of WSCD 2012: lines of pages and of clicks"),
