@@ -5,18 +5,19 @@ from __future__ import annotations
 from functools import cache
 
 from twotowers import ROOT
-from twotowers.experiment.experiments import Experiment, load_experiment
-from twotowers.experiment.kinds import Drawing, build_drawing
+from twotowers.experiment.config import read_config
+from twotowers.experiment.kinds import Drawing
+from twotowers.experiment.paper import Paper, load_paper
 from twotowers.files.yamls import read_yaml
 
 
 @cache
-def experiment(paper: str) -> Experiment:
+def experiment(paper: str) -> Paper:
     """A paper's experiment, as config.yaml has it."""
-    return load_experiment(paper, read_yaml(ROOT / "config.yaml"))
+    return load_paper(paper, read_config(read_yaml(ROOT / "config.yaml")))
 
 
 def drawing(paper: str, item: str) -> Drawing:
     """What draws an item."""
-    parameters = dict(experiment(paper).items[item]["draw"])
-    return build_drawing(parameters.pop("kind"), paper, **parameters)
+    found = experiment(paper).items[item]
+    return Drawing(found.drawing(paper), found.parameters)

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, model_validator
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.fields import Distinct, Listed, Seeds, Settled, refusal, refused
+from twotowers.experiment.fields import Distinct, Listed, Seeds, Settled, refused
 from twotowers.experiment.kinds import MADE_BY, Kind, find
 from twotowers.experiment.parts import with_kind
 
@@ -97,10 +97,7 @@ class Item(Settled):
                     f"the item draws {setting!r} and does not need it",
                     nearest(str(setting), self.needs), "draw",
                 )  # fmt: skip
-        try:
-            kind.check(parameters, "draw")
-        except InputError as error:
-            raise refusal(error) from None
+        kind.check(parameters, "draw")
         if kind.holds is not getattr(kind.module, MADE_BY[self.kind], None):
             raise refused(
                 f"{kind.name!r} cannot draw a {self.kind}",

@@ -26,11 +26,7 @@ from typing import Any
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
-from twotowers.heads.head import Head
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import CellModel
 from twotowers.towers.lane import Lane
-from twotowers.towers.parts import Tower
 
 FOLDERS = {
     "models": ("models", "models"),
@@ -41,7 +37,9 @@ FOLDERS = {
     "studies": ("studies", "studies"),
 }
 """The folder of each family: below twotowers/ (which has no studies), and below a paper."""
-BASES = {"models": (CellModel, PageModel), "towers": (Tower,), "heads": (Head,)}
+PAGES = "PageModel"
+BASES = {"models": ("CellModel", PAGES), "towers": ("Tower",), "heads": ("Head",)}
+"""The base classes of a family, by name: a job imports no more than the kinds that it uses."""
 FUNCTIONS = {"methods": ("fit",), "studies": ("run",)}
 """What a file of a family holds, if it is no class."""
 MADE_BY = {"figure": "draw", "table": "tex"}
@@ -122,7 +120,7 @@ class Kind:
     @property
     def pages(self) -> bool:
         """Whether a click model needs whole pages. The others need cells only."""
-        return issubclass(self.holds, PageModel)
+        return _derives(self.holds, (PAGES,))
 
     @property
     def by_pair(self) -> bool:
@@ -140,7 +138,7 @@ class Kind:
             if name not in self.parameters:
                 raise InputError(
                     f"{self.name!r} has no parameter {name!r}",
-                    field=at or None,
+                    field=f"{at}.{name}" if at else name,
                     expected=nearest(name, self.parameters) if self.parameters else "none",
                 )
         for name, default in self.parameters.items():
@@ -219,9 +217,8 @@ def _kind(family: str, path: Path) -> Kind | None:
             if (
                 inspect.isclass(value)
                 and value.__module__ == module.__name__
-                and issubclass(value, BASES[family])
+                and _derives(value, BASES[family])
                 and not (value.__name__.startswith("_") or vars(value).get("ABSTRACT"))
-                and value not in BASES[family]
             ):
                 return Kind(family, path.stem, module, value)
         return None
@@ -231,6 +228,10 @@ def _kind(family: str, path: Path) -> Kind | None:
         if hasattr(module, name):
             return Kind(family, path.stem, module, getattr(module, name))
     return None
+
+
+def _derives(kind: type, bases: Sequence[str]) -> bool:
+    return any(base.__name__ in bases for base in kind.__mro__[1:])
 
 
 @cache
