@@ -12,6 +12,8 @@ PYTHON ?= $(firstword $(foreach version,3.13 3.12 3.11,$(shell command -v python
 
 BIN := .venv/bin
 comma := ,
+# What callers see has types that are checked strictly.
+STRICT := twotowers/__init__.py twotowers/__main__.py twotowers/errors.py twotowers/face twotowers/commands
 # Words -> the elements of a YAML list.
 listed = $(subst $() ,$(comma),$(strip $(1)))
 # Snakemake needs a cache folder. The home folder may be absent or full.
@@ -36,6 +38,8 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules $(wildcard papers/*/rules.smk)
 	@said=$$($(BIN)/lint-imports --no-logo --cache-dir .cache/imports) || { echo "$$said"; exit 1; }
+	$(BIN)/pyrefly check --summary=none
+	$(BIN)/pyrefly check --summary=none --preset strict $(STRICT)
 	$(BIN)/snakemake --lint
 
 # Measure the stand-ins against the real data sets: docs/standins.md.

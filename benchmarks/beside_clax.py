@@ -49,7 +49,7 @@ def write_arrays(*, log: str, path: str) -> dict:
     arrays, documents = {}, []
     for split in ("train", "test"):
         pages = read_page_arrays(f"{log}/{split}.parquet", positions=LENGTH)
-        documents.append(pages.document[pages.pair])
+        documents.append(pages.ids["document"].to_numpy()[pages.pair])
         arrays[f"{split}.clicks"] = pages.clicks
     number = pd.factorize(np.concatenate(documents).ravel())[0].astype(np.int32) + 1
     train, test = np.split(number.reshape(-1, LENGTH), [len(documents[0])])

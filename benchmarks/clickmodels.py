@@ -18,17 +18,16 @@ from pyarrow import feather
 
 from benchmarks.counting import THREADS
 from benchmarks.measure import CACHE, child, peak, seconds
-from twotowers.clickmodels import FIT
+from twotowers.face.defaults import PRIOR as TOLD
+from twotowers.face.fits import Fit, means_of, model_of
 from twotowers.fitting.counted import PageLog
-from twotowers.fitting.pages import fit_pages
-from twotowers.fitting.statistics import Pages, Statistics
-from twotowers.fitting.totals import Totals
-from twotowers.jobs.fitted_logs import FittedLog, model_of, perplexities
-from twotowers.logs.page_arrays import read_page_arrays
+from twotowers.fitting.em import fit_counts, fit_em
+from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.logs.sessions import write_sessions
 from twotowers.methods.page_fits import imagined
 from twotowers.models.names import MODELS
-from twotowers.models.page import PAGES, PageModel
+from twotowers.models.protocol import PAGES, ClickModel
 from twotowers.standins.logs import generate_pages
 
 SIZES = {
@@ -37,8 +36,8 @@ SIZES = {
 }
 HERE = "benchmarks.clickmodels"
 LENGTH = 10
-PRIOR = imagined(FIT["prior"], FIT["prior_mean"])
-"""The prior of `python -m twotowers.clickmodels`: one imagined click in two trials."""
+PRIOR = imagined(*TOLD)
+"""The prior of `twotowers fit`: one imagined click in two trials."""
 TOLERANCE, CONVERGED = 3e-4, 1e-5
 """EM stops when a cycle improves its objective by less than this share: first the timed fit, then
 the fit that goes on from there."""
@@ -80,7 +79,7 @@ def time_fits(log: str, sessions: int, names: list[str], *, converge: bool) -> I
     """
     read = {}
     for name in names:
-        if needs_pages(model_of(name)) and not read:
+        if needs_pages(model_of(name)[1]) and not read:
             progress(f"reading {sessions:,} sessions into memory")
             read = child(f"{HERE}:time_read", log=log)
         progress(f"fitting {name} to {sessions:,} sessions")
@@ -88,9 +87,9 @@ def time_fits(log: str, sessions: int, names: list[str], *, converge: bool) -> I
         yield {"what": "fit", "model": name, "sessions": sessions, **with_reading(found, read)}
 
 
-def needs_pages(model: PageModel) -> bool:
+def needs_pages(model: ClickModel) -> bool:
     """Whether a fit needs the pages in memory; else it needs counts of the file only."""
-    return model.statistics == PAGES and not hasattr(model, "counts")
+    return model.statistics == PAGES and model.counts is None
 
 
 def progress(what: str) -> None:
@@ -132,16 +131,17 @@ def time_group_by(*, log: str) -> dict:
 def time_read(*, log: str) -> dict:
     """Seconds from the file to distinct pages, which are kept for the fits of several models."""
     start = time.perf_counter()
-    pages, pairs = PageLog(f"{log}/train.parquet", LENGTH).distinct
+    pages = PageLog(f"{log}/train.parquet", LENGTH).distinct
     found = {"read": time.perf_counter() - start}
-    np.savez(f"{log}/pages.npz", **vars(pages))
-    feather.write_feather(pairs, f"{log}/pairs.feather")
+    arrays = {name: value for name, value in vars(pages).items() if name != "ids"}
+    np.savez(f"{log}/pages.npz", **arrays)
+    feather.write_feather(pages.ids, f"{log}/pairs.feather")
     return found | {"distinct": len(pages.number)}
 
 
 def time_fit(*, log: str, name: str, converge: bool) -> dict:
     """Seconds from the file, or from distinct pages, to parameters; and held-out perplexity."""
-    model, found, start = model_of(name), {}, time.perf_counter()
+    model, found, start = model_of(name)[1], {}, time.perf_counter()
     if needs_pages(model):
         with np.load(f"{log}/pages.npz") as file:
             arrays = dict(file)
@@ -156,22 +156,22 @@ def time_fit(*, log: str, name: str, converge: bool) -> dict:
         found |= {"read": time.perf_counter() - start, "statistics": 0.0}
     counted, start = isinstance(statistics, Totals), time.perf_counter()
     estimate = (
-        statistics.fit(prior=PRIOR)
+        fit_counts(statistics, prior=PRIOR)
         if counted
-        else fit_pages(statistics, prior=PRIOR, tolerance=TOLERANCE)
+        else fit_em(statistics, prior=PRIOR, tolerance=TOLERANCE)
     )
     found |= {"estimation": time.perf_counter() - start, "fit_gb": peak(), "pairs": len(pairs)}
     found |= {} if counted else {"rows": len(statistics.number)}
-    fitted = FittedLog(name, LENGTH, estimate, pairs, PRIOR)
+    fitted = Fit(name, model, LENGTH, estimate, pairs)
     test = read_page_arrays(f"{log}/test.parquet", positions=LENGTH)
-    metrics = perplexities(fitted, test)
+    metrics = means_of(*fitted.losses(test))
     found |= {"cycles": max(len(estimate.history) - 1, 0)}
-    found |= {"perplexity": metrics["mean_perplexity"]}
-    found |= {"conditional": metrics["mean_conditional_perplexity"]}
+    found |= {"perplexity": metrics["perplexity"]}
+    found |= {"conditional": metrics["conditional"]}
     if converge and not counted:
         known = estimate.parameters
-        after = fit_pages(statistics, start=known, prior=PRIOR, tolerance=CONVERGED)
-        final = perplexities(replace(fitted, estimate=after), test)["mean_conditional_perplexity"]
+        after = fit_em(statistics, start=known, prior=PRIOR, tolerance=CONVERGED)
+        final = means_of(*replace(fitted, estimate=after).losses(test))["conditional"]
         found |= {"converged": final, "further": len(after.history) - 1}
     return found
 

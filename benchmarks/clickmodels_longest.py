@@ -14,8 +14,8 @@ from shutil import copyfile
 
 from benchmarks.clickmodels import log_of, needs_pages, progress, time_fits
 from benchmarks.measure import child
+from twotowers.face.fits import model_of
 from twotowers.files.tables import opened
-from twotowers.jobs.fitted_logs import model_of
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.names import MODELS
 
@@ -30,7 +30,7 @@ def run(*, sessions: int, held_out: int, times: int) -> Iterator[dict]:
     log, number = repeated(log_of(sessions, held_out), sessions, times), sessions * times
     scan = child("benchmarks.counting:time_scan", name="Arrow", path=f"{log}/train.parquet")
     yield {"what": "plain scan, Arrow", "sessions": number, **scan}
-    counted = [name for name in MODELS if not needs_pages(model_of(name))]
+    counted = [name for name in MODELS if not needs_pages(model_of(name)[1])]
     yield from time_fits(log, number, counted, converge=False)
 
 

@@ -53,7 +53,7 @@ def main(pages: int, models: list[str]) -> None:
         )
         for split in SPLITS[:2]
     ]
-    pairs, steps = len(log.query), len(log.sessions["train"].query) // BATCH
+    pairs, steps = len(log.ids), len(log.sessions["train"].query) // BATCH
     print(f"{pages:,} pages, {pairs:,} pairs")
     settings = {"learning_rate": 0.01, "weight_decay": 1e-4, "batch": BATCH, "steps": steps,
                 "patience": 1, "min_delta": 1e-5}  # fmt: skip

@@ -12,7 +12,8 @@ import numpy as np
 from benchmarks.measure import ONE_THREAD, ROOT, child
 from benchmarks.replay import Arrays, Samples, replay
 from benchmarks.worlds import SEED, read_log, write_log
-from twotowers.experiment.experiments import load_experiment
+from twotowers.experiment.config import read_config
+from twotowers.experiment.paper import load_paper
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
@@ -34,8 +35,8 @@ MIN_DELTA = 1e-5
 REPLAY = {"learning_rate": 0.003, "batch": 512, "patience": 3, "min_delta": MIN_DELTA}
 """The training of the published code of Hager et al. 2025."""
 
-TRAININGS = {"linear": "linear", "deep": "deep-quiet"}
-"""The training of the pipeline on counts. The deep tower is as in Figures 1 and 5."""
+SETTINGS = {"linear": "fit-linear", "deep": "example-deep"}
+"""Settings that train on counts. The deep tower is as in Figures 1 and 5."""
 
 REPLAYS = {"arrays": Arrays, "samples": Samples}
 
@@ -114,10 +115,10 @@ def fit_log(*, method: str, tower: str, log: str, epochs: int, seed: int, averag
     return replay(model, *(REPLAYS[method](*split) for split in data), settings, seed=seed)
 
 
-def counts_training(name: str) -> dict:
-    """One of the pipeline's trainings at scale laptop."""
-    config = read_yaml(ROOT / "config.yaml") | {"scale": "laptop"}
-    return load_experiment("hager2025", config).training[name]
+def counts_training(setting: str) -> dict:
+    """The training of one of the pipeline's settings at scale laptop."""
+    config = read_config(read_yaml(ROOT / "config.yaml") | {"scale": "laptop"})
+    return load_paper("hager2025", config).settings[setting].training.arguments()
 
 
 def counts_settings(tower: str, epochs: int) -> FitSettings:
@@ -125,7 +126,7 @@ def counts_settings(tower: str, epochs: int) -> FitSettings:
 
     Without averaging, the noise of the last batches would be most of the difference of two fits.
     """
-    training = counts_training(TRAININGS[tower]) | {"epochs": epochs, "averaged": True}
+    training = counts_training(SETTINGS[tower]) | {"epochs": epochs, "averaged": True}
     return FitSettings(**training)
 
 

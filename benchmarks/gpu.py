@@ -20,7 +20,8 @@ import pandas as pd
 
 from benchmarks.measure import CACHE, ROOT, compiled_in, seconds
 from twotowers.errors import InputError
-from twotowers.experiment.experiments import load_experiment
+from twotowers.experiment.config import read_config
+from twotowers.experiment.paper import load_paper
 from twotowers.files.yamls import read_yaml
 from twotowers.results.longform import read_results
 from twotowers.workflow import records
@@ -69,7 +70,7 @@ def run(
         InputError: a GPU is needed, and none is visible.
     """
     gpus = visible(needs_gpu)
-    paper = load_experiment(PAPER, read_yaml(ROOT / "config.yaml") | {"scale": scale})
+    paper = load_paper(PAPER, read_config(read_yaml(ROOT / "config.yaml") | {"scale": scale}))
     jobs = {
         setting: [f"fits/{PAPER}/{setting}/{seed}" for seed in paper.seeds]
         for setting in settings or paper.settings

@@ -44,7 +44,7 @@ def epoch_work(
         flops of products, cells with a loss (in validation) or a gradient (in training), and
         bytes to read.
     """
-    training = counts_training(tower)
+    training = counts_training(f"fit-{tower}")
     trained, validated = training["steps"] * training["batch"], queries // 3
     flops = trained * document_flops(tower, width, train=True)
     flops += validated * document_flops(tower, width, train=False)
@@ -123,5 +123,5 @@ def query_seconds(rows: list[dict]) -> float:
     base = next(
         row for row in rows if (row["grid"], row["tower"], row["lanes"]) == ("lanes", "deep", 1)
     )
-    training = counts_training("deep")
+    training = counts_training("fit-deep")
     return base["seconds"] / base["epochs"] / training["steps"] / training["batch"]

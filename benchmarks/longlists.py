@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.measure import CACHE, ONE_THREAD, child
+from twotowers.experiment import simulated
+from twotowers.experiment.simulated import Policy, Sessions, SimulatedLog
 from twotowers.files.rankings import mask, pad
-from twotowers.jobs import simulation as road
 from twotowers.logs import counts, simulation
 from twotowers.logs.cells import Pairs, read_logs, write_logs
-from twotowers.logs.counts import Rows
 from twotowers.logs.policies import ScoredPairs
 from twotowers.methods.likelihood import fit
 from twotowers.methods.task import Split, Task
@@ -76,13 +76,15 @@ def simulate_and_write(
     """Seconds from a policy in memory to a file, and the number of its cells."""
     _force(layout)
     policy = _policy(queries, documents)
-    log = {
-        "lanes": {"strength": [1.0], "temperature": [float(temperature)]},
-        "sessions": {"train": [sessions]},
-        "user": {"kind": "additive"},
-    }
+    log = SimulatedLog(
+        dataset="made",
+        relevance="annotated",
+        positions=documents,
+        policy=Policy(ranker=simulated.EXPERT, temperature=temperature),
+        sessions=Sessions(train=sessions, validation=1, test=1),
+    )
     start = time.perf_counter()
-    lanes = road.simulate("train", policy, log, positions=documents, seed=SEED)
+    lanes = simulated.draw_cells(log, "train", policy, seed=SEED)
     write_logs(_path(layout, temperature), lanes, {"train": policy.pairs})
     took = time.perf_counter() - start
     return {"seconds": took, "cells": pq.read_metadata(_path(layout, temperature)).num_rows}
@@ -106,7 +108,7 @@ def fit_epoch(
     _force(layout)
     policy = _policy(queries, documents)
     found = _read(layout, policy, documents, temperature)
-    assert isinstance(found, Rows) == (layout == "listed")
+    assert found.listed == (layout == "listed")
     where = mask(policy.pairs.lengths, documents)
     features = stream("longlists features", SEED).standard_normal((*where.shape, WIDTH), np.float32)
     relevance = pad(policy.relevance, policy.pairs.offsets, documents)
@@ -128,7 +130,7 @@ def fit_epoch(
 def _force(layout: str) -> None:
     """Use this layout for lists of any length in this process."""
     longest = 10**6 if layout == "dense" else 1
-    for module in (counts, simulation, road):
+    for module in (counts, simulation, simulated):
         module.LONGEST_DENSE = longest
 
 

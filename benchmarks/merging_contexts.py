@@ -17,18 +17,19 @@ import numpy as np
 from papers.chen2024.models.contextual import Contextual
 from papers.chen2024.simulation import POSITIONS
 from twotowers import ROOT
+from twotowers.experiment.ranked_lists import Contexts, contexts_of
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.alternating import RIDGE
 from twotowers.fitting.click_rates import simulate_rates
 from twotowers.identifiability.contexts import vector_ids
 from twotowers.identifiability.merging import node_merging
-from twotowers.jobs.ranked_lists import contexts_of
 from twotowers.jobs.transfer import gains
 from twotowers.rankers.displayed import displayed
 from twotowers.results.metrics import correlation
 
 CLICKS = 1_000_000
-DRAWN = read_yaml(ROOT / "papers/chen2024/experiment.yaml")["logs"]["contexts-yahoo"]["contexts"]
+LOGS = read_yaml(ROOT / "papers/chen2024/experiment.yaml")["logs"]
+DRAWN = Contexts(**LOGS["contexts-yahoo"]["contexts"])
 SEED = 0
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from twotowers.experiment.kinds import build_model
 from twotowers.models.chances import Chance
-from twotowers.models.independent import as_pages
 from twotowers.models.page import lay_out
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 
@@ -37,7 +36,7 @@ def main(path: str) -> None:
     clicks = (rng.random(pair.shape) < 0.35) & where
     found = {"pair": pair, "where": where, "clicks": clicks}
     for name, kind in MODELS.items():
-        model = as_pages(build_model(kind))
+        model = build_model(kind)
         logits = {part: rng.normal(0, 2, shapes[by]) for part, by in model.parts.items()}
         chances = {
             part: Chance.from_logits(np.asarray(values))

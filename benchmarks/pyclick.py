@@ -17,10 +17,10 @@ import time
 import numpy as np
 
 from twotowers.experiment.kinds import build_model
-from twotowers.fitting.pages import PagesProblem, fit_counts, fit_pages
+from twotowers.fitting.em import Problem, fit_counts, fit_em
+from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.logs.formats import open_log
-from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS as SHORT
 from twotowers.models.page import last_clicks
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
@@ -47,7 +47,7 @@ MODELS = {
     "DBN": ("dbn", {"attraction": "attr", "satisfaction": "sat", "continuation": "cont"}),
 }
 HOMES = dict.fromkeys(("GCTR", "RCTR", "DCTR"), "CTR")
-PRIOR = (1.0, 1.0)
+PRIOR = Prior(1, 2)
 
 
 def main(folder: str, path: str, most: int = 2_000, rounds: int = 50) -> None:
@@ -83,9 +83,9 @@ def main(folder: str, path: str, most: int = 2_000, rounds: int = 50) -> None:
         theirs.train(sessions)
         seconds = time.perf_counter() - start
         start = time.perf_counter()
-        model = as_pages(build_model(SHORT.get(ours, ours)))
+        model = build_model(SHORT.get(ours, ours))
         statistics = Statistics.of_pages(model, pages)
-        fit = fit_counts if hasattr(model, "counts") else fit_pages
+        fit = fit_em if model.counts is None else fit_counts
         found = fit(statistics, prior=PRIOR).parameters
         own_seconds = time.perf_counter() - start
         peers = {part: values.copy() for part, values in found.items()}
@@ -103,7 +103,7 @@ def main(folder: str, path: str, most: int = 2_000, rounds: int = 50) -> None:
                     peers[part][at[model.parts[part]]] = values[other].value()
         gaps = {part: np.abs(peers[part] - found[part]).max() for part in parts}
         words = ", ".join(f"{part} {gap:.1e}" for part, gap in gaps.items())
-        problem = PagesProblem(statistics, PRIOR, "counts" if fit is fit_counts else "expectations")
+        problem = Problem(statistics, PRIOR)
         reached = (problem.objective(np.concatenate([*each.values()])) for each in (peers, found))
         words += "; log-likelihood with prior {:.4f} and {:.4f}".format(*reached)
         print(f"{name:5} {words}; {seconds:.1f} s and {own_seconds:.2f} s", flush=True)

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.table1_authors import VARIANTS, sample, scores
-from papers.chen2024.methods.regression_em import CollapsedEM
+from papers.chen2024.methods.rate_em import CollapsedEM
 from twotowers.fitting.alternating import ExpectationMaximisation, alternate
 
 PRINTED = {"plain": (0.580, 0.117), "merging": (0.975, 0.000), "intervention": (0.980, 0.023)}

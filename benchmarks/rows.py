@@ -101,7 +101,7 @@ def fit_standin(*, model: str, update: str, pages: int, rates: list[float]) -> d
         patience=1, min_delta=1e-5, **UPDATES[update],
     )  # fmt: skip
     towers = PageTowers(
-        build_model(model), BaselineTower, len(log.query), POSITIONS, rngs=nnx.Rngs(SEED)
+        build_model(model), BaselineTower, len(log.ids), POSITIONS, rngs=nnx.Rngs(SEED)
     )
     found = fit(
         towers, train, validation, settings,
@@ -115,7 +115,7 @@ def fit_standin(*, model: str, update: str, pages: int, rates: list[float]) -> d
     columns = rates, found.epochs.tolist(), found.loss.tolist(), held_out
     names = "learning_rate", "epochs", "validation", "perplexity"
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    return {"pairs": len(log.query), "rows": rows}
+    return {"pairs": len(log.ids), "rows": rows}
 
 
 def time_steps(*, table: int, rows: bool) -> dict:

@@ -132,7 +132,9 @@ def prepare(
         where = np.ones(features.shape[:2], bool)
         return count_loss(Split(features, where, None, Counts(shown, clicked)))
 
-    settings = FitSettings(**counts_training(tower) | {"epochs": epochs, "patience": epochs})
+    settings = FitSettings(
+        **counts_training(f"fit-{tower}") | {"epochs": epochs, "patience": epochs}
+    )
     model = two_towers(tower, width=width, pairs=0, positions=documents, seed=SEED)
     every, third = slice(None), slice(queries // 3)
     return partial(fit, model, objective(every), objective(third), settings, lanes=lanes, seed=SEED)

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.authors_lists import read_lists
-from papers.chen2024.methods.dla import MeanRatio
-from papers.chen2024.methods.regression_em import CollapsedEM
+from papers.chen2024.methods.rate_dla import MeanRatio
+from papers.chen2024.methods.rate_em import CollapsedEM
 from papers.chen2024.methods.two_tower import fit_two_tower
 from papers.chen2024.simulation import EXAMINATION
 from papers.chen2024.studies.theorems import relevance_of

@@ -22,6 +22,7 @@ from papers.chen2024.simulation import POSITIONS
 from papers.chen2024.studies.connectivity import components, graph
 from twotowers import ROOT
 from twotowers.datasets.preprocess import preprocess_ultra
+from twotowers.experiment.ranked_lists import Contexts, click_chance, contexts_of
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import Rankings, rank
 from twotowers.files.yamls import read_yaml
@@ -32,7 +33,6 @@ from twotowers.identifiability.contexts import (
     assign_contexts,
     vector_ids,
 )
-from twotowers.jobs.ranked_lists import click_chance, contexts_of
 from twotowers.jobs.transfer import gains
 from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.rankers.trees import fit_trees
@@ -42,8 +42,9 @@ QUERIES = {"yahoo": 19_944, "istella_s": 19_245}
 TITLES = {"yahoo": "Yahoo! C14B set 1", "istella_s": "Istella-S"}
 TEST_QUERIES = 2000
 SEED = 0  # as in twotowers.workflow.plan
-DRAWN = read_yaml(ROOT / "papers/chen2024/experiment.yaml")["logs"]["contexts-yahoo"]["contexts"]
-CONTEXTS = DRAWN["types"]
+LOGS = read_yaml(ROOT / "papers/chen2024/experiment.yaml")["logs"]
+DRAWN = Contexts(**LOGS["contexts-yahoo"]["contexts"])
+CONTEXTS = DRAWN.types
 ROWS = {
     "nodes": "nodes",
     "edges": "edges",

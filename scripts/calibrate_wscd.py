@@ -23,11 +23,11 @@ from scipy.optimize import minimize
 from scripts.describe_standins import Row
 from twotowers import ROOT
 from twotowers.files.artefacts import atomic
-from twotowers.fitting.pages import fit_counts, fit_pages
+from twotowers.fitting.em import fit_counts, fit_em
+from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.global_rate import GlobalRate
-from twotowers.models.independent import as_pages
 from twotowers.models.position_based import PositionBased
 from twotowers.models.rank_rate import RankRate
 from twotowers.randomness import stream
@@ -40,7 +40,7 @@ SESSIONS = 200_000
 COUNTED = (GlobalRate, RankRate, DocumentRate)
 """What the search looks at; PBM, which takes longer, follows DCTR at a distance of about .01."""
 FREE = ("level", "slope", "spread", "patience")
-PRIOR = (1.0, 8.0)
+PRIOR = Prior(1, 9)
 
 
 def measure(law: Law, kinds=tuple(TARGETS), sessions: int = SESSIONS) -> dict[str, float]:
@@ -52,8 +52,8 @@ def measure(law: Law, kinds=tuple(TARGETS), sessions: int = SESSIONS) -> dict[st
     pages = distinct_pages(pair[train], clicks[train], where[train], pairs=len(number))
     found = {"pairs": len(number) / sessions}
     for kind in kinds:
-        statistics = Statistics.of_pages(as_pages(kind()), pages)
-        fit = fit_pages if kind is PositionBased else fit_counts
+        statistics = Statistics.of_pages(kind(), pages)
+        fit = fit_em if kind is PositionBased else fit_counts
         options = {"tolerance": 1e-7} if kind is PositionBased else {}
         chances = {
             part: np.where(np.isnan(values), 1 / 9, values)

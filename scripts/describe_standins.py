@@ -21,16 +21,13 @@ import jax.numpy as jnp
 
 from twotowers import ROOT, SPLITS
 from twotowers.datasets.preprocess import preprocess, signed_log1p
-from twotowers.experiment.experiments import (
-    Experiment,
-    check_config,
-    load_experiment,
-    read_yaml,
-)
+from twotowers.experiment.config import read_config
+from twotowers.experiment.paper import Paper, load_paper
+from twotowers.experiment.simulated import Policy, draw_cells
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import Rankings, mask, pad
+from twotowers.files.yamls import read_yaml
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.jobs.simulation import simulate
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ScoredPairs
@@ -42,6 +39,8 @@ from twotowers.results.metrics import ndcg
 from twotowers.standins.rankings import generate
 
 NAME, PAPER, SCALE = "mslr30k", "hager2025", "laptop"
+TOWER = "example-deep"
+"""The setting whose deep tower, training and sessions are taken."""
 SEED = 0  # as in twotowers.workflow.plan
 RANDOM_ORDERS = 20
 
@@ -80,15 +79,15 @@ def main(outputs: list[str | Path], *, config: str | Path) -> bool:
     Raises:
         InputError: the configuration is wrong.
     """
-    settings = check_config(read_yaml(config) | {"scale": SCALE, "replace": {}}, config)
-    experiment = load_experiment(PAPER, settings)
-    sizes = settings["datasets"][NAME]["standin"][SCALE]
+    settings = read_config(read_yaml(config) | {"scale": SCALE, "replace": {}}, config)
+    paper = load_paper(PAPER, settings)
+    sizes = settings.datasets[NAME].standin[SCALE].parts
     raw = {split: generate(NAME, split, queries=sizes[split], seed=SEED) for split in SPLITS}
-    top = experiment.datasets[NAME]["top"]
+    top = paper.datasets[NAME].top
     ready = {split: preprocess(rankings, top=top) for split, rankings in raw.items()}
-    rows = [*statistics_rows(raw, top), likeness_row(ready), *ranking_rows(ready, experiment)]
+    rows = [*statistics_rows(raw, top), likeness_row(ready), *ranking_rows(ready, paper)]
     with atomic(outputs[0]) as temporary:
-        temporary.write_text(page(rows, regimes(raw["test"]), sizes, experiment))
+        temporary.write_text(page(rows, regimes(raw["test"]), sizes, paper))
     return all(row.met for row in rows)
 
 
@@ -154,10 +153,10 @@ def likeness_row(ready: dict[str, Rankings]) -> Row:
     )  # fmt: skip
 
 
-def ranking_rows(ready: dict[str, Rankings], experiment: Experiment) -> list[Row]:
+def ranking_rows(ready: dict[str, Rankings], paper: Paper) -> list[Row]:
     """nDCG@10 on the test queries: random order, deep logging policy, deep tower."""
-    policy = [policy_ndcg(ready, experiment, seed) for seed in experiment.seeds]
-    tower = [tower_ndcg(ready, experiment, seed) for seed in experiment.seeds]
+    policy = [policy_ndcg(ready, paper, seed) for seed in paper.seeds]
+    tower = [tower_ndcg(ready, paper, seed) for seed in paper.seeds]
     rng = np.random.default_rng(SEED)
     orders = [
         test_ndcg(ready["test"], rng.random(len(ready["test"].label))) for _ in range(RANDOM_ORDERS)
@@ -176,46 +175,38 @@ def test_ndcg(test: Rankings, scores: np.ndarray) -> float:
     return float(ndcg(*values, where=mask(test.lengths, length)).mean())
 
 
-def policy_ndcg(ready: dict[str, Rankings], experiment: Experiment, seed: int) -> float:
+def policy_ndcg(ready: dict[str, Rankings], paper: Paper, seed: int) -> float:
     """nDCG@10 of the deep ranker, trained on the labels, without noise."""
     train, test = ready["train"], ready["test"]
-    score = train_ranker("deep", train, train.label, experiment.rankers["deep"], seed=seed)
+    score = train_ranker("deep", train, train.label, paper.rankers["deep"].arguments(), seed=seed)
     return test_ndcg(test, score(test, test.label))
 
 
-def tower_ndcg(ready: dict[str, Rankings], experiment: Experiment, seed: int) -> float:
+def tower_ndcg(ready: dict[str, Rankings], paper: Paper, seed: int) -> float:
     """nDCG@10 of the deep tower, trained on simulated clicks on uniformly random rankings."""
     losses = {
-        split: click_loss(split, ready[split], experiment, seed)
-        for split in ("train", "validation")
+        split: click_loss(split, ready[split], paper, seed) for split in ("train", "validation")
     }
     test = ready["test"]
     width = test.features.shape[1]
-    length = experiment.positions
+    length = paper.positions
     model = two_towers("deep", width=width, pairs=0, positions=length, seed=seed)
-    settings = FitSettings(**experiment.training["deep-quiet"])
+    settings = FitSettings(**paper.settings[TOWER].training.arguments())
     fitted = fit(model, losses["train"], losses["validation"], settings, lanes=1, seed=seed)
     tower = fitted.model(0).relevance
     return test_ndcg(test, np.asarray(tower(jnp.asarray(test.features))))
 
 
-def click_loss(split: str, lists: Rankings, experiment: Experiment, seed: int):
+def click_loss(split: str, lists: Rankings, paper: Paper, seed: int):
     """The objective of a split's clicks, simulated at temperature 1."""
     pairs = Pairs(lists.query, lists.document, lists.offsets)
-    (log,) = simulate(
-        split,
-        ScoredPairs(pairs, relevance=lists.label, score=lists.label),
-        {
-            "lanes": {"strength": [0.0], "temperature": [1.0]},
-            "sessions": {split: [experiment.sessions[split]]},
-            "user": {"kind": "additive"},
-        },
-        positions=experiment.positions,
-        seed=seed,
-    )
-    counts = Counts(log.counts.impressions[None], log.counts.clicks[None])
-    inputs = pad(lists.features, lists.offsets, experiment.positions)
-    where = mask(lists.lengths, experiment.positions)
+    random = Policy(ranker="expert", strength=0.0, temperature=1.0)
+    log = paper.settings[TOWER].log.model_copy(update={"policy": random})
+    policy = ScoredPairs(pairs, relevance=lists.label, score=lists.label)
+    (drawn,) = draw_cells(log, split, policy, seed=seed)
+    counts = Counts(drawn.counts.impressions[None], drawn.counts.clicks[None])
+    inputs = pad(lists.features, lists.offsets, paper.positions)
+    where = mask(lists.lengths, paper.positions)
     return count_loss(Split(inputs, where, None, counts))
 
 
@@ -243,11 +234,11 @@ def regimes(raw: Rankings) -> list[str]:
     return [f"| {quantity} | {value:.3g} | {real} |" for quantity, value, real in values]
 
 
-def page(rows: list[Row], columns: list[str], sizes: dict[str, int], experiment) -> str:
+def page(rows: list[Row], columns: list[str], sizes: dict[str, int], paper) -> str:
     """The Markdown page."""
     drawn = ", ".join(f"{size:,} {split}" for split, size in sizes.items())
-    seeds = ", ".join(map(str, experiment.seeds))
-    top = experiment.datasets[NAME]["top"]
+    seeds = ", ".join(map(str, paper.seeds))
+    top = paper.datasets[NAME].top
     lines = [
         "# Stand-ins",
         "",

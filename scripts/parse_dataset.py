@@ -11,15 +11,17 @@ from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES
 from twotowers.datasets.letor import read_letor
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
+from twotowers.logs import baidu, vectors
 from twotowers.logs.described import write_documents
 from twotowers.logs.sessions import seen_in
 from twotowers.logs.tiangong import read_tiangong
-from twotowers.logs.vectors import documents_of, read_annotations
 from twotowers.logs.yandex import read_yandex
 
 LOGGER = logging.getLogger("twotowers.parse")
 IN_MEMORY = {"tiangong": read_tiangong, "yandex": read_yandex}
 """Readers of small published logs, if `reading` is empty."""
+DESCRIBED = {"vectors": vectors, "baidu": baidu}
+"""Readers of logs whose documents have features."""
 
 
 def main(
@@ -46,10 +48,11 @@ def main(
         write_rankings(read_letor(source, width=width, label_max=label_max), outputs[0])
         return
     if split == ANNOTATIONS:
-        write_rankings(read_annotations(source), outputs[0])
+        write_rankings(DESCRIBED[format].read_annotations(source), outputs[0])
         return
     if split == DOCUMENTS:
-        write_documents(outputs[0], documents_of(source, columns=reading.get("columns")))
+        documents = DESCRIBED[format].documents_of(source, columns=reading.get("columns"))
+        write_documents(outputs[0], documents)
         return
     if split == PAGES:
         from twotowers.logs.formats import to_sessions

@@ -12,12 +12,13 @@ from twotowers.files.yamls import read_yaml
 
 
 @cache
-def experiment(paper: str) -> Paper:
-    """A paper's experiment, as config.yaml has it."""
-    return load_paper(paper, read_config(read_yaml(ROOT / "config.yaml")))
+def experiment(paper: str, scale: str | None = None) -> Paper:
+    """A paper's experiment, as config.yaml has it, at its scale or another."""
+    config = read_yaml(ROOT / "config.yaml")
+    return load_paper(paper, read_config(config | ({"scale": scale} if scale else {})))
 
 
-def drawing(paper: str, item: str) -> Drawing:
+def drawing(paper: str, item: str, scale: str | None = None) -> Drawing:
     """What draws an item."""
-    found = experiment(paper).items[item]
+    found = experiment(paper, scale).items[item]
     return Drawing(found.drawing(paper), found.parameters)

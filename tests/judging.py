@@ -54,7 +54,7 @@ def assert_broken(claim: Claim, results: pd.DataFrame, words: str) -> None:
 
 def named(claim: Claim, words: str) -> Condition:
     """The one condition with these words."""
-    (condition,) = [each for each in claim.conditions if words in each.words]
+    (condition,) = [each for each in claim.judged if words in each.words]
     return condition
 
 
@@ -67,7 +67,7 @@ def untested(claims: dict[str, Claim], mutations: Iterable[tuple]) -> set[tuple[
     conditions = {
         (name, condition.words)
         for name, claim in claims.items()
-        for condition in claim.conditions
+        for condition in claim.judged
         if not condition.otherwise
     }
     return conditions - broken

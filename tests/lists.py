@@ -8,5 +8,5 @@ from twotowers.identifiability.linked_lists import Lists, linked_lists
 
 def given_lists(components: int, seed: int = 0) -> Lists:
     """The lists of a number of components, drawn by a seed."""
-    lists = experiment("chen2024").logs[f"k{components}"].lists
-    return linked_lists(positions=10, **{**lists.model_dump(), "seed": seed})
+    lists = experiment("chen2024").logs[f"k{components}"].lists.model_dump()
+    return linked_lists(positions=10, **lists | {"seed": seed})

@@ -1,10 +1,48 @@
 """Two-tower models and unbiased learning to rank: simulation, click models, fitting, judging.
 
-The library does not know Snakemake or any paper. This package imports nothing heavy, so that a
-Snakefile can import it.
+    import twotowers as tt
+
+    log = tt.read_log("clicks.parquet", query="q", document="sku")
+    tt.identify(log).identified
+    tt.fit(log, "dbn", prior=(2, 0.2)).relevance()
+
+    rankings = tt.stand_in("mslr30k", queries=300)
+    log = tt.simulate(rankings, policy=tt.policy(strength=1), user=tt.PositionBased(eta=1))
+    fitted = tt.fit(log, tt.TwoTower(tt.Dense([32, 16])), method=tt.Method("likelihood"))
+    fitted.examination(), fitted.evaluate(rankings.test)
+
+The names of `__all__` are the library's face. Each is imported when it is first used, so this
+package imports nothing heavy. The library does not know Snakemake or any paper.
 """
 
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from twotowers.errors import InputError as InputError
+    from twotowers.face.comparison import compare as compare
+    from twotowers.face.fits import Fit as Fit
+    from twotowers.face.fits import load as load
+    from twotowers.face.fitting import fit as fit
+    from twotowers.face.identification import Identification as Identification
+    from twotowers.face.identification import identify as identify
+    from twotowers.face.logs import ClickLog as ClickLog
+    from twotowers.face.logs import read_log as read_log
+    from twotowers.face.propensities import Propensities as Propensities
+    from twotowers.face.propensities import propensities as propensities
+    from twotowers.face.rankings import RankingSet as RankingSet
+    from twotowers.face.rankings import load_rankings as load_rankings
+    from twotowers.face.rankings import stand_in as stand_in
+    from twotowers.face.simulation import SimulatedClicks as SimulatedClicks
+    from twotowers.face.simulation import policy as policy
+    from twotowers.face.simulation import simulate as simulate
+    from twotowers.face.towers import Dense as Dense
+    from twotowers.face.towers import Method as Method
+    from twotowers.face.towers import Tower as Tower
+    from twotowers.face.towers import TwoTower as TwoTower
+    from twotowers.models.additive import Additive as Additive
+    from twotowers.models.position_based import PositionBased as PositionBased
 
 __version__ = "0.1.0"
 
@@ -25,3 +63,44 @@ DOCUMENTS = "documents"
 
 ANNOTATIONS = "annotations"
 """Labelled rankings that come with such a log. Their queries may be others than the log's."""
+
+FACE = {
+    "Additive": "models.additive",
+    "ClickLog": "face.logs",
+    "Dense": "face.towers",
+    "Fit": "face.fits",
+    "Identification": "face.identification",
+    "InputError": "errors",
+    "Method": "face.towers",
+    "PositionBased": "models.position_based",
+    "Propensities": "face.propensities",
+    "RankingSet": "face.rankings",
+    "SimulatedClicks": "face.simulation",
+    "Tower": "face.towers",
+    "TwoTower": "face.towers",
+    "compare": "face.comparison",
+    "fit": "face.fitting",
+    "identify": "face.identification",
+    "load": "face.fits",
+    "load_rankings": "face.rankings",
+    "policy": "face.simulation",
+    "propensities": "face.propensities",
+    "read_log": "face.logs",
+    "simulate": "face.simulation",
+    "stand_in": "face.rankings",
+}
+"""The module behind each name of the face."""
+
+__all__ = [*FACE]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in FACE:
+        raise AttributeError(f"module 'twotowers' has no attribute {name!r}")
+    found = getattr(import_module(f"twotowers.{FACE[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *FACE})

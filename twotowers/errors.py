@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from numbers import Integral, Real
-from pathlib import Path
 
 LONGEST = 2_000
 """The most characters of each part of a message."""
@@ -16,7 +15,7 @@ class InputError(ValueError):
 
     Args:
         message: What is wrong, in one sentence, with the value found.
-        path: The file.
+        path: The file, or what is in its place.
         line: The 1-based line of the file.
         field: The column, key or parameter.
         expected: What would have been accepted.
@@ -26,7 +25,7 @@ class InputError(ValueError):
         self,
         message: str,
         *,
-        path: str | Path | None = None,
+        path: object = None,
         line: int | None = None,
         field: str | None = None,
         expected: str | None = None,
@@ -50,7 +49,7 @@ def check_range(
     field: str,
     low: float,
     high: float,
-    path: str | Path | None = None,
+    path: object = None,
     whole: bool = False,
 ) -> float:
     """Return `value` if it is a number in [low, high], else raise InputError.

@@ -19,6 +19,9 @@ from twotowers.results.statistics import BAND, compare, holm, paired_p, select
 POLICIES = {1.0: "Oracle", 0.8: "L1", 0.6: "L2", 0.2: "L3", 0.0: "Random"}
 """From the weight w of the label to the policy's name, strongest first."""
 
+NAMES = {"mixing_weight": POLICIES, "reversal_scale": "eta", "examination_dropout": "rate"}
+"""What columns and policies are called in texts."""
+
 METHODS = {"biased": "Biased", "pal": "PAL", "dla": "DLA", "gradrev": "GradRev", "drop": "Drop"}
 BASELINES, REMEDIES = ("biased", "pal", "dla"), ("gradrev", "drop")
 DATASETS = {"yahoo": "Yahoo", "mslr": "MSLR-WEB30K"}

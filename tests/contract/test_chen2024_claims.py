@@ -8,7 +8,14 @@ import pytest
 
 from papers.chen2024.claims import CLAIMS
 from papers.chen2024.judges.cells import CLICKS, LISTS
-from papers.chen2024.judges.connectivity import ENOUGH_CONTEXTS, ENOUGH_SHARE, GRAPH, SIZE, TIANGONG
+from papers.chen2024.judges.connectivity import (
+    ABOUT,
+    ENOUGH_CONTEXTS,
+    ENOUGH_SHARE,
+    GRAPH,
+    SIZE,
+    TIANGONG,
+)
 from papers.chen2024.judges.contexts import LEVEL, TEST, TRAINING
 from papers.chen2024.judges.redrawn import AGREES, NO_DEBIAS, as_another_draw
 from papers.chen2024.judges.theorems import EDGES, LAST
@@ -31,12 +38,12 @@ SPREAD = (np.arange(10) - 4.5) / np.arange(10).std(ddof=1)
 # Table 1: MCC, nDCG@10, their standard deviations, and the bound on click MSE.
 TABLE1 = {
     ("naive", "plain"): (0.521, 0.820, 0, 0, 2e-5),
-    ("dla", "plain"): (0.707, 0.886, 0.105, 0.040, 1e-8),
-    ("dla", "intervention"): (1, 1, 0, 0, 1e-8),
-    ("dla", "merging"): (0.975, 1, 0, 0, 1e-8),
-    ("regression_em", "plain"): (0.580, 0.857, 0.117, 0.027, 1e-8),
-    ("regression_em", "intervention"): (0.980, 0.997, 0.023, 0.006, 1e-7),
-    ("regression_em", "merging"): (0.975, 1, 0, 0, 1e-8),
+    ("rate_dla", "plain"): (0.707, 0.886, 0.105, 0.040, 1e-8),
+    ("rate_dla", "intervention"): (1, 1, 0, 0, 1e-8),
+    ("rate_dla", "merging"): (0.975, 1, 0, 0, 1e-8),
+    ("rate_em", "plain"): (0.580, 0.857, 0.117, 0.027, 1e-8),
+    ("rate_em", "intervention"): (0.980, 0.997, 0.023, 0.006, 1e-7),
+    ("rate_em", "merging"): (0.975, 1, 0, 0, 1e-8),
     ("two_tower", "plain"): (0.830, 0.925, 0.050, 0.022, 1e-8),
     ("two_tower", "intervention"): (1, 1, 0, 0, 1e-8),
     ("two_tower", "merging"): (0.975, 1, 0, 0, 1e-8),
@@ -91,21 +98,21 @@ def synthetic() -> list[dict]:
         rows += runs(mcc, mcc_sd, metric="mcc", **lane)
         rows += runs(gain, gain_sd, metric="ndcg@10", **lane)
         rows += runs(error, metric="click_mse", **lane)
-        if method == "dla" and repair != "plain":
+        if method == "rate_dla" and repair != "plain":
             rows += runs(mcc, mcc_sd, metric="mcc", setting="k2-limit", **lane)
     for k in (1, 2, 3, 4):
         for clicks in NUMBERS_OF_CLICKS[: 4 if k == 2 else 5]:
-            lane = {"method": "dla", "repair": "plain", "components": k, "views": clicks}
+            lane = {"method": "rate_dla", "repair": "plain", "components": k, "views": clicks}
             grown = 1 - 10 / clicks
             unidentified = 0.70 - 0.01 * k
             rows += runs(grown if k == 1 else unidentified * grown, 0.1 * (k > 1), metric="mcc",
                          **lane)  # fmt: skip
             rows += runs(grown if k == 1 else 0.88 * grown, metric="ndcg@10", **lane)
     for k in (3, 4):
-        lane = {"method": "dla", "components": k, "views": CLICKS, "metric": "mcc"}
+        lane = {"method": "rate_dla", "components": k, "views": CLICKS, "metric": "mcc"}
         rows += runs(MERGING_BY_K[k], repair="merging", **lane)
         rows += runs(1, repair="intervention", **lane)
-    lane = {"method": "dla", "components": 2, "metric": "mcc"}
+    lane = {"method": "rate_dla", "components": 2, "metric": "mcc"}
     for clicks in NUMBERS_OF_CLICKS:
         for setting in ("k2", "k2-limit"):
             at = {**lane, "views": clicks, "setting": setting}
@@ -117,20 +124,20 @@ def synthetic() -> list[dict]:
     for k in (2, 3, 4):
         for position, truth in enumerate(EXAMINATION / EXAMINATION[0], start=1):
             lane = {
-                "method": "dla", "components": k, "views": CLICKS, "metric": "position_bias",
+                "method": "rate_dla", "components": k, "views": CLICKS, "metric": "position_bias",
                 "position": position,
             }  # fmt: skip
             apart = position > 4
             merged = truth + 0.03 * apart * (k - 1)
             rows += runs(np.log(truth), 0.9 * apart, repair="plain", **lane)
             rows += runs(np.log(merged), 0.001, repair="merging", **lane)
-    names = {"naive": "k2-naive", "regression_em": "k2-em", "two_tower": "k2-towers"}
+    names = {"naive": "k2-naive", "rate_em": "k2-em", "two_tower": "k2-towers"}
     return [{"setting": names.get(row["method"], f"k{row['components']}"), **row} for row in rows]
 
 
 def redrawn() -> list[dict]:
     lane = {"components": 2, "views": CLICKS}
-    merging = {**lane, "setting": "redrawn", "method": "dla", "repair": "merging"}
+    merging = {**lane, "setting": "redrawn", "method": "rate_dla", "repair": "merging"}
     naive = {**lane, "setting": "redrawn-naive", "method": "naive", "repair": "plain"}
     rows = runs(0.97, 0.004, metric="mcc", **merging)
     for metric, value in NO_DEBIAS.items():
@@ -287,7 +294,7 @@ def like(**lane):
 
 
 SYNTHETIC = {"setting": LISTS, "views": CLICKS}
-DLA = {**SYNTHETIC, "method": "dla"}
+DLA = {**SYNTHETIC, "method": "rate_dla"}
 PLAIN = {**DLA, "repair": "plain"}
 AT2 = {**SYNTHETIC, "components": 2}
 MCC, GAIN, ERROR = ({"metric": metric} for metric in ("mcc", "ndcg@10", "click_mse"))
@@ -296,46 +303,47 @@ PROPOSITION1, PROPOSITION2, PROPOSITION4 = (
     {"setting": "propositions", "proposition": f"proposition {number}"} for number in (1, 2, 4)
 )
 EXAMPLE2 = {"setting": "example2", "metric": "simulated"}
-METHODS = ["dla", "regression_em", "two_tower"]
+METHODS = ["rate_dla", "rate_em", "two_tower"]
 THEOREMS = {"setting": "theorems"}
 
 # Claim, change, rows to change, and a condition that the change must break.
 MUTATIONS = [
     ("1a", to(0.99), {**PLAIN, **MCC, "components": 1}, "clicks: MCC is at least"),
     ("1a", to(0.99), {**PLAIN, **GAIN, "components": 1}, "clicks: nDCG@10 is at least"),
-    ("1a", to(0.95), {"setting": LISTS, "method": "dla", "repair": "plain", **MCC,
+    ("1a", to(0.95), {"setting": LISTS, "method": "rate_dla", "repair": "plain", **MCC,
                       "views": 1000, "components": 3}, "clicks: MCC is below"),
     ("1a", to(0.97), {**PLAIN, **GAIN, "components": 4}, "clicks: nDCG@10 is below"),
-    ("1b", by(-0.3), {**PLAIN, **MCC, "components": 4}, "overlap pairwise"),
+    ("1b", by(-0.3), {**PLAIN, **MCC, "components": 4}, "lowest high end"),
     ("1c", spread(0.01), {**PLAIN, **MCC, "components": 1}, "at K = 1"),
     ("1c", spread(0.01), {**PLAIN, **MCC, "components": 3}, "K = 2, 3, 4"),
     ("2a", to(2e-5), {**AT2, **ERROR, "method": "two_tower", "repair": "plain"}, "click MSE"),
     ("2a", to(0.95), {**AT2, **MCC, "method": "two_tower", "repair": "plain"}, "MCC is below .9"),
-    ("2a", to(0.97), {**AT2, **GAIN, "method": "dla", "repair": "plain"}, "nDCG@10 is below .96"),
+    ("2a", to(0.97), {**AT2, **GAIN, "method": "rate_dla", "repair": "plain"},
+     "nDCG@10 is below .96"),
     ("2a", to(0.7), {**AT2, **MCC, "method": METHODS, "repair": "plain"},
      "difference of two methods"),
-    ("2b", to(3e-8), {**AT2, **ERROR, "method": "dla", "repair": "merging"}, "of the printed"),
+    ("2b", to(3e-8), {**AT2, **ERROR, "method": "rate_dla", "repair": "merging"}, "of the printed"),
     ("2c", spread(0.01), {**AT2, **MCC, "method": "two_tower", "repair": "plain"}, "each method"),
-    ("3", to(0.999), {**AT2, **MCC, "method": "dla", "repair": "intervention"},
+    ("3", to(0.999), {**AT2, **MCC, "method": "rate_dla", "repair": "intervention"},
      "MCC of DLA"),
     ("3", to(0.999), {**AT2, **GAIN, "method": "two_tower", "repair": "intervention"},
      "nDCG@10 of DLA"),
-    ("3", to(0.9), {**AT2, **MCC, "method": "regression_em", "repair": "intervention"}, ".95"),
-    ("3", to(0.9), {**AT2, **GAIN, "method": "regression_em", "repair": "intervention"}, ".987"),
+    ("3", to(0.9), {**AT2, **MCC, "method": "rate_em", "repair": "intervention"}, ".95"),
+    ("3", to(0.9), {**AT2, **GAIN, "method": "rate_em", "repair": "intervention"}, ".987"),
     ("4a", to(0.99), {**AT2, **GAIN, "method": "two_tower", "repair": "merging"}, "nDCG@10"),
     ("4a", to(0.97), {**AT2, **MCC, "method": "two_tower", "repair": "merging"},
      "difference of two methods"),
-    ("4b", by(-0.03), {"setting": "redrawn", "method": "dla"}, "within the interval"),
-    ("4b", spread(0.1), {"setting": "redrawn", "method": "dla"}, "reach of each interval"),
+    ("4b", by(-0.03), {"setting": "redrawn", "method": "rate_dla"}, "distance of each mean"),
+    ("4b", spread(0.1), {"setting": "redrawn", "method": "rate_dla"}, "reach of each interval"),
     ("4c", to(0.97), {**AT2, **MCC, "method": "two_tower", "repair": "intervention"},
      "less MCC with"),
     ("5", by(0.05), {"setting": "redrawn-naive", "metric": "ndcg@3"},
-     "within the interval"),
+     "distance of each mean"),
     ("5", spread(0.1), {"setting": "redrawn-naive"}, "reach of each interval"),
     ("6a", to(1), {**PLAIN, **MCC}, "DLA's slope of MCC"),
     ("6a", to(1), {**DLA, **MCC, "repair": "merging"}, "node merging's slope of MCC"),
     ("6a", like(repair="plain"),
-     {**DLA, **MCC, "repair": "merging", "components": [2, 3, 4]}, "below node merging's"),
+     {**DLA, **MCC, "repair": "merging", "components": [2, 3, 4]}, "less DLA's"),
     ("6a", to(0.99), {**DLA, **MCC, "repair": "intervention", "components": 4},
      "intervention's MCC"),
     ("6b", to(0.98), {**DLA, **MCC, "repair": "merging", "components": 4}, "over K = 4"),
@@ -349,7 +357,7 @@ MUTATIONS = [
     ("17d", to(0.5), {"setting": "example2", "metric": "independent"}, "independent edges"),
     ("17e", to(0.99), {"setting": "example2", "metric": "exponent_share", "bias_factors": 1000},
      "f / |D| from 1"),
-    ("17e", to(1), {"setting": "example2", "metric": "exponent_share"}, "grows with"),
+    ("17e", to(1), {"setting": "example2", "metric": "exponent_share"}, "rises"),
     ("17e", to(0.1), {"setting": "example2", "metric": "limit_estimate", "bias_factors": 1000},
      "the estimate at"),
     ("21a", to(1), {**THEOREMS, "theorem": "theorem 1, connected", "metric": "wrong"},
@@ -387,7 +395,7 @@ MUTATIONS = [
      "above their bound"),
     ("15", to(1), {"setting": "verticals", "metric": "components"}, "with vertical types"),
     ("15", to(3000), {"setting": "verticals", "metric": "components", "factors": "v1, position"},
-     "finer bias factors"),
+     "finer to coarser"),
     ("15", to(2), {"setting": "verticals", "metric": "components", "factors": "position"},
      "positions only"),
     ("17a", to(0.5), EXAMPLE2, "largest |T| is below"),
@@ -399,8 +407,8 @@ MUTATIONS = [
     ("18", spread(0.01), {**EXAMINED, "repair": "plain", "components": 3}, "is above .1"),
     ("18", spread(0.1), {**EXAMINED, "repair": "merging", "components": 3},
      ".1 times DLA's"),
-    ("18", by(0.5), {**EXAMINED, "repair": "merging", "components": 2}, "below DLA's, at"),
-    ("18", by(0.1), {**EXAMINED, "repair": "merging", "components": 2}, "largest at K = 4"),
+    ("18", by(0.5), {**EXAMINED, "repair": "merging", "components": 2}, "truth is below"),
+    ("18", by(0.1), {**EXAMINED, "repair": "merging", "components": 2}, "at K = 4 less"),
     ("19", to(2), {"setting": "real_logs", "metric": "components"}, "number of components"),
     ("19", to(1), {"setting": "real_logs", "metric": "interventions"}, "swaps needed"),
 ]  # fmt: skip
@@ -410,8 +418,8 @@ for name, setting in (("7a", "k2"), ("7b", "k2-limit")):
     MUTATIONS += [
         (name, like(repair="intervention"), {**drawn, "views": list(NUMBERS_OF_CLICKS)},
          "at least 2 times"),
-        (name, spread(0.3), drawn, "is lowest at"),
-        (name, by(-0.4), drawn, "above DLA's"),
+        (name, spread(0.3), drawn, "at fewer clicks"),
+        (name, by(-0.4), drawn, "MCC less DLA's"),
     ]  # fmt: skip
 
 for letter, dataset in zip("ab", DATASETS, strict=True):
@@ -542,7 +550,7 @@ def test_a_judge_without_its_data_says_so(name):
         if judge(claim, made_up().query("setting != @setting")).verdict == NOT_TESTABLE
     }  # fmt: skip
     assert settings, "the claim is judged on no study"
-    needs = {need for item in (claim.item, *claim.also) for need in ITEMS[item]["needs"]}
+    needs = {need for item in (claim.item, *claim.also) for need in ITEMS[item].needs}
     assert settings <= needs, "it reads what its item does not need"
     for results in (made_up().iloc[:0], made_up().query("setting not in @settings")):
         judgement = judge(claim, results)
@@ -568,6 +576,9 @@ def test_one_run_tells_no_spread(name):
         ("9a", "amount != 200", "at 200"),
         ("9b", "amount in (0, 10, 20) or sweep != 'contexts'", "no more than 20 contexts"),
         ("10b", "amount >= 0.25 or sweep != 'sampling'", "no ratio below .25"),
+        ("10a", "amount != 1 or sweep != 'sampling'", "at 1"),
+        ("1a", "views != 1000000", "no results at 1,000,000 and at fewer clicks"),
+        ("7a", "views != 1000000", "no results at 1,000,000 and at fewer clicks"),
         ("11a", "amount != 10", "at 10"),
         ("17a", "bias_factors != 100", "differ in bias_factors"),
     ],
@@ -596,6 +607,35 @@ def test_what_was_adjusted_is_no_evidence(name, kind):
     assert judgement.measured
 
 
+@pytest.mark.parametrize("name", ["10b", "15", "19"])
+def test_a_study_on_real_and_other_files_is_no_evidence(name):
+    mixed = made_up()
+    mixed.loc[mixed.groupby("setting").head(1).index, "stands_on"] = STAND_IN
+    assert judge(BY_ID[name], mixed).verdict == NOT_TESTABLE
+
+
+def test_a_ratio_just_above_its_bound_breaks_the_claim():
+    bound = ENOUGH_SHARE["yahoo"] * ABOUT
+    lane = {"setting": "connectivity-yahoo", "sweep": "sampling", "metric": "connected"}
+    results = altered(altered(made_up(), to(1), lane), to(0), {**lane, "amount": [0.005, 0.02]})
+    at = select(results, **lane, amount=0.1).index
+    assert len(at)
+    results.loc[at, "amount"] = bound
+    assert_borne_out(BY_ID["10a"], results)
+    results.loc[at, "amount"] = bound + 0.001
+    assert_broken(BY_ID["10a"], results, "connected is at most")
+
+
+def test_three_means_may_each_be_farther_off_than_one():
+    """2d allows for three comparisons: the plain bound is .8 times the corrected one."""
+    (off, allowed), _ = (measured for _, measured in BY_ID["2d"].measure(made_up()))
+    assert off.max() < 1e-6
+    where = {**AT2, **MCC, "method": "two_tower", "repair": "plain"}
+    shift = allowed["two_tower"]
+    assert_borne_out(BY_ID["2d"], altered(made_up(), by(0.95 * shift), where))
+    assert_broken(BY_ID["2d"], altered(made_up(), by(1.05 * shift), where), "each mean")
+
+
 @pytest.mark.parametrize("name", ["27a", "27b"])
 def test_counts_are_those_of_real_files(name):
     judgement = judge(BY_ID[name], made_up().assign(stands_on=STAND_IN))
@@ -605,7 +645,7 @@ def test_counts_are_those_of_real_files(name):
 
 def test_starts_that_stick_are_told():
     assert (
-        "12 % stick, and so at least one in 72 % of sets of ten"
+        "starts of Regression-EM that stick = 12 % of 100, and so at least one in 72 % of sets of"
         in judge(BY_ID["3"], made_up()).measured
     )
 
@@ -618,9 +658,8 @@ def test_another_draw_of_the_data_set_has_the_stated_chance():
     for _ in range(trials):
         values = rng.normal(0.5, 0.01, 11)
         results = pd.DataFrame({"value": values[1:], "seed": SEEDS, "metric": "mcc", **lane})
-        _, found = as_another_draw(
-            results.assign(views=CLICKS), "naive", "plain", {"mcc": values[0]}
-        )
-        held += all(condition.met_by(v) for condition, v in zip(AGREES, found, strict=True))
+        found = as_another_draw(results.assign(views=CLICKS), "naive", "plain", {"mcc": values[0]})
+        pairs = zip(AGREES, found, strict=True)
+        held += all(condition.met_by(value) for condition, value in pairs if condition.judged)
     # Half a printed digit adds a little; three standard errors to either side.
     assert held / trials == pytest.approx(0.955, abs=3 * np.sqrt(0.05 * 0.95 / trials))

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from papers.chen2024.methods.dla import MeanRatio
-from papers.chen2024.methods.regression_em import CollapsedEM
+from papers.chen2024.methods.rate_dla import MeanRatio
+from papers.chen2024.methods.rate_em import CollapsedEM
 from papers.chen2024.methods.two_tower import _gradient, fit_two_tower
 from tests.rates import (
     PROPERTIES,

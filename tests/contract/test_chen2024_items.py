@@ -84,14 +84,14 @@ def synthetic(seed: int) -> dict[str, pd.DataFrame]:
             repairs += ["random intervention", "merge 1&4", "merge 2&4", "merge 3&4"]
         for repair in repairs:
             for clicks in CLICKS:
-                rows += fit(rng, "dla", repair, components, clicks)
+                rows += fit(rng, "rate_dla", repair, components, clicks)
         found[f"k{components}"] = rows
     swapped = ("intervention", "random intervention", "merging")
     found["k2-limit"] = [row for row in found["k2"] if row["repair"] in swapped]
     for name in ("k2-naive", "redrawn-naive"):
         found[name] = fit(rng, "naive", "plain", 2, CLICKS[-1])
     for name, method in {
-        "k2-em": "regression_em", "k2-towers": "two_tower", "redrawn": "dla"
+        "k2-em": "rate_em", "k2-towers": "two_tower", "redrawn": "rate_dla"
     }.items():  # fmt: skip
         found[name] = [row for repair in REPAIRS for row in fit(rng, method, repair, 2, CLICKS[-1])]
     return {name: long(rows, name).assign(seed=seed) for name, rows in found.items()}
@@ -289,7 +289,7 @@ item = partial(drawing, "chen2024")
 
 
 def table_of(name: str, results, bands: pd.DataFrame = BANDS) -> pd.DataFrame:
-    return item(name).table(results(TEXTS[name]["needs"]), bands)
+    return item(name).table(results(TEXTS[name].needs), bands)
 
 
 def test_all_results_of_the_paper_are_read_together(results):
@@ -310,7 +310,7 @@ def test_the_study_of_example2_has_the_lanes_that_its_item_takes():
 def test_every_item_has_a_text_and_a_drawing():
     assert sorted(TEXTS) == sorted(FIGURES + TABLES)
     for name, text in TEXTS.items():
-        assert text["kind"] == ("figure" if name in FIGURES else "table")
+        assert text.kind == ("figure" if name in FIGURES else "table")
         assert hasattr(item(name), "draw" if name in FIGURES else "tex")
 
 
@@ -320,7 +320,7 @@ def test_an_items_csv_is_what_the_page_needs(name, results, tmp_path):
     assert {*BAND, "source"} <= set(table.columns)
     table.to_csv(tmp_path / "item.csv", index=False)
     read = pd.read_csv(tmp_path / "item.csv")
-    compared = side_by_side(read, TEXTS[name].get("highlight"))
+    compared = side_by_side(read, TEXTS[name].highlight)
     assert 0 < len(compared) <= 60
     assert compared["reproduced"].notna().any()
     ours = select(table, source="reproduced")
@@ -334,7 +334,7 @@ def test_an_items_csv_is_what_the_page_needs(name, results, tmp_path):
     ("seeds", "bands"), [(10, BANDS), (1, BANDS.iloc[:0])], ids=["whole", "one run, unpublished"]
 )
 def test_figures_draw_what_there_is(name, seeds, bands, results, tmp_path):
-    found = results(TEXTS[name]["needs"]).query("seed <= @seeds")
+    found = results(TEXTS[name].needs).query("seed <= @seeds")
     figure = item(name).draw(item(name).table(found, bands))
     save(figure, [tmp_path / "figure.svg"])
     assert (tmp_path / "figure.svg").stat().st_size > 5000
@@ -388,10 +388,10 @@ def test_the_sweeps_show_the_points_of_table1(name, points, results):
 
 def test_table1_states_mean_and_deviation_over_runs(results):
     table = table_of("table1", results)
-    where = {"method": "dla", "repair": "plain", "metric": "mcc", "source": "reproduced"}
+    where = {"method": "rate_dla", "repair": "plain", "metric": "mcc", "source": "reproduced"}
     found = select(table, **where).set_index("statistic")
     values = np.concatenate(
-        [select(frame, method="dla", repair="plain", metric="mcc", components=2,
+        [select(frame, method="rate_dla", repair="plain", metric="mcc", components=2,
                 views=CLICKS[-1])["value"] for frame in made_up()["k2"]]
     )  # fmt: skip
     assert found.loc["mean", "value"] == pytest.approx(values.mean())
@@ -439,7 +439,7 @@ def test_published_numbers_are_told_apart_by_their_lanes():
     assert set(means["setting"]) <= studies
     ranged = select(BANDS, sweep="features")
     assert set(ranged["bound"]) == {"<", ">"}
-    one = select(means, setting="k2", method="dla", repair="plain", metric="mcc")
+    one = select(means, setting="k2", method="rate_dla", repair="plain", metric="mcc")
     assert one["value"].tolist() == [0.707]
 
 
@@ -455,7 +455,7 @@ def test_a_missing_lane_is_named(results):
 
 @pytest.mark.parametrize("name", FIGURES + TABLES)
 def test_a_missing_study_is_named(name, results):
-    needs = TEXTS[name]["needs"]
+    needs = TEXTS[name].needs
     for missing in needs:
         rest = results(needs)
         with pytest.raises(InputError, match=missing):
@@ -528,7 +528,7 @@ def test_fig6_has_the_truth_and_every_run(results):
     table = table_of("fig6", results)
     truth = select(table, components=3, method="truth").sort_values("position")["value"]
     np.testing.assert_allclose(truth, EXAMINATION / EXAMINATION[0])
-    each = select(table, components=3, method="dla", repair="plain", position=7)
+    each = select(table, components=3, method="rate_dla", repair="plain", position=7)
     runs = each[each["statistic"].str.startswith("run ")]
     assert sorted(runs["statistic"]) == sorted(f"run {seed}" for seed in SEEDS)
     found = select(results(["k3"]), repair="plain", position=7, metric="position_bias")

@@ -15,13 +15,13 @@ from twotowers.identifiability.graph import factor_components
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 AUTHORS = DATA / "chen2024_k2"
-CONSTRUCTION = experiment("chen2024").logs["k2"]["lists"]
-EXCHANGED = CONSTRUCTION["exchanged"]
+CONSTRUCTION = experiment("chen2024").logs["k2"].lists
+EXCHANGED = CONSTRUCTION.exchanged
 needs_authors = pytest.mark.skipif(not AUTHORS.exists(), reason=f"{AUTHORS} is absent")
 
 
 def edges(k) -> list:
-    return [(a - 1, b - 1) for a, b in experiment("chen2024").logs[f"k{k}"]["lists"]["links"]]
+    return [(a - 1, b - 1) for a, b in experiment("chen2024").logs[f"k{k}"].lists.links]
 
 
 def components(lists) -> np.ndarray:
@@ -68,8 +68,8 @@ def test_structure(k):
 
 
 def test_labels_have_their_shares():
-    drift = (np.arange(10) - 4.5)[:, None] * CONSTRUCTION["drift"]
-    shares = np.array(CONSTRUCTION["shares"]) + drift
+    drift = (np.arange(10) - 4.5)[:, None] * CONSTRUCTION.drift
+    shares = np.array(CONSTRUCTION.shares) + drift
     labels = np.stack([given_lists(1, seed=seed).labels.reshape(10, 1000) for seed in range(20)])
     found = (labels[..., None] == np.arange(5)).mean((0, 2))
     deviation = np.sqrt(shares * (1 - shares) / 20_000)
@@ -99,10 +99,10 @@ def test_ours_are_made_as_the_authors_were():
         singles = [(np.bincount(shown) == 1).sum() for shown in (column, ours)]
         assert np.diff(singles) == pytest.approx(0, abs=15)
     shares = np.bincount(lists.labels) / 10_000
-    np.testing.assert_allclose(CONSTRUCTION["shares"], shares, atol=6e-4)
+    np.testing.assert_allclose(CONSTRUCTION.shares, shares, atol=6e-4)
     by_position = (lists.labels.reshape(10, -1)[..., None] == np.arange(5)).mean(1)
     slopes = np.polyfit(np.arange(10), by_position, 1)[0]
-    np.testing.assert_allclose(CONSTRUCTION["drift"], slopes, atol=6e-5)
+    np.testing.assert_allclose(CONSTRUCTION.drift, slopes, atol=6e-5)
 
 
 @needs_authors

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.authors_lists import read_lists
-from papers.chen2024.methods.dla import MeanRatio
+from papers.chen2024.methods.rate_dla import MeanRatio
 from papers.chen2024.simulation import EXAMINATION
 from papers.chen2024.studies.theorems import relevance_of
 from twotowers.fitting.alternating import alternate

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from papers.chen2024.judges.synthetic import POOR
-from papers.chen2024.methods.dla import MeanRatio, converge
+from papers.chen2024.methods.rate_dla import MeanRatio, converge
 from papers.chen2024.studies.connectivity import components, is_connected
 from papers.chen2024.studies.example2 import estimate, exponent, gilbert, pair_apart, simulated
 from papers.chen2024.studies.theorems import contradiction, free_constants, second_solution, swaps

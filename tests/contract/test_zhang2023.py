@@ -62,13 +62,13 @@ def test_a_missing_mark_changes_the_verdict():
 def test_every_policy_of_the_cross_examination_has_a_weight():
     """Without one its rows are of no curve."""
     found = experiment("zhang2023")
-    for need in found.items["table1x"]["needs"]:
-        assert 1.0 in found.settings[need]["lanes"]["log"]["mixing_weight"], need
+    for need in found.items["table1x"].needs:
+        assert 1.0 in found.settings[need].lanes["log"]["mixing_weight"], need
 
 
 def on_the_page(name: str, table: pd.DataFrame) -> dict:
     """What the page makes of an item's csv."""
-    return comparison_view(table, experiment("zhang2023").items[name].get("highlight"))
+    return comparison_view(table, experiment("zhang2023").items[name].highlight)
 
 
 # Small results of the shape of ours.
@@ -228,7 +228,7 @@ def test_figures_of_fits(results, name, tmp_path):
 def crossed() -> pd.DataFrame:
     """All methods lose .1 under labels, and nothing under rankers."""
     rows = []
-    for setting in experiment("zhang2023").items["table1x"]["needs"]:
+    for setting in experiment("zhang2023").items["table1x"].needs:
         label = "label" in setting
         weights = (1.0, 0.5, 0.25, 0.0) if label else (1.0, 0.5)
         own = [(0.0, 0.5), (0.0, 0.4), (0.0, 0.3)]

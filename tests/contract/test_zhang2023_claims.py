@@ -225,3 +225,17 @@ def test_every_condition_of_every_judge_has_a_mutation():
 def test_a_judge_without_its_data_says_so(name):
     results = made_up() if name in NEVER else made_up().iloc[:0]
     assert judge(JUDGED[name], results).verdict == NOT_TESTABLE
+
+
+@pytest.mark.parametrize("letter", "abc")
+def test_one_remedy_may_be_worse_than_pal(letter):
+    """Claims 6, 7 and 25 speak of the better of both."""
+    worse = {"setting": f"x-deep{dict(zip('abc', WORLDS, strict=True))[letter]}", **NDCG}
+    worse = {**worse, "reversal_scale": 0.4, "examination_dropout": 0}
+    assert_borne_out(JUDGED[f"25{letter}"], altered(made_up(), by(-0.3), worse))
+
+
+def test_epochs_are_counted_from_one():
+    """PAL comes near its lowest loss in epoch 3, GradRev in epoch 7."""
+    epochs, _ = JUDGED["14"].measure(made_up())
+    assert epochs[1] == pytest.approx(7 / 3)

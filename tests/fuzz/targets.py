@@ -17,9 +17,9 @@ from twotowers.datasets import letor
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
+from twotowers.face.identification import any_log, describe, read_columns
 from twotowers.files.yamls import read_yaml
 from twotowers.identifiability.diagnosis import check_log
-from twotowers.identify import describe, read_log
 from twotowers.logs.tiangong import read_tiangong
 from twotowers.logs.yandex import read_yandex
 
@@ -127,7 +127,7 @@ def check_click_log(log: pa.Table) -> None:
 
 def check_identify(path: Path) -> None:
     feature, bias = ["query", "document"], ["position"]
-    log = read_log(path, [*feature, *bias])
+    log = read_columns(any_log(path), [*feature, *bias])
     report = check_log(log, feature=feature, bias=bias, path=path)
     assert report.sizes.sum() == len(report.factors) <= report.rows <= len(log)
     assert len(list(describe(report))) >= 3

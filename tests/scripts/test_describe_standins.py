@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import yaml
 
-from twotowers import ROOT
+from twotowers import ROOT, SPLITS
+from twotowers.experiment.simulated import Sessions
 from twotowers.files.rankings import Rankings
 
 BRIEF = {"batch": 8, "steps": 2, "epochs": 1}
@@ -30,19 +31,24 @@ def test_the_page_is_written_from_tiny_sizes(script, monkeypatch, tmp_path):
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     config["datasets"]["mslr30k"]["standin"]["laptop"] = {"train": 20, "validation": 10, "test": 10}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
-    load = script.load_experiment
+    load = script.load_paper
 
     def briefly(*arguments):
-        experiment = load(*arguments)
+        paper = load(*arguments)
+        setting = paper.settings[script.TOWER]
+        sessions = Sessions(**dict.fromkeys(SPLITS, 500))
+        tower = setting.model_copy(
+            update={
+                "training": setting.training.model_copy(update=BRIEF),
+                "log": setting.log.model_copy(update={"sessions": sessions}),
+            }
+        )
+        ranker = paper.rankers["deep"].model_copy(update=BRIEF)
         return replace(
-            experiment,
-            seeds=experiment.seeds[:1],
-            sessions=dict.fromkeys(experiment.sessions, 500),
-            rankers={"deep": experiment.rankers["deep"] | BRIEF},
-            training={"deep-quiet": experiment.training["deep-quiet"] | BRIEF},
+            paper, seeds=paper.seeds[:1], rankers={"deep": ranker}, settings={script.TOWER: tower}
         )
 
-    monkeypatch.setattr(script, "load_experiment", briefly)
+    monkeypatch.setattr(script, "load_paper", briefly)
     met = script.main([tmp_path / "standins.md"], config=tmp_path / "config.yaml")
     page = (tmp_path / "standins.md").read_text()
     assert not met

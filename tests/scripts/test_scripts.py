@@ -45,6 +45,7 @@ from twotowers.logs.sessions import seen_in
 from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.results.claims import NOT_TESTABLE
 from twotowers.standins.logs import generate_log
+from twotowers.workflow.plan import PLAN
 from twotowers.workflow.records import read
 
 DATA = ROOT.parent / "shared" / "data"
@@ -61,15 +62,31 @@ BRIEF = {
     "patience": 2,
     "min_delta": 1e-5,
 }
+SIMULATED = {
+    "name": "all",
+    "dataset": "mslr30k",
+    "relevance": "linear",
+    "positions": 25,
+    "policy": {"ranker": "linear", "strength": STRENGTHS, "temperature": TEMPERATURES},
+    "sessions": SESSIONS,
+}
 SETTING = {
-    "log": {},
-    "model": {"kind": "additive", "tower": "linear", "features": 1.0},
-    "method": {"kind": "likelihood"},
-    "lanes": {
-        "log": {"strength": STRENGTHS, "temperature": TEMPERATURES},
-        "method": {"weighting": ["none", "ips"]},
-    },
+    "log": SIMULATED,
+    "model": {"tower": "linear"},
+    "method": {"kind": "likelihood", "weighting": ["none", "ips"]},
     "training": BRIEF,
+}
+STUDY = {
+    "module": "appendix_a",
+    "parameters": {"documents": 120, "views": 10, "impressions": 2000},
+}
+PLANNED = {
+    "logs": {
+        "all": SIMULATED,
+        "alone": SIMULATED | {"policy": SIMULATED["policy"] | {"strength": [1]}},
+    },
+    "settings": {"misfit-linear": SETTING},
+    "studies": {"appendix_a": STUDY, "other": STUDY},
 }
 NOTE = "Data: generated stand-in for mslr30k. Scale: tiny. Seeds: 7."
 
@@ -80,6 +97,16 @@ NOTE = "Data: generated stand-in for mslr30k. Scale: tiny. Seeds: 7."
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("road")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plan(folder):
+    """The plan of a run, as its jobs find it."""
+    path = folder / "plan.json"
+    path.write_text(json.dumps({kind: {PAPER: entries} for kind, entries in PLANNED.items()}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(PLAN, str(path))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -108,33 +135,21 @@ def policy(folder, rankings) -> Path:
     return path
 
 
-def simulate(policy: Path, path: Path, strengths=STRENGTHS) -> Path:
-    simulate_clicks.main(
-        SimpleNamespace(policy=policy),
-        [path],
-        paper=PAPER,
-        log={
-            "lanes": {"strength": strengths, "temperature": TEMPERATURES},
-            "sessions": {split: [number] for split, number in SESSIONS.items()},
-            "user": {"kind": "additive"},
-        },
-        positions=25,
-        seed=7,
-    )
+def simulate(policy: Path, path: Path, name: str) -> Path:
+    simulate_clicks.main({"policy": policy}, [path], paper=PAPER, name=name, seed=7)
     return path
 
 
 @pytest.fixture(scope="module")
 def clicks(folder, policy) -> Path:
-    return simulate(policy, folder / "clicks.parquet")
+    return simulate(policy, folder / "clicks.parquet", "all")
 
 
 @pytest.fixture(scope="module")
 def fit(folder, rankings, policy, clicks) -> Path:
     path = folder / "fit.parquet"
     inputs = {**vars(rankings), "policy": policy, "clicks": clicks}
-    about = {"paper": PAPER, "name": "misfit-linear", "setting": SETTING}
-    fit_setting.main(inputs, [path], **about, positions=25, seed=7)
+    fit_setting.main(inputs, [path], paper=PAPER, name="misfit-linear", seed=7)
     return path
 
 
@@ -146,14 +161,12 @@ def study(folder, rankings) -> Path:
 
 
 def run_appendix(rankings: SimpleNamespace, path: Path, *, name: str) -> None:
-    parameters = {"documents": 120, "views": 10, "impressions": 2000}
-    words = {"paper": PAPER, "name": name, "module": "appendix_a"}
-    run_study.main(rankings, [path], **words, parameters=parameters, seed=7)
+    run_study.main(rankings, [path], paper=PAPER, name=name, seed=7)
 
 
 def drawn(folder: Path, item: str, inputs: list[Path], *kinds: str) -> SimpleNamespace:
     outputs = {kind: folder / "figures" / PAPER / f"{item}.{kind}" for kind in kinds}
-    draw = experiment(PAPER).items[item]["draw"]
+    draw = experiment(PAPER).items[item].draw
     draw_item.main(
         inputs, SimpleNamespace(**outputs), paper=PAPER, drawing=draw, note=NOTE, caption="Unused"
     )
@@ -172,7 +185,7 @@ def table(folder, fit) -> SimpleNamespace:
 
 def test_a_drawing_that_finds_nothing_says_so(folder, fit):
     misspelt = [{"metric": "ndgc@10", "heading": "nDCG@10"}]
-    draw = experiment(PAPER).items["grid"]["draw"] | {"columns": misspelt}
+    draw = experiment(PAPER).items["grid"].draw | {"columns": misspelt}
     outputs = SimpleNamespace(tex=folder / "none.tex", csv=folder / "none.csv")
     with pytest.raises(InputError, match="'grid' finds nothing to draw in the results"):
         draw_item.main([fit], outputs, paper=PAPER, drawing=draw, note=NOTE, caption="Unused")
@@ -287,7 +300,7 @@ def test_every_lane_has_all_its_sessions(clicks):
 
 
 def test_a_log_does_not_depend_on_which_other_strengths_there_are(clicks, policy, tmp_path):
-    alone = pd.read_parquet(simulate(policy, tmp_path / "alone.parquet", [1]))
+    alone = pd.read_parquet(simulate(policy, tmp_path / "alone.parquet", "alone"))
     lanes = pd.read_parquet(clicks).query("strength == 1")
     pd.testing.assert_frame_equal(alone, lanes.reset_index(drop=True))
 

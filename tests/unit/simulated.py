@@ -1,14 +1,13 @@
 """A world on disk: rankings and a policy of three splits, and simulated logs."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scripts import simulate_clicks
 from twotowers import SPLITS
-from twotowers.experiment.settling_logs import queries_of, settle_log
+from twotowers.experiment import fields
+from twotowers.experiment.settings import AnyLog
+from twotowers.experiment.simulated import SimulatedLog
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.lane_sessions import read_lane_sessions
 from twotowers.logs.policies import read_scores
@@ -16,12 +15,12 @@ from twotowers.logs.policies import read_scores
 POSITIONS, QUERIES, WIDTH = 5, 8, 3
 LOG = {
     "dataset": "any",
+    "positions": POSITIONS,
     "relevance": "annotated",
     "policy": {"ranker": "expert", "strength": [0, 1], "temperature": [0, 0.5]},
     "queries": {"split": "train", "first": 6, "ranked": "once"},
     "sessions": {"train": 900, "validation": 400, "test": 300},
 }
-LANES = {"strength": [0.0, 1.0], "temperature": [0.0, 0.5]}
 
 
 def write_world(folder):
@@ -43,26 +42,23 @@ def write_world(folder):
     return folder
 
 
-def settled(**changes) -> dict:
-    return settle_log("log", {**LOG, **changes}, {}, path="experiment.yaml", paper=None)
+def settled(**changes) -> SimulatedLog:
+    return fields.read(AnyLog, {**LOG, **changes})
 
 
 def simulated(folder, name: str, **changes):
     path = folder / f"{name}.parquet"
     if not path.exists():
-        inputs = SimpleNamespace(policy=folder / "policy.parquet")
-        log = settled(**changes)
-        simulate_clicks.main(inputs, [path], paper=None, log=log, positions=POSITIONS, seed=3)
+        settled(**changes).simulate({"policy": folder / "policy.parquet"}, path, seed=3)
     return path
 
 
-def policies(folder, log) -> dict:
-    return {
-        split: read_scores(folder / "policy.parquet", *queries_of(log, split)) for split in SPLITS
-    }
+def policies(folder, **changes) -> dict:
+    queries = settled(**changes).queries
+    return {split: read_scores(folder / "policy.parquet", *queries.of(split)) for split in SPLITS}
 
 
 def read(folder, path, lanes=None):
-    pairs = {split: policy.pairs for split, policy in policies(folder, LOG).items()}
+    pairs = {split: policy.pairs for split, policy in policies(folder).items()}
     lanes = lanes or [{"strength": s, "temperature": t} for s in (0.0, 1.0) for t in (0.0, 0.5)]
     return read_lane_sessions(path, lanes, pairs=pairs, length=POSITIONS)

@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from twotowers.fitting import alike, pages
+from twotowers.fitting import alike, em
 from twotowers.fitting.alike import Alike
-from twotowers.fitting.pages import fit_pages
+from twotowers.fitting.em import fit_em
+from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
-from twotowers.models.independent import as_pages
-from twotowers.models.page import JUMPS
 from twotowers.models.position_based import PositionBased
-from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP
+from twotowers.models.protocol import JUMPS, PER_DOCUMENT, PER_JUMP
 from twotowers.models.user_browsing import UserBrowsing
 
 PAIRS, LENGTH = 400, 4
@@ -30,27 +29,27 @@ def statistics(model, views=300, seed=0):
     pair = rng.integers(PAIRS - 20, size=(views, LENGTH))
     where = np.arange(LENGTH) < rng.integers(1, LENGTH + 1, views)[:, None]
     clicks = (rng.random(pair.shape) < 0.5 / np.arange(1, LENGTH + 1)) & where
-    return Statistics.of_pages(as_pages(model), distinct_pages(pair, clicks, where, pairs=PAIRS))
+    return Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=PAIRS))
 
 
 @pytest.mark.parametrize("model", [PositionBased(), UserBrowsing()])
-@pytest.mark.parametrize("prior", [(0, 0), (1, 8)])
+@pytest.mark.parametrize("prior", [Prior(), Prior(1, 9)])
 def test_estimates_are_those_of_single_pairs(model, prior, monkeypatch):
     log = statistics(model)
     settings = {"prior": prior, "iterations": 8, "tolerance": 0}
     kinds = Alike.of(log)
     assert len(kinds.repeats) < 0.7 * PAIRS
     sizes = []
-    climb = pages.climb
+    climb = em.climb
 
     def noted(problem, *args, **kwargs):
         sizes.append(problem.size)
         return climb(problem, *args, **kwargs)
 
-    monkeypatch.setattr(pages, "climb", noted)
+    monkeypatch.setattr(em, "climb", noted)
     # A start of its own for each pair tells them apart.
-    alone = fit_pages(log, start={"attraction": np.full(PAIRS, 0.5)}, **settings)
-    found = fit_pages(log, **settings)
+    alone = fit_em(log, start={"attraction": np.full(PAIRS, 0.5)}, **settings)
+    found = fit_em(log, **settings)
     assert sizes[0] - sizes[1] == PAIRS - len(kinds.repeats)
     for part, values in alone.parameters.items():
         np.testing.assert_allclose(found.parameters[part], values, rtol=1e-7, atol=1e-12)
@@ -85,7 +84,7 @@ def test_rows_of_a_pair_may_lie_apart():
         positions=LENGTH,
     )  # fmt: skip
     assert len(Alike.of(shuffled).repeats) < PAIRS
-    one, other = (fit_pages(each, iterations=5) for each in (log, shuffled))
+    one, other = (fit_em(each, iterations=5) for each in (log, shuffled))
     for part, values in one.parameters.items():
         np.testing.assert_allclose(other.parameters[part], values, rtol=1e-7, atol=1e-12)
 
@@ -122,8 +121,8 @@ def test_many_positions_and_parts_do_not_overflow():
 def test_fractions_and_a_start_for_all(accelerate):
     log = statistics(PositionBased())
     log = replace(log, number=log.number * 0.25)
-    settings = {"prior": (1, 8), "iterations": 6, "tolerance": 0, "accelerate": accelerate}
-    found = fit_pages(log, start={"attraction": 0.3}, **settings)
-    alone = fit_pages(log, start={"attraction": np.full(PAIRS, 0.3)}, **settings)
+    settings = {"prior": Prior(1, 9), "iterations": 6, "tolerance": 0, "accelerate": accelerate}
+    found = fit_em(log, start={"attraction": 0.3}, **settings)
+    alone = fit_em(log, start={"attraction": np.full(PAIRS, 0.3)}, **settings)
     for part, values in alone.parameters.items():
         np.testing.assert_allclose(found.parameters[part], values, rtol=1e-7)

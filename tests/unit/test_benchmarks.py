@@ -308,7 +308,7 @@ def test_limits_at_unit_rates(results):
     """At rates of 10^9, the seconds of a step are its operations over 10^9."""
     _, row = (row for row in limits.predicted(results) if row["lanes"] == 2)
     assert row["tower"] == "deep"
-    training = fits.counts_training("deep")
+    training = fits.counts_training("fit-deep")
     lists = training["steps"] * training["batch"] + 1000
     assert row["cells_time"] == pytest.approx(lists * 25 * 25 * 2 / 1e9)
     assert row["bytes_time"] == pytest.approx(lists * 25 * (136 * 4 + 2 * 25 * 2) / 1e9)

@@ -29,9 +29,12 @@ from twotowers.results.conditions import (
     below,
     evidence_if,
     exactly,
+    falls,
     holds,
     number,
+    rises,
     short,
+    shown,
 )
 
 TAUS = (0, 0.333, 1)
@@ -44,7 +47,7 @@ def results(setting: str = "s", value: float = 1.0, seeds: int = 2) -> pd.DataFr
 
 def above_one(frame: pd.DataFrame):
     means = seed_means(frame, {"temperature": TAUS}, setting="s")
-    return f"mean {number(means[0], 1)}", [means[0], True]
+    return means[0], True
 
 
 ITEMS = {"fig9": ["s"], "other": ["t"]}
@@ -72,7 +75,7 @@ def test_every_verdict_and_its_reason(ours, verdict, reason):
     row = table.iloc[0]
     assert row["verdict"] == verdict
     assert reason in row["reason"]
-    assert row["authors"] == "mean 3.0"
+    assert row["authors"] == "the mean = 3; it is finite: yes"
     assert row["expected"] == "the mean is above 1; it is finite"
     assert bool(row["measured"]) == (verdict != NOT_TESTABLE)
 
@@ -96,7 +99,7 @@ def test_a_verdict_stands_on_the_weakest_data_that_its_judge_sees(item, also, se
     @told.add("1", item, "Sec. 1", "It is", exactly("the settings", 0), also=also)
     def of_all(frame):
         assert set(frame["setting"]) == seen
-        return "told", [0]
+        return 0
 
     frame = pd.concat(results(setting) for setting in "stu")
     assert judged(told, frame, None)["stands_on"].tolist() == [kind]
@@ -133,7 +136,7 @@ def test_words_and_comparison_come_from_the_same_number(condition, met, threshol
 def test_no_digit_of_a_threshold_is_lost_in_words():
     for claim in in_order(_claims("hager2025"), _claims("chen2024")):
         for condition in claim.conditions:
-            if condition.relation:
+            if condition.threshold is not None:
                 assert float(short(condition.threshold)) == condition.threshold, condition
 
 
@@ -184,15 +187,69 @@ def test_what_has_no_threshold_is_told_and_judged_as_it_is():
 )
 def test_what_is_no_evidence_cannot_be_reproduced_but_can_fail(values, verdict, reason):
     conditions = [at_most("the error", 0.1), evidence_if("the log is real", "a stand-in")]
-    claim = Claim("1", "fig1", "Sec. 1", "It holds", conditions, lambda frame: ("told", values))
+    claim = Claim("1", "fig1", "Sec. 1", "It holds", conditions, lambda frame: values)
     assert claim.expected == "the error is at most .1; evidence only if the log is real"
     found = judge(claim, results())
-    assert (found.verdict, found.reason, found.measured) == (verdict, reason, "told")
+    assert (found.verdict, found.reason) == (verdict, reason)
+    assert found.measured == f"the error = .{values[0] * 1000:.0f}"
+
+
+def test_steps_are_between_neighbours_and_in_every_column():
+    table = pd.DataFrame({"a": [1, 2, 3], "b": [1, 3, 2]})
+    assert rises("it").met_by(table["a"])
+    assert not falls("it").met_by(table["a"])
+    assert not rises("it").met_by(table)
+    assert falls("it").met_by([3, 1, -2])
+    assert not falls("it").met_by([3, 1, 1])
+    assert rises("it").words == "it rises with each step"
+    assert rises("it").slack(table["b"]).tolist() == [2, -1]
+
+
+def test_what_is_measured_is_told_with_its_labels():
+    over = pd.MultiIndex.from_product([(0, 0.5), ("dla", "em")], names=["tau", "method"])
+    values = pd.Series([0.1, 0.25, 0.30001, 12], over)
+    assert at_most("MCC", 0.3).told(values, {"method": {"em": "EM"}}) == (
+        "MCC = .100 (tau 0, dla), .250 (tau 0, EM), .30001 (tau .5, dla), 12 (tau .5, EM)"
+    )
+    many = pd.Series(np.linspace(0, 0.9, 10), pd.Index(range(10), name="position"))
+    assert at_most("errors,", 0.45).told(many) == (
+        "errors = 0 (position 0) to .900 (position 9), 10 values, 5 of 10 against it"
+    )
+    half = below("loss", 0.5, "times that")
+    assert half.told((pd.Series([1.5, 2.5], ["a", "b"]), 4.5)) == (
+        "loss, against 4.5000, = 1.5000 (a), 2.5000 (b)"
+    )
+    assert shown("nDCG", digits=4).told(0.71234) == "nDCG = .7123"
+    assert shown("it is so").told(np.True_) == "it is so: yes"
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.005, 1e-6, 0])
+@pytest.mark.parametrize("condition", [below, at_most, above, at_least, exactly])
+def test_a_written_number_is_on_its_side_of_the_threshold(condition, threshold):
+    meant = condition("x", threshold)
+    for value in threshold + np.array([-3e-7, -1e-9, 0, 1e-9, 3e-7]):
+        read = float(meant.told(value).removeprefix("x = "))
+        assert meant.met_by(read) == meant.met_by(value) or abs(value - threshold) < 1e-8, value
+
+
+def test_what_is_shown_is_neither_expected_nor_judged():
+    conditions = [above("the mean", 1), shown("the worst")]
+    claim = Claim("1", "fig1", "Sec. 1", "It holds", conditions, lambda frame: (2.0, []))
+    assert claim.expected == "the mean is above 1"
+    found = judge(claim, results())
+    assert (found.verdict, found.measured) == (REPRODUCED, "the mean = 2; the worst = ")
+
+
+@pytest.mark.parametrize("nothing", [[], pd.Series(dtype=float), pd.DataFrame()])
+def test_a_judge_that_selects_nothing_is_an_error(nothing):
+    claim = Claim("3a", "fig1", "", "", [above("the mean", 1)], lambda frame: (nothing,))
+    with pytest.raises(ValueError, match="claim 3a: the judge selected nothing for 'the mean"):
+        judge(claim, results())
 
 
 @pytest.mark.parametrize("values", [[1], [1, True, True]])
 def test_a_judge_must_measure_what_the_conditions_ask_for(values):
-    claim = Claim("1", "fig1", "", "", CONDITIONS, lambda frame: ("told", values))
+    claim = Claim("1", "fig1", "", "", CONDITIONS, lambda frame: values)
     with pytest.raises(ValueError, match="zip"):
         judge(claim, results())
 
@@ -204,14 +261,14 @@ def test_a_claim_about_several_lanes_has_a_part_for_each():
     @told.add("10", "fig1", "Sec. 1", "It is so", exactly("the lane", 1), parts=lanes)
     @told.add("9", "fig1", "Sec. 1", "It is", exactly("the lane", 2), lane=2)
     def of_lane(frame, lane):
-        return f"lane {lane}", [lane]
+        return lane
 
     table = judged(in_order(told), results(), results()).set_index("claim")
     assert list(table.index) == ["9", "10a", "10b"]
     assert list(table["statement"]) == ["It is", "It is so (one)", "It is so (two)"]
-    assert list(table["measured"]) == ["lane 2", "lane 1", "lane 2"]
+    assert list(table["measured"]) == [f"the lane = {lane}" for lane in (2, 1, 2)]
     assert list(table["verdict"]) == [REPRODUCED, REPRODUCED, NOT_REPRODUCED]
-    assert of_lane(None, lane=3) == ("lane 3", [3])
+    assert of_lane(None, lane=3) == 3
 
 
 def test_seed_means_over_a_grid_in_the_order_asked_for():

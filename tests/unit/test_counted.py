@@ -8,16 +8,15 @@ import pytest
 from tests.unit.test_fit_pages import HIDDEN, LENGTH, SEEN
 from twotowers.errors import InputError
 from twotowers.fitting.counted import PageLog
+from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
-from twotowers.fitting.pages import fit_counts, fit_pages
-from twotowers.fitting.statistics import Statistics, distinct_pages
-from twotowers.fitting.totals import Totals
+from twotowers.fitting.prior import Prior
+from twotowers.fitting.statistics import Statistics, Totals, distinct_pages
 from twotowers.logs import page_arrays, page_groups
 from twotowers.logs.sessions import write_sessions
-from twotowers.models.independent import as_pages
 from twotowers.models.protocol import PER_DOCUMENT
 
-PRIOR = (1.0, 8.0)
+PRIOR = Prior(1, 9)
 CELLS = {name: HIDDEN[name] for name in ("pbm", "ubm")}
 
 
@@ -76,18 +75,17 @@ def orders(pairs, number, model):
 
 @pytest.mark.parametrize("name", SEEN)
 def test_totals_are_those_of_the_pages_in_memory(name, pages, path, in_pieces):
-    model = as_pages(SEEN[name])
+    model = SEEN[name]
     own, number = in_memory(pages)
     statistics = Statistics.of_pages(model, own)
     totals, pairs = PageLog(path, LENGTH).statistics(model)
     assert isinstance(totals, Totals)
     assert pairs.schema.types == [pa.array([each]).type for each in next(iter(number))]
     assert pairs.to_pylist() == sorted(pairs.to_pylist(), key=lambda row: tuple(row.values()))
-    for prior in ((0.0, 0.0), PRIOR):
-        expected, found = fit_counts(statistics, prior=prior), totals.fit(prior=prior)
-        imagined = dict.fromkeys(model.parts, prior)
+    for prior in (Prior(), PRIOR):
+        expected, found = (fit_counts(each, prior=prior) for each in (statistics, totals))
         errors = [
-            intervals(given, fit.parameters, prior=imagined)
+            intervals(given, fit.parameters, prior=prior)
             for given, fit in ((statistics, expected), (totals, found))
         ]
         for part, order in orders(pairs, number, model).items():
@@ -100,7 +98,7 @@ def test_totals_are_those_of_the_pages_in_memory(name, pages, path, in_pieces):
 
 @pytest.mark.parametrize("name", CELLS)
 def test_counts_of_cells_are_those_of_the_pages_in_memory(name, pages, path, in_pieces):
-    model = as_pages(CELLS[name])
+    model = CELLS[name]
     own, number = in_memory(pages)
     expected = Statistics.of_pages(model, own)
     found, pairs = PageLog(path, LENGTH).statistics(model)
@@ -112,7 +110,7 @@ def test_counts_of_cells_are_those_of_the_pages_in_memory(name, pages, path, in_
 
     ours = rows(found, order["attraction"][found.index["attraction"][:, 0]])
     assert ours.equals(rows(expected, expected.index["attraction"][:, 0]))
-    fits = [fit_pages(each, prior=PRIOR, tolerance=1e-12) for each in (expected, found)]
+    fits = [fit_em(each, prior=PRIOR, tolerance=1e-12) for each in (expected, found)]
     for part, own in order.items():
         before, after = (fit.parameters[part] for fit in fits)
         np.testing.assert_allclose(after, before[own], atol=1e-6)
@@ -121,7 +119,7 @@ def test_counts_of_cells_are_those_of_the_pages_in_memory(name, pages, path, in_
 @pytest.mark.parametrize("name", ["rctr", "cm", "pbm", "dbn"])
 def test_only_the_rows_asked_for_are_counted(name, pages, path, tmp_path, in_pieces):
     kept = np.random.default_rng(1).random(len(pages)) < 0.5
-    model = as_pages({**SEEN, **HIDDEN}[name])
+    model = {**SEEN, **HIDDEN}[name]
     query, documents, clicks = zip(*(pages[row] for row in np.flatnonzero(kept)), strict=True)
     page = {"split": ["log"] * len(query), "query": query, "documents": documents, "clicks": clicks}
     write_sessions(tmp_path / "part.parquet", [pa.table(page)])
@@ -129,7 +127,7 @@ def test_only_the_rows_asked_for_are_counted(name, pages, path, tmp_path, in_pie
     (part, pairs), (whole, others) = (each.statistics(model) for each in log)
     assert pairs.equals(others)
     fits = [
-        given.fit() if isinstance(given, Totals) else fit_pages(given, prior=PRIOR)
+        fit_counts(given) if isinstance(given, Totals) else fit_em(given, prior=PRIOR)
         for given in (part, whole)
     ]
     for name in model.parts:
@@ -138,7 +136,7 @@ def test_only_the_rows_asked_for_are_counted(name, pages, path, tmp_path, in_pie
 
 @pytest.mark.parametrize("name", ["gctr", "dctr", "ubm", "dbn"])
 def test_bad_files_are_refused(name, path, tmp_path):
-    model = as_pages({**SEEN, **HIDDEN}[name])
+    model = {**SEEN, **HIDDEN}[name]
     with pytest.raises(InputError, match="show 1 to 4 documents"):
         PageLog(path, LENGTH - 1).statistics(model)
     write_sessions(tmp_path / "empty.parquet", [])

@@ -6,27 +6,29 @@ import pytest
 from tests.items import experiment
 from twotowers import ROOT
 from twotowers.errors import InputError
-from twotowers.experiment.kinds import MADE_BY, build_drawing, find, kinds
-from twotowers.experiment.settling import settle_item
+from twotowers.experiment import fields
+from twotowers.experiment.items import Item
+from twotowers.experiment.kinds import MADE_BY, REQUIRED, build_drawing, find, kinds
 from twotowers.report.figures import save
 
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 BIAS = {"kind": "position_bias", "settings": {"fit": "F"}, "where": {"strength": 1}}
 
 
-def settled(name: str = "fig1", **item) -> dict:
-    return settle_item(
-        name, {"kind": "figure", "needs": ["fit"]} | item, path=ROOT / "e.yaml", paper="hager2025"
-    )
+TOLD = {"title": "T", "kind": "figure", "needs": ["fit"], "caption": "C", "expected": "E"}
+
+
+def settled(name: str = "fig1", **item) -> Item:
+    given = {"items": {name: TOLD | {"name": name} | item}}
+    items = dict[str, dict[str, Item]]
+    context = {"paper": "hager2025"}
+    return fields.read(items, given, path="e.yaml", context=context)["items"][name]
 
 
 def test_an_item_without_a_drawing_is_its_papers_own_module():
-    assert settled("lemmas")["draw"] == {"kind": "lemmas"}
-    assert find("drawings", "lemmas", "hager2025").path.parts[:3] == (
-        "papers",
-        "hager2025",
-        "items",
-    )
+    item = settled("lemmas")
+    assert item.draw == {"kind": "lemmas"}
+    assert item.drawing("hager2025").path == ROOT / "papers/hager2025/items/lemmas.py"
 
 
 @pytest.mark.parametrize(
@@ -51,25 +53,24 @@ def test_what_cannot_be_drawn_is_refused_with_the_nearest(item, parts):
 
 def test_a_drawing_is_told_what_its_item_needs():
     draw = {"kind": "counts", "rows": {}, "columns": {}, "keys": []}
-    settled_draw = settled(kind="table", draw=draw)["draw"]
+    settled_draw = settled(kind="table", draw=draw).draw
     assert settled_draw == {**draw, "needs": ["fit"]}
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_module_of_items_is_drawn_by_an_item(paper):
-    own = {
-        name for name, kind in kinds("drawings", paper).items() if kind.path.parts[0] == "papers"
-    }
-    used = {item["draw"]["kind"] for item in experiment(paper).items.values()}
-    assert own <= used <= set(kinds("drawings", paper))
+    known = kinds("drawings", paper)
+    own = {name for name, kind in known.items() if "papers" in kind.path.parts}
+    used = {item.draw["kind"] for item in experiment(paper).items.values()}
+    assert own <= used <= set(known)
 
 
 def test_parameters_are_those_of_both_functions():
     lines = find("drawings", "lines")
-    assert lines.holds == MADE_BY["figure"]
-    assert lines.parameters["settings"] is None
-    assert lines.parameters["levels"] == "True"
-    assert lines.parameters["span"] == "0.0"
+    assert lines.holds is getattr(lines.module, MADE_BY["figure"])
+    assert lines.parameters["settings"] is REQUIRED
+    assert lines.parameters["levels"] is True
+    assert lines.parameters["span"] == 0.0
 
 
 def test_each_function_gets_the_parameters_that_it_names(tmp_path):

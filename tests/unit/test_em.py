@@ -1,7 +1,7 @@
 """EM on cells against enumeration, closed forms and SciPy; the likelihood never falls."""
 
 import itertools
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,11 +11,14 @@ from scipy.special import expit, logit, xlog1py, xlogy
 from twotowers.errors import InputError
 from twotowers.fitting.alternating import ExpectationMaximisation, alternate
 from twotowers.fitting.click_rates import ClickRates
-from twotowers.fitting.em import CellCounts, fit_em
+from twotowers.fitting.em import fit_em
+from twotowers.fitting.prior import Prior
+from twotowers.fitting.statistics import Statistics
 from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import CellModel
 
 
-class TrustBias:
+class TrustBias(CellModel):
     """P(click | examined) is 0.9 for attractive documents and 0.1 for others."""
 
     parts: ClassVar = {"attraction": "document", "examination": "position"}
@@ -23,7 +26,7 @@ class TrustBias:
     def probability(self, attraction, examination):
         return examination * (0.1 + 0.8 * attraction)
 
-    def expectations(self, attraction, examination):
+    def posteriors(self, attraction, examination):
         examined = 0.1 + 0.8 * attraction
         none = 1 - examination * examined
         return {
@@ -35,7 +38,7 @@ class TrustBias:
         }
 
 
-class Accidents:
+class Accidents(CellModel):
     """Clicks also happen by accident, with a chance per position: three parts."""
 
     parts: ClassVar = {"attraction": "document", "examination": "position", "accident": "position"}
@@ -43,7 +46,7 @@ class Accidents:
     def probability(self, attraction, examination, accident):
         return 1 - (1 - attraction * examination) * (1 - accident)
 
-    def expectations(self, attraction, examination, accident):
+    def posteriors(self, attraction, examination, accident):
         click = self.probability(attraction, examination, accident)
         both = attraction * examination
         # Without an accident the click depends on the other two. With one it does not.
@@ -72,12 +75,35 @@ def clicked_accidents(attraction, examination, accident):
     return max(attraction * examination, accident)
 
 
+POSITION_BASED = PositionBased()
 MODELS = [
-    (PositionBased(), clicked_position_based),
+    (POSITION_BASED, clicked_position_based),
     (TrustBias(), clicked_trust_bias),
     (Accidents(), clicked_accidents),
 ]
 NAMES = ["position-based", "trust bias", "accidents"]
+
+
+class Cells(NamedTuple):
+    """Impressions and clicks of documents at positions: [cells] each."""
+
+    document: np.ndarray
+    position: np.ndarray
+    impressions: np.ndarray
+    clicks: np.ndarray
+
+    @property
+    def documents(self) -> int:
+        return self.document.max() + 1
+
+    @property
+    def positions(self) -> int:
+        return self.position.max() + 1
+
+
+def fit(cells, model=POSITION_BASED, **options):
+    sizes = {"pairs": cells.documents, "positions": cells.positions}
+    return fit_em(Statistics.of_cells(model, *cells, **sizes), **options)
 
 
 def make_cells(model, documents=40, positions=5, shown=60, seed=0):
@@ -91,7 +117,7 @@ def make_cells(model, documents=40, positions=5, shown=60, seed=0):
     }
     chance = model.probability(**{part: truth[part] for part in model.parts})
     impressions = rng.integers(1, shown, len(document))
-    return CellCounts(document, position, impressions, rng.binomial(impressions, chance))
+    return Cells(document, position, impressions, rng.binomial(impressions, chance))
 
 
 def random_start(cells, model, seed=0):
@@ -116,7 +142,7 @@ def test_posteriors_are_those_of_enumeration(model, clicked):
     values = dict(zip(parts, np.random.default_rng(0).uniform(0.05, 0.95, (3, 20)), strict=False))
     states = np.array(list(itertools.product((0, 1), repeat=len(parts))))
     click = np.array([clicked(*state) for state in states])
-    found = model.expectations(**values)
+    found = model.posteriors(**values)
     for row in range(20):
         chances = np.array([values[part][row] for part in parts])
         weight = np.prod(np.where(states, chances, 1 - chances), axis=1)
@@ -134,12 +160,12 @@ def test_posteriors_are_those_of_enumeration(model, clicked):
 def test_the_likelihood_never_falls(model, clicked, seed, accelerate):
     cells = make_cells(model, seed=seed)
     start = random_start(cells, model, seed)
-    fitted = fit_em(cells, model, start=start, iterations=60, tolerance=0, accelerate=accelerate)
+    fitted = fit(cells, model, start=start, iterations=60, tolerance=0, accelerate=accelerate)
     assert (np.diff(fitted.history) >= 0).all()
     assert fitted.history[0] == pytest.approx(likelihood(cells, model, start))
     assert fitted.history[-1] == pytest.approx(likelihood(cells, model, fitted.parameters))
     assert fitted.iterations == len(fitted.history) - 1
-    one = fit_em(cells, model, start=start, iterations=1, accelerate=False)
+    one = fit(cells, model, start=start, iterations=1, accelerate=False)
     # Before rounding sets in, a wrong step would lower the likelihood at once.
     assert one.history[1] > one.history[0]
 
@@ -148,7 +174,7 @@ def test_the_likelihood_never_falls(model, clicked, seed, accelerate):
 def test_a_fixed_point_is_stationary(model, clicked):
     """By logits, where the gradient also vanishes at 0 and 1."""
     cells = make_cells(model, shown=2000)
-    fitted = fit_em(cells, model, start=random_start(cells, model), tolerance=1e-15)
+    fitted = fit(cells, model, start=random_start(cells, model), tolerance=1e-15)
     assert fitted.converged
     for part, values in fitted.parameters.items():
         for number in range(len(values)):
@@ -163,7 +189,7 @@ def test_a_fixed_point_is_stationary(model, clicked):
 
 def test_against_scipy():
     cells = make_cells(PositionBased(), shown=500)
-    fitted = fit_em(cells, tolerance=1e-14)
+    fitted = fit(cells, tolerance=1e-14)
 
     def loss(logits):
         chances = np.split(expit(logits), [cells.documents])
@@ -187,7 +213,7 @@ def test_is_the_alternating_rule_where_both_apply(steps):
     cells = make_cells(PositionBased())
     start = random_start(cells, PositionBased())
     plain = {"tolerance": 0, "accelerate": False}
-    found = fit_em(cells, start=start, iterations=steps, **plain).parameters
+    found = fit(cells, start=start, iterations=steps, **plain).parameters
     rates = ClickRates(
         feature=cells.document,
         factor=cells.position[None],
@@ -215,18 +241,16 @@ def test_recovers_the_truth_from_expected_clicks(model, clicked):
     document, position = (each.ravel() for each in np.indices((30, 4)))
     truth = {"attraction": rng.uniform(0.2, 0.9, 30), "examination": np.array([1, 0.8, 0.5, 0.3])}
     chance = model.probability(truth["attraction"][document], truth["examination"][position])
-    cells = CellCounts(document, position, np.full(120, 100), 100 * chance)
-    fitted = fit_em(cells, model, start={"examination": [1, 0.5, 0.5, 0.5]}, tolerance=1e-15)
+    cells = Cells(document, position, np.full(120, 100), 100 * chance)
+    fitted = fit(cells, model, start={"examination": [1, 0.5, 0.5, 0.5]}, tolerance=1e-15)
     for part, values in truth.items():
         np.testing.assert_allclose(fitted.parameters[part], values, rtol=1e-4)
 
 
 def test_closed_form_of_known_examination():
     """With sure examination, attraction is the click rate after one step."""
-    cells = CellCounts(
-        np.array([0, 1, 2]), np.zeros(3, int), np.array([10, 20, 8]), np.array([3, 0, 8])
-    )
-    fitted = fit_em(cells, start={"examination": 1}, accelerate=False)
+    cells = Cells(np.array([0, 1, 2]), np.zeros(3, int), np.array([10, 20, 8]), np.array([3, 0, 8]))
+    fitted = fit(cells, start={"examination": 1}, accelerate=False)
     np.testing.assert_allclose(fitted.parameters["attraction"], [0.3, 0, 1])
     assert fitted.parameters["examination"].tolist() == [1]
     assert fitted.converged
@@ -235,20 +259,18 @@ def test_closed_form_of_known_examination():
 
 
 def test_closed_form_of_a_prior():
-    """A Beta(a, b) counts as a - 1 clicks and b - 1 impressions without one."""
-    cells = CellCounts(
-        np.array([0, 1, 3]), np.zeros(3, int), np.array([10, 20, 8]), np.array([3, 0, 8])
-    )
+    """Imagined successes and trials count as those that were seen."""
+    cells = Cells(np.array([0, 1, 3]), np.zeros(3, int), np.array([10, 20, 8]), np.array([3, 0, 8]))
     plain = {"start": {"examination": 1}, "accelerate": False}
-    found = fit_em(cells, prior={"attraction": (2, 3)}, **plain).parameters["attraction"]
+    found = fit(cells, prior=Prior(parts={"attraction": (1, 3)}), **plain).parameters["attraction"]
     # Document 2 was never shown.
     np.testing.assert_allclose(found, [4 / 13, 1 / 23, 1 / 3, 9 / 11])
 
 
 def test_a_prior_is_part_of_what_never_falls():
     cells = make_cells(PositionBased(), shown=5)
-    prior = {"attraction": (1.5, 2), "examination": (2, 2)}
-    fitted = fit_em(cells, prior=prior)
+    prior = Prior(parts={"attraction": (0.5, 1.5), "examination": (1, 2)})
+    fitted = fit(cells, prior=prior)
     assert (np.diff(fitted.history) >= 0).all()
     assert fitted.converged
     best = fitted.history[-1]
@@ -258,13 +280,13 @@ def test_a_prior_is_part_of_what_never_falls():
             part: np.clip(values + rng.normal(0, 1e-3, len(values)), 0, 1)
             for part, values in fitted.parameters.items()
         }
-        assert fit_em(cells, prior=prior, start=near, iterations=1).history[0] < best + 1e-6
+        assert fit(cells, prior=prior, start=near, iterations=1).history[0] < best + 1e-6
 
 
 def test_acceleration_reaches_the_same_sooner():
     cells = make_cells(PositionBased(), shown=500)
     fast, plain = (
-        fit_em(cells, tolerance=1e-13, accelerate=accelerate) for accelerate in (True, False)
+        fit(cells, tolerance=1e-13, accelerate=accelerate) for accelerate in (True, False)
     )
     assert fast.converged
     assert plain.converged
@@ -272,12 +294,18 @@ def test_acceleration_reaches_the_same_sooner():
     assert fast.history[-1] >= plain.history[-1] - 1e-3
 
 
-def test_never_shown_stays_as_it_started():
-    cells = CellCounts(np.array([0, 2]), np.array([0, 2]), np.array([10, 10]), np.array([3, 4]))
-    start = {"attraction": [0.5, 0.25, 0.5], "examination": [0.5, 0.75, 0.5]}
-    found = fit_em(cells, start=start).parameters
-    assert found["attraction"][1] == 0.25
-    assert found["examination"][1] == 0.75
+def test_what_was_never_shown_is_not_known():
+    cells = Cells(np.array([0, 2]), np.array([0, 2]), np.array([10, 10]), np.array([3, 4]))
+    found = fit(cells)
+    for part in ("attraction", "examination"):
+        assert np.isnan(found.parameters[part]).tolist() == [False, True, False]
+    # The mean of the others, weighted by trials.
+    assert found.unknown()["attraction"] == pytest.approx(
+        found.parameters["attraction"][[0, 2]].mean()
+    )
+    smooth = fit(cells, prior=Prior(parts={"attraction": (1, 4)}))
+    assert smooth.parameters["attraction"][1] == 0.25
+    assert smooth.unknown()["attraction"] == 0.25
 
 
 def test_cells_may_be_split_and_reordered():
@@ -295,15 +323,15 @@ def test_cells_may_be_split_and_reordered():
         )
     ]
     plain = {"iterations": 30, "tolerance": 0, "accelerate": False}
-    whole, split = (fit_em(each, **plain) for each in (cells, CellCounts(*halves)))
+    whole, split = (fit(each, **plain) for each in (cells, Cells(*halves)))
     for part, values in whole.parameters.items():
         np.testing.assert_allclose(split.parameters[part], values, rtol=1e-9)
 
 
 def test_certain_clicks_and_skips_stay_finite():
     for clicks in (0, 5):
-        cells = CellCounts(np.array([0, 1]), np.array([0, 0]), np.full(2, 5), np.full(2, clicks))
-        fitted = fit_em(cells)
+        cells = Cells(np.array([0, 1]), np.array([0, 0]), np.full(2, 5), np.full(2, clicks))
+        fitted = fit(cells)
         assert np.isfinite(fitted.history).all()
         product = fitted.parameters["attraction"] * fitted.parameters["examination"]
         np.testing.assert_allclose(product, clicks / 5, atol=1e-3)
@@ -312,12 +340,12 @@ def test_certain_clicks_and_skips_stay_finite():
 class Contradictory(PositionBased):
     """Says that no document attracts without a click, whatever the examination."""
 
-    def expectations(self, attraction, examination):
+    def posteriors(self, attraction, examination):
         return {"attraction": (0, 1), "examination": (0, 1)}
 
 
 class Forgetful(PositionBased):
-    def expectations(self, attraction, examination):
+    def posteriors(self, attraction, examination):
         return {"attraction": (1, attraction)}
 
 
@@ -329,13 +357,13 @@ class Elsewhere(PositionBased):
     ("model", "message"),
     [
         (Contradictory(), r"Contradictory: the log-likelihood fell from .* to .*posteriors"),
-        (Forgetful(), r"expectations: has the parts \['attraction'\]"),
-        (Elsewhere(), r"parts: examination is one per query"),
+        (Forgetful(), r"Forgetful.posteriors: has the parts \['attraction'\]"),
+        (Elsewhere(), r"parts: Elsewhere has parts per query"),
     ],
 )
 def test_wrong_models(model, message):
     with pytest.raises(InputError, match=message):
-        fit_em(make_cells(PositionBased()), model, start={"attraction": 0.6, "examination": 0.7})
+        fit(make_cells(PositionBased()), model, start={"attraction": 0.6, "examination": 0.7})
 
 
 @pytest.mark.parametrize(
@@ -344,27 +372,32 @@ def test_wrong_models(model, message):
         ({"start": {"examination": 1.5}}, r"start: examination is out of range"),
         ({"start": {"examination": np.nan}}, r"start: examination is out of range"),
         ({"start": {"examination": [0.5]}}, r"start: examination has shape \(1,\)"),
-        ({"start": {"trust": 0.5}}, r"start: has the parts \['trust'\]"),
+        ({"start": {"trust": 0.5}}, r"start: 'trust' is no part"),
         ({"start": {"examination": 0}}, r"start: the clicks are impossible"),
-        ({"prior": {"examination": (0.5, 1)}}, r"prior of examination: 0.5 is out of range"),
-        ({"prior": {"trust": (1, 1)}}, r"prior: has the parts \['trust'\]"),
+        ({"prior": Prior(parts={"trust": (1, 1)})}, r"prior: has the parts \['trust'\]"),
         ({"iterations": 0}, r"iterations: 0 is out of range"),
         ({"tolerance": -1}, r"tolerance: -1 is out of range"),
     ],
 )
 def test_bad_arguments(change, message):
     with pytest.raises(InputError, match=message):
-        fit_em(make_cells(PositionBased()), **change)
+        fit(make_cells(PositionBased()), **change)
+
+
+@pytest.mark.parametrize("numbers", [(-1, 2), (3, 2), (1, 2e9), (0.5, np.nan)])
+def test_priors_that_nobody_can_imagine(numbers):
+    for prior in ({"successes": numbers[0], "trials": numbers[1]}, {"parts": {"x": numbers}}):
+        with pytest.raises(InputError, match="prior"):
+            Prior(**prior)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"document": np.array([0, -1])}, r"document: -1 is out of range"),
-        ({"document": np.array([0, 0.5])}, r"document: has type float64 \(expected integers\)"),
-        ({"position": np.array([0])}, r"position: has shape \(1,\)"),
+        ({"document": np.array([0, -1])}, r"pair: -1 is out of range"),
+        ({"position": np.array([0, 1])}, r"position: 1 is out of range"),
         ({"impressions": np.array([np.inf, 5])}, r"impressions: inf is out of range"),
-        ({"clicks": np.array([6, 0])}, r"clicks: 6 is out of range .*at most impressions"),
+        ({"clicks": np.array([6, 0])}, r"clicks: 6 is out of range .*to the impressions"),
         ({"clicks": np.array([-1, 0])}, r"clicks: -1 is out of range"),
     ],
 )
@@ -376,4 +409,4 @@ def test_bad_cells(change, message):
         "clicks": np.array([1, 2]),
     }
     with pytest.raises(InputError, match=message):
-        CellCounts(**good | change)
+        Statistics.of_cells(POSITION_BASED, *(good | change).values(), pairs=2, positions=1)

@@ -6,8 +6,8 @@ import pytest
 from twotowers.errors import InputError
 from twotowers.files import distinct
 from twotowers.fitting import blocks
-from twotowers.fitting.em import CellCounts, fit_em
-from twotowers.fitting.pages import PagesProblem, fit_counts, fit_pages
+from twotowers.fitting.em import Problem, fit_counts, fit_em
+from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance, Share
@@ -17,7 +17,6 @@ from twotowers.models.dependent_click_simplified import DependentClickSimplified
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.global_rate import GlobalRate
-from twotowers.models.independent import as_pages
 from twotowers.models.page import ChainModel, lay_out
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
@@ -56,7 +55,6 @@ def truth_of(model, rng):
 def log_of(model, pages, seed=0):
     """Pages of 1 to LENGTH of PAIRS documents in random order, clicked by the model's own user."""
     rng = np.random.default_rng(seed)
-    model = as_pages(model)
     truth = truth_of(model, rng)
     pair = rng.permuted(np.broadcast_to(np.arange(PAIRS), (pages, PAIRS)), axis=1)[:, :LENGTH]
     where = np.arange(LENGTH) < rng.integers(1, LENGTH + 1, pages)[:, None]
@@ -86,19 +84,16 @@ def test_distinct_pages_are_the_log():
 
 @pytest.mark.parametrize("name", [*HIDDEN, *SEEN])
 def test_fits_do_not_depend_on_cores_and_only_by_rounding_on_blocks(name, monkeypatch):
-    fit = fit_pages if name in HIDDEN else fit_counts
+    fit = fit_em if name in HIDDEN else fit_counts
     _, statistics = statistics_of({**HIDDEN, **SEEN}[name], 300)
-    whole = fit(statistics, prior=(1.0, 2.0))
-    needs, at = (
-        "expectations" if name in HIDDEN else "counts",
-        np.concatenate([*whole.parameters.values()]),
-    )
-    totals = PagesProblem(statistics, (1.0, 2.0), needs).totals(at)
+    whole = fit(statistics, prior=Prior(1, 3))
+    at = np.concatenate([*whole.parameters.values()])
+    totals = Problem(statistics, Prior(1, 3)).totals(at)
     monkeypatch.setattr(blocks, "CELLS", 40)
     found = []
     for cores in (1, 3):
         monkeypatch.setattr(blocks, "cores", lambda cores=cores: cores)
-        found.append(fit(statistics, prior=(1.0, 2.0)))
+        found.append(fit(statistics, prior=Prior(1, 3)))
     alone, together = found
     assert len(blocks.blocks(*statistics.clicks.shape)) > 1
     assert alone.history.tobytes() == together.history.tobytes()
@@ -106,9 +101,7 @@ def test_fits_do_not_depend_on_cores_and_only_by_rounding_on_blocks(name, monkey
     for part, values in alone.parameters.items():
         assert together.parameters[part].tobytes() == values.tobytes()
         assert together.trials[part].tobytes() == alone.trials[part].tobytes()
-    for parted, entire in zip(
-        PagesProblem(statistics, (1.0, 2.0), needs).totals(at), totals, strict=True
-    ):
+    for parted, entire in zip(Problem(statistics, Prior(1, 3)).totals(at), totals, strict=True):
         np.testing.assert_allclose(parted, entire, rtol=1e-12, atol=1e-12)
 
 
@@ -128,7 +121,7 @@ CHAINS = {
 }
 
 
-SHARED = {name: model for name, model in {**HIDDEN, **SEEN}.items() if as_pages(model).shares}
+SHARED = {name: model for name, model in {**HIDDEN, **SEEN}.items() if model.shares}
 
 
 @pytest.mark.parametrize("name", SHARED)
@@ -169,7 +162,7 @@ def test_pages_of_thousands_of_documents_do_not_underflow(name):
 def test_the_gradient_of_q_is_that_of_the_likelihood(name):
     """Thesis, Eq. 5.10, for every model: an E-step of another model would have another gradient."""
     _, statistics = statistics_of(HIDDEN[name], 300)
-    problem = PagesProblem(statistics, (0.0, 0.0), "expectations")
+    problem = Problem(statistics)
     point = np.random.default_rng(1).uniform(0.2, 0.8, problem.size)
     totals = problem.totals(point)
     shares, trials = problem.shares(totals, point), totals[1]
@@ -182,17 +175,17 @@ def test_the_gradient_of_q_is_that_of_the_likelihood(name):
         assert gradient[place] == pytest.approx(slope, rel=1e-5, abs=1e-4)
 
 
-@pytest.mark.parametrize("prior", [(0.0, 0.0), (1.0, 8.0)])
+@pytest.mark.parametrize("prior", [Prior(), Prior(1, 9)])
 @pytest.mark.parametrize("name", HIDDEN)
 def test_em_never_falls_and_ends_at_a_maximum(name, prior):
     _, statistics = statistics_of(HIDDEN[name], 2000)
-    plain = fit_pages(statistics, prior=prior, accelerate=False, iterations=60, tolerance=0)
+    plain = fit_em(statistics, prior=prior, accelerate=False, iterations=60, tolerance=0)
     assert (np.diff(plain.history) >= 0).all()
-    fitted = fit_pages(statistics, prior=prior, tolerance=1e-13)
+    fitted = fit_em(statistics, prior=prior, tolerance=1e-13)
     assert fitted.converged
     assert fitted.history[-1] >= plain.history[-1] - 1e-6
     assert len(fitted.history) < 2000
-    problem = PagesProblem(statistics, prior, "expectations")
+    problem = Problem(statistics, prior)
     best = np.concatenate(list(fitted.parameters.values()))
     value = problem.objective(best)
     inside = np.flatnonzero((best > 1e-3) & (best < 1 - 1e-3))
@@ -206,7 +199,7 @@ def test_em_never_falls_and_ends_at_a_maximum(name, prior):
 @pytest.mark.parametrize("name", HIDDEN)
 def test_em_recovers_its_own_user(name):
     truth, statistics = statistics_of(HIDDEN[name], 200_000)
-    fitted = fit_pages(statistics)
+    fitted = fit_em(statistics)
     for part, values in truth.items():
         found, trials = fitted.parameters[part], fitted.trials[part]
         known = trials > 2000
@@ -222,7 +215,7 @@ def test_a_wrong_expectation_is_noticed():
     _, statistics = statistics_of(DynamicBayesian(), 500)
     wrong = Statistics(Wrong(), *list(vars(statistics).values())[1:])
     with pytest.raises(InputError, match=r"Wrong.*fell"):
-        fit_pages(wrong, iterations=50, tolerance=0)
+        fit_em(wrong, iterations=50, tolerance=0)
 
 
 def counted_by_hand(name, pair, clicks, where):
@@ -262,9 +255,9 @@ def counted_by_hand(name, pair, clicks, where):
 def test_counts_are_those_by_hand(name):
     # Clicks that some of the models know nothing of.
     _, _, pair, clicks, where = log_of(UserBrowsing(), 300)
-    model = as_pages(SEEN[name])
+    model = SEEN[name]
     statistics = Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=PAIRS))
-    fitted, smooth = fit_counts(statistics), fit_counts(statistics, prior=(1, 1))
+    fitted, smooth = fit_counts(statistics), fit_counts(statistics, prior=Prior(1, 2))
     tally = counted_by_hand(name, pair, clicks, where)
     assert set(tally) == set(model.parts)
     for part, entries in tally.items():
@@ -278,7 +271,7 @@ def test_counts_are_those_by_hand(name):
 def test_counts_maximise_the_likelihood(name):
     _, statistics = statistics_of(SEEN[name], 500)
     fitted = fit_counts(statistics)
-    problem = PagesProblem(statistics, (0.0, 0.0), "counts")
+    problem = Problem(statistics)
     best = np.concatenate(list(fitted.parameters.values()))
     assert fitted.history[-1] == problem.objective(best)
     for place in np.flatnonzero(~np.isnan(best)):
@@ -289,7 +282,6 @@ def test_counts_maximise_the_likelihood(name):
 
 
 def test_cells_and_pages_give_the_same_position_based_model():
-    """And the same as the EM of cells that was there before."""
     model, _, pair, clicks, where = log_of(PositionBased(), 3000)
     by_page = Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=PAIRS))
     position = np.broadcast_to(np.arange(LENGTH), pair.shape)
@@ -299,12 +291,10 @@ def test_cells_and_pages_give_the_same_position_based_model():
     number = np.arange(PAIRS * LENGTH)
     columns = number // LENGTH, number % LENGTH, shown, clicked
     by_cell = Statistics.of_cells(model, *columns, pairs=PAIRS, positions=LENGTH)
-    one, other = (fit_pages(each, tolerance=1e-14) for each in (by_page, by_cell))
-    third = fit_em(CellCounts(*columns), start={"examination": [1, 0.5, 0.5, 0.5]}, tolerance=1e-14)
+    one, other = (fit_em(each, tolerance=1e-14) for each in (by_page, by_cell))
     assert len(by_page.clicks) == len(by_cell.clicks)
     for part in model.parts:
         np.testing.assert_allclose(one.parameters[part], other.parameters[part], atol=1e-9)
-        np.testing.assert_allclose(one.parameters[part], third.parameters[part], atol=1e-5)
 
 
 def test_what_was_never_tried_is_not_known():
@@ -313,7 +303,7 @@ def test_what_was_never_tried_is_not_known():
     )
     fitted = fit_counts(Statistics.of_pages(Cascade(), pages))
     np.testing.assert_array_equal(fitted.parameters["attraction"], [1, np.nan, np.nan])
-    smooth = fit_counts(Statistics.of_pages(Cascade(), pages), prior=(1, 8))
+    smooth = fit_counts(Statistics.of_pages(Cascade(), pages), prior=Prior(1, 9))
     np.testing.assert_allclose(smooth.parameters["attraction"], [0.2, 1 / 9, 1 / 9])
 
 
@@ -323,6 +313,6 @@ def test_what_cannot_be_fitted_is_refused():
         fit_counts(statistics)
     _, statistics = statistics_of(GlobalRate(), 50)
     with pytest.raises(InputError, match="no expectations"):
-        fit_pages(statistics)
+        fit_em(statistics)
     with pytest.raises(InputError, match="shared a page"):
         Statistics.of_cells(UserBrowsing(), *np.zeros((4, 1), int), pairs=1, positions=1)

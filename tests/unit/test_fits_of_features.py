@@ -5,10 +5,11 @@ import pytest
 
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG
 from twotowers.errors import InputError
+from twotowers.experiment.fields import read
+from twotowers.experiment.settings import AnyLog, Setting
 from twotowers.files.rankings import read_rankings, write_rankings
-from twotowers.jobs.fit import fit_setting
+from twotowers.jobs.fit import annotated, fit_setting
 from twotowers.jobs.measures import measure
-from twotowers.jobs.splits import annotated, read_splits
 from twotowers.logs.described import read_documents, write_documents
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.sessions import write_sessions
@@ -21,15 +22,15 @@ from twotowers.standins.uva import (
 )
 
 SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}
-SETTING = {
-    "model": {"kind": "position_based", "tower": "linear", "features": 1.0},
-    "method": {"kind": "likelihood"},
-    "lanes": {"log": {}, "method": {"weighting": ["none"], "start": ["random"]}},
+REAL = read(AnyLog, {
+    "from": "dataset", "dataset": "uva", "record": "sessions", "features": True, "split": SHARES,
+})  # fmt: skip
+SETTING = read(Setting, {
+    "model": {"kind": "position_based", "tower": "linear"}, "log": REAL,
     "training": {
         "learning_rate": 0.05, "batch": 50, "steps": 10, "epochs": 3, "patience": 1, "min_delta": 0,
     },
-    "log": {"from": "dataset", "record": "sessions", "features": True, "split": SHARES},
-}  # fmt: skip
+})  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +43,13 @@ def files(tmp_path_factory):
     return paths
 
 
-def observed(files, setting):
-    return read_splits(files, setting, [{}], positions=10, seed=1, by_pair=False)
+def observed(files, features=1.0):
+    return REAL.splits(files, [{}], seed=1, by_pair=False, features=features)
 
 
 @pytest.mark.parametrize(("share", "width"), [(1.0, WIDTH), (0.5, WIDTH // 2)])
 def test_inputs_are_the_features_of_what_was_shown(files, share, width):
-    setting = {**SETTING, "model": {**SETTING["model"], "features": share}}
-    splits = observed(files, setting)
+    splits = observed(files, share)
     pages = observed_pages(files[LOG], SHARES, positions=10, seed=1)
     described = read_documents(files[DOCUMENTS])
     by_number = dict(zip(described.document.tolist(), described.features, strict=True))
@@ -58,7 +58,7 @@ def test_inputs_are_the_features_of_what_was_shown(files, share, width):
     rng = np.random.default_rng(0)
     for ranking in rng.choice(len(pages.pair), 50):
         for place in np.flatnonzero(pages.where[ranking]):
-            number = pages.document[pages.pair[ranking, place]]
+            number = pages.ids["document"].to_numpy()[pages.pair[ranking, place]]
             expected = by_number[int(number)][:width]
             np.testing.assert_array_equal(found.inputs[ranking, place], expected)
 
@@ -66,7 +66,7 @@ def test_inputs_are_the_features_of_what_was_shown(files, share, width):
 def test_annotations_are_measured_as_a_loop_measures_them(files):
     judged = annotated(files, 1.0)
     weights = np.random.default_rng(0).normal(size=WIDTH).astype(np.float32)
-    split = observed(files, SETTING)["test"]
+    split = observed(files)["test"]
     rows = measure(Fitted(scores=lambda inputs: inputs @ weights), split, 0, judged)
     lists = read_rankings(files[ANNOTATIONS])
     gains, shares = [], []
@@ -84,11 +84,11 @@ def test_annotations_are_measured_as_a_loop_measures_them(files):
 
 
 def test_a_setting_on_features(files):
-    found = fit_setting(files, SETTING, positions=10, seed=1).set_index("metric")["value"]
+    found = fit_setting(files, SETTING, seed=1).set_index("metric")["value"]
     assert {"dcg@10", "ndcg@10", "mrr@10", "mean_conditional_perplexity"} <= set(found.index)
     assert np.isfinite(found).all()
     without = {name: path for name, path in files.items() if name != ANNOTATIONS}
-    again = fit_setting(without, SETTING, positions=10, seed=1).set_index("metric")["value"]
+    again = fit_setting(without, SETTING, seed=1).set_index("metric")["value"]
     assert "dcg@10" not in again.index
     assert again["mean_perplexity"] == found["mean_perplexity"]
 
@@ -96,4 +96,4 @@ def test_a_setting_on_features(files):
 def test_a_document_without_features_is_refused(files, tmp_path):
     write_documents(tmp_path / "few.parquet", [(np.arange(3), np.zeros((3, WIDTH)))])
     with pytest.raises(InputError, match="has no features"):
-        observed(files | {DOCUMENTS: tmp_path / "few.parquet"}, SETTING)
+        observed(files | {DOCUMENTS: tmp_path / "few.parquet"})

@@ -9,24 +9,24 @@ import pytest
 from flax import nnx
 
 from tests.unit.simulated import (
-    LANES,
-    LOG,
     POSITIONS,
     WIDTH,
     policies,
     read,
+    settled,
     simulated,
     write_world,
 )
 from twotowers import SPLITS
 from twotowers.errors import InputError
+from twotowers.experiment import fields
+from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import mask, pad
 from twotowers.fitting.gradient import mean_loss
 from twotowers.fitting.newton import fit_embedding, fit_linear
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions
-from twotowers.logs.counts import Rows
 from twotowers.logs.lane_sessions import counts_of
 from twotowers.methods import likelihood, newton
 from twotowers.methods.starts import starts_of
@@ -55,7 +55,7 @@ def pages(folder):
 def task_of(folder, pages, *, lanes, tower="embedding", model=None, users=True, paged=True) -> Task:
     found = read(folder, pages)
     splits = {}
-    for split, policy in policies(folder, LOG).items():
+    for split, policy in policies(folder).items():
         where = mask(policy.pairs.lengths, POSITIONS)
         splits[split] = Split(
             inputs=np.arange(where.size, dtype=np.int32).reshape(where.shape)
@@ -192,7 +192,7 @@ def test_what_stops_a_fit(folder, pages):
     (train, validation), (counts, same) = watched
     assert validation.units == 400
     assert np.isin(np.asarray(validation.query), np.asarray(train.query)).all()
-    assert all(getattr(counts, name) is getattr(same, name) for name in ("impressions", "clicks"))
+    assert counts.counts is same.counts
 
 
 # Newton.
@@ -237,7 +237,7 @@ def test_newton_is_the_same_on_listed_cells(folder, pages, monkeypatch):
     for module in (counts_module, lane_sessions):
         monkeypatch.setattr(module, "LONGEST_DENSE", 1)
     listed_task = task_of(folder, pages, lanes=[(3, {})])
-    assert isinstance(listed_task.splits["train"].counts, Rows)
+    assert listed_task.splits["train"].counts.listed
     (listed,) = newton.fit(listed_task)
     np.testing.assert_allclose(listed.bias, dense.bias)
     assert listed.values["nll"] == pytest.approx(dense.values["nll"])
@@ -271,22 +271,16 @@ def test_counts_of_sessions_are_their_cells(folder, pages):
 
 
 @pytest.mark.parametrize(
-    ("method", "lanes"),
-    [
-        ({"kind": "likelihood", "stop_on": "train"}, {"weighting": ["none"], "start": ["zero"]}),
-        ({"kind": "newton"}, {}),
-    ],
+    "method", [{"kind": "likelihood", "stop_on": "train", "start": ["zero"]}, "newton"]
 )
-def test_a_setting_on_pages(folder, pages, method, lanes):
+def test_a_setting_on_pages(folder, pages, method):
     files = {name: folder / f"{name}.parquet" for name in (*SPLITS, "policy")}
-    setting = {
-        "model": {"kind": "additive", "tower": "embedding", "features": 1.0},
-        "method": method,
-        "lanes": {"log": LANES, "method": lanes},
-        "training": TRAINING,
-        "log": {"record": "sessions", "queries": LOG["queries"], "user": {"kind": "additive"}},
-    }
-    results = fit_setting({**files, "clicks": pages}, setting, positions=POSITIONS, seed=3)
+    given = {
+        "model": {"tower": "embedding"}, "method": method, "training": TRAINING,
+        "log": settled(record="sessions"),
+    }  # fmt: skip
+    setting = fields.read(Setting, given)
+    results = fit_setting({**files, "clicks": pages}, setting, seed=3)
     assert np.isfinite(results["value"]).all()
     assert len(results.groupby(["strength", "temperature"])) == 4
     assert {"position_bias", "ndcg@10", "policy_ndcg@10", "nll"} <= set(results["metric"])

@@ -7,13 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from twotowers.errors import InputError
+from twotowers.experiment.fields import read
+from twotowers.experiment.list_files import read_lists
+from twotowers.experiment.settings import AnyLog, Setting
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
 from twotowers.jobs.fit import fit_setting
-from twotowers.experiment.list_files import read_lists, write_lists
-from twotowers.jobs.lists import simulate_lists
 from twotowers.jobs.measures import of_recovery
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.methods.alternation import fit, rates_of, starts_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive
@@ -29,8 +30,8 @@ REPAIRS = {
 }  # fmt: skip
 VIEWS = [50.0, 100_000.0]
 LOG = {
-    "from": "lists", "lists": GIVEN, "repairs": REPAIRS, "user": {"kind": "position_based"},
-    "lanes": {"repair": list(REPAIRS), "views": VIEWS},
+    "from": "lists", "lists": GIVEN, "repairs": REPAIRS, "user": "position_based",
+    "views": [50, 100_000], "positions": 4,
 }  # fmt: skip
 LANES = [{"repair": repair, "views": views} for repair in REPAIRS for views in VIEWS]
 
@@ -38,7 +39,7 @@ LANES = [{"repair": repair, "views": views} for repair in REPAIRS for views in V
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("lists") / "log.parquet"
-    write_lists(path, simulate_lists(LOG, positions=4, seed=3))
+    read(AnyLog, LOG).simulate({}, path, seed=3)
     return path
 
 
@@ -106,8 +107,8 @@ def test_a_swap_adds_a_list_that_connects_the_graph(log, repair, views):
 
 
 def test_a_log_without_a_seed_draws_its_own_lists():
-    own = {**LOG, "lists": {**GIVEN, "seed": None}}
-    first, again, other = (next(simulate_lists(own, positions=4, seed=s)) for s in (1, 1, 2))
+    own = read(AnyLog, LOG | {"lists": GIVEN | {"seed": None}})
+    first, again, other = (next(own.draw({}, seed=seed)) for seed in (1, 1, 2))
     assert first == again
     assert first["document"] != other["document"]
 
@@ -130,12 +131,10 @@ def test_fits_train_on_all_lists_and_are_measured_on_the_given_ones(path, log):
 
 def test_a_repaired_setting_finds_relevance(path):
     setting = {
-        "model": {"kind": "position_based", "tower": "embedding", "features": 1.0},
-        "method": {"kind": "alternation", "steps": 3000},
-        "lanes": {"log": LOG["lanes"], "method": {}},
-        "training": {}, "measure": ["recovery"], "log": LOG,
+        "model": {"kind": "position_based", "tower": "embedding"},
+        "method": {"kind": "alternation", "steps": 3000}, "measure": ["recovery"], "log": LOG,
     }  # fmt: skip
-    found = fit_setting({"clicks": path}, setting, positions=4, seed=1)
+    found = fit_setting({"clicks": path}, read(Setting, setting), seed=1)
     mcc = found[(found["metric"] == "mcc") & (found["views"] == VIEWS[1])]
     mcc = mcc.set_index("repair")["value"]
     assert (mcc[["cheap", "random"]] > 0.999).all()
@@ -156,7 +155,7 @@ def task(model=None, lists=((0, 1, 2), (1, 2, 0)), **changes) -> Task:
     shown = np.full_like(position, 1000)
     clicks = np.round(1000 * RELEVANCE[documents] * EXAMINATION).astype(int)[None]
     split = Split(documents, documents >= 0, 4.0 * RELEVANCE[documents],
-                  Rows(position, position, shown, clicks))  # fmt: skip
+                  Counts(shown, clicks, position, position))  # fmt: skip
     given = {
         "model": model or PositionBased(), "tower": "embedding", "lanes": [(0, {})],
         "splits": dict.fromkeys(("train", "validation", "test"), split), "training": {},
@@ -198,8 +197,8 @@ def test_merged_factors_share_their_examination():
 def test_a_lane_starts_alike_whatever_else_is_fitted():
     logs = [{"views": 10.0}, {"views": 20.0}]
     split = task().splits["train"]
-    twice = replace(split, counts=Rows(*(np.tile(getattr(split.counts, name), (2, 1, 1)) for name in
-                    ("document", "position", "impressions", "clicks"))))  # fmt: skip
+    columns = (np.tile(each, (2, 1, 1)) for each in vars(split.counts).values())
+    twice = replace(split, counts=Counts(*columns))
     both = task(splits={"train": twice}, lanes=[(0, {}), (1, {})], logs=logs)
     one = task(splits={"train": twice}, lanes=[(1, {})], logs=logs)
     starts = starts_of(both, rates_of(both), starts=2)

@@ -17,8 +17,8 @@ from twotowers.datasets.download import manifest, obtain
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.sources import source_from_config
 from twotowers.errors import LONGEST, InputError
+from twotowers.face.identification import any_log, read_columns
 from twotowers.files.yamls import read_yaml
-from twotowers.identify import read_log
 from twotowers.logs.tiangong import read_tiangong
 from twotowers.logs.yandex import read_yandex
 
@@ -73,8 +73,8 @@ LOG = pa.table(
 )
 
 
-def read_columns(path):
-    return read_log(path, ["query", "position"])
+def read_some(path):
+    return read_columns(any_log(path), ["query", "position"])
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def read_columns(path):
 def test_parquet_of_other_columns(tmp_path, change, message):
     path = tmp_path / "log.parquet"
     pq.write_table(LOG, path)
-    read_columns(path)
+    read_some(path)
     pq.write_table(change(LOG), path)
-    refused(read_columns, path, match=message)
+    refused(read_some, path, match=message)
 
 
 def test_parquet_cut_short(tmp_path):
@@ -99,21 +99,21 @@ def test_parquet_cut_short(tmp_path):
     pq.write_table(LOG, path)
     whole = path.read_bytes()
     for length in (0, 3, 8, len(whole) // 2, len(whole) - 1):
-        refused(read_columns, path, whole[:length], match="the file is damaged")
+        refused(read_some, path, whole[:length], match="the file is damaged")
 
 
 @pytest.mark.parametrize("note", [b"\xff", b"", b"[1]", b'{"index_columns": ["x"]}'])
 def test_damaged_notes_for_pandas_are_not_read(tmp_path, note):
     path = tmp_path / "log.parquet"
     pq.write_table(LOG.replace_schema_metadata({"pandas": note}), path)
-    assert read_columns(path).equals(LOG.to_pandas())
+    assert read_some(path).equals(LOG.to_pandas())
 
 
 @pytest.mark.parametrize("row", [b'"1,2\n', b"\xff,2\n"])
 def test_broken_csv(tmp_path, row):
     path = tmp_path / "log.csv"
     text = b"query,position\n1,1\n" + row
-    refused(lambda path: read_log(path, ["query"]), path, text, match="cannot be read")
+    refused(lambda path: read_columns(any_log(path), ["query"]), path, text, match="cannot be read")
 
 
 # LETOR

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from twotowers import ROOT
+from twotowers.commands.main import main
 from twotowers.errors import InputError
+from twotowers.face.identification import any_log, read_columns
 from twotowers.identifiability.diagnosis import check_log
-from twotowers.identify import main, read_log
 
 PAIR = ["query", "document"]
 
@@ -39,7 +40,7 @@ def write(path, rows, **columns):
 
 
 def command(path, *options):
-    return main([path, "--feature", *PAIR, "--bias", "position", *options])
+    return main(["identify", path, "--feature", *PAIR, "--bias", "position", *options])
 
 
 def test_a_log_that_falls_apart():
@@ -120,7 +121,7 @@ def test_the_command_tells_what_it_found(tmp_path, capsys, suffix):
     assert "  position=3 and position=4 (distance 1)" in out
     assert "would swap 1 feature vectors, for example:" in out
     assert "cost" not in out
-    assert list(read_log(path, ["position"])) == ["position"]
+    assert list(read_columns(any_log(path), ["position"])) == ["position"]
 
 
 def test_the_command_asked_to_repair_what_is_whole(tmp_path, capsys):
@@ -153,7 +154,7 @@ def test_rows_with_clicks_are_impressions(tmp_path, capsys):
     found = []
     for path in paths:
         assert command(path, "--repair", "intervene") == 1
-        found.append(capsys.readouterr().out.splitlines()[1:])
+        found.append(capsys.readouterr().out.splitlines()[2:])
     assert found[0] == found[1]
     assert "(cost " in found[0][-1]
 
@@ -172,7 +173,7 @@ def test_ids_of_a_csv_file_stay_as_they_are(tmp_path, documents, positions, iden
     table = pd.DataFrame({"query": 1, "document": documents, "position": positions})
     table.to_csv(tmp_path / "log.csv", index=False)
     assert command(str(tmp_path / "log.csv")) == (0 if identified else 1)
-    assert read_log(tmp_path / "log.csv", ["document"])["document"].tolist() == [
+    assert read_columns(any_log(tmp_path / "log.csv"), ["document"])["document"].tolist() == [
         str(each) for each in documents
     ]
 
@@ -198,7 +199,7 @@ def test_it_runs_as_a_module(tmp_path):
     path = write(tmp_path / "log.csv", APART)
     arguments = [path, "--feature", "document", "--bias", "positon"]
     done = subprocess.run(
-        [sys.executable, "-m", "twotowers.identify", *arguments], capture_output=True, text=True
+        [sys.executable, "-m", "twotowers", "identify", *arguments], capture_output=True, text=True
     )
     assert done.returncode == 2
     assert "did you mean 'position'?" in done.stderr
@@ -294,22 +295,22 @@ def test_bias_features_belong_to_bias_factors():
 
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        read_log(tmp_path / "none.csv", ["position"])
+        any_log(tmp_path / "none.csv")
     for name, message in (
-        ("log.txt", "unknown format"),
+        ("log.txt", "the first line of no log"),
         ("log.parquet", "the file is damaged"),
         ("log.csv", "cannot be read"),
     ):
         (tmp_path / name).write_text("")
         with pytest.raises(InputError, match=message):
-            read_log(tmp_path / name, ["position"])
+            read_columns(any_log(tmp_path / name), ["position"])
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
-    """As in `python -m twotowers.identify ... | head -1`."""
+    """As in `twotowers identify ... | head -1`."""
     path = tmp_path / "log.csv"
     pd.DataFrame({"document": range(1, 3000), "position": range(1, 3000)}).to_csv(path, index=False)
-    command = [sys.executable, "-m", "twotowers.identify", str(path)]
+    command = [sys.executable, "-m", "twotowers", "identify", str(path)]
     command += ["--feature", "document", "--bias", "position"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as run:
         run.stdout.close()

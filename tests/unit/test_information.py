@@ -8,11 +8,11 @@ from scipy.optimize import brentq
 
 from tests.unit.test_fit_pages import HIDDEN, LENGTH, PAIRS, SEEN, log_of, statistics_of
 from twotowers.fitting import information
+from twotowers.fitting.em import Problem, fit_counts, fit_em
 from twotowers.fitting.information import intervals
-from twotowers.fitting.pages import PagesProblem, fit_counts, fit_pages
+from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.document_rate import DocumentRate
-from twotowers.models.independent import as_pages
 
 STEP = 1e-4
 
@@ -38,12 +38,12 @@ def by_differences(problem, best, free):
 @pytest.mark.parametrize("name", HIDDEN)
 def test_errors_are_those_of_a_numeric_hessian(name):
     _, statistics = statistics_of(HIDDEN[name], 4000)
-    fitted = fit_pages(statistics, tolerance=1e-14)
+    fitted = fit_em(statistics, tolerance=1e-14)
     found = intervals(statistics, fitted.parameters)
     best = np.concatenate(list(fitted.parameters.values()))
     error = np.concatenate([found[part].error for part in fitted.parameters])
     free = np.flatnonzero((best > 0.01) & (best < 0.99))
-    problem = PagesProblem(statistics, (0.0, 0.0), "expectations")
+    problem = Problem(statistics)
     best = np.where(np.isnan(best), 0.5, best)
     np.testing.assert_allclose(error[free], by_differences(problem, best, free), rtol=1e-3)
     assert len(free) >= 0.6 * (~np.isnan(best)).sum()
@@ -52,7 +52,7 @@ def test_errors_are_those_of_a_numeric_hessian(name):
 @pytest.mark.parametrize("name", SEEN)
 def test_errors_of_what_is_seen_are_those_of_rates(name):
     _, _, pair, clicks, where = log_of(SEEN[name], 700)
-    model = as_pages(SEEN[name])
+    model = SEEN[name]
     statistics = Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=PAIRS + 1))
     fitted = fit_counts(statistics)
     for part, each in intervals(statistics, fitted.parameters).items():
@@ -70,7 +70,7 @@ def test_an_interval_at_the_edge_is_one_sided_and_exact():
     """It ends where so many trials without a success have a probability of .05."""
     shown, clicked = np.array([30, 30, 4]), np.array([0, 30, 2])
     cells = Statistics.of_cells(
-        as_pages(DocumentRate()), np.arange(3), np.zeros(3, int), shown, clicked,
+        DocumentRate(), np.arange(3), np.zeros(3, int), shown, clicked,
         pairs=3, positions=1,
     )  # fmt: skip
     found = intervals(cells, fit_counts(cells).parameters)["attraction"]
@@ -85,15 +85,15 @@ def test_an_interval_at_the_edge_is_one_sided_and_exact():
 
 def test_a_hidden_edge_has_the_slope_of_the_likelihood():
     """A document without clicks below one that is often clicked: it was not always examined."""
-    model = as_pages(HIDDEN["dbn"])
+    model = HIDDEN["dbn"]
     rng = np.random.default_rng(2)
     pair = np.broadcast_to([0, 1, 2], (400, 3))
     clicks = rng.random((400, 3)) < [0.5, 0.0, 0.3]
     statistics = Statistics.of_pages(model, distinct_pages(pair, clicks, np.ones((400, 3), bool)))
-    fitted = fit_pages(statistics, tolerance=1e-13)
+    fitted = fit_em(statistics, tolerance=1e-13)
     assert fitted.parameters["attraction"][1] < 1e-3
     found = intervals(statistics, fitted.parameters)["attraction"]
-    problem = PagesProblem(statistics, (0.0, 0.0), "expectations")
+    problem = Problem(statistics)
     best = np.concatenate(list(fitted.parameters.values()))
     best = np.where(np.isnan(best), 0.5, best)
     moved = best.copy()
@@ -117,20 +117,19 @@ def bootstrap(statistics, fitted, *, repeats, **options):
     for _ in range(repeats):
         number = rng.multinomial(int(statistics.number.sum()), share).astype(float)
         again = replace(statistics, number=number)
-        draws.append(fit_pages(again, start=start, **options).parameters)
+        draws.append(fit_em(again, start=start, **options).parameters)
     return {part: np.std([draw[part] for draw in draws], axis=0, ddof=1) for part in start}
 
 
 @pytest.mark.parametrize("name", ["pbm", "dbn", "ccm"])
 def test_errors_are_those_of_the_bootstrap(name):
     _, statistics = statistics_of(HIDDEN[name], 3000)
-    options = {"prior": (1.0, 3.0), "tolerance": 1e-9}
+    options = {"prior": Prior(1, 4), "tolerance": 1e-9}
     if name == "pbm":  # whose scale a prior would leave to move
-        options["prior"] = (0.0, 0.0)
-    fitted = fit_pages(statistics, **options)
+        options["prior"] = Prior()
+    fitted = fit_em(statistics, **options)
     drawn = bootstrap(statistics, fitted, repeats=40, **options)
-    prior = dict.fromkeys(fitted.parameters, options["prior"])
-    found = intervals(statistics, fitted.parameters, prior=prior)
+    found = fitted.intervals
     ratio = np.concatenate([found[part].error / drawn[part] for part in found])
     kept = np.concatenate([fitted.parameters[part] for part in found])
     ratio = ratio[(kept > 0.05) & (kept < 0.95) & np.isfinite(ratio)]
@@ -140,11 +139,10 @@ def test_errors_are_those_of_the_bootstrap(name):
 
 def test_a_prior_counts_with_what_it_imagines():
     cells = Statistics.of_cells(
-        as_pages(DocumentRate()), np.zeros(1, int), np.zeros(1, int), np.array([20]),
+        DocumentRate(), np.zeros(1, int), np.zeros(1, int), np.array([20]),
         np.array([0]), pairs=1, positions=1,
     )  # fmt: skip
-    fitted = fit_counts(cells, prior=(1.0, 4.0)).parameters
-    found = intervals(cells, fitted, prior={"attraction": (1.0, 4.0)})["attraction"]
+    found = fit_counts(cells, prior=Prior(1, 5)).intervals["attraction"]
     rate = 1 / 25
     assert found.error[0] == pytest.approx(np.sqrt(rate * (1 - rate) / 25), rel=1e-5)
     assert found.low[0] > 0
@@ -154,17 +152,17 @@ def test_a_prior_counts_with_what_it_imagines():
 @pytest.mark.parametrize(("name", "second"), [("pbm", 1), ("ubm", LENGTH)])
 def test_the_scale_is_held_and_a_flat_direction_is_not_told(name, second):
     _, statistics = statistics_of(HIDDEN[name], 2000)
-    fitted = fit_pages(statistics, tolerance=1e-12)
+    fitted = fit_em(statistics, tolerance=1e-12)
     found = intervals(statistics, fitted.parameters)
     assert np.isnan(found["examination"].error[0])
     assert 0 < found["examination"].error[second] < 0.1
     # Two documents, each at a place of its own: nobody can tell which of the two is worse.
-    model = as_pages(HIDDEN["pbm"])
+    model = HIDDEN["pbm"]
     cells = Statistics.of_cells(
         model, np.array([0, 1]), np.array([0, 1]), np.array([100, 100]), np.array([40, 20]),
         pairs=2, positions=2,
     )  # fmt: skip
-    apart = intervals(cells, fit_pages(cells, tolerance=1e-12).parameters)
+    apart = intervals(cells, fit_em(cells, tolerance=1e-12).parameters)
     assert apart["attraction"].error[0] == pytest.approx(np.sqrt(0.4 * 0.6 / 100), rel=1e-3)
     assert np.isnan(apart["attraction"].error[1])
     assert (apart["attraction"].low[1], apart["attraction"].high[1]) == (0, 1)
@@ -176,11 +174,11 @@ def test_queries_that_share_no_page_are_solved_apart():
     twice = np.concatenate([pair, pair + PAIRS])
     log = twice, np.tile(clicks, (2, 1)), np.tile(where, (2, 1))
     statistics = Statistics.of_pages(model, distinct_pages(*log, pairs=2 * PAIRS))
-    fitted = fit_pages(statistics, tolerance=1e-13)
+    fitted = fit_em(statistics, tolerance=1e-13)
     found = intervals(statistics, fitted.parameters)
     best = np.concatenate(list(fitted.parameters.values()))
     free = np.flatnonzero((best > 0.01) & (best < 0.99))
-    problem = PagesProblem(statistics, (0.0, 0.0), "expectations")
+    problem = Problem(statistics)
     error = np.concatenate([found[part].error for part in found])
     best = np.where(np.isnan(best), 0.5, best)
     np.testing.assert_allclose(error[free], by_differences(problem, best, free), rtol=2e-3)
@@ -193,9 +191,9 @@ def test_blocks_are_inverted_in_parts_and_too_large_ones_left_out(monkeypatch, c
         np.concatenate([pair, pair + PAIRS, pair + 2 * PAIRS]),
         *(np.tile(each, (3, 1)) for each in (clicks, where)),
     )
-    model = as_pages(HIDDEN["dbn"])
+    model = HIDDEN["dbn"]
     statistics = Statistics.of_pages(model, distinct_pages(*log, pairs=3 * PAIRS))
-    parameters = fit_pages(statistics, tolerance=1e-10).parameters
+    parameters = fit_em(statistics, tolerance=1e-10).parameters
     whole = intervals(statistics, parameters)
     monkeypatch.setattr(information, "ENTRIES", 1)
     parts = intervals(statistics, parameters)

@@ -4,12 +4,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.special import expit
 
 from twotowers.errors import InputError
+from twotowers.fitting.em import fit_em
+from twotowers.fitting.prior import Prior
+from twotowers.fitting.statistics import Statistics
 from twotowers.logs.cells import Pairs
-from twotowers.logs.counts import Counts, Rows
-from twotowers.methods import em, external, ips
-from twotowers.methods.task import Split, Task
+from twotowers.logs.counts import Counts
+from twotowers.methods import em, external, ips, newton
+from twotowers.methods.task import Split, Task, cells
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 
@@ -27,11 +31,11 @@ PAIRS = Pairs(
 )
 
 
-def listed() -> Rows:
+def listed(shown=SHOWN, clicked=CLICKED) -> Counts:
     """The dense counts as rows."""
     shape = (1, QUERIES, DOCUMENTS * POSITIONS)
     cells = np.indices((QUERIES, DOCUMENTS, POSITIONS)).reshape(3, *shape)
-    return Rows(cells[1], cells[2], SHOWN.reshape(shape), CLICKED.reshape(shape))
+    return Counts(shown.reshape(shape), clicked.reshape(shape), cells[1], cells[2])
 
 
 def task(counts=None, **changes) -> Task:
@@ -63,8 +67,8 @@ def test_plain_em_is_so_many_steps():
         em.fit(task(), **options, accelerate=accelerate) for accelerate in (False, True)
     )
     assert plain.values["iterations"] == 3
-    np.testing.assert_allclose(plain.scores(NUMBERS), attraction[..., 0], rtol=1e-12)
-    assert np.abs(leaping.scores(NUMBERS) - attraction[..., 0]).max() > 1e-3
+    np.testing.assert_allclose(expit(plain.scores(NUMBERS)), attraction[..., 0], rtol=1e-12)
+    assert np.abs(expit(leaping.scores(NUMBERS)) - attraction[..., 0]).max() > 1e-3
 
 
 @pytest.mark.parametrize("counts", [None, listed()], ids=["dense", "listed"])
@@ -73,7 +77,7 @@ def test_em_finds_the_user(counts):
     (found,) = em.fit(given, iterations=5000, tolerance=1e-12)
     np.testing.assert_allclose(found.bias - found.bias[0], -np.log(np.arange(1, 6)), atol=0.01)
     attraction = USER.chance(RELEVANCE, 1)[..., 0]
-    np.testing.assert_allclose(found.scores(NUMBERS), attraction, atol=0.01)
+    np.testing.assert_allclose(expit(found.scores(NUMBERS)), attraction, atol=0.01)
     test = given.splits["test"]
     losses = found.cell_losses(test)
     log = test.counts.of_log(0)
@@ -86,7 +90,7 @@ def test_em_finds_the_user(counts):
 
 def test_lanes_of_priors_pull_towards_a_half():
     lanes = [(0, {"prior": 1.0}), (0, {"prior": 1e6})]
-    plain, pulled = (found.scores(NUMBERS) for found in em.fit(task(lanes=lanes)))
+    plain, pulled = (expit(found.scores(NUMBERS)) for found in em.fit(task(lanes=lanes)))
     assert np.abs(pulled - 0.5).max() < 0.01 < np.abs(plain - 0.5).max()
 
 
@@ -94,9 +98,10 @@ def test_pairs_that_were_never_shown_are_as_attractive_as_the_mean():
     shown = SHOWN.copy()
     shown[0, 2, 3] = 0
     (found,) = em.fit(task(Counts(shown, np.minimum(CLICKED, shown))))
-    scores = found.scores(NUMBERS)
-    others = np.delete(scores.ravel(), NUMBERS[2, 3])
-    assert scores[2, 3] == pytest.approx(others.mean())
+    attraction, own = expit(found.scores(NUMBERS)), NUMBERS[2, 3]
+    trials = np.delete(shown.sum((0, -1)).ravel(), own)
+    mean = np.average(np.delete(attraction.ravel(), own), weights=trials)
+    assert attraction[2, 3] == pytest.approx(mean)
 
 
 @pytest.mark.parametrize("counts", [None, listed()], ids=["dense", "listed"])
@@ -117,6 +122,44 @@ def test_positions_that_were_never_shown_have_no_bias(counts):
 def test_what_em_cannot_fit(changes, message):
     with pytest.raises(InputError, match=message):
         em.fit(task(**changes))
+
+
+@pytest.mark.parametrize("prior", [{"prior": 0.5}, {"prior": 2, "prior_mean": 0}])
+def test_priors_that_imagine_less_than_nothing_or_only_failures(prior):
+    with pytest.raises(InputError, match="prior"):
+        em.fit(task(lanes=[(0, prior)]))
+
+
+@pytest.mark.parametrize("rows", [False, True], ids=["dense", "listed"])
+def test_scores_of_newton_where_the_optimum_is_not_finite(rows):
+    shown, clicked = SHOWN.copy(), CLICKED.copy()
+    shown[0, 0, 0] = clicked[0, 0, 0] = 0
+    clicked[0, 1, 1], clicked[0, 2, 2] = 0, shown[0, 2, 2]
+    counts = listed(shown, clicked) if rows else Counts(shown, clicked)
+    (found,) = newton.fit(task(counts, model=Additive(), lanes=[(0, {})]))
+    scores = found.scores(NUMBERS)
+    others = np.delete(scores.ravel(), [0, NUMBERS[1, 1], NUMBERS[2, 2]])
+    assert scores[0, 0] == 0
+    assert scores[1, 1] == others.min() - 1
+    assert scores[2, 2] == others.max() + 1
+
+
+def test_a_prior_is_on_all_parts_or_on_the_one_that_it_names():
+    """The pipeline's estimate is that of the library's EM, with the same prior."""
+    lanes, columns = [(0, {"prior": 3.0, "prior_mean": 0.25})], cells(task().splits["train"], 0)
+    statistics = Statistics.of_cells(PositionBased(), *columns, pairs=30, positions=POSITIONS)
+    for on, prior in (
+        ("all", Prior(2, 8)),
+        ("attraction", Prior(parts={"attraction": (2, 8)})),
+    ):
+        (found,) = em.fit(task(lanes=lanes), prior_on=on)
+        expected = fit_em(statistics, prior=prior, tolerance=1e-8)
+        for part, values in expected.parameters.items():
+            np.testing.assert_array_equal(found.estimate.parameters[part], values)
+        examined = found.estimate.parameters["examination"][0]
+        assert (examined == 1) == (on == "attraction")
+    with pytest.raises(InputError, match=r"prior: has the parts \['satisfaction'\]"):
+        em.fit(task(lanes=lanes), prior_on="satisfaction")
 
 
 def scores_file(path, *, drop=0, twice=False):

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +10,11 @@ import pytest
 
 from twotowers import SPLITS
 from twotowers.errors import InputError
-from twotowers.experiment.settling import settle_setting
+from twotowers.experiment.fields import read
+from twotowers.experiment.settings import Setting
+from twotowers.experiment.simulated import tower_inputs
 from twotowers.files.rankings import Rankings, mask, pad, write_rankings
 from twotowers.jobs.fit import fit_setting
-from twotowers.jobs.splits import tower_inputs
 from twotowers.logs.cells import LaneLog, write_logs
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order, read_scores
@@ -123,29 +123,22 @@ def write_world(folder, *, queries=None):
     )
 
 
-def run(folder, **changes):
-    setting = {
-        "model": {"kind": "additive", "tower": "linear", "features": 1.0},
-        "method": {"kind": "likelihood"},
-        "lanes": {
-            "log": {"strength": STRENGTHS, "temperature": TEMPERATURES},
-            "method": {"weighting": ["none", "ips"]},
-        },
-        "training": TRAINING,
-        "log": {},
-    }
+LOG = {
+    "dataset": "any", "relevance": "annotated", "positions": POSITIONS,
+    "policy": {"ranker": "expert", "strength": STRENGTHS, "temperature": TEMPERATURES},
+    "sessions": dict.fromkeys(SPLITS, 600),
+}  # fmt: skip
+SETTING = {
+    "model": {"tower": "linear"}, "method": {"kind": "likelihood", "weighting": ["none", "ips"]},
+    "training": TRAINING, "log": LOG,
+}  # fmt: skip
+PLAIN = {"method": "likelihood", "lanes": {"strength": [1], "temperature": [0]}}
+
+
+def run(folder, files=None, **changes):
     names = (*SPLITS, "policy", "clicks")
-    files = {name: folder / f"{name}.parquet" for name in names} | (
-        changes.pop("files", None) or {}
-    )
-    return fit_setting(files, {**setting, **changes}, positions=POSITIONS, seed=3)
-
-
-ONE_LANE = {
-    "log": {"strength": [1], "temperature": [0]},
-    "method": {"weighting": ["none"]},
-}
-EMBEDDING = {"kind": "additive", "tower": "embedding", "features": 1.0}
+    files = {name: folder / f"{name}.parquet" for name in names} | (files or {})
+    return fit_setting(files, read(Setting, SETTING | changes), seed=3)
 
 
 METRICS = {
@@ -164,7 +157,7 @@ def world(tmp_path_factory):
 
 def test_results_have_the_documented_columns_and_all_lanes(world):
     _, results = world
-    assert set(results) == {*LANES, "metric", "position", "value", "model", "method"}
+    assert set(results) == {*LANES, "start", "metric", "position", "value", "model", "method"}
     assert results["position"].dtype == "Int64"
     assert np.isfinite(results["value"]).all()
     lanes = results.groupby(LANES)
@@ -203,13 +196,14 @@ def test_lanes_are_labelled_with_their_own_log(world):
 def test_queries_that_are_not_those_of_the_policy(world, tmp_path):
     folder, _ = world
     with pytest.raises(InputError, match=r"test\.parquet: query: its queries are not those"):
-        run(folder, files={"train": folder / "test.parquet"}, lanes=ONE_LANE)
+        run(folder, files={"train": folder / "test.parquet"}, **PLAIN)
 
 
 def test_a_log_of_training_queries_for_the_embedding_tower(tmp_path):
     write_world(tmp_path, queries="train")
-    lanes = {**ONE_LANE, "log": {"strength": [1], "temperature": [1]}}
-    results = run(tmp_path, model=EMBEDDING, log={"queries": "train"}, lanes=lanes)
+    lanes = {"strength": [1], "temperature": [1]}
+    log = LOG | {"queries": "train"}
+    results = run(tmp_path, model={"tower": "embedding"}, log=log, **PLAIN | {"lanes": lanes})
     assert len(results) == POSITIONS + len(METRICS)
     assert np.isfinite(results["value"]).all()
 
@@ -222,26 +216,19 @@ PARTS = {
 }
 
 
-def settled(model, heads, learning_rate):
-    """A setting of an experiment, settled."""
-    setting = {
-        "log": "main",
-        "model": model,
-        "method": {"kind": "likelihood", "heads": heads},
-        "training": "mine",
-        "lanes": {"strength": [1], "temperature": [1]},
-    }
-    logs = {"main": {"lanes": {"strength": STRENGTHS, "temperature": TEMPERATURES}}}
-    training = TRAINING | {"optimizer": "adam", "learning_rate": learning_rate}
-    setting = settle_setting(
-        "fit", setting, logs, {"mine": training}, path=Path("experiment.yaml"), paper=None
+def fit_parts(folder, model, heads, learning_rate):
+    return run(
+        folder,
+        model=model,
+        method={"kind": "likelihood", "heads": heads},
+        lanes={"strength": [1], "temperature": [1]},
+        training=TRAINING | {"optimizer": "adam", "learning_rate": learning_rate},
     )
-    return {key: setting[key] for key in ("model", "method", "lanes")} | {"training": training}
 
 
 def test_lanes_of_parts_and_training_are_columns_and_equal_settings_of_their_own(world):
     folder, _ = world
-    together = run(folder, **settled(PARTS, {"reversal": {"scale": [0.0, 2.0]}}, [0.02, 0.1]))
+    together = fit_parts(folder, PARTS, {"reversal": {"scale": [0.0, 2.0]}}, [0.02, 0.1])
     columns = ["tower_dropout", "reversal_scale", "learning_rate"]
     keys = ["metric", "position"]
     lanes = dict(list(together.groupby(columns)))
@@ -251,7 +238,7 @@ def test_lanes_of_parts_and_training_are_columns_and_equal_settings_of_their_own
     for dropout, scale, rate in [(0.4, 2.0, 0.02), (0.0, 0.0, 0.1)]:
         tower = PARTS["tower"] | {"dropout": dropout}
         model = PARTS | {"tower": tower}
-        alone = run(folder, **settled(model, {"reversal": {"scale": scale}}, rate))
+        alone = fit_parts(folder, model, {"reversal": {"scale": scale}}, rate)
         assert not set(columns) & set(alone)
         pair = lanes[dropout, scale, rate].merge(alone, on=keys, suffixes=("", "_alone"))
         assert len(pair) == len(alone)
@@ -260,9 +247,9 @@ def test_lanes_of_parts_and_training_are_columns_and_equal_settings_of_their_own
 
 def test_what_is_measured_besides(world):
     folder, _ = world
-    plain = run(folder, lanes=ONE_LANE)
+    plain = run(folder, **PLAIN)
     assert not {"query", "epoch"} & set(plain)
-    results = run(folder, lanes=ONE_LANE, measure=["validation", "queries", "epochs"])
+    results = run(folder, **PLAIN, measure=["validation", "queries", "epochs"])
     values = results.groupby("metric")["value"]
     assert values.get_group("query_ndcg@5").mean() == pytest.approx(
         values.get_group("ndcg@5").item(), abs=1e-6
@@ -284,8 +271,8 @@ def test_predictions_are_those_of_towers_without_heads(world):
     """Adversaries at scale 0 change nothing in the towers: predictions are of the same fit."""
     folder, _ = world
     heads = {"reversal": {"scale": [0.0, 0.5], "label": "prediction"}}
-    together = run(folder, **settled(PARTS | {"tower": "linear"}, heads, 0.1))
-    alone = run(folder, **settled(PARTS | {"tower": "linear"}, {}, 0.1))
+    together = fit_parts(folder, PARTS | {"tower": "linear"}, heads, 0.1)
+    alone = fit_parts(folder, PARTS | {"tower": "linear"}, {}, 0.1)
     scale = together["reversal_scale"]
     keep = ["metric", "position"]
     same = together[scale == 0].merge(alone, on=keep, suffixes=("", "_alone"))
@@ -306,7 +293,7 @@ def test_labels_of_adversaries(world, label, monkeypatch):
 
     monkeypatch.setattr(likelihood, "_labels", watched)
     heads = {"reversal": {"scale": [0.0, 0.5], "label": label}}
-    run(folder, **settled(PARTS | {"tower": "linear"}, heads, 0.1))
+    fit_parts(folder, PARTS | {"tower": "linear"}, heads, 0.1)
     ((task, stop_on, labels),) = kept
     (name,) = labels
     assert name == label

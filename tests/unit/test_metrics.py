@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.results.metrics import arp, correlation, dcg, mrr, ndcg, shown_arp
 
 log2 = np.log2
@@ -166,7 +166,7 @@ def test_shown_arp_is_that_of_the_rankings_shown(listed):
     shown = np.where(where, 7, 0) * (np.arange(6) < 5)[:, None]
     if listed:
         document = np.tile(np.arange(4), (6, 1))
-        counts = Rows(document, position, shown, 0 * shown)
+        counts = Counts(shown, 0 * shown, document, position)
     else:
         dense = shown[..., None] * (position[..., None] == np.arange(4))
         counts = Counts(dense, 0 * dense)

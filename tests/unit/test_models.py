@@ -12,12 +12,15 @@ from scipy.special import expit
 from twotowers.errors import InputError
 from twotowers.experiment.kinds import build_model, kinds
 from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.logs.counts import Counts
 from twotowers.models.additive import Additive, inverse_rank
+from twotowers.models.chances import Chance
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.losses import cell_logits, cell_losses, click_losses
 from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import CellModel
 from twotowers.models.towers import two_towers
-from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
+from twotowers.objectives.likelihood import CountLoss, SessionLoss
 
 MODELS = [
     model
@@ -52,8 +55,12 @@ def brute_force(model, attraction, examination) -> float:
     return total / QUERIES
 
 
+def objective_of(*columns, weight=WEIGHT[None]):
+    return CountLoss(jnp.asarray(FEATURES), Counts(*map(jnp.asarray, columns)), jnp.asarray(weight))
+
+
 def count_objective():
-    return CountLoss(*map(jnp.asarray, (FEATURES, SHOWN, CLICKED)), jnp.asarray(WEIGHT)[None])
+    return objective_of(SHOWN, CLICKED)
 
 
 def row_objective():
@@ -70,7 +77,7 @@ def row_objective():
         for counts in (SHOWN, CLICKED)
     )
     listed = [np.tile(index, (1, QUERIES, 1)) for index in (document, position)]
-    return RowLoss(*map(jnp.asarray, (FEATURES, *listed, shown, clicked, WEIGHT[None])))
+    return objective_of(shown, clicked, *listed)
 
 
 def towers_of(model, seed=1):
@@ -131,7 +138,7 @@ def test_sessions_are_the_same_objective_as_their_cells(model):
     np.add.at(shown[0], (query[:, None], documents, np.arange(POSITIONS)), 1)
     np.add.at(clicked[0], (query[:, None], documents, np.arange(POSITIONS)), clicks)
     weight = np.full((1, QUERIES), QUERIES / (DOCUMENTS * pages))
-    cells = CountLoss(*map(jnp.asarray, (FEATURES, shown, clicked, weight)))
+    cells = objective_of(shown, clicked, weight=weight)
     where = np.ones((1, pages, POSITIONS), bool)
     columns = (query[None], documents[None], clicks[None], where)
     sessions = SessionLoss(*map(jnp.asarray, (FEATURES, *columns)))
@@ -171,9 +178,8 @@ def fitted_chance(user, model):
     chance = user.chance(relevance, POSITIONS)
     shown = np.full((1, 1, 4, POSITIONS), 1000.0)
     pairs = jnp.arange(4).reshape(1, 4)
-    objective = CountLoss(
-        pairs, jnp.asarray(shown), jnp.asarray(shown * chance), jnp.ones((1, 1)) / 16_000
-    )
+    counts = Counts(jnp.asarray(shown), jnp.asarray(shown * chance))
+    objective = CountLoss(pairs, counts, jnp.ones((1, 1)) / 16_000)
     settings = FitSettings(
         learning_rate=0.05, batch=1, steps=200, epochs=10, patience=5, min_delta=1e-7,
         weight_decay=0,
@@ -231,6 +237,8 @@ def test_position_based_user_takes_any_highest_label():
 def test_position_based_bias_is_the_logarithm_of_examination():
     logits = np.array([-2.0, 0, 3])
     np.testing.assert_allclose(PositionBased().position_bias(logits), np.log(expit(logits)))
+    np.testing.assert_allclose(CellModel().position_bias(logits), np.log(expit(logits)))
+    assert Additive().position_bias(logits) is logits
 
 
 @pytest.mark.parametrize(
@@ -242,6 +250,7 @@ def test_constants_out_of_range_are_named(field, value):
 
 
 def test_samples_follow_the_chance():
-    chance = np.broadcast_to([0.1, 0.5, 0.9], (20_000, 3))
-    clicks = Additive().sample(chance, rng=np.random.default_rng(0))
-    np.testing.assert_allclose(clicks.mean(0), chance[0], atol=0.015)
+    parts = {"attraction": Chance.of(np.array([0.1, 0.5, 0.9])), "examination": Chance.of(0.5)}
+    where = np.broadcast_to([True, True, False], (20_000, 3))
+    clicks = Additive().sample(parts, where, rng=np.random.default_rng(0))["clicks"]
+    np.testing.assert_allclose(clicks.mean(0), [0.1, 0.5, 0], atol=0.015)

@@ -12,7 +12,7 @@ from jax.test_util import check_grads
 from scipy.special import expit
 
 from twotowers.files.rankings import mask
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
 from twotowers.logs.simulation import simulate_sessions
 from twotowers.methods.likelihood import count_loss
@@ -160,19 +160,19 @@ def test_lanes_share_the_counts_of_their_log():
     small = Counts(COUNTS.impressions.astype(np.uint8), COUNTS.clicks.astype(np.uint8))
     lanes = [(log, {"weighting": name}) for name in ("none", "ips") for log in (0, 1, 2, 1)]
     objective = count_loss(Split(FEATURES, WHERE, None, small), lanes)
-    for each in (objective.impressions, objective.clicks):
+    for each in (objective.counts.impressions, objective.counts.clicks):
         assert (each.shape, each.dtype) == (small.clicks.shape, np.uint8)
 
 
 @pytest.mark.parametrize("weighting", ["ips", "queries", "impressions"])
 def test_listed_cells_have_the_weights_of_dense_ones(weighting):
     _, document, position = np.indices(COUNTS.impressions[0].shape)
-    rows = Rows(
+    rows = Counts(
+        *(each.reshape(len(LOGS), 4, 16) for each in (COUNTS.impressions, COUNTS.clicks)),
         *(
             np.broadcast_to(each.reshape(1, 4, -1), (len(LOGS), 4, 16))
             for each in (document, position)
         ),
-        *(each.reshape(len(LOGS), 4, 16) for each in (COUNTS.impressions, COUNTS.clicks)),
     )
     lanes = [(log, {"weighting": weighting}) for log in (2, 0, 0)]
     listed, dense = (
@@ -237,8 +237,7 @@ def extreme_objective(relevance, *, clicked, positions) -> CountLoss:
     shape = (1, 1, len(relevance), positions)
     return CountLoss(
         jnp.asarray(relevance, jnp.float32)[None],
-        jnp.full(shape, 5),
-        jnp.full(shape, clicked),
+        Counts(jnp.full(shape, 5), jnp.full(shape, clicked)),
         jnp.ones((1, 1)),
     )
 
@@ -259,7 +258,7 @@ def test_extreme_logits_against_double_precision(clicked, bias):
 @partial(jax.grad, argnums=(0, 1))
 def extreme_gradients(relevance, bias):
     base = extreme_objective(EXTREME, clicked=3, positions=len(BIAS))
-    objective = CountLoss(relevance, base.impressions, base.clicks, base.weight)
+    objective = CountLoss(relevance, base.counts, base.weight)
     return objective.losses(model_with(bias), jnp.arange(1), 0).sum()
 
 
@@ -319,8 +318,7 @@ def test_counts_ignore_padded_documents_and_positions():
     grow = ((0, 0), (0, 0), (0, 3), (0, 2))
     padded = CountLoss(
         jnp.asarray(np.pad(relevance, grow[1:3], constant_values=50)),
-        jnp.asarray(np.pad(COUNTS.impressions, grow)),
-        jnp.asarray(np.pad(COUNTS.clicks, grow)),
+        Counts(*(jnp.asarray(np.pad(each, grow)) for each in (COUNTS.impressions, COUNTS.clicks))),
         plain.weight,
     )
     longer = np.pad(bias, grow[-1], constant_values=50)

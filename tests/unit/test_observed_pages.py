@@ -6,6 +6,8 @@ import pyarrow as pa
 import pytest
 
 from twotowers.errors import InputError
+from twotowers.experiment.fields import read
+from twotowers.experiment.settings import Setting
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.observed_pages import observed_pages
@@ -43,7 +45,7 @@ def test_the_division_holds_every_page_once(tmp_path):
         ):
             pair = found.pair[ranking][where]
             assert where.tolist() == found.where[ranking].tolist()
-            ids = list(zip(found.query[pair], found.document[pair], strict=True))
+            ids = [tuple(found.ids.slice(each, 1).to_pylist()[0].values()) for each in pair]
             rows.append(str((ids, clicks[where].astype(int).tolist())))
     expected = [
         str(([(query, d) for d in documents], clicks))
@@ -67,8 +69,8 @@ def test_pairs_count_from_0_as_they_come_whether_queries_share_documents_or_not(
     page = {"split": ["log"] * 3, "query": [2, 1, 2], "documents": documents, "clicks": clicks}
     write_sessions(tmp_path / "log.parquet", [pa.table(page)])
     found = observed_pages(tmp_path / "log.parquet", {"train": 1.0}, positions=2, seed=0)
-    assert found.query.tolist() == [2, 2, 1]
-    assert found.document.tolist() == [7, 3, 5 if owned else 3]
+    assert found.ids["query"].to_pylist() == [2, 2, 1]
+    assert found.ids["document"].to_pylist() == [7, 3, 5 if owned else 3]
     assert found.pair[found.sessions["train"].query].tolist() == [[0, 1], [2, 0], [1, 0]]
 
 
@@ -103,30 +105,25 @@ def test_stand_ins_have_pages():
 METHODS = {
     "counting": ("cascade", "embedding", {"prior": [2.0], "prior_mean": [0.1, 0.5]}),
     "em": ("dynamic_bayesian", "embedding", {"prior": [2.0], "prior_mean": [0.1, 0.5]}),
-    "likelihood": ("user_browsing", "baseline", {"weighting": ["none"], "start": ["random"]}),
+    "likelihood": ("user_browsing", "baseline", {}),
 }
+TRAINING = {"learning_rate": 0.05, "batch": 100, "steps": 10, "epochs": 3, "patience": 1,
+            "min_delta": 0}  # fmt: skip
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_setting_on_the_pages_of_a_log(log, method):
     kind, tower, lanes = METHODS[method]
     setting = {
-        "model": {"kind": kind, "tower": tower, "features": 1.0},
-        "method": {"kind": method},
-        "lanes": {"log": {}, "method": lanes},
-        "training": {
-            "learning_rate": 0.05, "batch": 100, "steps": 10, "epochs": 3, "patience": 1,
-            "min_delta": 0,
-        }
-        if method == "likelihood"
-        else {},
-        "log": {"from": "dataset", "record": "sessions", "split": SHARES},
+        "model": {"kind": kind, "tower": tower}, "method": {"kind": method, **lanes},
+        "log": {"from": "dataset", "dataset": "any", "record": "sessions", "split": SHARES},
+        "training": TRAINING,
     }  # fmt: skip
-    results = fit_setting({"log": log}, setting, positions=10, seed=1)
+    results = fit_setting({"log": log}, read(Setting, setting), seed=1)
     rows = results.set_index("metric")["value"]
     assert np.isfinite(results["value"]).all()
     assert len(results[results["metric"] == "conditional_perplexity"]) == 10 * len(
-        next(iter(lanes.values())) if method == "likelihood" else lanes["prior_mean"]
+        lanes.get("prior_mean", [None])
     )
     mean = rows["mean_perplexity"]
     assert 1 < np.min(mean) < 2

@@ -13,7 +13,7 @@ from scipy.special import expit
 from twotowers.errors import InputError
 from twotowers.fitting.batches import own_units
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.methods import ips, likelihood
 from twotowers.methods.likelihood import count_loss
 from twotowers.methods.task import CERTAIN, Split, Task
@@ -115,14 +115,14 @@ def split() -> Split:
     return Split(inputs, where, relevance, counts)
 
 
-def rows_of(split: Split) -> Rows:
+def rows_of(split: Split) -> Counts:
     counts, document = split.counts, np.arange(POSITIONS)
     at = counts.impressions.argmax(-1)
     columns = (
         np.take_along_axis(each, at[..., None], -1)[..., 0]
         for each in (counts.impressions, counts.clicks)
     )
-    return Rows(np.broadcast_to(document, at.shape), at, *columns)
+    return Counts(*columns, np.broadcast_to(document, at.shape), at)
 
 
 def test_every_impression_counts_alike(split):

@@ -10,6 +10,7 @@ import pytest
 from flax import nnx
 from scipy.special import expit, logit
 
+from twotowers.errors import InputError
 from twotowers.experiment.kinds import kinds
 from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance
@@ -19,7 +20,6 @@ from twotowers.models.dependent_click_simplified import DependentClickSimplified
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.global_rate import GlobalRate
-from twotowers.models.independent import as_pages
 from twotowers.models.mixing import MixtureModel
 from twotowers.models.page import lay_out
 from twotowers.models.page_towers import PageTowers
@@ -121,14 +121,14 @@ def drawn(model, length, rng):
     }
     return {
         name: np.asarray(rng.uniform(0.05, 0.95, shapes[kind]))
-        for name, kind in as_pages(model).parts.items()
+        for name, kind in model.parts.items()
     }
 
 
 @pytest.mark.parametrize("length", [1, 3, 6])
 @pytest.mark.parametrize("name", MODELS)
 def test_probabilities_are_those_of_the_enumeration(name, length):
-    model = as_pages(MODELS[name])
+    model = MODELS[name]
     parts = drawn(model, length, np.random.default_rng(length))
     chances = {part: Chance.of(values) for part, values in parts.items()}
     truth = joint(name, parts, length)
@@ -161,7 +161,7 @@ def _repeated(chance, kind, pages):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_short_page_is_the_page_cut(name):
-    model = as_pages(MODELS[name])
+    model = MODELS[name]
     rng = np.random.default_rng(7)
     parts = drawn(model, 5, rng)
     short = joint(name, parts, 3)
@@ -177,7 +177,7 @@ def test_a_short_page_is_the_page_cut(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_examination_and_samples_agree_with_the_probabilities(name):
-    model = as_pages(MODELS[name])
+    model = MODELS[name]
     rng = np.random.default_rng(11)
     chances = {part: Chance.of(v) for part, v in drawn(model, 4, rng).items()}
     pages = 40_000
@@ -194,7 +194,7 @@ def test_examination_and_samples_agree_with_the_probabilities(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_jax_has_the_same_likelihood_and_a_finite_gradient(name):
-    model = as_pages(MODELS[name])
+    model = MODELS[name]
     rng = np.random.default_rng(3)
     parts = drawn(model, 6, rng)
     clicks = rng.random((20, 6)) < 0.4
@@ -237,7 +237,7 @@ def test_every_model_is_another():
     }
     values = {}
     for name, model in MODELS.items():
-        page = as_pages(model)
+        page = model
         chances = {part: Chance.of(drawn_for[kind][part]) for part, kind in page.parts.items()}
         values[name] = page.log_likelihood(chances, clicks, where).sum()
     assert values["dcm"] == values["dcm, simplified"]
@@ -249,7 +249,7 @@ def test_every_model_is_another():
 def test_relevance_and_users():
     relevance = np.array([[0.0, 2.0, 4.0]])
     for name, model in MODELS.items():
-        page = as_pages(model)
+        page = model
         if type(model).truth is None or "simplified" in name or "counted" in name:
             continue
         truth = page.truth(relevance, 3)
@@ -270,11 +270,33 @@ def test_relevance_and_users():
     )
 
 
+def test_parts_of_simulated_users_by_hand():
+    found = DynamicBayesian().truth(np.array([0.0, 2, 4]), 3)
+    np.testing.assert_allclose(expit(found["attraction"]), [0.1, 0.28, 1])
+    np.testing.assert_allclose(expit(found["satisfaction"]), [0.16, 0.48, 0.8])
+    assert expit(found["continuation"]) == pytest.approx(0.9)
+    found = DependentClick().truth(np.array([2.0]), 3)
+    np.testing.assert_allclose(expit(found["attraction"]), [0.28])
+    np.testing.assert_allclose(expit(found["continuation"]), [0.7, 0.5685767, 0.5034562], 1e-6)
+
+
+def test_a_second_click_of_the_cascade_model_has_the_chance_of_its_floor():
+    parts = {"attraction": Chance.of(np.array([[0.5, 0.25, 0.5]]))}
+    clicks = np.array([[True, False, True]])
+    found = Cascade(floor=1e-3).conditional(parts, clicks).value
+    np.testing.assert_allclose(found, [[0.5, 1e-3, 1e-3]])
+    likelihood = Cascade(floor=1e-3).log_likelihood(parts, clicks, np.ones((1, 3), bool))
+    np.testing.assert_allclose(np.exp(likelihood), 0.5 * 0.999 * 0.001)
+    for floor in (0, 1.1):
+        with pytest.raises(InputError, match="floor"):
+            Cascade(floor=floor)
+
+
 class Mixed(MixtureModel):
     components = (GlobalRate(), PositionBased(), DynamicBayesian())
 
 
-def test_a_mixture_is_the_mean_of_its_models_and_shares_their_parts():
+def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction():
     """Eq. 5.12, against the enumeration of who it is, too."""
     model, length, rng = Mixed(), 4, np.random.default_rng(2)
     assert set(model.parts) == {
@@ -295,6 +317,77 @@ def test_a_mixture_is_the_mean_of_its_models_and_shares_their_parts():
     np.testing.assert_allclose(found, weights, atol=1e-9)
     np.testing.assert_allclose(model.marginal(chances).value, weights @ patterns, atol=1e-9)
     assert set(kinds("models", "clax2025")["mixture"].parameters) == set()
+
+
+def test_a_mixture_separates_what_it_is_not_told_to_share():
+    """PBM with UBM, and DCM with DBN: the same name, and different kinds of part."""
+
+    class Examined(MixtureModel):
+        components = (PositionBased(), UserBrowsing())
+
+    class Continued(MixtureModel):
+        components = (DependentClick(), DynamicBayesian())
+
+    assert dict(Examined().parts) == {
+        "attraction": PER_DOCUMENT, "examination_1": PER_POSITION, "examination_2": PER_JUMP,
+        "share_1": ONCE,
+    }  # fmt: skip
+    assert dict(Continued().parts) == {
+        "attraction": PER_DOCUMENT, "continuation_1": PER_POSITION, "satisfaction": PER_DOCUMENT,
+        "continuation_2": ONCE, "share_1": ONCE,
+    }  # fmt: skip
+    for model, own in (
+        (Examined(), [("pbm", {"examination": 1}), ("ubm", {"examination": 2})]),
+        (Continued(), [("dcm", {"continuation": 1}), ("dbn", {"continuation": 2})]),
+    ):
+        parts = drawn(model, 3, np.random.default_rng(1))
+        patterns = np.array(list(product((0, 1), repeat=3)), bool)
+        expected = np.zeros(len(patterns))
+        for (name, numbers), prior in zip(
+            own, (parts["share_1"], 1 - parts["share_1"]), strict=True
+        ):
+            its = parts | {part: parts[f"{part}_{m}"] for part, m in numbers.items()}
+            expected += prior * np.array(list(joint(name, its, 3).values()))
+        wide = {
+            part: _repeated(Chance.of(values), model.parts[part], len(patterns))
+            for part, values in parts.items()
+        }
+        found = model.log_likelihood(wide, patterns, np.ones(patterns.shape, bool))
+        np.testing.assert_allclose(np.exp(found), expected, atol=1e-9)
+
+
+def test_a_mixture_shares_what_it_is_told_to_if_kinds_agree():
+    class Same(MixtureModel):
+        components = (PositionBased(), RankRate())
+        shared = ("attraction", "examination")
+
+    class Different(MixtureModel):
+        components = (PositionBased(), UserBrowsing())
+        shared = ("examination",)
+
+    class Nobody(MixtureModel):
+        components = (RankRate(), GlobalRate())
+
+    assert set(Same().parts) == {"attraction", "examination", "share_1"}
+    with pytest.raises(InputError, match=r"examination is one per jump and one per position.*kind"):
+        Different()
+    with pytest.raises(InputError, match="no model has the part attraction"):
+        Nobody()
+
+
+def test_examination_of_a_mixture_is_the_mean_of_its_models():
+    """PBM examines with its own probability. DCTR examines everything."""
+
+    class Rated(MixtureModel):
+        components = (PositionBased(), DocumentRate())
+
+    half = Chance.of(np.array([0.5, 0.5]))
+    parts = {"attraction": half, "examination": Chance.of(np.array([0.8, 0.4]))}
+    found = Rated().examination({**parts, "share_1": Chance.of(0.25)}).value
+    np.testing.assert_allclose(found, [0.25 * 0.8 + 0.75, 0.25 * 0.4 + 0.75])
+    alone = [model.examination(parts).value for model in Rated.components]
+    np.testing.assert_allclose(np.broadcast_to(alone[0], 2), [0.8, 0.4])
+    np.testing.assert_allclose(np.broadcast_to(alone[1], 2), 1)
 
 
 def test_a_mixture_is_trained_by_gradient():

@@ -16,9 +16,10 @@ from twotowers.errors import InputError
 from twotowers.fitting.batches import draw_epochs
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.heads.reversal import Reversal
+from twotowers.logs.counts import Counts
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.towers import two_towers
-from twotowers.objectives.likelihood import CountLoss, RowLoss
+from twotowers.objectives.likelihood import CountLoss
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.dense import MOMENTUM, DenseTower
 from twotowers.towers.lane import Lane
@@ -243,12 +244,13 @@ def layouts(shown=SHOWN, clicked=CLICKED):
     document, position = np.indices((DOCUMENTS, POSITIONS)).reshape(2, -1)
     cells = DOCUMENTS * POSITIONS
     listed = (np.broadcast_to(each, (lanes, UNITS, cells)) for each in (document, position))
-    flat = (each.reshape(lanes, UNITS, cells) for each in (shown, clicked))
+    tables = shown, clicked
+    flat = (each.reshape(lanes, UNITS, cells) for each in tables)
     return {
-        "tables": CountLoss(
-            jnp.asarray(FEATURES), jnp.asarray(shown), jnp.asarray(clicked), weight
+        "tables": CountLoss(jnp.asarray(FEATURES), Counts(*map(jnp.asarray, tables)), weight),
+        "rows": CountLoss(
+            jnp.asarray(FEATURES), Counts(*map(jnp.asarray, (*flat, *listed))), weight
         ),
-        "rows": RowLoss(jnp.asarray(FEATURES), *map(jnp.asarray, (*listed, *flat)), weight),
     }
 
 

@@ -30,7 +30,7 @@ def digest(tmp_path):
     def measure(edits=(), source="scripts/job.py"):
         for name, text in dict(edits).items():
             (tmp_path / name).write_text(text)
-        for cached in (provenance._imports, provenance._read):
+        for cached in (provenance._read, provenance._imports):
             cached.cache_clear()
         return code_digest(source, root=tmp_path)
 

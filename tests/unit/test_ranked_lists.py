@@ -10,27 +10,31 @@ import pytest
 
 from papers.chen2024.models.contextual import Contextual
 from twotowers.errors import InputError
+from twotowers.experiment.fields import read
+from twotowers.experiment.given import Repair
+from twotowers.experiment.list_files import read_lists
+from twotowers.experiment.ranked_lists import Contexts, contexts_of, factors_of
+from twotowers.experiment.settings import AnyLog, Setting
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.identifiability.contexts import Places
 from twotowers.identifiability.graph import factor_components
 from twotowers.jobs.fit import fit_setting
-from twotowers.experiment.list_files import read_lists, write_lists
 from twotowers.jobs.measures import of_places, of_ties
-from twotowers.jobs.ranked_lists import contexts_of, factors_of, simulate_ranked
 from twotowers.jobs.transfer import gains, read_transfer
-from twotowers.logs.counts import Rows
+from twotowers.logs.counts import Counts
 from twotowers.methods.alternation import fit
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.position_based import PositionBased
 
-POSITIONS, FEW, MANY = 3, 1000.0, 100_000.0
+POSITIONS, FEW, MANY = 3, 1000, 100_000
 REPAIRS = {
     "none": {}, "near": {"merge": "nearest"}, "padded": {"merge": "nearest", "empty": True},
 }  # fmt: skip
+CONTEXTS = {"types": 300, "features": 10, "deviation": 0.35, "position_weight": 10, "seed": 0}
 LOG = {
-    "from": "lists", "dataset": "web", "repairs": REPAIRS, "user": {"kind": "position_based"},
-    "contexts": {"types": 300, "features": 10, "deviation": 0.35, "position_weight": 10, "seed": 0},
-    "lanes": {"repair": list(REPAIRS), "views": [FEW, MANY]},
+    "from": "lists", "dataset": "web", "repairs": REPAIRS, "user": "position_based",
+    "policy": {"ranker": "expert", "seed": 1}, "contexts": CONTEXTS, "views": [FEW, MANY],
+    "positions": POSITIONS,
 }  # fmt: skip
 LANES = [{"repair": repair, "views": views} for repair in REPAIRS for views in (FEW, MANY)]
 LABELS = np.array([4.0, 0.0, 2.0, 1.0, 3.0, 0.0])
@@ -63,7 +67,7 @@ def files(tmp_path_factory) -> dict:
     paths["policy"] = folder / "policy.parquet"
     pq.write_table(pa.concat_tables(scored), paths["policy"])
     paths["clicks"] = folder / "clicks.parquet"
-    write_lists(paths["clicks"], simulate_ranked(LOG, paths, positions=POSITIONS, seed=5))
+    read(AnyLog, LOG).simulate(paths, paths["clicks"], seed=5)
     return paths
 
 
@@ -76,10 +80,10 @@ def lane(log, repair, views=MANY):
     return log[(log["repair"] == repair) & (log["views"] == views)]
 
 
-def simulated(files, seed=5, paper=None, **changes):
+def simulated(files, seed=5, **changes):
     """The rows of the first lane."""
-    lanes = simulate_ranked(LOG | changes, files, positions=POSITIONS, seed=seed, paper=paper)
-    return next(lanes).to_pandas()
+    log = read(AnyLog, LOG | changes, context={"paper": "chen2024"})
+    return next(log.draw(files, seed=seed)).to_pandas()
 
 
 def components(rows) -> int:
@@ -122,15 +126,15 @@ def test_clicks_follow_relevance_and_position(log, views):
 
 
 def test_context_vectors_have_the_deviation_of_the_log():
-    vectors, *_ = contexts_of({**LOG["contexts"], "deviation": 2}, np.array([2]), POSITIONS)
+    vectors, *_ = contexts_of(Contexts(**CONTEXTS | {"deviation": 2}), np.array([2]), POSITIONS)
     assert vectors.shape == (300, 10)
     assert vectors.std() == pytest.approx(2, rel=0.05)
 
 
 def test_clicks_follow_the_context(files):
     """Rows are those of the displayed lists, whose places are drawn again here."""
-    rows = simulated(files, paper="chen2024", user={"kind": "contextual"})
-    vectors, places, _ = contexts_of(LOG["contexts"], displayed_lengths(rows), POSITIONS)
+    rows = simulated(files, user="contextual")
+    vectors, places, _ = contexts_of(Contexts(**CONTEXTS), displayed_lengths(rows), POSITIONS)
     user = Contextual()
     examined = user.examined_in(vectors, POSITIONS)[np.divmod(places.shown, POSITIONS)]
     assert off(rows, user.attractive(rows["relevance"]) * examined).abs().max() < 4.5
@@ -148,7 +152,7 @@ def test_a_seed_draws_clicks_and_the_log_says_who_got_which_context(files):
     assert first.equals(again)
     assert first.drop(columns="clicks").equals(other.drop(columns="clicks"))
     assert (first["clicks"] != other["clicks"]).mean() > 0.5
-    elsewhere = simulated(files, contexts={**LOG["contexts"], "seed": 1})
+    elsewhere = simulated(files, contexts=CONTEXTS | {"seed": 1})
     assert (first["factor"] != elsewhere["factor"]).mean() > 0.5
 
 
@@ -169,9 +173,8 @@ def test_merging_connects_the_nearest_on_the_same_clicks(log):
 
 
 def test_what_is_near_depends_on_the_weight_of_positions(files):
-    contexts = {**LOG["contexts"], "position_weight": 0}
-    lanes = simulate_ranked(LOG | {"contexts": contexts}, files, positions=POSITIONS, seed=5)
-    near = list(lanes)[2].to_pandas()
+    log = read(AnyLog, LOG | {"contexts": CONTEXTS | {"position_weight": 0}})
+    near = list(log.draw(files, seed=5))[2].to_pandas()
     assert near["repair"].unique() == ["near"]
     assert near.groupby("factor")["position"].nunique().max() > 1
 
@@ -180,15 +183,14 @@ def test_empty_places_spare_a_merge():
     # Two lists of one document each at position 1, in contexts 0 and 1; position 2 is empty.
     places, document = Places(np.array([0, 2]), np.array([1, 3])), np.array([0, 1])
     described = np.arange(4.0)[:, None]
-    near, padded = (
-        factors_of(REPAIRS[name], document, places, described) for name in ("near", "padded")
-    )
+    repairs = [Repair(**REPAIRS[name]) for name in ("near", "padded")]
+    near, padded = (factors_of(repair, document, places, described) for repair in repairs)
     assert near.tolist() == [0, 0]
     # The empty places join 1 and 3, so that of factors 0, 2 and {1, 3} the nearest are 0 and 1.
     assert len(np.unique(padded)) == 1
     apart = Places(np.array([0, 3]), np.array([3, 0]))
-    assert factors_of(REPAIRS["near"], document, apart, described).tolist() == [0, 0]
-    assert factors_of(REPAIRS["padded"], document, apart, described).tolist() == [0, 1]
+    found = [factors_of(repair, document, apart, described).tolist() for repair in repairs]
+    assert found == [[0, 0], [0, 1]]
 
 
 def test_short_lists_have_places_without_a_document(files, log):
@@ -203,15 +205,14 @@ def test_short_lists_have_places_without_a_document(files, log):
 
 
 SETTING = {
-    "model": {"kind": "position_based", "tower": "embedding", "features": 1.0},
+    "model": {"kind": "position_based", "tower": "embedding"},
     "method": {"kind": "alternation", "start": "ones", "steps": 3000},
-    "lanes": {"log": LOG["lanes"], "method": {}}, "training": {},
     "measure": ["places", "ties"], "transfer": {"trees": 60, "leaves": 7}, "log": LOG,
 }  # fmt: skip
 
 
 def test_a_fit_finds_relevance_and_ranks_test_queries(files):
-    found = fit_setting(files, SETTING, positions=POSITIONS, seed=1)
+    found = fit_setting(files, read(Setting, SETTING), seed=1)
     assert "position_bias" not in set(found["metric"])
     assert "components" not in found
     of_lane = found[found["views"] == MANY].set_index(["repair", "metric"])["value"]
@@ -257,22 +258,21 @@ def test_clicks_of_another_policy_are_no_input_of_trees(files):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"user": {"kind": "additive"}}, "user: Additive does not examine places"),
+        ({"user": "additive"}, "user: Additive does not examine places"),
         ({"user": {"kind": "position_based", "highest": 2}},
          r"user: a document of label [34] is attractive with a chance of .*'highest'"),
-        ({"user": {"kind": "contextual"}, "contexts": {**LOG["contexts"], "features": 2}},
+        ({"user": "contextual", "contexts": CONTEXTS | {"features": 2}},
          r"contexts.features: context vectors have 2 elements \(expected 10\)"),
     ],
 )  # fmt: skip
 def test_users_that_cannot_click(files, changes, message):
     with pytest.raises(InputError, match=message):
-        simulated(files, paper="chen2024", **changes)
+        simulated(files, **changes)
 
 
 def test_ten_positions_are_known(files):
     with pytest.raises(InputError, match=r"positions: .*position 11 .*10 at most"):
-        next(simulate_ranked(LOG | {"user": {"kind": "contextual"}}, files, positions=11, seed=5,
-                             paper="chen2024"))  # fmt: skip
+        simulated(files, user="contextual", positions=11)
 
 
 def of_lists(documents, relevance, where, scores) -> tuple[Fitted, Task]:
@@ -280,7 +280,7 @@ def of_lists(documents, relevance, where, scores) -> tuple[Fitted, Task]:
     position = np.broadcast_to(np.arange(documents.shape[1]), (1, *documents.shape))
     ones = np.ones_like(position)
     split = Split(
-        documents, np.array(where, bool), relevance, Rows(position, position, 2 * ones, ones)
+        documents, np.array(where, bool), relevance, Counts(2 * ones, ones, position, position)
     )
     task = Task(
         model=PositionBased(), tower="embedding", lanes=[(0, {})], training={}, seed=1,

@@ -34,7 +34,8 @@ def test_no_module_is_long():
 
 
 def test_rooms_export_nothing():
-    # Every importer of a module would depend on all that its room exports.
+    # Every importer of a module would depend on all that its room exports. Only the library's face
+    # exports names, each of which is imported when it is used.
     assert [str(path) for path in ROOMS if (ROOT / path).read_text()] == []
 
 

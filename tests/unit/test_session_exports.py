@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import chi2
 
 from twotowers import ROOT
+from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.logs import ids
 from twotowers.logs import simulated_sessions as simulated
@@ -20,7 +21,6 @@ from twotowers.logs.simulated_sessions import as_batch, stream_sessions
 from twotowers.logs.simulation import simulate_sessions
 from twotowers.logs.warehouse import count_sessions
 from twotowers.logs.wscd import write_wscd
-from twotowers.sessions import main
 
 PAGES = {
     "split": ["log"] * 4,
@@ -232,7 +232,7 @@ def rows(folder):
 def test_the_command_writes_cells(tmp_path, capsys):
     out = tmp_path / "cells.parquet"
     column = ["--column", "position=place"]
-    assert main([str(rows(tmp_path)), "--format", "rows", "--out", str(out), *column]) == 0
+    assert main(["count", str(rows(tmp_path)), "--format", "rows", "--out", str(out), *column]) == 0
     printed = capsys.readouterr().out
     assert f"2 cells written to {out}" in printed
     assert "repeated clicks: 1" in printed
@@ -247,7 +247,17 @@ def test_the_command_writes_cells(tmp_path, capsys):
 def test_the_command_writes_pages(tmp_path, capsys, to):
     out = tmp_path / "out.parquet"
     column = ["--column", "position=place"]
-    arguments = [str(rows(tmp_path)), "--format", "rows", "--to", to, "--out", str(out), *column]
+    arguments = [
+        "count",
+        str(rows(tmp_path)),
+        "--format",
+        "rows",
+        "--to",
+        to,
+        "--out",
+        str(out),
+        *column,
+    ]
     assert main(arguments) == 0
     assert f"2 pages written to {out}" in capsys.readouterr().out
     left = {each.name for each in tmp_path.iterdir()} - {"out.numbers.parquet"}
@@ -256,7 +266,15 @@ def test_the_command_writes_pages(tmp_path, capsys, to):
 
 def test_the_command_numbers_ids(tmp_path, capsys):
     out = tmp_path / "cells.parquet"
-    arguments = [str(rows(tmp_path)), "--format", "rows", "--out", str(out), "--number-ids"]
+    arguments = [
+        "count",
+        str(rows(tmp_path)),
+        "--format",
+        "rows",
+        "--out",
+        str(out),
+        "--number-ids",
+    ]
     assert main([*arguments, "--column", "position=place"]) == 0
     assert str(beside(out)) in capsys.readouterr().out
     assert pq.read_table(out)["document"].to_pylist() == [0, 1]
@@ -274,13 +292,15 @@ def test_the_command_numbers_ids(tmp_path, capsys):
 )
 def test_the_command_on_bad_input(tmp_path, capsys, arguments, message):
     out = tmp_path / "cells.parquet"
-    assert main([str(rows(tmp_path)), "--format", "rows", "--out", str(out), *arguments]) == 2
+    assert (
+        main(["count", str(rows(tmp_path)), "--format", "rows", "--out", str(out), *arguments]) == 2
+    )
     assert message in capsys.readouterr().err
     assert not out.exists()
 
 
 def test_the_command_before_a_reader_that_has_seen_enough(tmp_path):
-    command = [sys.executable, "-m", "twotowers.sessions", str(rows(tmp_path)), "--format", "rows"]
+    command = [sys.executable, "-m", "twotowers", "count", str(rows(tmp_path)), "--format", "rows"]
     command += ["--column", "position=place", "--out", str(tmp_path / "cells.parquet")]
     done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
     done.stdout.close()

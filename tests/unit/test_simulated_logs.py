@@ -18,16 +18,17 @@ from tests.unit.simulated import (
 )
 from twotowers import ROOT, SPLITS
 from twotowers.errors import InputError
-from twotowers.experiment.experiments import load_experiment
-from twotowers.experiment.schemas import validate
-from twotowers.experiment.settling_logs import queries_of
+from twotowers.experiment import fields
+from twotowers.experiment import simulated as simulation
+from twotowers.experiment.config import read_config
+from twotowers.experiment.paper import PaperFile, load_paper
+from twotowers.experiment.settings import AnyLog
 from twotowers.files.rankings import mask, pad
-from twotowers.jobs import simulation
 from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions
 from twotowers.logs import simulation as logs_simulation
 from twotowers.logs.cells import Pairs, read_logs, write_logs
-from twotowers.logs.counts import Cells, Counts, Rows
+from twotowers.logs.counts import Cells, Counts
 from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import read_sessions
@@ -56,7 +57,7 @@ def test_a_log_of_pages_has_all_lanes_and_splits_and_the_first_queries_only(fold
 
 
 def test_pages_show_the_policys_ranking_or_a_random_one(folder, pages):
-    policy = policies(folder, LOG)["train"]
+    policy = policies(folder)["train"]
     best = pad(policy.relevance, policy.pairs.offsets, POSITIONS).argmax(1)
     found = read(folder, pages)["train"]
     share = [(log.documents[:, 0] == best[log.query]).mean() for log in found]
@@ -74,7 +75,7 @@ def test_pages_and_cells_are_records_of_one_distribution(folder, pages):
     lane = {"strength": 1.0, "temperature": 0.5}
     by_page = read(folder, simulated(folder, "more-pages", record="sessions", **many), [lane])
     one = counts_of(by_page["train"], 6, POSITIONS)
-    pairs = policies(folder, LOG)["train"].pairs
+    pairs = policies(folder)["train"].pairs
     two = read_logs(
         simulated(folder, "more-cells", **many), [lane], split="train", pairs=pairs,
         length=POSITIONS,
@@ -101,7 +102,7 @@ def test_a_policy_ranks_once_for_all_splits_or_for_each_anew(folder, ranked):
     path = simulated(
         folder, ranked, record="sessions", queries={"split": "train", "ranked": ranked}
     )
-    pairs = policies(folder, {"queries": "train"})
+    pairs = policies(folder, queries="train")
     pairs = {split: policy.pairs for split, policy in pairs.items()}
     lane = {"strength": 0.0, "temperature": 0.0}
     found = read_lane_sessions(path, [lane], pairs=pairs, length=POSITIONS)
@@ -111,13 +112,13 @@ def test_a_policy_ranks_once_for_all_splits_or_for_each_anew(folder, ranked):
 
 
 def test_listed_ties_do_not_depend_on_the_seed(folder):
-    policy = policies(folder, LOG)["train"]
+    policy = policies(folder)["train"]
     policy = replace(policy, score=policy.relevance.round())
     where = mask(policy.pairs.lengths, POSITIONS)
 
     def orders(seed, **ties):
         log = settled(policy={"ranker": "expert", **ties})
-        return next(simulation._orders("train", policy, log, where, seed))[1]
+        return next(simulation._orders(log, "train", policy, where, seed))[1]
 
     assert (orders(3) != orders(4)).any()
     listed = orders(3, ties="listed")
@@ -133,7 +134,7 @@ def test_listed_ties_do_not_depend_on_the_seed(folder):
 def test_noise_of_each_session_ranks_as_its_distribution_says(folder, record):
     """Two documents a difference d apart, noise U(0, c): the better is first with chance
     1 - (1 - d / c)^2 / 2. And shuffling half of the sessions mixes this with 1 / 2."""
-    policy = policies(folder, LOG)["train"]
+    policy = policies(folder)["train"]
     two = np.flatnonzero(policy.pairs.lengths == 2)[0]
     start, end = policy.pairs.offsets[two : two + 2]
     rows = slice(start, end)
@@ -144,9 +145,9 @@ def test_noise_of_each_session_ranks_as_its_distribution_says(folder, record):
         policy={
             "ranker": "expert", "strength": [-0.5, 0.6], "temperature": [0, 0.5], "noise": "session"
         },
-        record=record, sessions=sessions, queries={"split": "train"},
+        record=record, sessions=sessions, queries={"split": "train"}, positions=2,
     )  # fmt: skip
-    for strength, temperature, first in first_shown(alone, log, record):
+    for strength, temperature, first in first_shown(alone, log):
         c, d = 4 * (1 - abs(strength)), 0.8 * abs(strength)
         better = 1 - (1 - d / c) ** 2 / 2
         expected = better if strength > 0 else 1 - better
@@ -154,17 +155,16 @@ def test_noise_of_each_session_ranks_as_its_distribution_says(folder, record):
         assert first == pytest.approx(expected, abs=0.01), (strength, temperature)
 
 
-def first_shown(policy, log, record):
+def first_shown(policy, log):
     """Of each lane the share of sessions in which the first document is at the first position."""
-    given = {"positions": 2, "seed": 3}
-    if record == "cells":
-        for lane in simulation.simulate("train", policy, log, **given):
+    if not log.has_pages:
+        for lane in simulation.draw_cells(log, "train", policy, seed=3):
             counts = lane.counts.impressions
             assert (counts.sum(axis=(1, 2)) == 2 * 40_000).all()
             yield lane.lane["strength"], lane.lane["temperature"], counts[0, 0, 0] / 40_000
         return
     found = {}
-    for batch in simulation.simulate_pages("train", policy, log, **given):
+    for batch in simulation.draw_pages(log, "train", policy, seed=3):
         pages = batch.to_pandas()
         first = pages["documents"].map(lambda shown: shown[0]) == policy.pairs.document[0]
         key = pages["strength"].iloc[0], pages["temperature"].iloc[0]
@@ -179,12 +179,12 @@ def test_noise_in_each_session_does_not_rank_once():
 
 
 def test_a_policy_without_noise_ranks_once(folder):
-    policy = policies(folder, LOG)["train"]
+    policy = policies(folder)["train"]
     where = mask(policy.pairs.lengths, POSITIONS)
     for noise in ("once", "session"):
         policy_of = {"ranker": "expert", "strength": [1], "noise": noise}
         log = settled(policy=policy_of, queries={"split": "train"})
-        ((_, order),) = simulation._orders("train", policy, log, where, 3)
+        ((_, order),) = simulation._orders(log, "train", policy, where, 3)
         assert isinstance(order, np.ndarray)
 
 
@@ -207,14 +207,14 @@ def columns(log: Counts | Cells) -> list[np.ndarray]:
     return [*place, log.impressions[place], log.clicks[place]]
 
 
-def in_both_layouts(folder, monkeypatch, log):
+def in_both_layouts(folder, monkeypatch, **changes):
     """The lanes of the training log as they are held densely, and listed."""
-    policy = policies(folder, log)["train"]
+    policy = policies(folder, **changes)["train"]
     found = []
     for longest in (32, 1):
         for module in (counts_module, logs_simulation, simulation, lane_sessions):
             monkeypatch.setattr(module, "LONGEST_DENSE", longest)
-        found.append(list(simulation.simulate("train", policy, log, positions=POSITIONS, seed=3)))
+        found.append(list(simulation.draw_cells(settled(**changes), "train", policy, seed=3)))
     assert isinstance(found[0][0].counts, Counts)
     assert isinstance(found[1][0].counts, Cells)
     return found
@@ -237,9 +237,10 @@ USERS = {
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("sessions", [700, [100, 700]])
 def test_listed_cells_are_the_dense_ones(folder, monkeypatch, user, sessions):
-    log = settled(**USERS[user], sessions={"train": sessions, "validation": 1, "test": 1})
-    dense, listed = in_both_layouts(folder, monkeypatch, log)
-    assert len(dense) == len(listed) == np.prod([len(lane) for lane in log["lanes"].values()])
+    changes = USERS[user] | {"sessions": {"train": sessions, "validation": 1, "test": 1}}
+    dense, listed = in_both_layouts(folder, monkeypatch, **changes)
+    lanes = settled(**changes).lanes
+    assert len(dense) == len(listed) == np.prod([len(lane) for lane in lanes.values()])
     for one, other in zip(dense, listed, strict=True):
         assert one.lane == other.lane
         for left, right in zip(columns(one.counts), columns(other.counts), strict=True):
@@ -248,15 +249,14 @@ def test_listed_cells_are_the_dense_ones(folder, monkeypatch, user, sessions):
 
 
 def test_listed_cells_through_a_file_are_the_dense_ones(folder, monkeypatch, tmp_path):
-    log = settled()
-    pairs = policies(folder, log)["train"].pairs
+    pairs = policies(folder)["train"].pairs
     lanes = [{"strength": s, "temperature": t} for s in (0.0, 1.0) for t in (0.0, 0.5)]
-    dense, listed = in_both_layouts(folder, monkeypatch, log)
+    dense, listed = in_both_layouts(folder, monkeypatch)
     for name, lane_logs in {"dense": dense, "listed": listed}.items():
         write_logs(tmp_path / name, lane_logs, {"train": pairs})
     assert (tmp_path / "dense").read_bytes() == (tmp_path / "listed").read_bytes()
     rows = read_logs(tmp_path / "listed", lanes, split="train", pairs=pairs, length=POSITIONS)
-    assert isinstance(rows, Rows)
+    assert rows.listed
     for number, log in enumerate(listed):
         shown = rows.impressions[number] > 0
         np.testing.assert_array_equal(rows.clicks[number][shown], log.counts.clicks)
@@ -265,8 +265,8 @@ def test_listed_cells_through_a_file_are_the_dense_ones(folder, monkeypatch, tmp
 
 @pytest.mark.parametrize("layout", [0, 1])
 def test_larger_logs_contain_the_smaller_ones(folder, monkeypatch, layout):
-    log = settled(sessions={"train": [100, 700, 5000], "validation": 1, "test": 1})
-    found = in_both_layouts(folder, monkeypatch, log)[layout]
+    sessions = {"train": [100, 700, 5000], "validation": 1, "test": 1}
+    found = in_both_layouts(folder, monkeypatch, sessions=sessions)[layout]
     dense = np.zeros((2, len(found), 6, POSITIONS, POSITIONS), int)
     for number, lane in enumerate(found):
         *place, shown, clicked = columns(lane.counts)
@@ -277,8 +277,8 @@ def test_larger_logs_contain_the_smaller_ones(folder, monkeypatch, layout):
 
 
 def test_steeper_users_click_less_below_the_top(folder, monkeypatch):
-    log = settled(**USERS["position based, eta in lanes"])
-    for lanes in in_both_layouts(folder, monkeypatch, log):
+    changes = USERS["position based, eta in lanes"]
+    for lanes in in_both_layouts(folder, monkeypatch, **changes):
         rates = {}
         for lane in lanes:
             *_, position, shown, clicked = columns(lane.counts)
@@ -300,17 +300,18 @@ def test_steeper_users_click_less_below_the_top(folder, monkeypatch):
     ],
 )
 def test_queries_that_a_split_is_about(said, about):
-    assert queries_of(said, "test") == about
+    log = {key: value for key, value in LOG.items() if key != "queries"}
+    assert fields.read(AnyLog, log | said).queries.of("test") == about
 
 
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"queries": "test"}, "logs.log.queries: 'test' is not one of .'train'."),
+        ({"queries": "test"}, r"logs\.log\.queries.*'test' .*'train'"),
         ({"queries": {"fisrt": 5}}, "unknown setting 'fisrt' .*did you mean 'first'"),
         ({"queries": {"first": 0}}, r"logs\.log\.queries\.first: .*at least 1"),
-        ({"policy": {"ranker": "expert", "ties": "kept"}}, r"policy\.ties: .*'random', 'listed'"),
-        ({"record": "pages"}, r"logs\.log\.record: .*'cells', 'sessions'"),
+        ({"policy": {"ranker": "expert", "ties": "kept"}}, r"policy\.ties: .*'random' or 'listed'"),
+        ({"record": "pages"}, r"logs\.log\.record: .*'cells' or 'sessions'"),
     ],
 )
 def test_logs_that_a_configuration_may_not_say(said, message):
@@ -319,15 +320,15 @@ def test_logs_that_a_configuration_may_not_say(said, message):
         "scales": {scale: {"seeds": [1]} for scale in ("smoke", "laptop", "paper")},
     }  # fmt: skip
     with pytest.raises(InputError, match=message):
-        validate(experiment, "experiment.schema.yaml", "experiment.yaml")
+        fields.read(PaperFile, experiment)
 
 
 def test_a_scale_overrides_logs():
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     small, large = (
-        load_experiment("hager2025", config | {"scale": scale}).logs["pages"]
+        load_paper("hager2025", read_config(config | {"scale": scale})).logs["pages"]
         for scale in ("smoke", "laptop")
     )
-    assert (small["queries"]["first"], large["queries"]["first"]) == (100, 500)
-    assert small["sessions"]["train"] < large["sessions"]["train"]
-    assert small["lanes"] == large["lanes"]
+    assert (small.queries.first, large.queries.first) == (100, 500)
+    assert small.sessions.train < large.sessions.train
+    assert small.lanes == large.lanes

@@ -40,6 +40,8 @@ def test_the_table_has_the_sources():
         "mq2008": ("letor", 46, 2),
         "baidu_ultr": ("pages", None, None),
         "baidu_ultr_uva": ("vectors", None, None),
+        "baidu_mlm_uva": ("baidu", None, None),
+        "baidu_mlm_baidu": ("baidu", None, None),
         "tiangong_st": ("tiangong", None, None),
         "wscd_2012": ("wscd", None, None),
         "yandex_20_queries": ("yandex", None, None),
@@ -53,7 +55,7 @@ def test_a_ranking_data_set_comes_in_splits_and_a_click_log_in_one_part(name):
     parts = SPLITS if entry.format == "letor" else (LOG,)
     assert not entry.reading
     assert tuple(entry.splits) == tuple(entry.files_sha256)
-    further = (ANNOTATIONS,) if entry.format == "vectors" else ()
+    further = (ANNOTATIONS,) if entry.format in ("vectors", "baidu") else ()
     assert tuple(entry.splits) == (*FORMATS[entry.format], *further) == (*parts, *further)
 
 

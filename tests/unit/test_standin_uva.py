@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from scripts import calibrate_uva as calibrate
 from scripts.generate_standin import main as generate
 from twotowers import ANNOTATIONS, DOCUMENTS, PAGES
 from twotowers.files.rankings import read_rankings
 from twotowers.logs.described import read_documents
 from twotowers.logs.sessions import read_sessions
 from twotowers.randomness import stream
+from twotowers.standins import calibrate_uva as calibrate
 from twotowers.standins.uva import (
     CANDIDATES,
     LAW,

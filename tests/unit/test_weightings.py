@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
 from twotowers.logs.simulation import simulate_sessions
 from twotowers.methods import likelihood
@@ -98,8 +98,8 @@ def test_small_unsigned_counts_do_not_overflow():
     result = inverse_propensity(Counts(impressions, clicks))
     np.testing.assert_allclose(result.impressions, np.full((1, 2, 2), 300), rtol=1e-6)
     np.testing.assert_allclose(result.clicks, [[[150, 75], [30, 75]]], rtol=1e-6)
-    columns = (*np.indices((1, 2, 2))[1:].reshape(2, 1, 4), impressions, clicks)
-    rows = Rows(*(jnp.asarray(each.reshape(1, 4)) for each in columns))
+    columns = (impressions, clicks, *np.indices((1, 2, 2))[1:].reshape(2, 1, 4))
+    rows = Counts(*(jnp.asarray(each.reshape(1, 4)) for each in columns))
     listed = weighted(("ips",), jnp.asarray(0), rows)
     for found, dense in zip(listed, (result.impressions, result.clicks), strict=True):
         np.testing.assert_array_equal(found.reshape(1, 2, 2), dense)

@@ -23,7 +23,7 @@ ACCESS = ("public", "manual", "gated", "local")
 LETOR = "letor"
 FORMATS = {LETOR: SPLITS, "tiangong": (LOG,), **dict.fromkeys(log_formats(), (LOG,))}
 """For each format of files, the parts of a data set."""
-FURTHER = {"vectors": (ANNOTATIONS,)}
+FURTHER = {"vectors": (ANNOTATIONS,), "baidu": (ANNOTATIONS,)}
 """For some formats, parts that a data set may have besides."""
 DECLARED_IN_CONFIG = {LETOR: ("name", "width", "label_max", "splits"), LOG: ("name", "splits")}
 """The keys that a configuration must give for rankings, and for a click log."""
@@ -45,8 +45,8 @@ class Source:
             owner must be asked), or "local" (declared in the configuration).
         how: How to get it, in prose.
         splits: Path of the file of each part below the user's folder: the train, validation
-            and test split, or the log, perhaps with annotations. A log of format "vectors" may be
-            many files: a pattern.
+            and test split, or the log, perhaps with annotations. A log of format "vectors" or
+            "baidu" may be many files: a pattern.
         files_sha256: Of these files; None if not known.
         format: "letor", or that of a click log: one of `twotowers.logs.formats.FORMATS`, or
             "tiangong".
@@ -150,7 +150,7 @@ def source_from_config(mapping: Mapping[str, Any]) -> Source:
         mapping: The keys `name` and `splits` (files relative to the folder). LETOR files are the
             train, validation and test split, and need `width` (number of features) and
             `label_max` (the highest label). A click log is one file, `log`, and needs `format`;
-            with format "vectors" it may have `annotations`, too.
+            with format "vectors" or "baidu" it may have `annotations`, too.
             It may have `reading`, the settings of the format's reader.
 
     Returns:

@@ -14,12 +14,12 @@ import pyarrow as pa
 from pydantic import BeforeValidator, Field, model_validator
 
 from twotowers.experiment.fields import Lanes, Listed, Positive, Settled, refused, values_of
+from twotowers.experiment.kinds import Kind
 from twotowers.experiment.list_files import read_lists, write_lists
 from twotowers.experiment.log import Log
 from twotowers.experiment.parts import User, UserField
 from twotowers.methods.task import Split
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import ClickModel
 
 NEAREST = "nearest"
 """What a repair merges, besides pairs that are told."""
@@ -87,7 +87,11 @@ class GivenLists(Log):
     def has_factors(self, lanes: Mapping[str, Sequence]) -> bool:
         return any(self.repairs[name].merge is not None for name in lanes["repair"])
 
-    def users(self, lanes: Sequence[Mapping]) -> list[CellModel | PageModel]:
+    @property
+    def kinds(self) -> list[Kind]:
+        return list(self.user.kinds)
+
+    def users(self, lanes: Sequence[Mapping]) -> list[ClickModel]:
         return [self.user.of(lane) for lane in lanes]
 
     def simulate(self, inputs: Mapping[str, str], output: str | Path, *, seed: int) -> None:

@@ -37,15 +37,21 @@ FOLDERS = {
     "studies": ("studies", "studies"),
 }
 """The folder of each family: below twotowers/ (which has no studies), and below a paper."""
-PAGES = "PageModel"
-BASES = {"models": ("CellModel", PAGES), "towers": ("Tower",), "heads": ("Head",)}
-"""The base classes of a family, by name: a job imports no more than the kinds that it uses."""
+BASES = {
+    "models": ("twotowers.models.protocol", ("ClickModel", "CellModel", "PageModel")),
+    "towers": ("twotowers.towers.parts", ("Tower",)),
+    "heads": ("twotowers.heads.head", ("Head",)),
+}
+"""The module and names of the base classes of a family, which are no kinds themselves. They are
+imported when they are needed: click models do not need JAX."""
 FUNCTIONS = {"methods": ("fit",), "studies": ("run",)}
 """What a file of a family holds, if it is no class."""
 MADE_BY = {"figure": "draw", "table": "tex"}
 """The function of a drawing that makes an item of each kind from its table."""
 FILLED_IN = ("seed", "rngs")
 """Parameters that no configuration gives."""
+EXTRAS = ("jax", "flax", "optax", "rax", "lightgbm", "sklearn", "matplotlib", "seaborn")
+"""Packages that only some kinds need, and that a base installation lacks."""
 REQUIRED = inspect.Parameter.empty
 
 
@@ -120,7 +126,7 @@ class Kind:
     @property
     def pages(self) -> bool:
         """Whether a click model needs whole pages. The others need cells only."""
-        return _derives(self.holds, (PAGES,))
+        return not issubclass(self.holds, import_module("twotowers.models.protocol").CellModel)
 
     @property
     def by_pair(self) -> bool:
@@ -198,7 +204,7 @@ def files(family: str, paper: str | None, root: Path) -> dict[str, Path]:
     found = {path.stem: path for path in sorted((ROOT / "twotowers" / ours).glob("[!_]*.py"))}
     if paper is not None:
         for path in sorted((root / "papers" / paper / theirs).glob("[!_]*.py")):
-            if path.stem in found and path.stem != "dla" and _kind(family, found[path.stem]):
+            if path.stem in found and _kind(family, found[path.stem]):
                 raise InputError(
                     f"{path.stem!r} is one of the library's {family}",
                     path=path,
@@ -210,15 +216,22 @@ def files(family: str, paper: str | None, root: Path) -> dict[str, Path]:
 
 @cache
 def _kind(family: str, path: Path) -> Kind | None:
-    """What a file holds; None if it holds nothing of the family."""
-    module = _module(path)
+    """What a file holds; None if it holds nothing of the family, or what it needs is absent."""
+    try:
+        module = _module(path)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in EXTRAS:
+            return None
+        raise
     if family in BASES:
+        bases = _bases(family)
         for value in vars(module).values():
             if (
                 inspect.isclass(value)
                 and value.__module__ == module.__name__
-                and _derives(value, BASES[family])
+                and issubclass(value, bases)
                 and not (value.__name__.startswith("_") or vars(value).get("ABSTRACT"))
+                and value not in bases
             ):
                 return Kind(family, path.stem, module, value)
         return None
@@ -230,8 +243,10 @@ def _kind(family: str, path: Path) -> Kind | None:
     return None
 
 
-def _derives(kind: type, bases: Sequence[str]) -> bool:
-    return any(base.__name__ in bases for base in kind.__mro__[1:])
+@cache
+def _bases(family: str) -> tuple[type, ...]:
+    module, names = BASES[family]
+    return tuple(getattr(import_module(module), name) for name in names)
 
 
 @cache

@@ -13,7 +13,7 @@ from twotowers import SPLITS
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import read_table
 from twotowers.logs.cells import Lane
-from twotowers.logs.counts import Rows
+from twotowers.logs.counts import Counts
 from twotowers.methods.task import Split
 
 TYPES = {
@@ -78,9 +78,9 @@ def read_lists(path: str | Path, lanes: Sequence[Lane]) -> dict[str, Split]:
             values[lane][at] = part[name]
 
     def split(lists: np.ndarray) -> Split:
-        columns = (each[:, lists] for each in (position, position, impressions, clicks))
+        columns = (each[:, lists] for each in (impressions, clicks, position, position))
         return Split(
-            inputs[lists], where[lists], relevance[lists], Rows(*columns),
+            inputs[lists], where[lists], relevance[lists], Counts(*columns),
             factors=factors[:, lists],
         )  # fmt: skip
 

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Literal, Protocol
 from pydantic import Field
 
 from twotowers.experiment.fields import Positive, Settled, refused
+from twotowers.experiment.kinds import Kind
 from twotowers.methods.task import Split
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import ClickModel
 
 
 class Files(Protocol):
@@ -74,9 +74,14 @@ class Log(Settled):
         """Whether the chosen lanes have bias factors that are not positions."""
         return False
 
-    def users(self, lanes: Sequence[Mapping]) -> list[CellModel | PageModel] | None:
+    def users(self, lanes: Sequence[Mapping]) -> list[ClickModel] | None:
         """The user of each lane; None if nobody knows them."""
         return None
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of its users."""
+        return []
 
     def combinations(self, lanes: Mapping[str, Sequence]) -> list[dict[str, Any]]:
         """Each lane of the given columns: a value per column."""
@@ -85,6 +90,14 @@ class Log(Settled):
     def labels(self) -> dict[str, Any]:
         """Further columns of the results of its fits."""
         return {}
+
+    def ranking(self, seed: int) -> dict[str, Any] | None:
+        """The policy that its clicks need: relevance, ranker and seed; None if nobody ranked.
+
+        Args:
+            seed: of the clicks.
+        """
+        return None
 
     def clicks_inputs(self, file: Files, seed: int) -> dict[str, str] | None:
         """What its clicks are simulated from; None if they are observed."""

@@ -102,7 +102,8 @@ class ObservedLog(Recorded):
         if not by_pair:
             described = read_documents(inputs[DOCUMENTS])
             width = round(features * described.features.shape[1])
-            read = described.features[described.rows(found.document), :width][found.pair]
+            rows = described.rows(found.ids["document"].to_numpy())
+            read = described.features[rows, :width][found.pair]
         return {
             split: Split(
                 read, found.where, None, found.counts(split), sessions=[found.sessions[split]]

@@ -26,7 +26,6 @@ from twotowers.experiment.fields import (
 )
 from twotowers.experiment.items import Item
 from twotowers.experiment.log import Log
-from twotowers.experiment.observed import ObservedLog
 from twotowers.experiment.parts import Tower
 from twotowers.experiment.settings import AnyLog, Setting, Study
 from twotowers.experiment.training import Rankers, Training
@@ -399,7 +398,7 @@ def _check_sources(logs: Mapping[str, Log], config: Config, path: Path) -> None:
     kinds = {True: "a click log", False: "rankings with labels"}
     for name, log in logs.items():
         for dataset in log.datasets:
-            wanted = isinstance(log, ObservedLog)
+            wanted = not log.SIMULATED
             if (LOG in config.datasets[dataset].of.splits) != wanted:
                 raise _wrong(
                     path, "logs", name, "dataset",

@@ -27,8 +27,7 @@ from twotowers.experiment.fields import (
     values_of,
 )
 from twotowers.experiment.kinds import Kind, find, kinds
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import ClickModel
 from twotowers.models.towers import TOWERS
 from twotowers.towers.lane import KNOWN, Lane
 
@@ -183,14 +182,14 @@ class User:
             if several(value)
         }
 
-    def each(self) -> Iterator[tuple[dict[str, Any], CellModel | PageModel]]:
+    def each(self) -> Iterator[tuple[dict[str, Any], ClickModel]]:
         """Each user, with the values of the columns that differ between users."""
         lanes = self.lanes
         for values in product(*lanes.values()):
             own = dict(zip(lanes, values, strict=True))
             yield own, self.of(own)
 
-    def of(self, lane: Mapping[str, Any]) -> CellModel | PageModel:
+    def of(self, lane: Mapping[str, Any]) -> ClickModel:
         """The user of a lane.
 
         Raises:
@@ -211,7 +210,7 @@ def _read_user(given: Any, info: ValidationInfo) -> User:
     if isinstance(given, User):
         return given
     where = _where(info)
-    if isinstance(given, CellModel | PageModel):
+    if isinstance(given, ClickModel):
         kind = Kind("models", type(given).__module__.split(".")[-1],
                     inspect.getmodule(type(given)), type(given))  # fmt: skip
         return User((kind,), asdict(given))

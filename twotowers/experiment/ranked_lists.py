@@ -8,7 +8,7 @@ position and context (Chen et al. 2024, Section 5.2).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from twotowers.experiment.fields import Positive, Seed, Settled, refused
 from twotowers.experiment.given import NEAREST, GivenLists, Repair
 from twotowers.experiment.list_files import lane_table
 from twotowers.experiment.log import Files
-from twotowers.experiment.simulated import check_ranker
+from twotowers.experiment.simulated import ANNOTATED, check_ranker
 from twotowers.files.rankings import mask
 from twotowers.identifiability.contexts import (
     Places,
@@ -96,11 +96,13 @@ class RankedLists(GivenLists):
     def has_factors(self, lanes: Mapping[str, Sequence]) -> bool:
         return True
 
+    def ranking(self, seed: int) -> dict[str, Any]:
+        return {"relevance": ANNOTATED, **self.policy.model_dump()}
+
     def clicks_inputs(self, file: Files, seed: int) -> dict[str, str]:
-        names = {"dataset": self.dataset, "relevance": "annotated", "ranker": self.policy.ranker}
         return {
             "train": file("rankings", dataset=self.dataset, split="train"),
-            "policy": file("policy", **names, seed=self.policy.seed),
+            "policy": file("policy", dataset=self.dataset, **self.ranking(seed)),
         }
 
     def fit_inputs(

@@ -46,8 +46,7 @@ from twotowers.experiment.parts import (
 from twotowers.experiment.ranked_lists import RankedLists
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.experiment.training import Training
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import ClickModel
 
 LOGS = {
     "simulated": SimulatedLog,
@@ -156,7 +155,7 @@ class Model(Settled):
         return {**given, "click_model": (kind, kind.holds(**constants))}
 
     @property
-    def of(self) -> CellModel | PageModel:
+    def of(self) -> ClickModel:
         """The click model."""
         return self.click_model[1]
 

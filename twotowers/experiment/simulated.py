@@ -26,6 +26,7 @@ from twotowers.experiment.fields import (
     refused,
     values_of,
 )
+from twotowers.experiment.kinds import Kind
 from twotowers.experiment.log import Files, Recorded, need_pages
 from twotowers.experiment.parts import UserField
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
@@ -45,10 +46,11 @@ from twotowers.logs.simulated_sessions import Sampler, stream_sessions
 from twotowers.logs.simulation import Traffic, simulate_clicks
 from twotowers.methods.task import Split
 from twotowers.models.chances import Chance
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel
+from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel, ClickModel
 from twotowers.randomness import stream
 
+ANNOTATED = "annotated"
+"""The relevance of labels."""
 EXPERT = "expert"
 """The ranker that sorts by relevance, and needs no training."""
 
@@ -230,12 +232,18 @@ class SimulatedLog(Recorded):
     def same_queries(self) -> bool:
         return len({self.queries.of(split) for split in SPLITS}) == 1
 
-    def users(self, lanes: Sequence[Mapping]) -> list[CellModel | PageModel]:
+    def users(self, lanes: Sequence[Mapping]) -> list[ClickModel]:
         return [self.user.of(lane) for lane in lanes]
 
+    @property
+    def kinds(self) -> list[Kind]:
+        return list(self.user.kinds)
+
+    def ranking(self, seed: int) -> dict[str, Any]:
+        return {"relevance": self.relevance, "ranker": self.policy.ranker, "seed": seed}
+
     def clicks_inputs(self, file: Files, seed: int) -> dict[str, str]:
-        names = {"dataset": self.dataset, "relevance": self.relevance, "ranker": self.policy.ranker}
-        return {"policy": file("policy", **names, seed=seed)}
+        return {"policy": file("policy", dataset=self.dataset, **self.ranking(seed))}
 
     def fit_inputs(
         self, file: Files, seed: int, *, by_pair: bool, transfer: bool
@@ -450,7 +458,7 @@ def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable
     return of_cells
 
 
-def _clicker(user: CellModel | PageModel, relevance: np.ndarray, positions: int) -> Sampler:
+def _clicker(user: ClickModel, relevance: np.ndarray, positions: int) -> Sampler:
     """The sampler of clicks on pages, for `stream_sessions`."""
     truth = user.truth(relevance, positions)
 
@@ -459,11 +467,8 @@ def _clicker(user: CellModel | PageModel, relevance: np.ndarray, positions: int)
             name: values[query[:, None], documents] if user.parts[name] == PER_DOCUMENT else values
             for name, values in truth.items()
         }
-        if isinstance(user, PageModel):
-            chances = {name: Chance.from_logits(logits) for name, logits in parts.items()}
-            return user.sample(chances, where, rng=rng)["clicks"]
-        chance = np.broadcast_to(user.click_probability(**parts), documents.shape)
-        return user.sample(chance, rng=rng)
+        chances = {name: Chance.from_logits(logits) for name, logits in parts.items()}
+        return user.sample(chances, where, rng=rng)["clicks"]
 
     return sample
 

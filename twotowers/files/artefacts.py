@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from twotowers.errors import InputError
+from twotowers.files.frames import Frame, Source
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk, a used-up quota and a limit on the size of files."""
@@ -47,7 +48,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def check_target(path: str | Path, log: str | Path) -> None:
+def check_target(path: str | Path, log: Source) -> None:
     """Raise InputError if `atomic` could not write a file there, or would replace a log's file.
 
     Commands call it before work that may take hours.
@@ -57,7 +58,8 @@ def check_target(path: str | Path, log: str | Path) -> None:
     try:
         if path.is_dir():
             raise InputError("is a folder", path=path, expected="a file to write")
-        if path.exists() and any(each.exists() and each.samefile(path) for each in files_of(log)):
+        files = [each for each in files_of(log) if isinstance(each, Path) and each.exists()]
+        if path.exists() and any(each.samefile(path) for each in files):
             raise InputError("is the log itself", path=path, expected="another file to write")
         _create(temporary)
         temporary.unlink()
@@ -67,8 +69,10 @@ def check_target(path: str | Path, log: str | Path) -> None:
         ) from error
 
 
-def files_of(path: str | Path) -> list[Path]:
+def files_of(path: Source) -> list[Path | Frame]:
     """The files that a path means: itself; or, of a pattern such as `part-*.parquet`, all that fit.
+
+    A frame means itself.
 
     Returns:
         in the order of their names.
@@ -76,13 +80,15 @@ def files_of(path: str | Path) -> list[Path]:
     Raises:
         InputError: no file fits the pattern.
     """
+    if isinstance(path, Frame):
+        return [path]
     path = Path(path)
     if path.is_file() or not set("*?[") & set(path.name):
         return [path]
     found = sorted(each for each in path.parent.glob(path.name) if each.is_file())
     if not found:
         raise InputError("no file fits", path=path, expected="a file, or a pattern of files")
-    return found
+    return [*found]
 
 
 def sha256(path: str | Path) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +16,7 @@ import pyarrow.csv
 import pyarrow.ipc
 
 from twotowers.errors import InputError, nearest
+from twotowers.files.frames import Frame, Source
 from twotowers.files.tables import check_types, opened
 
 ROWS = 100_000
@@ -28,12 +32,12 @@ WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 
 
 def read_batches(
-    path: str | Path, columns: Sequence[str], *, rows: int = ROWS
+    path: Source, columns: Sequence[str], *, rows: int = ROWS
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns of a table of any size.
 
     Args:
-        path: a .parquet, .csv, .tsv (both perhaps with .gz), .feather or .arrow file.
+        path: a .parquet, .csv, .tsv (both perhaps with .gz), .feather or .arrow file; or a frame.
         columns: the wanted columns.
         rows: the most rows of a batch, of a parquet or feather file.
 
@@ -50,15 +54,22 @@ def read_batches(
         >>> [batch.to_pydict() for batch in read_batches("log.csv", ["query"])]
         [{'query': ['7', '007']}]
     """
-    path, columns = Path(path), list(dict.fromkeys(columns))
+    columns = list(dict.fromkeys(columns))
+    if isinstance(path, Frame):
+        _check_names(columns, path.table.column_names, path)
+        yield from path.table.select(columns).to_batches(max_chunksize=rows)
+        return
+    path = Path(path)
     if not path.is_file():
         raise InputError("there is no such file", path=path, expected="a table")
     reader, *options = _reader(path)
     yield from reader(path, columns, *options, rows=rows)
 
 
-def column_names(path: str | Path) -> list[str]:
+def column_names(path: Source) -> list[str]:
     """Names of the columns of a table; see `read_batches`."""
+    if isinstance(path, Frame):
+        return path.table.column_names
     path = Path(path)
     if not path.is_file():
         raise InputError("there is no such file", path=path, expected="a table")
@@ -67,9 +78,33 @@ def column_names(path: str | Path) -> list[str]:
     return names(path, *options)
 
 
-def is_text_file(path: str | Path) -> bool:
+def is_text_file(path: Source) -> bool:
     """Whether the values of a table are text, according to its ending."""
-    return _reader(Path(path))[0] is _csv
+    return not isinstance(path, Frame) and _reader(Path(path))[0] is _csv
+
+
+def is_table(path: Source) -> bool:
+    """Whether `read_batches` reads such a file, according to its ending."""
+    try:
+        return isinstance(path, Frame) or bool(_reader(Path(path)))
+    except InputError:
+        return False
+
+
+@contextmanager
+def opened_text(path: str | Path, *, encoding: str) -> Iterator[TextIO]:
+    """A text file for reading, unpacked if it ends in `.gz`. Lines end with a line feed only.
+
+    Raises:
+        InputError: the file ends early or is not what its ending says.
+    """
+    how = {"encoding": encoding, "errors": "backslashreplace", "newline": "\n"}
+    packed = Path(path).suffix == ".gz"
+    try:
+        with gzip.open(path, "rt", **how) if packed else open(path, **how) as file:
+            yield file
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"cannot be read: {error}", path=path, expected="gzip") from error
 
 
 def _reader(path: Path) -> tuple:
@@ -100,9 +135,13 @@ def _parquet(path: Path, columns: list[str], *, rows: int) -> Iterator[pa.Record
 
 
 @contextmanager
-def _feather_file(path: Path) -> Iterator[pa.ipc.RecordBatchFileReader]:
+def _feather_file(
+    path: Path, fields: list[int] | None = None
+) -> Iterator[pa.ipc.RecordBatchFileReader]:
+    """The file, or only some of its columns, given their places: others are not read at all."""
+    options = pa.ipc.IpcReadOptions(included_fields=fields or [])
     try:
-        with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw) as file:
+        with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw, options=options) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(
@@ -116,8 +155,9 @@ def _feather_names(path: Path) -> list[str]:
 
 
 def _feather(path: Path, columns: list[str], *, rows: int) -> Iterator[pa.RecordBatch]:
-    with _feather_file(path) as file:
-        _check_names(columns, file.schema.names, path)
+    found = _feather_names(path)
+    _check_names(columns, found, path)
+    with _feather_file(path, sorted(map(found.index, columns))) as file:
         for number in range(file.num_record_batches):
             batch = file.get_batch(number).select(columns)
             for start in range(0, len(batch), rows):
@@ -160,7 +200,7 @@ def _csv(path: Path, columns: list[str], separator: str, *, rows: int) -> Iterat
                 yield batch.slice(start, rows)
 
 
-def _check_names(wanted: list[str], found: list[str], path: Path) -> None:
+def _check_names(wanted: list[str], found: list[str], path: Path | Frame) -> None:
     for name in wanted:
         if name not in found:
             raise InputError(
@@ -172,13 +212,15 @@ def _check_names(wanted: list[str], found: list[str], path: Path) -> None:
 # Text as numbers
 
 
-def are_numbers(path: str | Path, columns: Sequence[str]) -> dict[str, bool]:
-    """Whether each column of a csv file holds whole numbers in every row, to become int64.
+def are_numbers(*paths: Source, columns: Sequence[str]) -> dict[str, bool]:
+    """Whether each column of csv files holds whole numbers in every row, to become int64.
 
-    A column with a value such as 007, or with more digits than int64 can hold, stays text.
+    A column with a value such as 007, or with more digits than int64 can hold, stays text, in all
+    files. Other files say themselves what their columns hold.
     """
-    numbers = dict.fromkeys(columns, True)
-    for batch in read_batches(path, columns):
+    texts = [path for path in paths if is_text_file(path)]
+    numbers = dict.fromkeys(columns, True) if texts else {}
+    for batch in (batch for path in texts for batch in read_batches(path, columns)):
         for name in [name for name in columns if numbers[name]]:
             numbers[name] = bool(pc.all(pc.match_substring_regex(batch[name], WHOLE)).as_py())
         if not any(numbers.values()):
@@ -189,7 +231,7 @@ def are_numbers(path: str | Path, columns: Sequence[str]) -> dict[str, bool]:
 def whole_numbers(
     column: pa.Array,
     *,
-    path: str | Path,
+    path: object,
     field: str,
     place: Callable[[int], str],
     low: int = 0,

@@ -41,9 +41,7 @@ def opened(path: str | Path, dictionaries: Sequence[str] = ()) -> Iterator[pq.Pa
         raise InputError("holds text that is not UTF-8", path=path) from error
 
 
-def check_types(
-    found: pa.Schema, types: Mapping[str, pa.DataType | None], path: str | Path
-) -> None:
+def check_types(found: pa.Schema, types: Mapping[str, pa.DataType | None], path: object) -> None:
     """Raise InputError unless each column is there once and has its type (None allows any)."""
     for name in types:
         times = found.names.count(name)

@@ -20,8 +20,7 @@ import pandas as pd
 
 from twotowers.files.distinct import first_of
 from twotowers.fitting.statistics import Statistics
-from twotowers.models.page import PAGES
-from twotowers.models.protocol import of_documents
+from twotowers.models.protocol import PAGES, of_documents
 
 WORTH = 0.5
 """Kinds are used if they leave this share of the rows or less, since what is left is a copy."""
@@ -39,10 +38,9 @@ class Alike:
     Example:
         Pairs 0, 2 and 3 were shown once at position 1 and clicked there.
 
-        >>> from twotowers.models.independent import as_pages
         >>> from twotowers.models.position_based import PositionBased
         >>> found = Alike.of(Statistics.of_cells(
-        ...     as_pages(PositionBased()), np.arange(4), np.array([0, 1, 0, 0]), np.ones(4),
+        ...     PositionBased(), np.arange(4), np.array([0, 1, 0, 0]), np.ones(4),
         ...     np.ones(4), pairs=4, positions=2,
         ... ))
         >>> found.kind.tolist(), found.repeats.tolist(), len(found.statistics.number)

@@ -118,8 +118,11 @@ class ExpectationMaximisation(Rule):
 
     These are the expected shares of impressions that were relevant, and that were examined. The
     likelihood of the clicks never falls. A value that starts at 1 stays there. Wang et al. replace
-    the table r by a regression on features (regression-EM). `fitting.em` has the same update for a
-    single log and for other click models.
+    the table r by a regression on features (regression-EM).
+
+    This is another estimator than `fitting.em`, which is exact: it fits click rates, in which a row
+    may count as much as one that was shown more often, from any start, with no prior, and in
+    float32 for many lanes at once. Weighted by impressions, its steps are those of EM.
     """
 
     at_once: ClassVar[bool] = True

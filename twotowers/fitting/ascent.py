@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from twotowers.errors import InputError, check_range
+from twotowers.models.chances import NEVER
 
 ROUNDING = 1e-10
 """Largest relative fall of a log-likelihood that counts as rounding."""
@@ -56,7 +57,7 @@ def climb(
     check_range(iterations, field="iterations", low=1, high=10**9, whole=True)
     check_range(tolerance, field="tolerance", low=0, high=1)
     now, history = start, [problem.objective(start)]
-    if not np.isfinite(history[0]):
+    if not history[0] > NEVER / 2:
         raise InputError(
             "the clicks are impossible at it", field="start", expected="a finite log-likelihood"
         )

@@ -1,11 +1,12 @@
 """What a click model needs of a file of pages, counted from the file.
 
-A model without hidden events needs totals of its probabilities (`twotowers.fitting.totals`). A
-model of cells or of jumps needs their counts (`twotowers.fitting.statistics.Statistics`). Both are
-counted in a pass that keeps no page (`twotowers.logs.page_groups`). Other models need the
-distinct pages, and read them into memory.
+A model without hidden events needs totals of its probabilities, a model of cells or of jumps their
+counts (`Totals` and `Statistics` of `twotowers.fitting.statistics`). Both are counted in a pass
+that keeps no page (`twotowers.logs.page_groups`). Other models need the distinct pages, and read
+them into memory.
 
     >>> import pyarrow as pa
+    >>> from twotowers.fitting.em import fit_counts
     >>> from twotowers.logs.sessions import write_sessions
     >>> from twotowers.models.cascade import Cascade
     >>> page = {"split": ["log"] * 3, "query": [7] * 3, "documents": [[3, 1], [3, 1], [1, 3]],
@@ -13,28 +14,27 @@ distinct pages, and read them into memory.
     >>> write_sessions("sessions.parquet", [pa.table(page)])
     3
     >>> totals, pairs = PageLog("sessions.parquet", positions=2).statistics(Cascade())
-    >>> pairs["document"].to_pylist(), totals.fit().parameters["attraction"].round(3).tolist()
+    >>> pairs["document"].to_pylist(), fit_counts(totals).parameters["attraction"].round(3).tolist()
     ([1, 3], [0.5, 0.333])
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from twotowers.fitting.statistics import Pages, Statistics, distinct_pages
-from twotowers.fitting.totals import Totals
-from twotowers.logs.page_arrays import read_page_arrays
+from twotowers.fitting.statistics import Statistics, Totals, distinct_pages
+from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.logs.page_groups import count_by_pair, count_by_position
 from twotowers.logs.sessions import schema_of
 from twotowers.logs.warehouse import MEMORY
-from twotowers.models.page import JUMPS, PAGES, PageModel, last_clicks
-from twotowers.models.protocol import ONCE, of_documents
+from twotowers.models.page import last_clicks
+from twotowers.models.protocol import JUMPS, ONCE, PAGES, ClickModel, of_documents
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PageLog:
     memory: str = MEMORY
     threads: int | None = None
 
-    def statistics(self, model: PageModel) -> tuple[Statistics | Totals, pa.Table]:
+    def statistics(self, model: ClickModel) -> tuple[Statistics | Totals, pa.Table]:
         """What the model needs, and the ids of its pairs.
 
         Args:
@@ -67,21 +67,20 @@ class PageLog:
         Raises:
             InputError: the file is not such a log, is empty, or has a page that is too long.
         """
-        if hasattr(model, "counts"):
+        if model.counts is not None:
             return self._totals(model)
         if model.statistics != PAGES:
             return self._cells(model)
-        pages, pairs = self.distinct
-        return Statistics.of_pages(model, pages), pairs
+        return Statistics.of_pages(model, self.distinct), self.distinct.ids
 
     @cached_property
-    def distinct(self) -> tuple[Pages, pa.Table]:
-        """The distinct pages, and the columns query and document of their pairs."""
+    def distinct(self) -> Pages:
+        """The distinct pages."""
         log = read_page_arrays(self.path, positions=self.positions, rows=self.rows)
-        pages = distinct_pages(log.pair, log.clicks, log.where, pairs=len(log.query))
-        return pages, pa.table({"query": log.query, "document": log.document})
+        pages = distinct_pages(log.pair, log.clicks, log.where, pairs=log.pairs)
+        return replace(pages, ids=log.ids)
 
-    def _totals(self, model: PageModel) -> tuple[Totals, pa.Table]:
+    def _totals(self, model: ClickModel) -> tuple[Totals, pa.Table]:
         kinds, found = model.parts, {}
         by_document = of_documents(kinds)
         others = [part for part in kinds if part not in by_document]
@@ -91,12 +90,10 @@ class PageLog:
         pairs = pa.schema(types).empty_table()
         if by_document:
             sign = _credits(model, by_document)
-            groups = count_by_pair(self.path, sign, **self._counting, **self._database)
-            pairs = groups.pairs
-            for part, columns in zip(by_document, _bits(groups.sign, by_document), strict=True):
-                found[part] = [
-                    np.bincount(groups.pair, groups.number * bit, len(pairs)) for bit in columns
-                ]
+            pairs, *groups = count_by_pair(self.path, sign, **self._counting, **self._database)
+            pair, signs, number = groups
+            for part, columns in zip(by_document, _bits(signs, by_document), strict=True):
+                found[part] = [np.bincount(pair, number * bit, len(pairs)) for bit in columns]
         if others:
             signs = 4 ** len(others)
             sign = _credits(model, others)
@@ -108,7 +105,7 @@ class PageLog:
         by_kind = ({part: found[part][place] for part in kinds} for place in range(3))
         return Totals(model, *by_kind), pairs
 
-    def _cells(self, model: PageModel) -> tuple[Statistics, pa.Table]:
+    def _cells(self, model: ClickModel) -> tuple[Statistics, pa.Table]:
         """Counts of cells, or of cells and the last click above."""
         length, jumps = self.positions, model.statistics == JUMPS
         place = np.arange(length)
@@ -118,14 +115,15 @@ class PageLog:
             last = last_clicks(clicks) if jumps else 0
             return ((place * length + last) * 2 + clicks).astype(kind)
 
-        groups = count_by_pair(self.path, sign, **self._counting, **self._database)
-        jump, clicked = np.divmod(groups.sign.astype(np.int64), 2)
+        pairs, *groups = count_by_pair(self.path, sign, **self._counting, **self._database)
+        pair, signs, number = groups
+        jump, clicked = np.divmod(signs.astype(np.int64), 2)
         position, last = np.divmod(jump, length)
         statistics = Statistics.of_rows(
-            model, groups.pair, position, last, clicked.astype(bool), groups.number.astype(float),
-            pairs=len(groups.pairs), positions=length,
+            model, pair, position, last, clicked.astype(bool), number.astype(float),
+            pairs=len(pairs), positions=length,
         )  # fmt: skip
-        return statistics, groups.pairs
+        return statistics, pairs
 
     @property
     def _counting(self) -> dict:
@@ -136,7 +134,7 @@ class PageLog:
         return {"memory": self.memory, "threads": self.threads}
 
 
-def _credits(model: PageModel, parts: list[str]):
+def _credits(model: ClickModel, parts: list[str]):
     """The sign of a position: a bit for success and a bit for trial, of each part in turn."""
 
     def sign(clicks: np.ndarray, where: np.ndarray) -> np.ndarray:

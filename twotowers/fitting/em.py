@@ -1,26 +1,27 @@
-"""Exact EM on counts of cells, for click models with independent binary causes of a click.
+"""Closed form and exact EM for all click models, on sufficient statistics.
 
-A cell is a document d at a position k, with its impressions and clicks. The parts of a model are
-binary variables such as "d attracts" and "k is examined". Each part has one probability per
-document or per position. Impressions are independent, so a cell's counts are sufficient statistics
-(`logs.cells`). EM (Dempster et al., 1977; for click models Chuklin et al., 2015, Chapter 4) repeats
+Both estimators ask the model for successes and trials of each of its parts. A probability is
+estimated by the share of successes:
 
-    E-step  for each cell and part: P(part | click) and P(part | no click), by `expectations`
-    M-step  p = sum(clicks P(part | click) + (impressions - clicks) P(part | no click))
-                / sum(impressions), over the cells of each document or position
+    p = (successes + imagined successes) / (trials + imagined trials)
 
-This never lowers the likelihood. EM can fit any model of `twotowers.models` that has
-`expectations`, such as the position-based one. A new model gives its parts, the click probability
-and the two posteriors:
+where a `Prior` imagines. If successes and trials are observed, this is the maximum of the
+likelihood (`fit_counts`). If they are hidden, EM alternates between their expectations given the
+clicks and this formula (`fit_em`; Dempster et al. 1977; Chuklin et al. 2015, Chapter 4). Attraction
+has a trial only where the document is examined, if the model can tell. That leaves less information
+hidden, so EM needs fewer steps for the same likelihood.
 
-    >>> class TrustBias:
+A model whose clicks are independent needs counts of cells. It gives its click probability, and for
+each part P(part | click) and P(part | no click), by `posteriors`:
+
+    >>> import numpy as np
+    >>> from twotowers.models.protocol import CellModel
+    >>> class TrustBias(CellModel):
     ...     # After examination, P(click) is 0.9 for an attractive document, and 0.1 for others.
-    ...     parts = {"attraction": "document", "examination": "position"}
-    ...
     ...     def probability(self, attraction, examination):
     ...         return examination * (0.1 + 0.8 * attraction)
     ...
-    ...     def expectations(self, attraction, examination):
+    ...     def posteriors(self, attraction, examination):
     ...         examined = 0.1 + 0.8 * attraction  # P(click | examined)
     ...         none = 1 - examination * examined  # P(no click)
     ...         return {
@@ -28,134 +29,98 @@ and the two posteriors:
     ...                            attraction * (1 - 0.9 * examination) / none),
     ...             "examination": (1, examination * (1 - examined) / none),
     ...         }
-    >>> import numpy as np
-    >>> cells = CellCounts(document=np.array([0, 0, 1, 1]), position=np.array([0, 1, 0, 1]),
-    ...                    impressions=np.full(4, 1000), clicks=np.array([740, 370, 260, 130]))
-    >>> fitted = fit_em(cells, TrustBias(), start={"examination": [1, 0.5]})
+    >>> cells = Statistics.of_cells(
+    ...     TrustBias(), pair=np.array([0, 0, 1, 1]), position=np.array([0, 1, 0, 1]),
+    ...     impressions=np.full(4, 1000), clicks=np.array([740, 370, 260, 130]), pairs=2,
+    ...     positions=2,
+    ... )
+    >>> fitted = fit_em(cells)
     >>> fitted.parameters["attraction"].round(3).tolist()
     [0.8, 0.2]
     >>> fitted.parameters["examination"].round(3).tolist()
     [1.0, 0.5]
 
-`fitting.alternating` has the same update for many lanes of the position-based model, on a GPU if
-there is one.
+Other models need distinct pages:
+
+    >>> from twotowers.fitting.statistics import distinct_pages
+    >>> from twotowers.models.cascade import Cascade
+    >>> pages = distinct_pages(np.array([[0, 1], [0, 1], [1, 0]]),
+    ...                        np.array([[1, 0], [0, 1], [0, 0]], bool), np.ones((3, 2), bool))
+    >>> fit_counts(Statistics.of_pages(Cascade(), pages)).parameters["attraction"].round(3).tolist()
+    [0.333, 0.5]
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
-from twotowers.errors import InputError, check_range
+from twotowers.errors import InputError
+from twotowers.fitting.alike import Alike
 from twotowers.fitting.ascent import climb
-from twotowers.models.position_based import PositionBased
+from twotowers.fitting.blocks import blocks, in_order
+from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.prior import Prior
+from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.models.chances import Chance, Share
+from twotowers.models.protocol import PAGES, PER_DOCUMENT, ClickModel, Credits, losses, of_documents
+
+NOTHING = Prior()
+
+START = 0.5
+"""The start of every probability except examination of the first position."""
 
 
-@dataclass(frozen=True)
-class CellCounts:
-    """Impressions and clicks of the cells that were shown.
+def fit_counts(statistics: Statistics | Totals, *, prior: Prior = NOTHING) -> Estimate:
+    """Maximum likelihood in closed form, for models whose successes and trials are observed.
 
-    Attributes:
-        document: [cells] integers >= 0, which document (of which query).
-        position: [cells] integers >= 0, which position, or any other bias factor.
-        impressions: [cells] >= 0. Fractions are allowed, for expected counts.
-        clicks: [cells] in [0, impressions].
-        documents: number of documents, one more than the largest in `document`.
-        positions: number of positions, one more than the largest in `position`.
+    The module's docstring has the formula and an example.
+
+    Args:
+        statistics: sufficient statistics of a log, for a model with `counts`.
+        prior: imagined trials. PyClick imagines 2 with a success.
 
     Raises:
-        InputError: shapes disagree, or a value is out of range.
+        InputError: the model has no `counts`, or the prior names a part that it lacks.
     """
-
-    document: np.ndarray
-    position: np.ndarray
-    impressions: np.ndarray
-    clicks: np.ndarray
-    documents: int = field(init=False)
-    positions: int = field(init=False)
-
-    def __post_init__(self):
-        shape = np.shape(self.document)
-        for name in ("document", "position", "impressions", "clicks"):
-            values = np.asarray(getattr(self, name))
-            if values.ndim != 1 or values.shape != shape:
-                raise InputError(f"has shape {values.shape}", field=name, expected="[cells]")
-            if name in ("document", "position") and values.dtype.kind not in "iu":
-                raise InputError(f"has type {values.dtype}", field=name, expected="integers")
-            high = self.impressions if name == "clicks" else np.inf
-            bad = values[~((values >= 0) & (values <= high) & np.isfinite(values))]
-            if bad.size:
-                limit = ", at most impressions" if name == "clicks" else ""
-                raise InputError(f"{bad[0]} is out of range", field=name, expected=f">= 0{limit}")
-        object.__setattr__(self, "documents", int(np.max(self.document, initial=-1)) + 1)
-        object.__setattr__(self, "positions", int(np.max(self.position, initial=-1)) + 1)
-
-
-class ClickModel(Protocol):
-    """What `fit_em` needs from a model. The module's docstring has an example.
-
-    Attributes:
-        parts: name of each binary variable -> "document" or "position": it has one probability
-            per document, or per position. The variables of a cell must be independent if its
-            clicks are not known.
-    """
-
-    parts: Mapping[str, str]
-
-    def probability(self, **parts: np.ndarray) -> np.ndarray:
-        """P(click) of each cell, in [0, 1], from the probability of each part there: [cells]."""
-
-    def expectations(self, **parts: np.ndarray) -> Mapping[str, tuple]:
-        """For each part (P(part | click), P(part | no click)), as numbers or [cells] arrays.
-
-        A posterior given an impossible event may be NaN. Cells without such events do not use it.
-        """
-
-
-@dataclass(frozen=True)
-class EMEstimate:
-    """The result of EM.
-
-    Attributes:
-        parameters: part -> probabilities in [0, 1], [documents] or [positions].
-        history: [iterations + 1] log-likelihood in nats (plus the log density of the priors, up to
-            a constant) at the start and after each iteration. It never falls.
-        iterations: number of iterations done.
-        converged: whether the last iteration gained less than the tolerance.
-    """
-
-    parameters: dict[str, np.ndarray]
-    history: np.ndarray
-    iterations: int
-    converged: bool
+    _check(statistics.model, "counts", "'em'")
+    prior.check(statistics.sizes)
+    if isinstance(statistics, Totals):
+        found = {}
+        for part, trials in statistics.trials.items():
+            successes, imagined = prior.of(part)
+            found[part] = _shares(statistics.successes[part] + successes, trials + imagined)
+        return Estimate(found, statistics.trials, prior=prior, source=lambda: statistics)
+    problem = Problem(statistics, prior)
+    nothing = np.full(problem.size, np.nan)
+    totals = problem.totals(nothing)
+    found = problem.shares(totals, nothing)
+    history = np.array([problem.objective(found)])
+    parameters, trials = problem.split(found), problem.split(totals[1])
+    return Estimate(parameters, trials, history, True, prior, lambda: statistics)
 
 
 def fit_em(
-    cells: CellCounts,
-    model: ClickModel | None = None,
+    statistics: Statistics,
     *,
     start: Mapping[str, np.ndarray | float] | None = None,
-    prior: Mapping[str, tuple[float, float]] | None = None,
+    prior: Prior = NOTHING,
     iterations: int = 10_000,
     tolerance: float = 1e-10,
     accelerate: bool = True,
-) -> EMEstimate:
+) -> Estimate:
     """Maximise the likelihood of the clicks by EM.
 
-    The module's docstring has the formulas and an example.
-
     Args:
-        cells: impressions and clicks.
-        model: `PositionBased()` if None.
-        start: part -> one probability, or one per document or position. The default is 0.5.
-            Without a prior, EM keeps 0 and 1. So a start of 1 fixes a position as surely examined.
-            Documents and positions that were never shown keep their start too.
-        prior: part -> (alpha, beta), both >= 1, of a Beta prior on each of its probabilities. The
-            result is then the mode of the posterior. The default is uniform, (1, 1).
+        statistics: sufficient statistics of a log, for a model with `expectations`.
+        start: part -> one probability, or one for each of its parameters, in [0, 1]. The default is
+            START. If documents have a start each, EM takes longer, since no two pairs are then
+            alike. Unless the prior imagines failures of examination, the default for the
+            examination of the first position is 1. EM keeps 0 and 1 then, so this fixes the scale
+            that examination and attraction share.
+        prior: imagined successes and trials, of all parts unless it says otherwise.
         iterations: largest number of iterations, 1 or more.
         tolerance: in [0, 1]. EM stops when an iteration gains no more than this, relative to the
             absolute log-likelihood or to 1, whichever is larger.
@@ -163,67 +128,126 @@ def fit_em(
             third step length). A cycle takes the time of about three EM steps and gets as far as
             many. False makes it one EM step.
 
-    Returns:
-        The parameters, and the log-likelihood after each iteration.
-
     Raises:
-        InputError: an argument is out of range, the start makes the clicks impossible, or the
-            likelihood fell, which means that the model's `expectations` do not fit its
-            `probability`.
+        InputError: the model has no `expectations`, an argument is out of range, the start makes
+            the clicks impossible, or the likelihood fell, which means that the model's
+            `expectations` do not fit its click probability.
+
+    Example:
+        >>> from twotowers.models.position_based import PositionBased
+        >>> statistics = Statistics.of_cells(
+        ...     PositionBased(), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]),
+        ...     np.full(4, 1000), np.array([800, 400, 200, 100]), pairs=2, positions=2,
+        ... )
+        >>> fit_em(statistics).parameters["examination"].round(3).tolist()
+        [1.0, 0.5]
     """
-    problem = _Problem(cells, model or PositionBased(), prior or {})
+    model, given = statistics.model, start or {}
+    _check(model, "expectations", "'counting'")
+    prior.check(statistics.sizes)
+    # Pairs that start alike stay alike.
+    apart = any(np.ndim(given.get(part, 0)) for part in of_documents(model.parts))
+    alike = None if apart else Alike.of(statistics)
+    problem = (
+        Problem(statistics, prior)
+        if alike is None
+        else Problem(alike.statistics, prior, alike.repeats)
+    )
     found, history, converged = climb(
         problem,
-        problem.start(start or {}),
+        problem.start(given),
         iterations=iterations,
         tolerance=tolerance,
         accelerate=accelerate,
-        name=type(problem.model).__name__,
+        name=type(model).__name__,
     )
-    return EMEstimate(problem.split(found), history, len(history) - 1, converged)
+    trials = problem.totals(found)[1]
+    known = np.where(trials + problem.imagined[1] > 0, found, np.nan)
+    split = [problem.split(values) for values in (known, trials)]
+    if alike is not None:
+        split = [alike.spread(values) for values in split]
+    return Estimate(*split, history, converged, prior, lambda: statistics)
 
 
-class _Problem:
-    """EM on one vector: the probabilities of all parts, one after the other."""
+def _check(model: ClickModel, needed: str, other: str) -> None:
+    if getattr(model, needed) is None:
+        raise InputError(
+            f"{type(model).__name__} has no {needed}", field="method",
+            expected=f"{other} or 'likelihood'",
+        )  # fmt: skip
 
-    often = 1.0
 
-    def __init__(self, cells: CellCounts, model: ClickModel, prior: Mapping):
-        self.model = model
-        self.clicks = np.asarray(cells.clicks, float)
-        self.none = np.asarray(cells.impressions, float) - self.clicks
-        sizes = {"document": cells.documents, "position": cells.positions}
-        self.slices, self.index, successes, failures = {}, {}, [], []
-        _check_parts("prior", prior, model.parts)
-        for part, by in model.parts.items():
-            if by not in sizes:
-                raise InputError(f"{part} is one per {by}", field="parts", expected=f"{[*sizes]}")
-            first = sum(map(len, successes))
-            self.slices[part] = slice(first, first + sizes[by])
-            self.index[part] = first + np.asarray(getattr(cells, by))
-            alpha, beta = (
-                check_range(value, field=f"prior of {part}", low=1, high=1e9)
-                for value in prior.get(part, (1, 1))
-            )
-            successes.append(np.full(sizes[by], alpha - 1.0))
-            failures.append(np.full(sizes[by], beta - 1.0))
-        self.successes, self.failures = np.concatenate(successes), np.concatenate(failures)
-        self.trials = self.successes + self.failures
-        for index in self.index.values():
-            self.trials += np.bincount(index, self.clicks + self.none, len(self.trials))
+def _shares(
+    successes: np.ndarray, trials: np.ndarray, before: np.ndarray | float = np.nan
+) -> np.ndarray:
+    """[size] shares of successes. A probability without trials keeps its value in `before`."""
+    found = np.minimum(successes / np.where(trials > 0, trials, 1), 1)
+    return np.where(trials > 0, found, before)
+
+
+class Problem:
+    """EM on one vector: the probabilities of all parts, one after the other.
+
+    Args:
+        statistics: sufficient statistics of a log, of a model with `counts` or `expectations`.
+        prior: imagined successes and trials.
+        repeats: [pairs] how many pairs each pair stands for (`twotowers.fitting.alike`); None if
+            each stands for itself.
+
+    Attributes:
+        size: length of the vector.
+        imagined: [2, size] successes and trials of the prior.
+        often: [size] how many probabilities each entry of the vector stands for, or 1.
+        weights: part -> [rows] how often a row counts in the totals of a probability.
+        multiplicity: [rows] how often a row counts in the log-likelihood.
+        blocks: the rows that are worked on at a time.
+    """
+
+    def __init__(
+        self,
+        statistics: Statistics,
+        prior: Prior = NOTHING,
+        repeats: np.ndarray | None = None,
+    ):
+        model, self.statistics = statistics.model, statistics
+        self.blocks = blocks(*statistics.clicks.shape)
+        ends = np.cumsum([0, *statistics.sizes.values()])
+        self.slices = {
+            part: slice(*ends[place : place + 2]) for place, part in enumerate(statistics.sizes)
+        }
+        self.size = int(ends[-1])
+        self.imagined = np.zeros((2, self.size))
+        for part, place in self.slices.items():
+            self.imagined[:, place] = np.reshape(prior.of(part), (2, 1))
+        self.often, self.multiplicity = 1.0, statistics.number
+        self.weights = dict.fromkeys(self.slices, statistics.number)
+        if repeats is not None:
+            own, self.often = of_documents(model.parts), np.ones(self.size)
+            for part in own:
+                self.often[self.slices[part]] = repeats
+            self.multiplicity = statistics.number * repeats[statistics.index[own[0]][:, 0]]
+            self.weights |= {part: self.multiplicity for part in self.slices if part not in own}
 
     def start(self, given: Mapping) -> np.ndarray:
-        """The first vector."""
-        _check_parts("start", given, self.slices)
-        vector = np.full(len(self.trials), 0.5)
+        """The first vector; see `fit_em`."""
+        vector, kinds = np.full(self.size, START), self.statistics.model.parts
+        if kinds.get("examination", PER_DOCUMENT) != PER_DOCUMENT:
+            first = self.slices["examination"].start
+            successes, trials = self.imagined[:, first]
+            if successes == trials:
+                vector[first] = 1
         for part, values in given.items():
-            here = vector[self.slices[part]]
-            if np.shape(values) not in ((), here.shape):
+            if part not in self.slices:
                 raise InputError(
-                    f"{part} has shape {np.shape(values)}", field="start", expected=f"{here.shape}"
+                    f"{part!r} is no part", field="start", expected=", ".join(self.slices)
                 )
-            here[:] = values
-            if not ((here >= 0) & (here <= 1)).all():
+            own = vector[self.slices[part]]
+            if np.shape(values) not in ((), own.shape):
+                raise InputError(
+                    f"{part} has shape {np.shape(values)}", field="start", expected=f"{own.shape}"
+                )
+            own[:] = values
+            if not ((own >= 0) & (own <= 1)).all():
                 raise InputError(f"{part} is out of range", field="start", expected="[0, 1]")
         return vector
 
@@ -232,35 +256,85 @@ class _Problem:
         return {part: vector[place].copy() for part, place in self.slices.items()}
 
     def objective(self, vector: np.ndarray) -> float:
-        """Log-likelihood plus log prior."""
-        chance = self.model.probability(**self._of_cells(vector))
-        likelihood = xlogy(self.clicks, chance) + xlog1py(self.none, -chance)
-        prior = xlogy(self.successes, vector) + xlog1py(self.failures, -vector)
-        return float(likelihood.sum() + prior.sum())
+        """Log-likelihood plus log prior. NaN parameters have no trials, so START replaces them."""
+        given, known = self.statistics, np.where(np.isnan(vector), START, vector)
+        rows, prior = np.empty(len(given.number)), np.empty(self.size)
+        successes, trials = self.imagined
+
+        def of_rows(block: slice) -> None:
+            rows[block] = self._log_likelihood(known, block)
+
+        def of_prior(block: slice) -> None:
+            chance = Chance.of(known[block])
+            own = successes[block], (trials - successes)[block]
+            prior[block] = own[0] * chance.log + own[1] * chance.other
+
+        for work, parts in ((of_rows, self.blocks), (of_prior, blocks(self.size))):
+            deque(in_order(work, parts), maxlen=0)
+        return float(self.multiplicity @ rows + (self.often * prior).sum())
+
+    def _log_likelihood(self, vector: np.ndarray, block: slice) -> np.ndarray:
+        """[rows] ln P of the clicks of some rows."""
+        given, model = self.statistics, self.statistics.model
+        clicks, where = given.clicks[block], given.where[block]
+        if model.shares:
+            parts = {part: Share.of(each) for part, each in self._chances(vector, block).items()}
+        else:
+            parts = {}
+            for part, place in self.slices.items():
+                own, index = vector[place], self._index(part, block)
+                # Both orders give the same numbers. Logarithms of the smaller array take less time.
+                few = len(own) < index.size
+                parts[part] = Chance.of(own).at(index) if few else Chance.of(own[index])
+        if model.statistics == PAGES:
+            return model.log_likelihood(parts, clicks, where)
+        return -losses(model.of_cells(parts), clicks, where).sum(-1)
+
+    def _chances(self, vector: np.ndarray, block: slice) -> dict[str, np.ndarray]:
+        """Part -> probability that applies at each position of some rows."""
+        return {part: vector[at][self._index(part, block)] for part, at in self.slices.items()}
+
+    def _index(self, part: str, block: slice) -> np.ndarray:
+        """The part's index at some rows, in a shape that broadcasts to [rows, K]: what rows or
+        positions share is there once."""
+        index = self.statistics.index[part]
+        by_row, by_place = index.strides
+        return index[block if by_row else slice(1), slice(None if by_place else 1)]
+
+    def _credits(self, vector: np.ndarray, block: slice) -> Credits:
+        given = self.statistics
+        clicks, where = given.clicks[block], given.where[block]
+        if given.model.counts is not None:
+            return given.model.counts(clicks, where)
+        return given.model.expectations(self._chances(vector, block), clicks, where)
+
+    def totals(self, vector: np.ndarray) -> np.ndarray:
+        """The E-step: [2, size] successes and trials of each probability, counted or expected."""
+
+        def weighed(block: slice) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+            found = []
+            for part, credit in self._credits(vector, block).items():
+                index, number = self.statistics.index[part], self.weights[part][block]
+                if index.strides[0]:
+                    index = index[block].T.ravel()
+                    weights = [(each.T * number).ravel() for each in credit]
+                else:  # All rows share their probabilities.
+                    index, weights = index[0], [number @ each for each in credit]
+                found.append((part, index, weights))
+            return found
+
+        totals = np.zeros((2, self.size))
+        for found in in_order(weighed, self.blocks):
+            for part, index, weights in found:
+                for total, weight in zip(totals, weights, strict=True):
+                    # Blocks are added in their order, so sums do not depend on the threads.
+                    np.add.at(total[self.slices[part]], index, weight)
+        return totals
+
+    def shares(self, totals: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """The M-step: shares of successes, those of the prior included."""
+        return _shares(*(totals + self.imagined), before)
 
     def step(self, vector: np.ndarray) -> np.ndarray:
         """An E-step and an M-step."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            posteriors = self.model.expectations(**self._of_cells(vector))
-            _check_parts("expectations", posteriors, self.slices, complete=True)
-            expected = {
-                part: np.where(self.clicks > 0, self.clicks * given_click, 0)
-                + np.where(self.none > 0, self.none * given_none, 0)
-                for part, (given_click, given_none) in posteriors.items()
-            }
-        successes = self.successes.copy()
-        for part, values in expected.items():
-            successes += np.bincount(self.index[part], values, len(successes))
-        shown = self.trials > 0
-        return np.where(shown, np.minimum(successes / np.where(shown, self.trials, 1), 1), vector)
-
-    def _of_cells(self, vector: np.ndarray) -> dict[str, np.ndarray]:
-        return {part: vector[index] for part, index in self.index.items()}
-
-
-def _check_parts(name: str, given, parts, *, complete: bool = False) -> None:
-    """Raise InputError if `given` has an unknown part, or, if `complete`, lacks one."""
-    if set(given) - set(parts) or (complete and set(parts) - set(given)):
-        raise InputError(
-            f"has the parts {sorted(given)}", field=name, expected=f"the parts {sorted(parts)}"
-        )
+        return self.shares(self.totals(vector), vector)

@@ -19,12 +19,11 @@ a success in n trials it ends at 1 - .05^(1 / n), and the standard error is 1 / 
 likelihood were a density of p.
 
     >>> import numpy as np
-    >>> from twotowers.fitting.pages import fit_counts
+    >>> from twotowers.fitting.em import fit_counts
     >>> from twotowers.fitting.statistics import Statistics
     >>> from twotowers.models.document_rate import DocumentRate
-    >>> from twotowers.models.independent import as_pages
     >>> cells = Statistics.of_cells(
-    ...     as_pages(DocumentRate()), np.array([0, 1]), np.array([0, 0]),
+    ...     DocumentRate(), np.array([0, 1]), np.array([0, 0]),
     ...     np.array([100, 30]), np.array([20, 0]), pairs=2, positions=1)
     >>> found = intervals(cells, fit_counts(cells).parameters)["attraction"]
     >>> found.error.round(3).tolist(), found.high.round(3).tolist()
@@ -43,9 +42,9 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
 from twotowers.errors import InputError
-from twotowers.fitting.statistics import Statistics
-from twotowers.fitting.totals import Totals
-from twotowers.models.protocol import ONCE, PER_DOCUMENT
+from twotowers.fitting.prior import Prior
+from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, ClickModel
 
 LOGGER = logging.getLogger(__name__)
 
@@ -87,19 +86,19 @@ class Intervals:
     impressions: np.ndarray
 
 
-def holds_scale(statistics: Statistics | Totals) -> bool:
+def holds_scale(model: ClickModel) -> bool:
     """Whether clicks leave a scale open that attraction and examination share.
 
     Then errors are those of what is left when the examination of the first position is known.
     """
-    return "examination" in statistics.sizes and not hasattr(statistics.model, "counts")
+    return "examination" in model.parts and model.counts is None
 
 
 def intervals(
     statistics: Statistics | Totals,
     parameters: Mapping[str, np.ndarray],
     *,
-    prior: Mapping[str, tuple[float, float]] | None = None,
+    prior: Prior | None = None,
 ) -> dict[str, Intervals]:
     """Standard errors and intervals of fitted probabilities.
 
@@ -107,7 +106,7 @@ def intervals(
         statistics: the log that they were fitted to, of a model with `counts` or `expectations`.
         parameters: per part [size] probabilities, NaN where nothing is known. The maximum of the
             likelihood, or of likelihood and prior. Elsewhere the curvature is taken as it is.
-        prior: per part imagined successes and failures, if any.
+        prior: what the fit imagined, if anything.
 
     Returns:
         what is known, by part.
@@ -116,13 +115,13 @@ def intervals(
         InputError: the model has neither.
     """
     model = statistics.model
-    if not (hasattr(model, "counts") or hasattr(model, "expectations")):
+    if model.counts is None and model.expectations is None:
         raise InputError(
-            f"{type(getattr(model, 'of', model)).__name__} has neither counts nor expectations",
+            f"{type(model).__name__} has neither counts nor expectations",
             field="uncertainty", expected="a model that counting or EM fits",
         )  # fmt: skip
     kind = _Rates if isinstance(statistics, Totals) else _Point
-    point = kind(statistics, parameters, prior or {})
+    point = kind(statistics, parameters, prior or Prior())
     variance = point.variance()
     # Log-odds this uncertain say nothing of the probability.
     told = point.free & (variance < 1 / FLAT)
@@ -147,7 +146,7 @@ def intervals(
 class _Point:
     """An estimate as one vector, with the trials of each of its probabilities."""
 
-    def __init__(self, statistics: Statistics | Totals, parameters: Mapping, prior: Mapping):
+    def __init__(self, statistics: Statistics | Totals, parameters: Mapping, prior: Prior):
         self.statistics, self.model = statistics, statistics.model
         ends = np.cumsum([0, *statistics.sizes.values()])
         self.slices = {
@@ -159,16 +158,17 @@ class _Point:
         imagined = np.zeros((2, self.size))
         for part, at in self.slices.items():
             self.of_documents[at] = self.model.parts[part] == PER_DOCUMENT
-            imagined[:, at] = np.reshape(prior.get(part, (0, 0)), (2, 1))
-        self.imagined = imagined.sum(0)
+            imagined[:, at] = np.reshape(prior.of(part), (2, 1))
+        self.imagined = imagined[1]
         known = ~np.isnan(self.values)
         self.chances = np.where(known, self.values, 0.5)
         successes, trials, self.impressions = self._totals(self.chances)
         self.tried = known & (trials + self.imagined > 0)
-        if holds_scale(statistics):
+        if holds_scale(self.model):
             self.tried[self.slices["examination"].start] = False
-        self.at_zero = self.tried & (successes + imagined[0] < EDGE)
-        self.at_one = self.tried & (trials - successes + imagined[1] < EDGE) & ~self.at_zero
+        successes, trials = successes + imagined[0], trials + imagined[1]
+        self.at_zero = self.tried & (successes < EDGE)
+        self.at_one = self.tried & (trials - successes < EDGE) & ~self.at_zero
         self.free = self.tried & ~self.at_zero & ~self.at_one
 
     def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -234,7 +234,7 @@ class _Point:
 
     def _credits(self, chances: Mapping, rows: slice) -> Mapping:
         clicks, where = self.statistics.clicks[rows], self.statistics.where[rows]
-        if hasattr(self.model, "counts"):
+        if self.model.counts is not None:
             return self.model.counts(clicks, where)
         return self.model.expectations(chances, clicks, where)
 

@@ -1,6 +1,6 @@
 """Sufficient statistics of a log for a click model of pages.
 
-A model names its own in `PageModel.statistics`: counts of cells (pair, position); counts of cells
+A model names its own in `ClickModel.statistics`: counts of cells (pair, position); counts of cells
 and the last click above; or distinct pages with their clicks, counted.
 
     >>> import numpy as np
@@ -20,27 +20,17 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.files.distinct import number_rows
-from twotowers.models.page import JUMPS, PAGES, PageModel, last_clicks
-from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
-
-
-@dataclass(frozen=True)
-class Pages:
-    """Distinct pages with their clicks.
-
-    Attributes:
-        pair: [rows, K] number of the query-document pair at each position.
-        clicks: [rows, K] bool.
-        where: [rows, K] bool, False past the end of a page.
-        number: [rows] how often the log has this page. Fractions are allowed.
-        pairs: number of query-document pairs.
-    """
-
-    pair: np.ndarray
-    clicks: np.ndarray
-    where: np.ndarray
-    number: np.ndarray
-    pairs: int
+from twotowers.logs.page_arrays import Pages
+from twotowers.models.page import last_clicks
+from twotowers.models.protocol import (
+    JUMPS,
+    ONCE,
+    PAGES,
+    PER_DOCUMENT,
+    PER_JUMP,
+    PER_POSITION,
+    ClickModel,
+)
 
 
 def distinct_pages(
@@ -59,7 +49,7 @@ def distinct_pages(
     code, first = number_rows(np.where(where, (pair.astype(kind) + 1) * 2 + clicks, 0))
     number = np.bincount(code, minlength=len(first)).astype(float)
     shown = where[first]
-    return Pages(np.where(shown, pair[first], 0), clicks[first] & shown, shown, number, pairs)
+    return Pages(np.where(shown, pair[first], 0), clicks[first] & shown, shown, pairs, number)
 
 
 @dataclass(frozen=True)
@@ -75,7 +65,7 @@ class Statistics:
         number: [rows] how often the log has the row.
     """
 
-    model: PageModel
+    model: ClickModel
     index: Mapping[str, np.ndarray]
     sizes: Mapping[str, int]
     clicks: np.ndarray
@@ -83,7 +73,7 @@ class Statistics:
     number: np.ndarray
 
     @classmethod
-    def of_pages(cls, model: PageModel, pages: Pages) -> Statistics:
+    def of_pages(cls, model: ClickModel, pages: Pages) -> Statistics:
         """From distinct pages, reduced to the model's sufficient statistics."""
         length = pages.pair.shape[1]
         position = np.broadcast_to(np.arange(length), pages.pair.shape)
@@ -101,7 +91,7 @@ class Statistics:
     @classmethod
     def of_cells(
         cls,
-        model: PageModel,
+        model: ClickModel,
         pair: np.ndarray,
         position: np.ndarray,
         impressions: np.ndarray,
@@ -117,13 +107,21 @@ class Statistics:
             pairs, positions: number of query-document pairs, and of positions.
 
         Raises:
-            InputError: the model needs pages.
+            InputError: the model needs pages, or a number is out of range.
         """
         if model.statistics in (PAGES, JUMPS):
             raise InputError(
                 "cells do not tell which clicks shared a page", field=type(model).__name__,
                 expected="a log with 'record: sessions'",
             )  # fmt: skip
+        limits = {"pair": pairs - 1, "position": positions - 1, "impressions": np.inf}
+        given = {"pair": pair, "position": position, "impressions": impressions, "clicks": clicks}
+        for name, values in given.items():
+            high, values = limits.get(name, impressions), np.asarray(values)
+            bad = values[~((values >= 0) & (values <= high) & np.isfinite(values))]
+            if bad.size:
+                expected = f"0 to {high}" if name in limits else "0 to the impressions"
+                raise InputError(f"{bad[0]} is out of range", field=name, expected=expected)
         twice = [np.concatenate([column, column]) for column in (pair, position)]
         clicked = np.repeat([True, False], len(pair))
         number = np.concatenate([clicks, impressions - clicks]).astype(float)
@@ -146,7 +144,7 @@ class Statistics:
     @classmethod
     def of_rows(
         cls,
-        model: PageModel,
+        model: ClickModel,
         pair: np.ndarray,
         position: np.ndarray,
         last: np.ndarray,
@@ -178,6 +176,31 @@ class Statistics:
             PER_JUMP: (position * length + last, length * length),
             ONCE: (np.broadcast_to(0, pair.shape), 1),
         }
+        if unknown := set(model.parts.values()) - set(by):
+            raise InputError(
+                f"{type(model).__name__} has parts per {', '.join(unknown)}", field="parts",
+                expected=f"one per {', '.join(by)}",
+            )  # fmt: skip
         index = {part: by[kind][0] for part, kind in model.parts.items()}
         sizes = {part: by[kind][1] for part, kind in model.parts.items()}
         return cls(model, index, sizes, clicks, where, number)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Successes and trials: all that a model without hidden events needs from a log.
+
+    Attributes:
+        model: the click model, which has `counts`.
+        successes, trials, impressions: part -> [size] of each of its probabilities.
+    """
+
+    model: ClickModel
+    successes: Mapping[str, np.ndarray]
+    trials: Mapping[str, np.ndarray]
+    impressions: Mapping[str, np.ndarray]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Part -> number of its probabilities."""
+        return {part: len(trials) for part, trials in self.trials.items()}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from twotowers.errors import InputError, nearest
+from twotowers.identifiability import links
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import Intervention, node_intervention
 from twotowers.identifiability.merging import Merging, node_merging
@@ -31,6 +31,8 @@ class Report:
         merging: bias factors to merge; None if not needed, not wanted or not possible.
         intervention: feature vectors to swap; None if not needed or not wanted.
         rates: whether click rates chose the swaps. Otherwise all swaps count as equally good.
+        feature, factor, clicks: [rows] number of the feature vector, of the bias factor, and
+            clicks; rows, if the log has none.
     """
 
     rows: int
@@ -40,6 +42,9 @@ class Report:
     merging: Merging | None
     intervention: Intervention | None
     rates: bool
+    feature: np.ndarray
+    factor: np.ndarray
+    clicks: np.ndarray
 
     @property
     def sizes(self) -> np.ndarray:
@@ -51,8 +56,24 @@ class Report:
         """Whether bias is identified up to one constant (Chen et al. 2024, Theorem 1)."""
         return len(self.sizes) == 1
 
+    def weakest(self) -> tuple[int, int, float] | None:
+        """The link that holds a component together by the fewest clicks.
 
-def check_columns(wanted: Iterable[str], names: Iterable[str], path: str | Path | None) -> None:
+        Half a click is added to those of each row.
+
+        Returns:
+            its two bias factors and its strength (`twotowers.identifiability.links.strengths`);
+            None if there is no link, or if more than 2,000 bias factors would have to be compared.
+        """
+        factors = len(self.factors)
+        if factors > links.MOST:
+            return None
+        return links.weakest_link(
+            links.strengths(self.feature, self.factor, self.clicks + 0.5, factors=factors)
+        )
+
+
+def check_columns(wanted: Iterable[str], names: Iterable[str], path: object) -> None:
     """Raise InputError for a missing column. The message offers the nearest name."""
     names = list(names)
     for name in wanted:
@@ -67,7 +88,7 @@ def check_log(
     bias: list[str],
     bias_features: list[str] | None = None,
     repair: str | None = None,
-    path: str | Path | None = None,
+    path: object = None,
 ) -> Report:
     """Test a click log for identifiability, and find repairs (Chen et al. 2024, Section 4).
 
@@ -131,7 +152,12 @@ def check_log(
             estimates = (_rate(table, each, counts) for each in (document, factor))
             intervention = node_intervention(document, factor, *estimates)
     rates = len(counts) == 2
-    return Report(len(table), features, factors, component, merging, intervention, rates)
+    clicks = table["clicks" if rates else "impressions"] if counts else None
+    evidence = np.ones(len(table)) if clicks is None else clicks.to_numpy(float)
+    return Report(
+        len(table), features, factors, component, merging, intervention, rates,
+        document, factor, evidence,
+    )  # fmt: skip
 
 
 def _shown(table: pd.DataFrame, path) -> pd.DataFrame:

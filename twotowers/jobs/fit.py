@@ -16,7 +16,7 @@ from twotowers.experiment.settings import Setting
 from twotowers.experiment.simulated import tower_inputs
 from twotowers.files.rankings import mask, pad, read_rankings
 from twotowers.jobs.measures import FURTHER, Judged, measure
-from twotowers.methods.task import Task
+from twotowers.methods.task import Fitted, Task
 
 TRANSFER = "twotowers.jobs.transfer"
 """The module that ranks test queries by trees, if a setting asks for it."""
@@ -38,17 +38,54 @@ def fit_setting(files: Mapping[str, str | Path], setting: Setting, *, seed: int)
     Raises:
         InputError: the files do not belong together, or a setting is out of range.
     """
+    task, found = fit_lanes(files, setting, seed=seed)
+    judged = annotated(files, setting.model.features)
+    lanes = [
+        (number, {**task.logs[number], **values}, fitted)
+        for (number, values), fitted in zip(task.lanes, found, strict=True)
+    ]
+    rows = [
+        {**columns, "metric": metric, "position": position, "value": value}
+        for number, columns, fitted in lanes
+        for metric, position, value in measure(fitted, task.splits["test"], number, judged)
+    ]
+    further = [FURTHER[kind] for kind in setting.measure]
+    if setting.transfer:
+        # By name: most fits need no trees, and the digest of their code should not have them.
+        trees = setting.transfer.model_dump()
+        further.append(import_module(TRANSFER).read_transfer(files, task, trees).measure)
+    rows += [
+        {**columns, "position": None, **row}
+        for measured in further
+        for number, columns, fitted in lanes
+        for row in measured(fitted, task, number)
+    ]
+    results = pd.DataFrame(rows).astype({"position": "Int64", "value": float})
+    names = {"model": setting.model.kind, "method": setting.method.kind.name}
+    return results.assign(**names, **setting.log.labels())
+
+
+def fit_lanes(
+    files: Mapping[str, str | Path], setting: Setting, *, seed: int
+) -> tuple[Task, list[Fitted]]:
+    """Fit every lane of a setting.
+
+    Args:
+        files, setting, seed: see `fit_setting`.
+
+    Returns:
+        what the method got, and what it found of each of its lanes.
+    """
     log, model, method = setting.log, setting.model, setting.method
     columns = dict(setting.lanes)
     logs = log.combinations(columns.pop("log"))
     own = log.combinations({name: each for part in columns.values() for name, each in part.items()})
-    lanes = [(number, values) for values in own for number in range(len(logs))]
     task = Task(
         model=model.of,
         tower=relevance_tower(model.tower),
         examination=model.examination.arguments(),
         splits=log.splits(files, logs, seed=seed, by_pair=model.by_pair, features=model.features),
-        lanes=lanes,
+        lanes=[(number, values) for values in own for number in range(len(logs))],
         training=setting.training.arguments() if setting.training else {},
         positions=log.positions,
         seed=seed,
@@ -59,27 +96,7 @@ def fit_setting(files: Mapping[str, str | Path], setting: Setting, *, seed: int)
     if method.heads:
         options["heads"] = [head.builder(name) for name, head in method.heads.items()]
     found = method.kind.holds(task, **options)
-    found = [replace(fitted, scores=_remembered(fitted.scores)) for fitted in found]
-    test = task.splits["test"]
-    judged = _annotated(files, model.features)
-    rows = [
-        {**logs[number], **values, "metric": metric, "position": position, "value": value}
-        for (number, values), fitted in zip(lanes, found, strict=True)
-        for metric, position, value in measure(fitted, test, number, judged)
-    ]
-    further = [FURTHER[kind] for kind in setting.measure]
-    if setting.transfer:
-        # By name: most fits need no trees, and the digest of their code should not have them.
-        trees = setting.transfer.model_dump()
-        further.append(import_module(TRANSFER).read_transfer(files, task, trees).measure)
-    rows += [
-        {**logs[number], **values, "position": None, **row}
-        for measured in further
-        for (number, values), fitted in zip(lanes, found, strict=True)
-        for row in measured(fitted, task, number)
-    ]
-    results = pd.DataFrame(rows).astype({"position": "Int64", "value": float})
-    return results.assign(model=model.kind, method=method.kind.name, **log.labels())
+    return task, [replace(fitted, scores=_remembered(fitted.scores)) for fitted in found]
 
 
 def _remembered(scores: Callable | None) -> Callable | None:
@@ -96,7 +113,7 @@ def _remembered(scores: Callable | None) -> Callable | None:
     return scores and remembered
 
 
-def _annotated(files: Mapping, features: float) -> Judged | None:
+def annotated(files: Mapping, features: float) -> Judged | None:
     """The annotated documents that come with a log, if its towers can rank them."""
     if ANNOTATIONS not in files:
         return None

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 from twotowers.jobs.uncertainty import of_uncertainty
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.results.metrics import (
     arp,
@@ -51,6 +51,9 @@ def measure(
     if fitted.bias is not None:
         bias = fitted.bias - fitted.bias[0]
         rows += [("position_bias", rank, value) for rank, value in enumerate(bias, start=1)]
+    if fitted.bias_error is not None:
+        errors = enumerate(fitted.bias_error, start=1)
+        rows += [("position_bias_error", rank, value) for rank, value in errors]
     if test.relevance is not None:
         if fitted.scores is not None:
             scores = fitted.scores(test.inputs)
@@ -158,12 +161,11 @@ FURTHER = {
 """The function behind each name that a setting's `measure` may have."""
 
 
-def perplexities(losses: np.ndarray, counts: Counts | Rows, log: int) -> list[tuple]:
+def perplexities(losses: np.ndarray, counts: Counts, log: int) -> list[tuple]:
     """Perplexity at each shown position, and the mean over positions."""
     counts = counts.of_log(log)
     shown = counts.impressions
-    position = counts.position if isinstance(counts, Rows) else np.arange(shown.shape[-1])
-    by_rank = perplexity(losses, shown, np.broadcast_to(position, shown.shape))
+    by_rank = perplexity(losses, shown, np.broadcast_to(counts.place, shown.shape))
     rows = [("perplexity", rank, value) for rank, value in enumerate(by_rank, start=1)]
     return [*rows, ("mean_perplexity", None, np.nanmean(by_rank))]
 

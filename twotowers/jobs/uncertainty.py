@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from twotowers.errors import InputError
-from twotowers.fitting.information import holds_scale, intervals
-from twotowers.methods.page_fits import statistics_of
+from twotowers.fitting.information import holds_scale
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.protocol import PER_DOCUMENT
 
@@ -28,17 +27,15 @@ def of_uncertainty(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
     user = task.users[log] if task.users else None
     if user is not None and type(user) is not type(task.model):
         return
-    if fitted.table is None:
+    if fitted.estimate is None:
         raise InputError(
             "this fit has no probability for every pair", field="measure",
             expected="'uncertainty' of method 'em' or 'counting', or of a tower per pair",
         )  # fmt: skip
-    statistics, parameters = statistics_of(task, log), fitted.table.parameters
-    found = intervals(statistics, parameters, prior=fitted.table.prior)
-    truth = {}
+    found, parameters, truth = fitted.estimate.intervals, fitted.estimate.parameters, {}
     if user is not None:
         truth = _truth(task, user)
-        if holds_scale(statistics):
+        if holds_scale(task.model):
             # As the fit has it: what examination lacks, attraction has.
             scale = parameters["examination"][0] / truth["examination"][0]
             truth["examination"] = truth["examination"] * scale

@@ -20,7 +20,7 @@ from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import mask
 from twotowers.files.tables import check_types, opened
-from twotowers.logs.counts import Cells, Counts, Rows, lay_out
+from twotowers.logs.counts import Cells, Counts, lay_out
 
 CELL_TYPES = {
     "query": pa.int64(),
@@ -154,7 +154,7 @@ def _columns(cells: Cells, pairs: Pairs) -> list[np.ndarray]:
 
 def read_logs(
     path: str | Path, lanes: Sequence[Lane], *, split: str, pairs: Pairs, length: int
-) -> Counts | Rows:
+) -> Counts:
     """The counts of the given lanes.
 
     Args:

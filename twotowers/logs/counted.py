@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from twotowers import LOG
 from twotowers.errors import InputError
-from twotowers.files.batches import are_numbers, as_kinds, is_text_file, read_batches, whole_numbers
+from twotowers.files.artefacts import files_of
+from twotowers.files.batches import are_numbers, as_kinds, read_batches, whole_numbers
+from twotowers.files.frames import Source
 from twotowers.logs.pages import named
 from twotowers.logs.sessions import Stream
 
@@ -22,24 +23,27 @@ LAYOUTS = (
         "impressions": "impressions",
         "clicks": "clicks",
     },
+    # Without impressions, a row is one.
+    {"query": "query", "document": "document", "position": "position", "clicks": "clicks"},
 )
 NUMBERS = ("position", "impressions", "clicks")
 
 
 def read_cells(
-    path: str | Path,
+    path: Source,
     *,
     columns: Mapping[str, str] | None = None,
     lanes: Sequence[str] = (),
     bias: Sequence[str] = (),
     split: str = LOG,
 ) -> Stream:
-    """Read a csv, parquet or feather file, a row per cell.
+    """Read csv, parquet or feather files, a row per cell, or a row per impression.
 
     Args:
-        path: the file.
+        path: the file, or a pattern of files such as `part-*`.
         columns: our name -> the file's, for split, query, document, position, impressions,
-            clicks, lanes and bias features. Columns that are left out have our name.
+            clicks, lanes and bias features. Columns that are left out have our name. Without
+            impressions, a row is one impression, and has one click or none.
         lanes: further columns to keep. None has the name of a column of ours.
         bias: further columns to keep, which tell cells apart. As for lanes.
         split: the split of all cells, if no column has it.
@@ -54,20 +58,29 @@ def read_cells(
             missing value, a fraction, or more clicks than impressions.
 
     Examples:
+        >>> from pathlib import Path
         >>> text = "query,document,position,impressions,clicks\\n7,x,1,20,3\\n"
         >>> _ = Path("cells.csv").write_text(text)
         >>> [batch["clicks"].to_pylist() for batch in read_cells("cells.csv").batches]
         [[3]]
     """
-    names = named(path, LAYOUTS, columns, [*lanes, *bias], optional=["split"])
+    named_in = {
+        file: named(file, LAYOUTS, columns, [*lanes, *bias], optional=["split"])
+        for file in files_of(path)
+    }
     seen = {"impressions": 0, "clicks": 0}
-    return Stream(_batches(path, names, [*lanes], [*bias], split, seen), seen)
+    return Stream(_of_files(named_in, [*lanes], [*bias], split, seen), seen)
 
 
-def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
+def _of_files(named_in: Mapping, *options) -> Iterator[pa.RecordBatch]:
+    texts = {names[ours] for names in named_in.values() for ours in names if ours not in NUMBERS}
+    numbers = are_numbers(*named_in, columns=sorted(texts))
+    for file, names in named_in.items():
+        yield from _batches(file, names, numbers, *options)
+
+
+def _batches(path, names, numbers, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
     order = [*lanes, "split", "query", "document", "position", *bias, "impressions", "clicks"]
-    text = [names[name] for name in names if name not in NUMBERS]
-    numbers = are_numbers(path, text) if is_text_file(path) else {}
     row = 0
     for batch in read_batches(path, list(names.values())):
         batch = as_kinds(batch, numbers)
@@ -86,16 +99,20 @@ def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
                 low=int(name == "position"),
             )
             for name in NUMBERS
+            if name in names
         }
+        if "impressions" not in counts:
+            counts["impressions"] = np.ones(len(batch), np.int64)
         more = counts["clicks"] > counts["impressions"]
         if more.any():
             at = int(np.flatnonzero(more)[0])
+            told = "" if "impressions" in names else "; or a column of impressions"
             raise InputError(
                 f"{place(at)}: {counts['clicks'][at]} clicks in "
                 f"{counts['impressions'][at]} impressions",
                 path=path,
                 field="clicks",
-                expected="at most as many clicks as impressions",
+                expected=f"at most as many clicks as impressions{told}",
             )
         found |= {name: pa.array(values) for name, values in counts.items()}
         found["position"] = pa.array(counts["position"].astype(np.int32))

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from twotowers.errors import InputError
+
+Array = Any
+"""A NumPy or a JAX array."""
 
 LONGEST_DENSE = 32
 """The longest lists that are held densely: 1,024 cells per query."""
@@ -20,73 +24,75 @@ LONGEST_DENSE = 32
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of logs, dense over cells.
+    """Counts of logs, as fits take them: NumPy or JAX arrays, dense over cells or listed.
 
     Attributes:
-        impressions: [..., queries, documents, positions].
+        impressions: dense [..., queries, documents, positions], or listed [..., queries, rows],
+            where they are 0 behind the last cell of a query.
         clicks: the same shape, at most `impressions`.
+        document, position: if listed, [..., queries, rows] the list index of each cell's document,
+            and its position from 0. None if dense.
     """
 
-    impressions: np.ndarray
-    clicks: np.ndarray
+    impressions: Array
+    clicks: Array
+    document: Array | None = None
+    position: Array | None = None
 
     @property
-    def sessions(self) -> np.ndarray:
+    def listed(self) -> bool:
+        """Whether the shown cells are listed."""
+        return self.document is not None
+
+    @property
+    def sessions(self) -> Array:
         """[..., queries] sessions of each query: every session shows one document first."""
+        if self.listed:
+            return (self.impressions * (self.position == 0)).sum(-1)
         return self.impressions[..., 0].sum(-1)
 
     @property
-    def shown(self) -> np.ndarray:
+    def shown(self) -> Array:
         """[..., queries] impressions of each query, at all positions together."""
-        return self.impressions.sum((-2, -1))
+        return self.total(self.impressions)
 
-    def spread(self, values: np.ndarray) -> np.ndarray:
+    def total(self, values: Array) -> Array:
+        """[..., queries] sums of values of the cells."""
+        return values.sum(-1 if self.listed else (-2, -1))
+
+    def spread(self, values: Array) -> Array:
         """[..., queries] values in a shape that broadcasts to the cells."""
-        return values[..., None, None]
+        return values[..., None] if self.listed else values[..., None, None]
+
+    @property
+    def place(self) -> np.ndarray:
+        """The position of each cell from 0, in a shape that broadcasts to the cells."""
+        return self.position if self.listed else np.arange(self.impressions.shape[-1])
+
+    def of_documents(self, values: np.ndarray) -> np.ndarray:
+        """[..., queries, documents] values in a shape that broadcasts to the cells."""
+        if self.listed:
+            return np.take_along_axis(values, self.document.astype(np.int64), -1)
+        return values[..., None]
+
+    def of_positions(self, values: np.ndarray) -> np.ndarray:
+        """[positions] values in a shape that broadcasts to the cells."""
+        return values[self.place]
+
+    def at(self, index) -> Counts:
+        """Those of some logs or queries."""
+        columns = self.impressions, self.clicks, self.document, self.position
+        return Counts(*(None if column is None else column[index] for column in columns))
 
     def of_log(self, number: int) -> Counts:
         """One of several logs."""
-        return Counts(self.impressions[number], self.clicks[number])
+        return self.at(number)
 
     def cut(self, positions: int) -> Counts:
-        """The first positions. Nothing was shown behind them."""
+        """The first positions, if dense. Nothing was shown behind them."""
+        if self.listed:
+            return self
         return Counts(self.impressions[..., :positions], self.clicks[..., :positions])
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Counts of logs, for the shown cells only.
-
-    Attributes:
-        document: [..., queries, rows] list index of each cell's document.
-        position: [..., queries, rows] 0-based position of each cell.
-        impressions: [..., queries, rows]; 0 behind the last cell of a query.
-        clicks: the same shape.
-    """
-
-    document: np.ndarray
-    position: np.ndarray
-    impressions: np.ndarray
-    clicks: np.ndarray
-
-    @property
-    def sessions(self) -> np.ndarray:
-        """[..., queries] sessions of each query: every session shows one document first."""
-        return (self.impressions * (self.position == 0)).sum(-1)
-
-    @property
-    def shown(self) -> np.ndarray:
-        """[..., queries] impressions of each query, at all positions together."""
-        return self.impressions.sum(-1)
-
-    def spread(self, values: np.ndarray) -> np.ndarray:
-        """[..., queries] values in a shape that broadcasts to the cells."""
-        return values[..., None]
-
-    def of_log(self, number: int) -> Rows:
-        """One of several logs."""
-        columns = self.document, self.position, self.impressions, self.clicks
-        return Rows(*(column[number] for column in columns))
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,7 @@ def lay_out(
     length: int,
     *,
     path: str | Path | None = None,
-) -> Counts | Rows:
+) -> Counts:
     """Some logs side by side, in the layout that suits lists of this length.
 
     Args:
@@ -124,8 +130,7 @@ def lay_out(
         path: the file of the logs, for messages.
 
     Returns:
-        Counts [logs, queries, length, length] or Rows [logs, queries, rows], in the smallest
-        unsigned types that hold them.
+        [logs, queries, ...], dense or listed, in the smallest unsigned types that hold them.
 
     Raises:
         InputError: a cell occurs twice.
@@ -159,7 +164,7 @@ def _dense_log(cell, shown, clicked, shape) -> tuple[np.ndarray, np.ndarray]:
     return impressions, clicks
 
 
-def _listed(logs, queries: int, length: int) -> Rows:
+def _listed(logs, queries: int, length: int) -> Counts:
     sorted_logs = [_sorted(*log) for log in logs]
     per_query = [np.bincount(log[0] // length**2, minlength=queries) for log in sorted_logs]
     rows = max(int(cells.max(initial=1)) for cells in per_query)
@@ -174,7 +179,7 @@ def _listed(logs, queries: int, length: int) -> Rows:
         row = np.arange(len(cell)) - (np.cumsum(cells) - cells)[query]
         document[number, query, row], position[number, query, row] = np.divmod(inside, length)
         impressions[number, query, row], clicks[number, query, row] = shown, clicked
-    return Rows(document, position, impressions, clicks)
+    return Counts(impressions, clicks, document, position)
 
 
 def _sorted(cell, shown, clicked):

@@ -6,10 +6,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import atomic
+from twotowers.files.frames import Source
 from twotowers.files.tables import opened
+from twotowers.logs.baidu import read_baidu
 from twotowers.logs.counted import read_cells
 from twotowers.logs.pages import read_pages
 from twotowers.logs.rows import read_rows
@@ -44,13 +47,14 @@ FORMATS = {
     "pages": Format(read_pages, "a row per result page, with lists of documents and clicks"),
     "rows": Format(read_rows, "a row per shown document"),
     "vectors": Format(read_vectors, "a row per result page, with a vector per document"),
+    "baidu": Format(read_baidu, "a row per shown document, with tokens and features"),
     "cells": Format(read_cells, "a row per query, document and position, counted", counted=True),
     "yandex": Format(read_yandex_sessions, "PyClick's trainSample, pages separated by ;"),
     "wscd": Format(read_wscd, "the text of WSCD 2012: lines of pages and of clicks"),
 }
 
 
-def open_log(path: str | Path, format: str, **settings) -> Stream:
+def open_log(path: Source, format: str, **settings: Any) -> Stream:
     """A log in any format, as a stream of batches.
 
     Args:
@@ -76,7 +80,7 @@ def open_log(path: str | Path, format: str, **settings) -> Stream:
     return read(path, **settings)
 
 
-def to_sessions(path: str | Path, out: str | Path, *, format: str, **settings) -> int:
+def to_sessions(path: Source, out: str | Path, *, format: str, **settings: Any) -> int:
     """A log in any format -> sessions file; the number of pages.
 
     Raises:
@@ -94,14 +98,14 @@ def to_sessions(path: str | Path, out: str | Path, *, format: str, **settings) -
 
 
 def to_cells(
-    path: str | Path,
+    path: Source,
     out: str | Path,
     *,
     format: str,
     bias: Sequence[str] = (),
     memory: str = MEMORY,
     threads: int | None = None,
-    **settings,
+    **settings: Any,
 ) -> int:
     """A log in any format -> cells file; the number of cells.
 
@@ -122,7 +126,7 @@ def to_cells(
     )
 
 
-def to_log(path: str | Path, out: str | Path, *, format: str, **settings) -> int:
+def to_log(path: str | Path, out: str | Path, *, format: str, **settings: Any) -> int:
     """A log in any format -> the log of a data set; the number of cells.
 
     Args:

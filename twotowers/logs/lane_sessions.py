@@ -11,7 +11,7 @@ import pyarrow as pa
 from twotowers.errors import InputError
 from twotowers.files.tables import check_types
 from twotowers.logs.cells import Lane, Pairs, pair_keys
-from twotowers.logs.counts import LONGEST_DENSE, Counts, Rows, lay_out
+from twotowers.logs.counts import LONGEST_DENSE, Counts, lay_out
 from twotowers.logs.sessions import read_sessions, schema_of
 from twotowers.logs.simulation import Sessions
 
@@ -59,7 +59,7 @@ def read_lane_sessions(
     return {split: [_joined(parts) for parts in logs] for split, logs in found.items()}
 
 
-def counts_of(logs: Sequence[Sessions], queries: int, length: int) -> Counts | Rows:
+def counts_of(logs: Sequence[Sessions], queries: int, length: int) -> Counts:
     """The same logs as impressions and clicks of cells: [logs, queries, ...].
 
     Args:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask
 from twotowers.files.tables import read_table
-from twotowers.logs.counts import Counts, Rows, lay_out
+from twotowers.logs.counts import Counts, lay_out
 from twotowers.randomness import stream
 
 TYPES = {
@@ -35,7 +35,7 @@ def observed_splits(
     positions: int,
     seed: int,
     bootstrap: bool = False,
-) -> tuple[np.ndarray, dict[str, Counts | Rows]]:
+) -> tuple[np.ndarray, dict[str, Counts]]:
     """Read a log's cells and divide them.
 
     Args:
@@ -75,9 +75,8 @@ def observed_splits(
     for split, part in divided(shown, clicked, shares, rng=rng, bootstrap=bootstrap).items():
         kept = part[0] > 0
         rows = cell[kept], part[0][kept], part[1][kept]
-        laid = lay_out([rows], len(lengths), length, path=path)
         # Lists may be longer than the page.
-        counts[split] = laid.cut(positions) if isinstance(laid, Counts) else laid
+        counts[split] = lay_out([rows], len(lengths), length, path=path).cut(positions)
     return mask(lengths, length), counts
 
 

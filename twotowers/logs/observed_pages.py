@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.distinct import number_rows
-from twotowers.logs.counts import Rows
+from twotowers.logs.counts import Counts
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.simulation import Sessions
 from twotowers.randomness import stream
@@ -22,18 +23,17 @@ class ObservedPages:
 
     Attributes:
         pair: [rankings, positions] int32, number of the query-document pair at each position.
-        where: [rankings, positions] bool, False behind the end of a page.
+        where: [rankings, positions] bool, False where a page shows no document.
         sessions: of each split. Their `query` is the ranking, and their `documents` are in order.
-        query, document: [pairs] ids by pair number.
+        ids: columns query and document of the pairs by number.
     """
 
     pair: np.ndarray
     where: np.ndarray
     sessions: dict[str, Sessions]
-    query: np.ndarray
-    document: np.ndarray
+    ids: pa.Table
 
-    def counts(self, split: str) -> Rows:
+    def counts(self, split: str) -> Counts:
         """Impressions and clicks of a split at each position of each ranking: [1, rankings, K]."""
         pages, (rankings, length) = self.sessions[split], self.pair.shape
         shown = np.bincount(pages.query, minlength=rankings)[:, None] * self.where
@@ -41,8 +41,8 @@ class ObservedPages:
             [np.bincount(pages.query, pages.clicks[:, k], rankings) for k in range(length)], axis=-1
         )
         place = np.broadcast_to(np.arange(length), self.pair.shape)
-        columns = place, place, shown, clicked.astype(np.int64)
-        return Rows(*(column[None] for column in columns))
+        columns = shown, clicked.astype(np.int64), place, place
+        return Counts(*(column[None] for column in columns))
 
 
 def observed_pages(
@@ -52,6 +52,7 @@ def observed_pages(
     positions: int,
     seed: int,
     bootstrap: bool = False,
+    places: str | None = None,
 ) -> ObservedPages:
     """Read a log's pages and divide them.
 
@@ -61,19 +62,20 @@ def observed_pages(
         positions: positions on a page.
         seed: divides the log.
         bootstrap: whether the pages of each split are drawn again, with replacement.
+        places: see `twotowers.logs.page_arrays.read_page_arrays`.
 
     Raises:
         InputError: the file is not such a log, is empty, has a page longer than `positions`, or
             has no page for a split.
     """
-    log = read_page_arrays(path, positions=positions)
+    log = read_page_arrays(path, positions=positions, places=places)
     code, first = number_rows(np.where(log.where, log.pair + 1, 0))
     sessions = {}
     for split, rows in divide(len(code), shares, seed=seed, path=path, bootstrap=bootstrap).items():
         place = np.broadcast_to(np.arange(positions, dtype=np.uint8), (len(rows), positions))
         clicks, where = log.clicks[rows], log.where[rows]
         sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where)
-    return ObservedPages(log.pair[first], log.where[first], sessions, log.query, log.document)
+    return ObservedPages(log.pair[first], log.where[first], sessions, log.ids)
 
 
 def divide(

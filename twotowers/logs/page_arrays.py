@@ -11,59 +11,67 @@ import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.logs.sessions import GROUP, read_sessions
+from twotowers.logs.sessions import GROUP, bias_features, read_sessions
 
 
 @dataclass(frozen=True)
-class PageArrays:
-    """Pages, in the order of their file.
+class Pages:
+    """Pages with their clicks: all of a log, in its order, or the distinct ones.
 
     Attributes:
-        pair: [pages, positions] int32, number of the query-document pair at each position.
-        clicks, where: [pages, positions] bool; `where` is False behind the end of a page.
-        query, document: [pairs] ids by pair number.
+        pair: [rows, positions] number of the query-document pair at each position.
+        clicks, where: [rows, positions] bool; `where` is False where a page shows no document:
+            behind its end, and in gaps.
+        pairs: number of query-document pairs.
+        number: [rows] how often the log has the page, fractions allowed; None if once.
+        ids: columns query and document of the pairs by number, if pairs have ids.
     """
 
     pair: np.ndarray
     clicks: np.ndarray
     where: np.ndarray
-    query: np.ndarray
-    document: np.ndarray
+    pairs: int
+    number: np.ndarray | None = None
+    ids: pa.Table | None = None
 
 
 def read_page_arrays(
-    path: str | Path, *, positions: int, rows: np.ndarray | None = None
-) -> PageArrays:
+    path: str | Path, *, positions: int, rows: np.ndarray | None = None, places: str | None = None
+) -> Pages:
     """Read pages. Pairs are numbered in the order of their first occurrence.
 
     Args:
         path, positions, rows: see `checked_pages`.
+        places: a bias feature with the position of each document, from 1 and rising, so that gaps
+            stay; None if documents have the positions 1, 2, ...
 
     Raises:
-        InputError: see `checked_pages`.
+        InputError: see `checked_pages`; also for places that are no such positions.
     """
     parts = [
-        [numpy_of(batch["query"]), *map(numpy_of, shown_and_clicked(batch)), lengths]
+        [
+            numpy_of(batch["query"]),
+            *map(numpy_of, shown_and_clicked(batch)),
+            lengths,
+            _where(batch, lengths, positions, places, path),
+        ]
         for batch, lengths in checked_pages(path, positions=positions, rows=rows)
     ]
-    query, document, clicks, lengths = (
+    query, document, clicks, lengths, where = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
     del parts
-    where = np.arange(positions) < lengths[:, None]
     queries, query_names = pd.factorize(query)
     queries = np.repeat(queries, lengths)
     documents, document_names = pd.factorize(document)
     number, first = _pairs(queries, documents, len(document_names))
     pair, clicked = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
     pair[where], clicked[where] = number, clicks
-    return PageArrays(
-        pair,
-        clicked,
-        where,
-        np.asarray(query_names)[first // len(document_names)],
-        np.asarray(document_names)[first % len(document_names)],
-    )
+    names = {
+        "query": np.asarray(query_names)[first // len(document_names)],
+        "document": np.asarray(document_names)[first % len(document_names)],
+    }
+    return Pages(pair, clicked, where, len(first), ids=pa.table(names))
 
 
 def checked_pages(
@@ -94,6 +102,27 @@ def checked_pages(
         yield batch, lengths
     if not found:
         raise InputError("the log is empty", path=path)
+
+
+def _where(batch, lengths, positions: int, places: str | None, path) -> np.ndarray:
+    """[pages, positions] bool: where pages show a document."""
+    if places is None:
+        return np.arange(positions) < lengths[:, None]
+    if places not in bias_features(batch.schema):
+        expected = "a bias feature with the position of each document"
+        raise InputError("the column is missing", path=path, field=places, expected=expected)
+    place, page = numpy_of(batch[places].flatten()), np.repeat(np.arange(len(lengths)), lengths)
+    rising = (np.diff(place) > 0) | (np.diff(page) > 0)
+    wrong = ~((place >= 1) & (place <= positions) & np.append(True, rising)[: len(place)])
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        raise InputError(
+            f"{place[at]} was found", path=path, field=places,
+            expected=f"rising positions from 1 to {positions}, the 'positions' of the experiment",
+        )  # fmt: skip
+    where = np.zeros((len(lengths), positions), bool)
+    where[page, place - 1] = True
+    return where
 
 
 def shown_and_clicked(batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:

@@ -8,7 +8,6 @@ So memory grows with the pairs and not with the pages.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,22 +25,6 @@ ORDER BY query, document, sign
 """
 
 
-@dataclass(frozen=True)
-class PageGroups:
-    """How often a log shows each query-document pair with each sign.
-
-    Attributes:
-        pairs: columns query and document, sorted by both: the ids of each pair, by its number.
-        pair, sign, number: [groups] of each pair and sign that occur together: the pair's number,
-            the sign, and how often; sorted by pair, then by sign.
-    """
-
-    pairs: pa.Table
-    pair: np.ndarray
-    sign: np.ndarray
-    number: np.ndarray
-
-
 def count_by_pair(
     path: str | Path,
     sign: Callable[[np.ndarray, np.ndarray], np.ndarray],
@@ -50,7 +33,7 @@ def count_by_pair(
     rows: np.ndarray | None = None,
     memory: str = MEMORY,
     threads: int | None = None,
-) -> PageGroups:
+) -> tuple[pa.Table, np.ndarray, np.ndarray, np.ndarray]:
     """Count the signs of each query-document pair.
 
     Args:
@@ -59,6 +42,11 @@ def count_by_pair(
             [pages, positions] unsigned integers.
         memory, threads: see `twotowers.logs.warehouse.count_sessions`. They do not change what is
             found.
+
+    Returns:
+        The columns query and document of the pairs, sorted by both. Then, for each pair and sign
+        that occur together, sorted by both, [groups] each: the pair's number, the sign, and how
+        often the log shows the pair with it.
 
     Raises:
         InputError: see `checked_pages`.
@@ -71,8 +59,8 @@ def count_by_pair(
         >>> write_sessions(path, [pa.table(page)])
         2
         >>> clicked = lambda clicks, where: clicks.astype(np.uint8)
-        >>> found = count_by_pair(path, clicked, positions=2)
-        >>> found.pairs["document"].to_pylist(), found.pair.tolist(), found.sign.tolist()
+        >>> pairs, pair, sign, number = count_by_pair(path, clicked, positions=2)
+        >>> pairs["document"].to_pylist(), pair.tolist(), sign.tolist()
         ([1, 3], [0, 1, 1], [1, 0, 1])
     """
     batches = (
@@ -89,7 +77,7 @@ def count_by_pair(
                 ids.append(batch.select(["query", "document"]).filter(pa.array(new)))
                 groups.append([pair, *map(numpy_of, batch.columns[2:])])
     columns = (np.concatenate(column) for column in zip(*groups, strict=True))
-    return PageGroups(pa.Table.from_batches(ids), *columns)
+    return pa.Table.from_batches(ids), *columns
 
 
 def count_by_position(

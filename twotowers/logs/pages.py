@@ -12,6 +12,7 @@ from twotowers import LOG
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches, whole_numbers
+from twotowers.files.frames import Source
 from twotowers.logs.sessions import BATCH, RESERVED, Stream, check_free, conform
 from twotowers.logs.strays import Tally
 
@@ -28,7 +29,7 @@ CLICKS = ("flags", "documents")
 
 
 def read_pages(
-    path: str | Path,
+    path: Source,
     *,
     columns: Mapping[str, str] | None = None,
     lanes: Sequence[str] = (),
@@ -76,7 +77,7 @@ def read_pages(
 
 
 def named(
-    path: str | Path,
+    path: Source,
     layouts: Sequence[Mapping[str, str]],
     columns: Mapping[str, str] | None,
     further: Sequence[str],

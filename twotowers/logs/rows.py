@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +10,9 @@ import pyarrow.compute as pc
 
 from twotowers import LOG
 from twotowers.errors import InputError, check_range, nearest
-from twotowers.files.batches import are_numbers, as_kinds, is_text_file, read_batches, whole_numbers
+from twotowers.files.artefacts import files_of
+from twotowers.files.batches import are_numbers, as_kinds, read_batches, whole_numbers
+from twotowers.files.frames import Source
 from twotowers.logs.pages import named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
@@ -43,7 +44,7 @@ GAPS = ("error", "close")
 
 
 def read_rows(
-    path: str | Path,
+    path: Source,
     *,
     columns: Mapping[str, str] | None = None,
     lanes: Sequence[str] = (),
@@ -53,7 +54,7 @@ def read_rows(
     split: str = LOG,
     repeats: str = "drop",
 ) -> Stream:
-    """Read a csv, parquet or feather file, a row per document shown.
+    """Read csv, parquet or feather files, a row per document shown.
 
     Consecutive rows with the same value in the column `session` are a result page. A session that
     returns after others is refused if both of its places are in memory at once. In a csv file
@@ -61,7 +62,7 @@ def read_rows(
     Otherwise it holds text. So no id is changed.
 
     Args:
-        path: the file.
+        path: the file, or a pattern of files such as `part-*`. A page is in one of them.
         columns: our name -> the file's, for session, split, query, document, position, clicks,
             user, lanes and bias features. The other columns are named as in the first of
             `LAYOUTS` that fits, and `split` and `user` are read if they exist. Without a
@@ -83,6 +84,7 @@ def read_rows(
             wrong row, with row, field, value and what was expected.
 
     Examples:
+        >>> from pathlib import Path
         >>> text = "session,query,document,position,clicks\\na,7,x,1,0\\na,7,y,2,1\\nb,7,y,1,0\\n"
         >>> _ = Path("rows.csv").write_text(text)
         >>> batches = read_rows("rows.csv").batches
@@ -93,9 +95,21 @@ def read_rows(
         raise InputError(f"{gaps!r}", field="gaps", expected=nearest(gaps, GAPS))
     check_range(first, field="first", low=0, high=LONGEST, whole=True)
     tally = Tally(path, repeats=repeats)
-    names = named(path, LAYOUTS, columns, [*lanes, *bias])
-    reader = _Rows(path, names, list(bias), first, gaps == "close", split, tally)
-    return Stream(reader.batches(), tally.seen)
+    named_in = {file: named(file, LAYOUTS, columns, [*lanes, *bias]) for file in files_of(path)}
+    options = list(bias), first, gaps == "close", split, tally
+    return Stream(_of_files(named_in, *options), tally.seen)
+
+
+def _of_files(named_in: Mapping, *options) -> Iterator[pa.RecordBatch]:
+    texts = {
+        names[name]
+        for names in named_in.values()
+        for name in names
+        if name not in ("position", "clicks")
+    }
+    numbers = are_numbers(*named_in, columns=sorted(texts))
+    for file, names in named_in.items():
+        yield from _Rows(file, names, *options).batches(numbers)
 
 
 class _Rows:
@@ -104,15 +118,14 @@ class _Rows:
     def __init__(self, path, names, bias, first, close, split, tally):
         self.path, self.names, self.bias = path, names, bias
         self.first, self.close, self.split, self.tally = first, close, split, tally
+        tally.path = path
         inner = {"session", "document", "position", "clicks", *bias}
         self.per_page = [name for name in names if name not in inner]
         self.rows = 0  # rows before the current ones
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, numbers: Mapping[str, bool]) -> Iterator[pa.RecordBatch]:
         # A column of the file may be two of ours.
         wanted = list(dict.fromkeys(self.names.values()))
-        text = [self.names[name] for name in self.names if name not in ("position", "clicks")]
-        numbers = are_numbers(self.path, text) if is_text_file(self.path) else {}
         waiting = None
         for batch in read_batches(self.path, wanted):
             batch = as_kinds(batch, numbers)

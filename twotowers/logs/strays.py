@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +25,7 @@ class Tally:
             kept clicks is `clicks` less `repeated_clicks` less `clicks_off_page`.
     """
 
-    def __init__(self, path: str | Path | None, *, strays: str = "drop", repeats: str = "drop"):
+    def __init__(self, path: object, *, strays: str = "drop", repeats: str = "drop"):
         for field, choice in (("strays", strays), ("repeats", repeats)):
             if choice not in CHOICES:
                 raise InputError(f"{choice!r}", field=field, expected=nearest(choice, CHOICES))

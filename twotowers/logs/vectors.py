@@ -20,6 +20,7 @@ from twotowers import LOG
 from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import read_batches
+from twotowers.files.frames import Source
 from twotowers.files.rankings import Rankings
 from twotowers.logs.pages import OPTIONAL, check_list, click_flags, named
 from twotowers.logs.sessions import Stream, conform
@@ -36,7 +37,7 @@ LARGEST_LABEL = 2**24
 
 
 def read_vectors(
-    path: str | Path,
+    path: Source,
     *,
     columns: Mapping[str, str] | None = None,
     bias: Sequence[str] = (),

@@ -16,6 +16,7 @@ from pathlib import Path
 from twotowers import LOG
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import atomic
+from twotowers.files.batches import opened_text
 from twotowers.logs.sessions import Stream, page_batches, read_sessions
 from twotowers.logs.strays import Tally
 
@@ -74,7 +75,7 @@ class _Lines:
         if not self.path.is_file():
             raise InputError("there is no such file", path=self.path, expected="lines of a log")
         session, query, documents, listed, at = None, None, None, [], 0
-        with self.path.open(encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        with opened_text(self.path, encoding="utf-8") as file:
             while line := file.readline(LONGEST_LINE):
                 self.line += 1
                 columns = line.rstrip("\r\n").split("\t")

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from twotowers import LOG
 from twotowers.errors import InputError
+from twotowers.files.batches import opened_text
 from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import Stream, page_batches
 from twotowers.logs.strays import Tally
@@ -108,7 +109,7 @@ def _pages(path: Path) -> Iterator[tuple[int, list[int], list[int]]]:
 
 def _records(path: Path) -> Iterator[str]:
     """The texts between semicolons. An empty text after the last one is left out."""
-    with path.open(encoding="ascii", errors="backslashreplace") as file:
+    with opened_text(path, encoding="ascii") as file:
         rest = ""
         while text := file.read(CHUNK):
             *records, rest = (rest + text).split(";")

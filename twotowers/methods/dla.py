@@ -12,7 +12,6 @@ import numpy as np
 from twotowers.errors import InputError, check_range
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
-from twotowers.logs.counts import Counts
 from twotowers.methods.likelihood import count_loss
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.dual import DualTowers
@@ -66,7 +65,7 @@ def fit(task: Task, *, highest_weight: float = 10.0) -> list[Fitted]:
 
 
 def _loss(task: Task, split: str, lanes) -> CountLoss:
-    if not isinstance(task.splits[split].counts, Counts):
+    if task.splits[split].counts.listed:
         raise InputError(
             "lists are too long for method 'dla'", field="positions", expected="at most 32"
         )

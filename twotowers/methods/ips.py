@@ -18,7 +18,6 @@ import pandas as pd
 
 from twotowers import ROOT
 from twotowers.errors import InputError
-from twotowers.logs.counts import Rows
 from twotowers.methods import likelihood
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.document_rate import DocumentRate
@@ -72,7 +71,7 @@ def weighed(split: Split, theta: np.ndarray) -> Split:
         theta: [logs, positions] propensities.
     """
     counts = split.counts
-    if isinstance(counts, Rows):
+    if counts.listed:
         at = np.stack([own[position] for own, position in zip(theta, counts.position, strict=True)])
     else:
         at = theta[:, None, None, : counts.clicks.shape[-1]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -18,16 +19,17 @@ from flax import nnx
 from scipy.special import expit
 
 from twotowers.errors import InputError, nearest
+from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
 from twotowers.fitting.gradient import fit as gradient_fit
-from twotowers.logs.counts import Counts
+from twotowers.methods.page_fits import statistics_of
 from twotowers.methods.starts import starts_of, warn_of_starts
-from twotowers.methods.task import Fitted, Split, Table, Task
+from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.page_towers import PageTowers
 from twotowers.models.protocol import CellModel
 from twotowers.models.relevance import HIGHEST, rescale
 from twotowers.models.towers import TOWERS, TwoTowers, scores, two_towers
-from twotowers.objectives.likelihood import CountLoss, RowLoss, SessionLoss
+from twotowers.objectives.likelihood import CountLoss, SessionLoss
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.parts import Constant
@@ -96,9 +98,9 @@ def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = 
     )
     warn_of_starts(task, model, train.units, result.epochs)
     if isinstance(model, PageTowers):
-        return [_fitted_pages(result, lane, log) for lane, (log, _) in enumerate(task.lanes)]
+        return [_fitted_pages(task, result, lane, log) for lane, (log, _) in enumerate(task.lanes)]
     test = count_loss(task.splits["test"])
-    return [_fitted(result, lane, log, test) for lane, (log, _) in enumerate(task.lanes)]
+    return [_fitted(task, result, lane, log, test) for lane, (log, _) in enumerate(task.lanes)]
 
 
 def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
@@ -133,7 +135,7 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
     return PageTowers(task.model, build, width, task.positions, rngs=rngs)
 
 
-def _fitted(result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitted:
+def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss) -> Fitted:
     model = result.model(lane)
     state = jax.tree.map(lambda leaf: leaf[lane], result.state)
     bias = _position_bias(model)
@@ -147,13 +149,13 @@ def _fitted(result: Fit, lane: int, log: int, test: CountLoss | RowLoss) -> Fitt
             "epochs": result.epochs[lane],
         },
         history=result.history[:, lane],
-        table=_table(
-            {"attraction": model.relevance}, lambda: {"examination": model.examination}, model
+        estimate=_estimate(
+            {"attraction": model.relevance}, lambda: {"examination": model.examination}, task, log
         ),
     )
 
 
-def _fitted_pages(result: Fit, lane: int, log: int) -> Fitted:
+def _fitted_pages(task: Task, result: Fit, lane: int, log: int) -> Fitted:
     model = result.model(lane)
     return Fitted(
         scores=(lambda inputs: np.asarray(_page_scores(model, jnp.asarray(inputs))))
@@ -161,23 +163,23 @@ def _fitted_pages(result: Fit, lane: int, log: int) -> Fitted:
         else None,
         page_losses=lambda split: page_losses(model, split, log),
         values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
-        table=_table(
-            model.towers, lambda: {part: each[...] for part, each in model.tables.items()}, model
+        estimate=_estimate(
+            model.towers, lambda: {p: each[...] for p, each in model.tables.items()}, task, log
         ),
     )
 
 
-def _table(
-    towers: Mapping, tables: Callable[[], Mapping], model: TwoTowers | PageTowers
-) -> Table | None:
+def _estimate(
+    towers: Mapping, tables: Callable[[], Mapping], task: Task, log: int
+) -> Estimate | None:
     """The probabilities of each part; None where pairs have not one of their own."""
     if not all(isinstance(tower, EmbeddingTower | BaselineTower) for tower in towers.values()):
         return None
     logits = {part: np.ravel(each) for part, each in tables().items()}
     for part, tower in towers.items():
         logits[part] = np.asarray(tower(jnp.arange(tower.pairs)))
-    parts = model.model.parts
-    return Table({part: expit(np.asarray(logits[part], float)) for part in parts})
+    parameters = {part: expit(np.asarray(logits[part], float)) for part in task.model.parts}
+    return Estimate(parameters, source=partial(statistics_of, task, log))
 
 
 def _labels(task: Task, model: TwoTowers, stop_on: str) -> dict[str, jax.Array]:
@@ -227,7 +229,7 @@ _loss = jax.jit(
 )
 
 
-def split_loss(split: Split, lanes: Lanes) -> CountLoss | RowLoss | SessionLoss:
+def split_loss(split: Split, lanes: Lanes) -> CountLoss | SessionLoss:
     """The objective of some lanes: on sessions if the split has them, else on counts."""
     return count_loss(split, lanes) if split.sessions is None else session_loss(split, lanes)
 
@@ -268,7 +270,7 @@ def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
     return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in columns})
 
 
-def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss | RowLoss:
+def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
     """The objective of some lanes, on counts.
 
     It is the mean over a session's documents, then over sessions. With weighting "impressions" it
@@ -299,17 +301,18 @@ def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss | RowLoss:
             "log": jnp.asarray([log for log, _ in lanes]),
             "weightings": tuple(values["weighting"] for _, values in lanes),
         }
-    counts = split.counts
-    columns = [jnp.asarray(getattr(counts, column.name)) for column in fields(counts)]
-    kind = CountLoss if isinstance(counts, Counts) else RowLoss
-    return kind(jnp.asarray(split.inputs), *columns, jnp.asarray(weight, jnp.float32), **of_lanes)
+    counts = jax.tree.map(jnp.asarray, split.counts)
+    weight = jnp.asarray(weight, jnp.float32)
+    return CountLoss(jnp.asarray(split.inputs), counts, weight, **of_lanes)
 
 
 def cell_losses(model, split: Split, log: int) -> np.ndarray:
     """Negative log-likelihood of each cell of one log, in the shape of its counts."""
     counts = split.counts.of_log(log)
-    columns = [getattr(counts, column.name) for column in fields(counts)]
-    losses = _dense_losses if isinstance(counts, Counts) else _row_losses
+    columns = [counts.impressions, counts.clicks]
+    if counts.listed:
+        columns = [counts.document, counts.position, *columns]
+    losses = _row_losses if counts.listed else _dense_losses
     parts = [
         losses(model, *(column[start : start + CHUNK] for column in (split.inputs, *columns)))
         for start in range(0, len(split.where), CHUNK)

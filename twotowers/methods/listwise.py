@@ -12,7 +12,6 @@ import numpy as np
 from twotowers.errors import InputError
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
-from twotowers.logs.counts import Counts
 from twotowers.methods.ips import TRUE, propensities_of, weighed
 from twotowers.methods.likelihood import count_loss
 from twotowers.methods.task import Fitted, Task
@@ -60,7 +59,7 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
 
 def _loss(task: Task, name: str, propensities: str) -> CountLoss:
     split = task.splits[name]
-    if not isinstance(split.counts, Counts):
+    if split.counts.listed:
         raise InputError(
             "lists are too long for method 'listwise'", field="positions", expected="at most 32"
         )

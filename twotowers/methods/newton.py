@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from twotowers.errors import InputError
 from twotowers.fitting.newton import AdditiveOptimum, fit_embedding, fit_linear
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive
 
@@ -25,7 +25,7 @@ def fit(task: Task) -> list[Fitted]:
     """Fit every lane's training log (`twotowers.fitting.newton`).
 
     The optimum of a pair that was never or always clicked is -inf or inf. Its score is the lowest
-    finite score minus 1, or the highest plus 1.
+    finite score minus 1, or the highest plus 1. A pair that was never shown has score 0.
 
     Raises:
         InputError: the model is not additive, the tower is neither linear nor an embedding, the
@@ -72,7 +72,7 @@ def _fitted(task: Task, log: int) -> Fitted:
     return Fitted(scores, optimum.bias[: task.positions], cell_losses, values)
 
 
-def pair_counts(counts: Counts | Rows, *, documents: int, positions: int) -> tuple[np.ndarray, ...]:
+def pair_counts(counts: Counts, *, documents: int, positions: int) -> tuple[np.ndarray, ...]:
     """Impressions and clicks of the query-document pairs that were shown.
 
     Args:
@@ -87,7 +87,7 @@ def pair_counts(counts: Counts | Rows, *, documents: int, positions: int) -> tup
     Raises:
         InputError: there are more than `MOST_CELLS` cells.
     """
-    if isinstance(counts, Counts):
+    if not counts.listed:
         pair = np.flatnonzero(counts.impressions.sum(-1, dtype=np.int64))
         shape = -1, counts.impressions.shape[-1]
         return pair, counts.impressions.reshape(shape)[pair], counts.clicks.reshape(shape)[pair]
@@ -112,12 +112,8 @@ def finite(optimum: AdditiveOptimum) -> np.ndarray:
     return np.clip(optimum.relevance, known.min() - 1, known.max() + 1)
 
 
-def _cell_losses(scores: np.ndarray, bias: np.ndarray, counts: Counts | Rows) -> np.ndarray:
-    if isinstance(counts, Counts):
-        logits = scores[..., None] + bias
-    else:
-        logits = np.take_along_axis(scores, counts.document.astype(np.int64), 1)
-        logits = logits + bias[counts.position]
+def _cell_losses(scores: np.ndarray, bias: np.ndarray, counts: Counts) -> np.ndarray:
+    logits = counts.of_documents(scores) + counts.of_positions(bias)
     chance = np.clip(expit(logits), 1e-300, None), np.clip(expit(-logits), 1e-300, None)
     missed = counts.impressions.astype(float) - counts.clicks
     return -(counts.clicks * np.log(chance[0]) + missed * np.log(chance[1]))
@@ -127,7 +123,6 @@ def _nll(losses: np.ndarray, split: Split, log: int) -> float:
     """Mean over a session's documents, then over sessions."""
     counts = split.counts.of_log(log)
     sessions = counts.sessions
-    per_query = losses.reshape(len(losses), -1).sum(-1)
-    per_document = np.divide(per_query * sessions, counts.shown, where=sessions > 0,
+    per_document = np.divide(counts.total(losses) * sessions, counts.shown, where=sessions > 0,
                              out=np.zeros(len(losses)))  # fmt: skip
     return per_document.sum() / sessions.sum()

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
+from scipy.special import logit
 
 from twotowers.errors import InputError
-from twotowers.fitting.pages import PagesEstimate
+from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
-from twotowers.methods.task import Fitted, Split, Table, Task, cells
+from twotowers.methods.task import Fitted, Split, Task, cells
 from twotowers.models.chances import Chance
-from twotowers.models.independent import as_pages
-from twotowers.models.page import PageModel, lay_out, losses
-from twotowers.models.protocol import of_documents
+from twotowers.models.page import lay_out
+from twotowers.models.protocol import (
+    CELLS,
+    ONCE,
+    PER_DOCUMENT,
+    PER_POSITION,
+    CellModel,
+    ClickModel,
+    losses,
+    of_documents,
+)
 
 SMALLEST = 1e-6
 """Fitted probabilities are clipped to this distance from 0 and 1 before they predict, so held-out
@@ -28,22 +40,27 @@ PRIOR = {"prior": 1.0, "prior_mean": 0.5}
 `prior: 2` with `prior_mean` 1/2. CLAX's baseline has `prior_mean` 1/9."""
 
 
-def imagined(prior: float, prior_mean: float) -> tuple[float, float]:
-    """The successes and failures that a prior adds; see `PRIOR`.
+def imagined(prior: float, prior_mean: float, on: str = "all") -> Prior:
+    """What a prior imagines; see `PRIOR`.
+
+    Args:
+        prior, prior_mean: see `PRIOR`.
+        on: the only part whose probabilities have this prior, or "all".
 
     Raises:
         InputError: `prior` is below 1, or `prior_mean` is not in (0, 1).
 
     Example:
         >>> imagined(2, 0.5)
-        (1, 1.0)
+        Prior(successes=1, trials=2.0, parts={})
     """
     if not (prior >= 1 and 0 < prior_mean < 1):
         raise InputError(
             f"prior {prior}, prior_mean {prior_mean}", field="prior",
             expected="1 or more, and a mean between 0 and 1",
         )  # fmt: skip
-    return prior - 1, (prior - 1) * (1 - prior_mean) / prior_mean
+    trials = prior - 1, (prior - 1) / prior_mean
+    return Prior(*trials) if on == "all" else Prior(parts={on: trials})
 
 
 def check_by_pair(task: Task) -> None:
@@ -55,18 +72,42 @@ def check_by_pair(task: Task) -> None:
         )  # fmt: skip
 
 
+def fit_lanes(task: Task, estimator: Callable[..., Estimate], on: str, **how) -> list[Fitted]:
+    """Fit every lane's training log, with the prior that the lane says.
+
+    Args:
+        task: its lanes give `prior` and `prior_mean`; see `PRIOR`.
+        estimator: `fit_counts` or `fit_em` of `twotowers.fitting.em`.
+        on: see `imagined`.
+        how: further arguments of the estimator.
+
+    Raises:
+        InputError: the tower is not "embedding", the prior is out of range or on no part of the
+            model, or the model needs sessions and the log is recorded as cells.
+    """
+    check_by_pair(task)
+    fitted = []
+    for log, values in task.lanes:
+        prior = imagined(*(values.get(name, default) for name, default in PRIOR.items()), on)
+        estimate = estimator(statistics_of(task, log), prior=prior, **how)
+        # Statistics are made again where they are asked for, so that lanes do not keep them.
+        estimate = replace(estimate, source=partial(statistics_of, task, log))
+        fitted.append(fitted_of(task, log, estimate))
+    return fitted
+
+
 def statistics_of(task: Task, log: int) -> Statistics:
     """The training data of a log, reduced to the model's sufficient statistics."""
-    split, model = task.splits["train"], as_pages(task.model)
-    if split.sessions is not None:
-        pages = split.sessions[log]
-        pair = pair_of(split, log)
-        distinct = distinct_pages(pair, pages.clicks, pages.where, pairs=task.pairs)
-        return Statistics.of_pages(model, distinct)
-    pair, position, shown, clicked = cells(split, log)
-    return Statistics.of_cells(
-        model, pair, position, shown, clicked, pairs=task.pairs, positions=task.positions
-    )
+    split, model = task.splits["train"], task.model
+    if split.sessions is None or model.statistics == CELLS:
+        pair, position, shown, clicked = cells(split, log)
+        return Statistics.of_cells(
+            model, pair, position, shown, clicked, pairs=task.pairs, positions=task.positions
+        )
+    pages = split.sessions[log]
+    pair = pair_of(split, log)
+    distinct = distinct_pages(pair, pages.clicks, pages.where, pairs=task.pairs)
+    return Statistics.of_pages(model, distinct)
 
 
 def pair_of(split: Split, log: int) -> np.ndarray:
@@ -75,56 +116,54 @@ def pair_of(split: Split, log: int) -> np.ndarray:
     return np.asarray(split.inputs)[pages.query[:, None], pages.documents]
 
 
-def fitted_of(task: Task, log: int, estimate: PagesEstimate, prior: tuple[float, float]) -> Fitted:
+def fitted_of(task: Task, log: int, estimate: Estimate) -> Fitted:
     """The `Fitted` of an estimate.
 
     Args:
         task: its model was fitted.
         log: index of the log.
         estimate: the fitted probabilities.
-        prior: (successes, failures), added to those of every probability.
     """
-    model, unknown = as_pages(task.model), unknown_of(estimate, prior)
-    parameters = {
-        part: np.where(np.isnan(values), unknown[part], values)
-        for part, values in estimate.parameters.items()
-    }
+    model, parameters, bias = task.model, estimate.filled(), None
     scored = of_documents(model.parts)
 
     def scores(inputs):
         chances = {part: chance_of(parameters[part][np.asarray(inputs)]) for part in scored}
         return np.asarray(model.relevance(chances))
 
+    cells_alone = isinstance(model, CellModel)
+    if cells_alone and scored and "examination" in model.parts:
+        examined = np.asarray(model.position_bias(logit(parameters["examination"])))
+        bias = np.where(estimate.trials["examination"] > 0, examined, np.nan)
+    sessions = task.splits["train"].sessions is not None
     return Fitted(
         scores=scores if scored else None,
-        page_losses=page_losses(model, parameters, log),
+        bias=bias,
+        cell_losses=partial(_cell_losses, model, parameters, log) if cells_alone else None,
+        page_losses=page_losses(model, parameters, log) if sessions else None,
         values={
             "log_likelihood": estimate.history[-1],
-            "iterations": len(estimate.history) - 1,
+            "iterations": estimate.iterations,
             "converged": float(estimate.converged),
         },
-        table=Table(estimate.parameters, dict.fromkeys(estimate.parameters, prior)),
+        estimate=estimate,
     )
 
 
-def unknown_of(estimate: PagesEstimate, prior: tuple[float, float]) -> dict[str, float]:
-    """Part -> the value of probabilities without data.
-
-    It is the mean of the prior, or, without a prior, the mean of the part's other probabilities,
-    weighted by trials.
-    """
-    if sum(prior) > 0:
-        return dict.fromkeys(estimate.parameters, prior[0] / sum(prior))
-    rates = {}
-    for part, values in estimate.parameters.items():
-        trials, known = estimate.trials[part], ~np.isnan(values)
-        weighted = trials[known].sum() > 0
-        rates[part] = np.average(values[known], weights=trials[known]) if weighted else 0.5
-    return rates
+def _cell_losses(
+    model: CellModel, parameters: Mapping[str, np.ndarray], log: int, split: Split
+) -> np.ndarray:
+    pair, position, shown, clicked = cells(split, log, all_cells=True)
+    at = {PER_DOCUMENT: pair, PER_POSITION: position, ONCE: position * 0}
+    click = model.marginal(
+        {part: chance_of(parameters[part][at[kind]]) for part, kind in model.parts.items()}
+    )
+    losses = -(clicked * click.log + (shown - clicked) * click.other)
+    return losses.reshape(split.counts.of_log(log).impressions.shape)
 
 
 def page_losses(
-    model: PageModel, parameters: Mapping[str, np.ndarray], log: int
+    model: ClickModel, parameters: Mapping[str, np.ndarray], log: int
 ) -> Callable[[Split], tuple[np.ndarray, np.ndarray]]:
     """The function `page_losses` of `Fitted`, for the pages of one log."""
     length = {part: _shape(kind, parameters[part]) for part, kind in model.parts.items()}

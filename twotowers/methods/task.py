@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from twotowers.errors import InputError
+from twotowers.fitting.estimates import Estimate
 from twotowers.logs.cells import Pairs
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import Sessions
-from twotowers.models.page import PageModel
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import CellModel, ClickModel
 from twotowers.towers.lane import KNOWN
 
 CERTAIN = 15.0
@@ -50,7 +50,7 @@ class Split:
     inputs: np.ndarray
     where: np.ndarray
     relevance: np.ndarray | None
-    counts: Counts | Rows
+    counts: Counts
     pairs: Pairs | None = None
     sessions: Sequence[Sessions] | None = None
     factors: np.ndarray | None = None
@@ -74,7 +74,7 @@ class Task:
         logs: the values of each log's lane columns.
     """
 
-    model: CellModel | PageModel
+    model: ClickModel
     tower: str | Callable
     splits: Mapping[str, Split]
     lanes: list[tuple[int, Mapping[str, object]]]
@@ -118,20 +118,6 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Fitted probabilities of a click model that has one per query-document pair.
-
-    Attributes:
-        parameters: per part [size] probabilities, NaN where nothing is known. Those of documents
-            are in the order of pairs; of jumps, a position after the other.
-        prior: per part the successes and failures that smoothed them, if any.
-    """
-
-    parameters: Mapping[str, np.ndarray]
-    prior: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Fitted:
     """The result of a method for one lane.
 
@@ -140,6 +126,8 @@ class Fitted:
             relevant. None for a model without parts per document.
         bias: [positions] position bias, identified up to a constant, NaN where unknown. None for a
             model without position bias.
+        bias_error: [positions] standard error of the bias relative to position 1, NaN where
+            unknown. None if the method tells none.
         cell_losses: split -> negative log-likelihood of each cell of the lane's log, in the shape
             of its counts. None if the method does not predict clicks from cells.
         values: further metrics, by name.
@@ -148,7 +136,7 @@ class Fitted:
         page_losses: split with sessions -> two arrays [sessions, K] of -ln P(click or none, as
             observed) at each position: not given other clicks, and given the clicks above. None if
             the method does not predict clicks of pages.
-        table: the fitted probabilities, if each pair has one of its own.
+        estimate: the fitted probabilities, if each pair has one of its own.
         examined: [lists, positions] estimated P(examined) at each place of the training lists. None
             if lists are not given, or the method does not estimate it.
     """
@@ -159,8 +147,9 @@ class Fitted:
     values: Mapping[str, float] = field(default_factory=dict)
     history: np.ndarray | None = None
     page_losses: Callable[[Split], tuple[np.ndarray, np.ndarray]] | None = None
-    table: Table | None = None
+    estimate: Estimate | None = None
     examined: np.ndarray | None = None
+    bias_error: np.ndarray | None = None
 
 
 def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarray, ...]:
@@ -170,11 +159,11 @@ def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarra
     """
     counts = split.counts.of_log(log)
     queries, documents = split.where.shape
-    if isinstance(counts, Counts):
-        query, document, position = np.indices(counts.impressions.shape)
-    else:
+    if counts.listed:
         query = np.broadcast_to(np.arange(queries)[:, None], counts.impressions.shape)
         document, position = counts.document.astype(int), counts.position.astype(int)
+    else:
+        query, document, position = np.indices(counts.impressions.shape)
     # Inputs that are numbers of pairs may repeat a pair on several lists.
     pair = split.inputs[query, document] if split.inputs.ndim == 2 else query * documents + document
     columns = pair, position, counts.impressions, counts.clicks

@@ -36,3 +36,7 @@ class Additive(CellModel):
 
     def truth(self, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
         return {"attraction": relevance - self.centre, "examination": inverse_rank(positions)}
+
+    def position_bias(self, examination: Array) -> Array:
+        """The logits theta themselves: the data identify the sum up to one constant."""
+        return examination

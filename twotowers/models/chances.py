@@ -12,11 +12,12 @@ The formulas accept NumPy and JAX arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from twotowers.models.protocol import Array, log_sigmoid
+Array = Any
+"""A NumPy or a JAX array."""
 
 NEVER = -1e30
 """Stands for ln 0. It is finite because inf - inf in a gradient is NaN."""
@@ -222,6 +223,12 @@ def _map(function: Callable, tree, *others):
         branches = [_map(function, *each) for each in zip(tree, *others, strict=True)]
         return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)
     return function(tree, *others)
+
+
+def log_sigmoid(logits: Array) -> Array:
+    """ln sigmoid(z) of NumPy or JAX arrays, without underflow."""
+    numbers = logits.__array_namespace__()
+    return -numbers.logaddexp(numbers.zeros_like(logits), -logits)
 
 
 def log_sum_over(log: Array) -> Array:

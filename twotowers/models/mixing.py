@@ -2,41 +2,78 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from twotowers.models import page
+from twotowers.errors import InputError
 from twotowers.models.chances import Chance, certain, log_sum_over, numbers_of
-from twotowers.models.independent import as_pages
-from twotowers.models.protocol import ONCE, CellModel
+from twotowers.models.protocol import ONCE, ClickModel, PageModel
 
 
 @dataclass(frozen=True)
-class MixtureModel(page.PageModel):
+class MixtureModel(PageModel):
     """P(clicks) = sum over m of P(m) P(clicks | model m) (thesis, Eq. 5.12 with temperature 1).
 
-    Models share parts of the same name. The parts `share_1`, `share_2`, ... give P(m): `share_1`
-    is P(1), and `share_m` is the probability of m among the models from m on. The temperature of
-    Eq. 5.12 divides the models' log-likelihoods. With any value other than 1 the sum is no
-    likelihood and gives no click probability, so it is 1 here.
+    The parts `share_1`, `share_2`, ... give P(m): `share_1` is P(1), and `share_m` is the
+    probability of m among the models from m on. The temperature of Eq. 5.12 divides the models'
+    log-likelihoods. With any value other than 1 the sum is no likelihood and gives no click
+    probability, so it is 1 here.
 
-    A subclass gives `components`.
+    A subclass gives `components`, and `shared` if it is not attraction alone. Any other part that
+    several models have is one per model: model m has `examination_m`.
 
     Attributes:
         components: the models that are mixed, two or more.
+        shared: names of parts that are the same for all models which have them.
+
+    Raises:
+        InputError: no model has a shared part, or models have it in different kinds, such as
+            examination per position and per jump.
+
+    Example:
+        >>> from twotowers.models.dependent_click import DependentClick
+        >>> from twotowers.models.dynamic_bayesian import DynamicBayesian
+        >>> class Mixed(MixtureModel):
+        ...     components = (DependentClick(), DynamicBayesian())
+        >>> list(Mixed().parts)
+        ['attraction', 'continuation_1', 'satisfaction', 'continuation_2', 'share_1']
     """
 
     ABSTRACT: ClassVar = True
-    components: ClassVar[Sequence[CellModel | page.PageModel]]
+    components: ClassVar[Sequence[ClickModel]]
+    shared: ClassVar[Sequence[str]] = ("attraction",)
+
+    def __post_init__(self):
+        for part in self.shared:
+            kinds = {model.parts[part] for model in self.components if part in model.parts}
+            if len(kinds) != 1:
+                raise InputError(
+                    f"{part} is {' and '.join(f'one per {kind}' for kind in sorted(kinds))}"
+                    if kinds else f"no model has the part {part}",
+                    field=f"{type(self).__name__}.shared",
+                    expected="parts that the models have in one kind",
+                )  # fmt: skip
 
     @property
     def parts(self) -> Mapping[str, str]:
         """The parts of all models, and the shares."""
         found = {}
-        for model in self.components:
-            found |= dict(model.parts)
+        for model, names in zip(self.components, self._names(), strict=True):
+            found |= {names[part]: kind for part, kind in model.parts.items()}
         return found | {f"share_{m}": ONCE for m in range(1, len(self.components))}
+
+    def _names(self) -> list[dict[str, str]]:
+        """For each model, its own name of a part -> the mixture's."""
+        models = Counter(part for model in self.components for part in model.parts)
+        return [
+            {
+                part: part if part in self.shared or models[part] == 1 else f"{part}_{number}"
+                for part in model.parts
+            }
+            for number, model in enumerate(self.components, start=1)
+        ]
 
     def conditional(self, parts, clicks):
         numbers, chances, weights = numbers_of(clicks), [], []
@@ -65,9 +102,9 @@ class MixtureModel(page.PageModel):
     def _each(self, parts):
         """ln P(m), model and the model's parts, for each m."""
         left = certain(parts["share_1"].log)
-        for number, component in enumerate(self.components, start=1):
-            model = as_pages(component)
-            own = {part: parts[part] for part in model.parts}
+        for number, names in enumerate(self._names(), start=1):
+            model = self.components[number - 1]
+            own = {part: parts[name] for part, name in names.items()}
             share = parts.get(f"share_{number}")
             yield (left.log if share is None else left.log + share.log), model, own
             if share is not None:

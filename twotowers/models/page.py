@@ -1,13 +1,7 @@
-"""Click models whose clicks on a page may depend on each other.
+"""Click models whose user reads a page from top to bottom, and what models of pages share.
 
-A `PageModel` gives the probability of each click given the clicks above it. Their product is the
-probability of a page. `ChainModel` covers models whose user reads from top to bottom and stops
-somewhere: CM, DCM, CCM, DBN and SDBN (Chuklin et al. 2015, Chapter 3).
-
-Formulas take the parts laid out for pages. A part per document has shape [..., K], a part per
-position [K], and a part with a single probability []. A part per jump has shape [K, K]: its row is
-the position from 0, and its column the position from 1 of the last click above (0 for none).
-Formulas accept NumPy and JAX arrays.
+`ChainModel` covers users who stop somewhere: CM, DCM, CCM, DBN and SDBN (Chuklin et al. 2015,
+Chapter 3).
 """
 
 from __future__ import annotations
@@ -19,98 +13,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logit
 
-from twotowers.models.chances import Chance, Share, numbers_of, over_positions
-from twotowers.models.protocol import PER_DOCUMENT, Array
-
-Parts = Mapping[str, Chance]
-Credits = Mapping[str, tuple[Array, Array]]
-"""Part -> (successes, trials) at each position of a page, counted or expected."""
-
-CELLS, JUMPS, PAGES = "cells", "jumps", "pages"
-"""The sufficient statistics of a model: counts per (pair, position); counts per (pair, position,
-last click); or distinct pages with their clicks."""
-
-
-@dataclass(frozen=True)
-class PageModel:
-    """A click model over the clicks of a page.
-
-    A subclass gives `conditional` and `marginal`. It gives `examination` if the model has one, and
-    `truth` if it can be a simulated user. Its file's name is its name in a configuration.
-    Two more methods let `twotowers.fitting.pages` fit it:
-
-        counts(clicks, where) -> Credits                   closed form: trials are observed
-        expectations(chances, clicks, where) -> Credits    EM: trials are hidden
-
-    `clicks` and `where` are [pages, K] bool. `chances` holds the probability of each part at each
-    position, in a shape that broadcasts to [pages, K]. Credits have the shape of clicks. A model
-    with statistics CELLS or JUMPS also gives `of_cells(parts)`: P(click) of a row of these
-    statistics, from its parts' chances there.
-
-    Attributes:
-        parts: part -> its kind: `PER_DOCUMENT`, `PER_POSITION`, `PER_JUMP` or `ONCE`.
-        statistics: CELLS, JUMPS or PAGES.
-        shares: whether `log_likelihood` and `of_cells` accept a `Share` for each part, which takes
-            a part of the time that logarithms take.
-    """
-
-    parts: ClassVar[Mapping[str, str]]
-    statistics: ClassVar[str] = PAGES
-    shares: ClassVar[bool] = False
-
-    def conditional(self, parts: Parts, clicks: Array) -> Chance:
-        """P(C_k = 1 | C_1..C_{k-1}) at each position: [..., K].
-
-        Args:
-            parts: the chance of each part, laid out for pages.
-            clicks: [..., K] bool. Clicks past the end of a page have no effect on the page.
-        """
-        raise NotImplementedError
-
-    def marginal(self, parts: Parts) -> Chance:
-        """P(C_k = 1), not given any click, in a shape that broadcasts to [..., K]."""
-        raise NotImplementedError
-
-    def examination(self, parts: Parts) -> Chance:
-        """P(E_k = 1), not given any click, in a shape that broadcasts to [..., K]."""
-        raise NotImplementedError
-
-    def log_likelihood(self, parts: Parts, clicks: Array, where: Array) -> Array:
-        """ln P(C_1..C_K): [...] in nats.
-
-        Args:
-            parts, clicks: as in `conditional`.
-            where: [..., K] bool, False past the end of a page.
-        """
-        return -losses(self.conditional(parts, clicks), clicks, where).sum(-1)
-
-    def relevance(self, parts: Parts) -> Array:
-        """Ranking scores of documents, higher is better. Here: the log-odds of attraction."""
-        return parts["attraction"].logits
-
-    def truth(self, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
-        """The logits of each part for a simulated user; see `CellModel.truth`."""
-        raise NotImplementedError
-
-    def sample(
-        self, parts: Parts, where: np.ndarray, *, rng: np.random.Generator
-    ) -> dict[str, np.ndarray]:
-        """Draw clicks, and the hidden events that the model draws for them: [..., K] bool each.
-
-        Args:
-            parts: as in `conditional`, in NumPy.
-            where: [..., K] bool, False past the end of a page.
-            rng: source of randomness.
-
-        Returns:
-            "clicks", and what else was drawn, such as "examination" and "attraction".
-        """
-        clicks = np.zeros(where.shape, bool)
-        drawn = rng.random(where.shape)
-        for place in range(where.shape[-1]):
-            chance = np.broadcast_to(self.conditional(parts, clicks).value, where.shape)
-            clicks[..., place] = where[..., place] & (drawn[..., place] < chance[..., place])
-        return {"clicks": clicks}
+from twotowers.models.chances import Array, Chance, Share, numbers_of, over_positions
+from twotowers.models.protocol import PER_DOCUMENT, Credits, PageModel, Parts
 
 
 @dataclass(frozen=True)
@@ -136,7 +40,6 @@ class ChainModel(PageModel):
     """
 
     ABSTRACT: ClassVar = True
-
     shares: ClassVar[bool] = True
 
     def continuation(self, parts: Parts) -> tuple[Chance, Chance]:
@@ -270,11 +173,6 @@ class SimplifiedModel(ChainModel):
             went_on: which of the clicks were not the last of their page.
         """
         raise NotImplementedError
-
-
-def losses(chance: Chance, clicks: Array, where: Array) -> Array:
-    """-ln P(click or none, as observed) at each position, 0 past the end of a page: [..., K]."""
-    return -numbers_of(clicks).where(where, chance.log_of(clicks), 0.0)
 
 
 def lay_out(values: Mapping[str, Array], parts: Mapping[str, str], pair: Array) -> dict[str, Array]:

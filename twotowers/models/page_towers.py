@@ -9,16 +9,21 @@ import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.models.chances import Chance
-from twotowers.models.independent import as_pages
-from twotowers.models.page import PageModel, losses
-from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION, CellModel
+from twotowers.models.protocol import (
+    ONCE,
+    PER_DOCUMENT,
+    PER_JUMP,
+    PER_POSITION,
+    ClickModel,
+    losses,
+)
 
 
 class PageTowers(nnx.Module):
     """A click model with a tower for each part per document, and a table for each other part.
 
     Attributes:
-        model: the click model, as a `PageModel`.
+        model: the click model.
         towers: part -> tower, which maps inputs [..., documents, *] to logits [..., documents].
         tables: part -> logits per position, per jump or of the single probability. They start
             at 0, which is probability 1/2.
@@ -26,14 +31,14 @@ class PageTowers(nnx.Module):
 
     def __init__(
         self,
-        model: CellModel | PageModel,
+        model: ClickModel,
         build: Callable[..., nnx.Module],
         width: int,
         positions: int,
         *,
         rngs: nnx.Rngs,
     ):
-        self.model = as_pages(model)
+        self.model = model
         shapes = {PER_POSITION: (positions,), PER_JUMP: (positions, positions), ONCE: ()}
         towers, tables = {}, {}
         for part, kind in self.model.parts.items():

@@ -74,7 +74,7 @@ class PositionBased(CellModel):
     def probability(self, attraction: np.ndarray, examination: np.ndarray) -> np.ndarray:
         return attraction * examination
 
-    def expectations(self, attraction: np.ndarray, examination: np.ndarray) -> dict[str, tuple]:
+    def posteriors(self, attraction: np.ndarray, examination: np.ndarray) -> dict[str, tuple]:
         """P(part | click) and P(part | no click) of each part, for EM (Wang et al. 2018).
 
         A click needs both parts, so P(part | click) = 1. Without a click,
@@ -86,8 +86,3 @@ class PositionBased(CellModel):
             "attraction": (1, attraction * (1 - examination) / none),
             "examination": (1, examination * (1 - attraction) / none),
         }
-
-    def position_bias(self, examination: Array) -> Array:
-        """ln P(examined | k). The data identify the product's factors up to one scale, so its
-        logarithm up to one constant."""
-        return log_sigmoid(examination)

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import logit
 
 from twotowers.models.chances import NEVER, Chance, log_sum_over, numbers_of, over_positions
-from twotowers.models.page import JUMPS, PageModel, attraction_of, last_clicks
-from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP
+from twotowers.models.page import attraction_of, last_clicks
+from twotowers.models.protocol import JUMPS, PER_DOCUMENT, PER_JUMP, PageModel
 
 
 @dataclass(frozen=True)

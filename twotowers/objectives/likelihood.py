@@ -17,8 +17,10 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import register_dataclass
 
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 from twotowers.objectives.weightings import weighted
+
+register_dataclass(Counts)
 
 
 def told_of(labels: Mapping[str, jax.Array], lane: jax.Array, query: jax.Array) -> dict:
@@ -28,7 +30,7 @@ def told_of(labels: Mapping[str, jax.Array], lane: jax.Array, query: jax.Array) 
     return {"labels": {name: each[lane, query] for name, each in labels.items()}}
 
 
-def log_of(objective: CountLoss | RowLoss, lane: jax.Array) -> jax.Array:
+def log_of(objective: CountLoss, lane: jax.Array) -> jax.Array:
     """The number of a lane's log."""
     return lane if objective.log is None else objective.log[lane]
 
@@ -44,8 +46,7 @@ class CountLoss:
 
     Attributes:
         inputs: [queries, documents, ...] input of the relevance tower.
-        impressions: [logs, queries, documents, positions].
-        clicks: the same shape.
+        counts: [logs, queries, ...], dense or listed.
         weight: [lanes, queries] weight of each query's sum of losses:
             1 / (documents of the query x mean sessions per query) gives the mean above.
         log: [lanes] number of each lane's log. If None, each lane has the log of its own number.
@@ -54,8 +55,7 @@ class CountLoss:
     """
 
     inputs: jax.Array
-    impressions: jax.Array
-    clicks: jax.Array
+    counts: Counts
     weight: jax.Array
     log: jax.Array | None = None
     weightings: tuple[str, ...] = field(default=(), metadata={"static": True})
@@ -67,62 +67,19 @@ class CountLoss:
 
     def has(self, lane: jax.Array) -> jax.Array:
         """[units] bool: the query was asked."""
-        return (self.impressions > 0).any((-2, -1))[log_of(self, lane)]
+        return (self.counts.shown > 0)[log_of(self, lane)]
 
     def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
         """[units] losses of the queries with the given indices."""
         log = log_of(self, lane)
-        counts = Counts(self.impressions[log, index], self.clicks[log, index])
-        cells = weighted(self.weightings, lane, counts)
+        counts = self.counts.at((log, index))
+        columns = weighted(self.weightings, lane, counts)
+        if counts.listed:
+            columns = counts.document, counts.position, *columns
+        cell_losses = model.row_losses if counts.listed else model.cell_losses
         told = told_of(self.labels, lane, index)
-        losses = model.cell_losses(self.inputs[index], *cells, key, **told)
-        return self.weight[lane, index] * losses.sum((-2, -1))
-
-
-@register_dataclass
-@dataclass(frozen=True)
-class RowLoss:
-    """The objective of `CountLoss`, computed from listed cells; a unit is a query.
-
-    It is for long lists. Most of their documents are never shown at most positions.
-
-    Attributes:
-        inputs: [queries, documents, ...] input of the relevance tower.
-        document: [logs, queries, rows] list index of each cell's document.
-        position: [logs, queries, rows] 0-based position of each cell.
-        impressions: [logs, queries, rows]; 0 after the last cell of a query.
-        clicks: the same shape.
-        weight, log, weightings, labels: as in `CountLoss`.
-    """
-
-    inputs: jax.Array
-    document: jax.Array
-    position: jax.Array
-    impressions: jax.Array
-    clicks: jax.Array
-    weight: jax.Array
-    log: jax.Array | None = None
-    weightings: tuple[str, ...] = field(default=(), metadata={"static": True})
-    labels: Mapping[str, jax.Array] = field(default_factory=dict)
-
-    @property
-    def units(self) -> int:
-        return self.inputs.shape[0]
-
-    def has(self, lane: jax.Array) -> jax.Array:
-        """[units] bool: the query was asked."""
-        return (self.impressions > 0).any(-1)[log_of(self, lane)]
-
-    def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
-        """[units] losses of the queries with the given indices."""
-        log = log_of(self, lane)
-        columns = self.document, self.position, self.impressions, self.clicks
-        rows = Rows(*(column[log, index] for column in columns))
-        cells = weighted(self.weightings, lane, rows)
-        told = told_of(self.labels, lane, index)
-        places = rows.document, rows.position
-        losses = model.row_losses(self.inputs[index], *places, *cells, key, **told)
-        return self.weight[lane, index] * losses.sum(-1)
+        losses = cell_losses(self.inputs[index], *columns, key, **told)
+        return self.weight[lane, index] * counts.total(losses)
 
 
 @register_dataclass

@@ -9,7 +9,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 
 
 def as_counted(shown: jax.Array, clicked: jax.Array, sessions: jax.Array):
@@ -60,7 +60,7 @@ WEIGHTINGS = {
 
 
 def weighted(
-    weightings: tuple[str, ...], lane: jax.Array, counts: Counts | Rows
+    weightings: tuple[str, ...], lane: jax.Array, counts: Counts
 ) -> tuple[jax.Array, jax.Array]:
     """Impressions and clicks of cells under the weighting of a lane.
 

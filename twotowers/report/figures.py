@@ -83,7 +83,7 @@ def source_note(figure: Figure, text: str) -> None:
     engine = figure.get_layout_engine()
     if engine is not None:
         # Constrained layout ignores free text: keep a strip of the page for it.
-        engine.set(rect=(0, strip, 1, 1 - strip))
+        engine.set(rect=(0, strip, 1, 1 - strip))  # pyrefly: ignore[unexpected-keyword]
     figure.text(0.005, 0.25 * strip, text, fontsize=size, color="#5B626B", ha="left", va="bottom")
 
 

@@ -21,14 +21,13 @@ _CITATION = re.compile(
 def printed_name(name: str) -> str:
     """An item's name as a reader says it.
 
-    >>> printed_name("fig3a"), printed_name("fig5_1"), printed_name("redrawn")
+    >>> printed_name("fig3a"), printed_name("fig5.1"), printed_name("redrawn")
     ('Figure 3a', 'Figure 5.1', 'redrawn')
     """
     match = re.fullmatch(rf"({'|'.join(KINDS)})([0-9A-Z][\w.]*)", name)
     if not match:
         return name
-    number = re.sub(r"(?<=\d)_(?=\d)", ".", match[2])
-    return f"{KINDS[match[1]]} {number.replace('_', ', ')}"
+    return f"{KINDS[match[1]]} {match[2].replace('_', ', ')}"
 
 
 def spell(seconds: float) -> str:

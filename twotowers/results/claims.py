@@ -1,11 +1,11 @@
 """Claims of papers, and verdicts on them.
 
 A claim is a sentence, its conditions, and a judge. The judge is a function of a long-form result
-(see `twotowers.results.statistics`) without thresholds. It returns the measured numbers as a text,
-and one value per condition, in their order. A condition holds its threshold once. The expectation,
-the verdict and its reason are derived from it.
+(see `twotowers.results.statistics`) without thresholds. It returns numbers: one measurement per
+condition, in their order. A condition holds its threshold once. The expectation, the text of what
+was measured, the verdict and its reason are derived from it.
 
-    >>> from twotowers.results.conditions import above, at_most, number
+    >>> from twotowers.results.conditions import above, at_most
     >>> CLAIMS = Claims()
     >>> @CLAIMS.add(
     ...     "1", "fig2", "Sec. 8.1", "The truth is recovered",
@@ -13,20 +13,22 @@ the verdict and its reason are derived from it.
     ... )
     ... def recovered(results):
     ...     error = seed_means(results, {"position": (10, 25)}, metric="error")
-    ...     return f"errors {number(error[10])} and {number(error[25])}", [error, error[25]]
+    ...     return error, error[25]
     >>> CLAIMS[0].expected
     'every error is at most .1; the error at position 25 is above .05'
     >>> rows = [("error", 10, 1, 0.12), ("error", 25, 1, 0.06)]
     >>> results = pd.DataFrame(rows, columns=["metric", "position", "seed", "value"])
     >>> found = judge(CLAIMS[0], results)
-    >>> found.verdict, found.measured, found.reason
-    ('not reproduced', 'errors .120 and .060', 'fails: every error is at most .1')
+    >>> found.verdict, found.reason
+    ('not reproduced', 'fails: every error is at most .1')
+    >>> found.measured
+    'every error = .120 (position 10), .060 (position 25); the error at position 25 = .060'
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from string import ascii_lowercase
@@ -34,7 +36,7 @@ from string import ascii_lowercase
 import numpy as np
 import pandas as pd
 
-from twotowers.results.conditions import Condition, short
+from twotowers.results.conditions import Condition, Names, short
 from twotowers.results.standing import REAL, weakest
 from twotowers.results.statistics import over_seeds, select
 
@@ -42,13 +44,18 @@ REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
 NOT_TESTABLE = "not testable"
 
+PAPER, OURS, CHECK = "the paper's claim", "our claim", "a check of the paper's tables"
+ORIGINS = (PAPER, OURS, CHECK)
+"""Whose claim it is."""
+
 COLUMNS = [
-    "claim", "item", "statement", "where", "measured", "authors", "expected", "verdict", "reason",
-    "stands_on",
+    "claim", "item", "origin", "statement", "where", "measured", "authors", "expected", "verdict",
+    "reason", "stands_on",
 ]  # fmt: skip
 
-# What a judge returns: the measured numbers as a text, and one value per condition.
-Measured = tuple[str, Iterable]
+# What a judge returns: one measurement per condition, in a tuple or a list. A single one may stand
+# alone, unless it is a pair.
+Measured = object
 
 
 class NotTestable(Exception):
@@ -61,7 +68,7 @@ class Judgement:
 
     Attributes:
         verdict: REPRODUCED, NOT_REPRODUCED or NOT_TESTABLE.
-        measured: The numbers behind the verdict, as a short text.
+        measured: The numbers behind the verdict, as a text.
         reason: Which conditions failed, or what was missing. Empty if the claim is reproduced.
     """
 
@@ -72,17 +79,19 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper.
+    """One statement of a paper, or of ours on it.
 
     Attributes:
         id: Its name on the page: a number, followed by a letter if the claim has parts.
         item: The figure or table that it belongs to. The judge sees the results of this item.
-        where: Where the paper says it.
-        statement: What the paper says, in one sentence.
-        conditions: The conditions, all of which must hold.
-        judge: Function of a long-form result that returns the measured numbers as a text, and one
-            value per condition. It raises NotTestable if the result lacks what the claim is about.
+        where: Where the paper says it, or what it is about.
+        statement: What is claimed, in one sentence.
+        conditions: The conditions, all of which must hold, and numbers that are only shown.
+        judge: Function of a long-form result that returns one measurement per condition. It raises
+            NotTestable if the result lacks what the claim is about.
         also: Other items whose results the judge sees too.
+        origin: One of ORIGINS.
+        names: What columns, and their values, are called in texts.
     """
 
     id: str
@@ -92,15 +101,57 @@ class Claim:
     conditions: Sequence[Condition]
     judge: Callable[[pd.DataFrame], Measured]
     also: Sequence[str] = ()
+    origin: str = PAPER
+    names: Names = field(default_factory=dict)
+
+    @property
+    def judged(self) -> list[Condition]:
+        """The conditions that a verdict depends on."""
+        return [condition for condition in self.conditions if condition.judged]
 
     @property
     def expected(self) -> str:
         """All conditions as a text."""
-        return "; ".join(condition.words for condition in self.conditions)
+        return "; ".join(condition.words for condition in self.judged)
+
+    def measure(self, results: pd.DataFrame) -> list[tuple[Condition, object]]:
+        """Each condition with what the judge measured for it.
+
+        Raises:
+            NotTestable: the result lacks what the claim is about.
+            ValueError: the judge measured nothing for a condition.
+        """
+        found = self.judge(results)
+        if not isinstance(found, (tuple, list)):
+            found = [found]
+        pairs = list(zip(self.conditions, found, strict=True))
+        for condition, measured in pairs:
+            if condition.judged and not condition.slack(measured).size:
+                raise ValueError(
+                    f"claim {self.id}: the judge selected nothing for {condition.words!r}"
+                )
+        return pairs
+
+    def told(self, pairs: Iterable[tuple[Condition, object]]) -> str:
+        """What was measured, as a text. What several conditions share is told once."""
+        texts = [
+            condition.told(measured, self.names)
+            for condition, measured in pairs
+            if not condition.otherwise
+        ]
+        return "; ".join(dict.fromkeys(texts))
 
 
 class Claims(list[Claim]):
-    """The claims of a paper, or of a part of it. A decorator adds each claim to its judge."""
+    """The claims of a paper, or of a part of it. A decorator adds each claim to its judge.
+
+    Args:
+        origin, names: Of all its claims, where they say nothing else.
+    """
+
+    def __init__(self, *, origin: str = PAPER, names: Names | None = None):
+        super().__init__()
+        self._common = {"origin": origin, "names": names or {}}
 
     def add(
         self,
@@ -112,26 +163,28 @@ class Claims(list[Claim]):
         parts: Mapping[str, Mapping[str, object]] | None = None,
         letters: str = ascii_lowercase,
         also: Sequence[str] = (),
+        origin: str | None = None,
         **lane,
     ) -> Callable:
         """A decorator that adds the claims measured by a judge.
 
         Args:
-            id, item, where, statement, conditions, also: As in `Claim`.
+            id, item, where, statement, conditions, also, origin: As in `Claim`.
             parts: Label -> arguments of the judge, for a statement about several cases. Each makes
                 a claim of its own, such as 4a and 4b, and the label ends its statement.
             letters: The letters of the parts.
             lane: Further arguments of the judge.
         """
+        own = {**self._common, "also": also, **({"origin": origin} if origin else {})}
 
         def of(judge: Callable) -> Callable:
-            if parts is None:
-                one = partial(judge, **lane)
-                self.append(Claim(id, item, where, statement, conditions, one, also))
-                return judge
-            for letter, (label, part) in zip(letters[: len(parts)], parts.items(), strict=True):
-                text, one = f"{statement} ({label})", partial(judge, **lane, **part)
-                self.append(Claim(id + letter, item, where, text, conditions, one, also))
+            cases = {"": {}} if parts is None else parts
+            for letter, (label, part) in zip(
+                ("",) if parts is None else letters[: len(cases)], cases.items(), strict=True
+            ):
+                text = f"{statement} ({label})" if label else statement
+                one = partial(judge, **lane, **part)
+                self.append(Claim(id + letter, item, where, text, conditions, one, **own))
             return judge
 
         return of
@@ -152,17 +205,17 @@ def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
     `otherwise` fail.
     """
     try:
-        measured, values = claim.judge(results)
+        pairs = claim.measure(results)
     except NotTestable as lacking:
         return Judgement(NOT_TESTABLE, measured="", reason=str(lacking))
-    pairs = zip(claim.conditions, values, strict=True)
-    failed = [condition for condition, value in pairs if not condition.met_by(value)]
+    told = claim.told(pairs)
+    failed = [each for each, measured in pairs if each.judged and not each.met_by(measured)]
     if not failed:
-        return Judgement(REPRODUCED, measured)
+        return Judgement(REPRODUCED, told)
     if all(condition.otherwise for condition in failed):
-        return Judgement(NOT_TESTABLE, measured, failed[0].otherwise)
+        return Judgement(NOT_TESTABLE, told, failed[0].otherwise)
     words = [condition.words for condition in failed if not condition.otherwise]
-    return Judgement(NOT_REPRODUCED, measured, "fails: " + "; ".join(words))
+    return Judgement(NOT_REPRODUCED, told, "fails: " + "; ".join(words))
 
 
 def judge_all(
@@ -202,9 +255,10 @@ def judge_all(
         seen = results[results["setting"].isin(needs)]
         ours = judge(claim, seen)
         theirs = "" if authors is None else judge(claim, authors).measured
+        stands_on = weakest(data[need] for need in needs)
         rows.append(
-            (claim.id, claim.item, claim.statement, claim.where, ours.measured, theirs,
-             claim.expected, ours.verdict, ours.reason, weakest(data[need] for need in needs))
+            (claim.id, claim.item, claim.origin, claim.statement, claim.where, ours.measured,
+             theirs, claim.expected, ours.verdict, ours.reason, stands_on)
         )  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)
 

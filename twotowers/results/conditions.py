@@ -1,30 +1,40 @@
-"""Conditions on measured values. One threshold gives both the text and the comparison.
+"""Conditions on measured values. One threshold gives text, comparison, and distance.
+
+A condition knows how its measurement is written, so a judge returns numbers only.
 
 >>> condition = at_most("MCC at K = 1", 0.9)
 >>> condition.words
 'MCC at K = 1 is at most .9'
 >>> condition.met_by(0.9), condition.met_by([0.8, 0.91])
 (True, False)
+>>> condition.told(pd.Series([0.8, 0.91], pd.Index([0, 0.5], name="temperature")))
+'MCC at K = 1 = .800 (temperature 0), .910 (temperature .5)'
 """
 
 from __future__ import annotations
 
-import operator
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 _leading_zero = re.compile(r"^(-?)0\.")
 
-RELATIONS = {
-    "below": operator.lt,
-    "at most": operator.le,
-    "above": operator.gt,
-    "at least": operator.ge,
-    "exactly": operator.eq,
-}
+LOWER, UPPER = {"above", "at least"}, {"below", "at most"}
+"""Relations whose threshold is a lower, or an upper end."""
+STEPS = {"rises with each step": 1, "falls with each step": -1}
+STRICT = {"above", "below", *STEPS}
+RELATIONS = [*sorted(LOWER | UPPER), "exactly"]
+"""Relations to a threshold."""
+
+MOST = 6
+"""Of more values than these, a text has the lowest and the highest."""
+
+Names = Mapping[object, str | Mapping]
+"""What columns are called in texts: a name, or the names of their values."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +43,14 @@ class Condition:
 
     Attributes:
         quantity: What is measured, as a text. Without a relation it is the whole condition.
-        relation: How the value must compare with the threshold: a key of RELATIONS.
+        relation: How the value must compare with the threshold: one of RELATIONS. Or one of STEPS:
+            what several values do, in their order.
         threshold: A number.
         of: What the threshold is a multiple of, as a text. The judge gives its value.
         otherwise: Why the claim is not testable if only conditions with this text fail.
+        judged: False for a number that is shown only.
+        digits: Behind the point. By default three, or one more than the threshold has; four of
+            pairs.
 
     Example:
         >>> half = below("the error at tau 1", 0.5, "times that at tau 0")
@@ -44,6 +58,8 @@ class Condition:
         'the error at tau 1 is below .5 times that at tau 0'
         >>> half.met_by((0.2, 0.5)), half.met_by((0.25, 0.5))
         (True, False)
+        >>> half.told((0.2, 0.5))
+        'the error at tau 1 = .2000 against .5000'
     """
 
     quantity: str
@@ -51,32 +67,116 @@ class Condition:
     threshold: float | None = None
     of: str = ""
     otherwise: str = ""
+    judged: bool = True
+    digits: int | None = None
 
     @property
     def words(self) -> str:
         """The condition as a sentence."""
         if not self.relation:
             return self.quantity
+        if self.relation in STEPS:
+            return f"{self.quantity} {self.relation}"
         return f"{self.quantity} is {self.relation} {short(self.threshold)} {self.of}".rstrip()
 
-    def met_by(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> bool:
-        """Whether every value satisfies the condition. An empty array and NaN do not.
+    def slack(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> pd.Series:
+        """By how much each value satisfies the condition: negative if it does not.
+
+        It is the distance to the threshold (times `of`), or the height of each step. Of a condition
+        without a relation it is infinite, in the one or the other direction.
 
         Args:
-            measured: A number, or an array of any shape. With `of`, a tuple of this and of the
-                value that the threshold is a multiple of. Without a relation, a bool: whether the
-                condition holds.
+            measured: A number, or several. With `of`, a tuple of this and of the value that the
+                threshold is a multiple of. Without a relation, whether the condition holds.
+
+        Returns:
+            One number per value, or per step, with the labels of the values.
 
         Raises:
             TypeError: a tuple without `of`, or `of` without a tuple.
         """
+        values, unit = self._parted(measured)
+        if self.relation in STEPS:
+            values = values if isinstance(values, pd.DataFrame) else _cells(values)
+            return STEPS[self.relation] * _cells(values.diff().iloc[1:])
+        cells = _cells(values)
+        if not self.relation:
+            return pd.Series(np.where(cells.astype(bool), np.inf, -np.inf), cells.index)
+        if self.of:
+            shape = np.shape(values) or (1,)
+            threshold = self.threshold * np.broadcast_to(np.asarray(unit, float), shape).ravel()
+        else:
+            threshold = self.threshold
+        distance = cells.astype(float) - threshold
+        if self.relation == "exactly":
+            return -distance.abs()
+        return distance if self.relation in LOWER else -distance
+
+    def met(self, slack: ArrayLike) -> np.ndarray:
+        """Whether each value satisfies the condition, by its slack. NaN does not."""
+        slack = np.asarray(slack)
+        return slack > 0 if self.relation in STRICT else slack >= 0
+
+    def met_by(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> bool:
+        """Whether every value satisfies the condition. No value at all does not."""
+        met = self.met(self.slack(measured))
+        return bool(met.size and met.all())
+
+    def told(
+        self, measured: ArrayLike | tuple[ArrayLike, ArrayLike], names: Names | None = None
+    ) -> str:
+        """What was measured, as a text: a few values with their labels, or the range of many.
+
+        Args:
+            measured: As of `slack`.
+            names: What columns, and their values, are called.
+        """
+        values, unit = self._parted(measured)
+        cells = _cells(values)
+        about = self.quantity.rstrip(",")
+        if cells.dtype == bool:
+            return f"{about}: {'yes' if cells.all() else 'no'}"
+        texts = pd.Series([self._written(value) for value in cells], cells.index, dtype=object)
+        if self.of:
+            units = np.broadcast_to(np.asarray(unit, float), np.shape(values) or (1,)).ravel()
+            if len(set(units)) > 1 or len(cells) == 1:
+                texts += [f" against {self._written(one)}" for one in units]
+        labels = [_label(label, cells.index.names, names or {}) for label in cells.index]
+        said = [
+            f"{text} ({label})" if label else text
+            for text, label in zip(texts, labels, strict=True)
+        ]
+        if self.of and len(set(units)) == 1 and len(cells) > 1:
+            about += f", against {self._written(units[0])},"
+        if len(said) <= MOST:
+            return f"{about} = {', '.join(said)}"
+        # Pairs are ranked by how far they are from breaking the condition.
+        ranked = (self.slack(measured) if self.of else cells).to_numpy().argsort(kind="stable")
+        ends = f"{said[ranked[0]]} to {said[ranked[-1]]}, {len(said)} values"
+        slack = self.slack(measured)
+        failing = int((~self.met(slack)).sum()) if self.judged and self.relation else 0
+        more = f", {failing} of {len(slack)} against it" if failing else ""
+        return f"{about} = {ends}{more}"
+
+    def _parted(self, measured) -> tuple:
+        """The values, and what the threshold is a multiple of."""
         if isinstance(measured, tuple) != bool(self.of):
             raise TypeError(f"{self.words}: a pair is needed if and only if the condition has `of`")
         value, unit = measured if self.of else (measured, 1)
-        value = np.asarray(value)
-        if self.relation:
-            value = RELATIONS[self.relation](value, self.threshold * np.asarray(unit))
-        return bool(value.size and value.all())
+        if np.ndim(value) == 0 < np.ndim(unit):
+            units = _cells(unit)
+            return pd.Series(value, units.index), units
+        return value, unit
+
+    def _written(self, value: float) -> str:
+        """With so many digits that a text is on the same side of the threshold as the value."""
+        digits = (4 if self.of else 3) if self.digits is None else self.digits
+        if self.relation in RELATIONS and not self.of:
+            digits = self.digits or max(3, _decimals(self.threshold) + 1)
+            met = self.met(self.slack(value)).all()
+            while digits < 9 and self.met(self.slack(round(value, digits))).all() != met:
+                digits += 1
+        return written(value, digits)
 
 
 def below(quantity: str, threshold: float, of: str = "") -> Condition:
@@ -104,14 +204,29 @@ def exactly(quantity: str, threshold: float) -> Condition:
     return Condition(quantity, "exactly", threshold)
 
 
+def rises(quantity: str) -> Condition:
+    """Each value is above the one before; of a table, in every column."""
+    return Condition(quantity, "rises with each step")
+
+
+def falls(quantity: str) -> Condition:
+    """Each value is below the one before; of a table, in every column."""
+    return Condition(quantity, "falls with each step")
+
+
 def holds(words: str) -> Condition:
-    """A condition without a threshold, such as an order. The judge returns whether it holds."""
+    """A condition without a number. The judge returns whether it holds."""
     return Condition(words)
 
 
 def evidence_if(words: str, otherwise: str) -> Condition:
     """A condition that evidence needs. If only such conditions fail, the claim is not testable."""
     return Condition(f"evidence only if {words}", otherwise=otherwise)
+
+
+def shown(quantity: str, digits: int | None = None) -> Condition:
+    """A measured number that is told beside the others. No verdict depends on it."""
+    return Condition(quantity, judged=False, digits=digits)
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -122,3 +237,51 @@ def number(value: float, digits: int = 3) -> str:
 def short(value: float) -> str:
     """A number without trailing zeros: 0, .333, -1, 1e-6."""
     return _leading_zero.sub(r"\1.", f"{value:g}").replace("e-0", "e-")
+
+
+def written(value: float | str, digits: int = 3) -> str:
+    """A measured number: whole ones without a point, tiny ones as a power of ten. A word is itself.
+
+    >>> written(0.0432), written(12000.0), written(3e-7), written(-0.00412, 4)
+    ('.043', '12,000', '3.0e-7', '-.0041')
+    """
+    if isinstance(value, str):
+        return value
+    if np.isfinite(value) and float(value).is_integer():
+        return f"{value:,.0f}"
+    if abs(value) < 0.5 * 10.0**-digits:
+        return f"{value:.1e}".replace("e-0", "e-")
+    return number(value, digits)
+
+
+def _decimals(value: float) -> int:
+    text = short(value)
+    return len(text.partition(".")[2]) if "e" not in text else 0
+
+
+def _cells(values: ArrayLike) -> pd.Series:
+    """Any values as a series, with the labels that they have."""
+    if isinstance(values, pd.DataFrame):
+        return values.stack(future_stack=True) if len(values.columns) else pd.Series(dtype=float)
+    if isinstance(values, Mapping):
+        return pd.Series(values)
+    if isinstance(values, pd.Series):
+        return values
+    array = np.asarray(values)
+    return pd.Series(array.ravel(), index=[""] if array.ndim == 0 else [""] * array.size)
+
+
+def _label(label: object, levels: list, names: Names) -> str:
+    parts = label if isinstance(label, tuple) else (label,)
+    return ", ".join(
+        text for text in (_part(*pair, names) for pair in zip(parts, levels, strict=True)) if text
+    )
+
+
+def _part(value: object, level: object, names: Names) -> str:
+    called = names.get(level, level)
+    if isinstance(called, Mapping):
+        return called[value] if value in called else str(value)
+    if isinstance(value, str):
+        return value
+    return f"{called or ''} {short(value)}".strip()

@@ -7,13 +7,11 @@ allRank >= 1.4.1 count it 1, which shifts absolute values.)
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
-import jax
 import numpy as np
-import rax
 
-from twotowers.logs.counts import Counts, Rows
+from twotowers.logs.counts import Counts
 
 CHUNK = 256
 """Queries whose rankings are measured at a time."""
@@ -39,7 +37,7 @@ def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         >>> ndcg(scores, labels, where=np.ones((1, 3), bool)).round(3)
         array([0.631], dtype=float32)
     """
-    return _in_chunks(_ndcg, scores, labels, where, topn)
+    return _in_chunks("ndcg", scores, labels, where, topn)
 
 
 def dcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
@@ -53,7 +51,7 @@ def dcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         >>> dcg(np.array([[3.0, 2, 1]]), np.array([[0.0, 2, 1]]), where=shown).round(3)
         array([2.393], dtype=float32)
     """
-    return _in_chunks(_dcg, scores, labels, where, topn)
+    return _in_chunks("dcg", scores, labels, where, topn)
 
 
 def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
@@ -66,7 +64,7 @@ def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         >>> mrr(scores, labels, where=np.ones((1, 3), bool)).tolist()
         [0.5]
     """
-    return _in_chunks(_mrr, scores, labels >= 1, where, topn)
+    return _in_chunks("mrr", scores, labels >= 1, where, topn)
 
 
 def arp(scores, labels, *, where) -> np.ndarray:
@@ -93,24 +91,24 @@ def arp(scores, labels, *, where) -> np.ndarray:
     return np.divide(ranks, total, out=np.zeros(len(gain)), where=total > 0)
 
 
-def shown_arp(counts: Counts | Rows, relevance: np.ndarray, *, where: np.ndarray) -> np.ndarray:
+def shown_arp(counts: Counts, relevance: np.ndarray, *, where: np.ndarray) -> np.ndarray:
     """`arp` of the rankings that a log showed, averaged over the sessions of each query.
 
     Args and returns as in `shown_ndcg`.
     """
     label = np.where(where, relevance, 0).astype(float)
-    if isinstance(counts, Counts):
+    if counts.listed:
+        labels = counts.of_documents(label)
+        shown = (counts.impressions * labels * (counts.position + 1.0)).sum(-1)
+    else:
         ranks = np.arange(1, counts.impressions.shape[-1] + 1)
         shown = np.einsum("qdk,qd,k->q", counts.impressions.astype(float), label, ranks)
-    else:
-        labels = np.take_along_axis(label, counts.document.astype(int), axis=-1)
-        shown = (counts.impressions * labels * (counts.position + 1.0)).sum(-1)
     total = label.sum(-1) * counts.sessions
     return np.divide(shown, total, out=np.zeros(len(label)), where=total > 0)
 
 
 def shown_ndcg(
-    counts: Counts | Rows, relevance: np.ndarray, *, where: np.ndarray, topn: int = 10
+    counts: Counts, relevance: np.ndarray, *, where: np.ndarray, topn: int = 10
 ) -> np.ndarray:
     """nDCG of the rankings that a log showed, averaged over the sessions of each query.
 
@@ -128,13 +126,12 @@ def shown_ndcg(
     gain = np.where(where, 2.0**relevance - 1, 0)
     discount = 1 / np.log2(2 + np.arange(topn))
     ideal = -np.sort(-gain, axis=-1)[:, :topn] @ discount[: gain.shape[1]]
-    if isinstance(counts, Counts):
+    if counts.listed:
+        at = np.append(discount, 0)[np.minimum(counts.position, topn)]
+        shown = (counts.impressions * counts.of_documents(gain) * at).sum(-1)
+    else:
         seen = counts.impressions[:, :, :topn].astype(float)
         shown = np.einsum("qdk,qd,k->q", seen, gain, discount[: seen.shape[-1]])
-    else:
-        at = np.append(discount, 0)[np.minimum(counts.position, topn)]
-        gains = np.take_along_axis(gain, counts.document.astype(int), axis=-1)
-        shown = (counts.impressions * gains * at).sum(-1)
     possible = ideal * counts.sessions
     return np.divide(shown, possible, out=np.zeros(len(gain)), where=possible > 0)
 
@@ -189,14 +186,14 @@ def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
     return (truth * relevance).sum(-1) / np.where(scale > 0, scale, np.nan)
 
 
-def _in_chunks(metric, scores, labels, where, topn: int) -> np.ndarray:
+def _in_chunks(name: str, scores, labels, where, topn: int) -> np.ndarray:
     """A metric of Rax, for `CHUNK` queries at a time.
 
     The last chunk is filled up with empty lists. So one compiled program serves any number of
     queries, and memory is bounded.
     """
     columns = [np.asarray(each) for each in (scores, labels, where)]
-    queries, found = len(columns[0]), []
+    queries, found, metric = len(columns[0]), [], _compiled(name)
     for start in range(0, queries, CHUNK):
         parts = [each[start : start + CHUNK] for each in columns]
         missing = CHUNK - len(parts[0])
@@ -206,7 +203,11 @@ def _in_chunks(metric, scores, labels, where, topn: int) -> np.ndarray:
     return np.concatenate(found) if found else np.zeros(0, np.float32)
 
 
-# Compiled as a whole, because dispatching single operations takes longer to start.
-_ndcg = jax.jit(partial(rax.ndcg_metric, reduce_fn=None), static_argnames="topn")
-_dcg = jax.jit(partial(rax.dcg_metric, reduce_fn=None), static_argnames="topn")
-_mrr = jax.jit(partial(rax.mrr_metric, reduce_fn=None), static_argnames="topn")
+@cache
+def _compiled(name: str):
+    """A metric of Rax, compiled as a whole: dispatching single operations takes longer to start."""
+    import jax  # here, because predicted clicks are measured without JAX
+    import rax
+
+    metric = partial(getattr(rax, f"{name}_metric"), reduce_fn=None)
+    return jax.jit(metric, static_argnames="topn")

@@ -21,11 +21,11 @@ if __name__ == "__main__":
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT, SPLITS
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.config import Config, DataSet, read_config
-from twotowers.experiment.kinds import Kind, sources
+from twotowers.experiment.kinds import sources
 from twotowers.experiment.log import Log
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.experiment.settings import Setting, Study
-from twotowers.experiment.simulated import SimulatedLog
+from twotowers.experiment.simulated import ANNOTATED
 from twotowers.files.artefacts import atomic
 from twotowers.jobs.fit import TRANSFER
 from twotowers.workflow import descriptions
@@ -36,8 +36,6 @@ from twotowers.workflow.provenance import code_digest
 
 ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
 """The file endings of an item, by kind."""
-ANNOTATED = "annotated"
-"""The relevance of labels."""
 
 
 def plain(settled: Any) -> Any:
@@ -313,22 +311,18 @@ class Planner(Places):
         if inputs is None:
             return
         dataset = log.datasets[0] if log.datasets else "lists"
-        kinds = list(log.user.kinds)
         jobs["clicks"].setdefault(
             f"{key}|{dataset}|{log.name}|{seed}",
             {
                 "inputs": inputs,
                 "params": self._by_name(
                     key, log.name, log, seed, "scripts/simulate_clicks.py",
-                    sources(kinds, self.root),
+                    sources(log.kinds, self.root),
                 ),
             },
         )  # fmt: skip
-        if "policy" in inputs:
-            if isinstance(log, SimulatedLog):
-                self._policy(jobs, key, dataset, log.relevance, log.policy.ranker, seed)
-            else:
-                self._policy(jobs, key, dataset, ANNOTATED, log.policy.ranker, log.policy.seed)
+        if ranking := log.ranking(seed):
+            self._policy(jobs, key, dataset, **ranking)
 
     def _policy(
         self, jobs: dict, key: str, dataset: str, relevance: str, ranker: str, seed: int
@@ -377,9 +371,7 @@ class Planner(Places):
     def fit_sources(self, paper: str, name: str) -> list[str]:
         """The files of a setting's model, method, towers, heads and users."""
         setting: Setting = self.papers[paper].settings[name]
-        kinds: list[Kind] = list(setting.kinds)
-        user = getattr(setting.log, "user", None)
-        found = sources([*kinds, *(user.kinds if user else ())], self.root)
+        found = sources([*setting.kinds, *setting.log.kinds], self.root)
         return found + ([f"{TRANSFER.replace('.', '/')}.py"] if setting.transfer else [])
 
     def _item(self, paper: str, name: str) -> dict:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from twotowers import ROOT
+from twotowers import FACE, ROOT
 
 PACKAGES = ("twotowers", "papers")
 
@@ -59,8 +59,12 @@ def _imports(path: Path, root: Path) -> list[Path]:
 
 
 def _files(module: str, root: Path) -> Iterator[Path]:
-    if module.split(".")[0] not in PACKAGES:
+    """The files of a module. A name of the library's face is the module that it comes from."""
+    package, _, name = module.partition(".")
+    if package not in PACKAGES:
         return
+    if package == "twotowers" and name in FACE:
+        module = f"{package}.{FACE[name]}"
     path = root.joinpath(*module.split("."))
     for candidate in (path.with_suffix(".py"), path / "__init__.py"):
         if candidate.is_file():
@@ -76,6 +80,9 @@ def _read(path: Path) -> tuple[str, set[str]]:
     for node in _statements(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
+            # `import twotowers` may use any name of the face.
+            if "twotowers" in names:
+                names.update(f"twotowers.{each}" for each in FACE)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
@@ -89,6 +96,8 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
     waiting = [tree]
     while waiting:
         yield (node := waiting.pop())
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue  # No job runs it.
         for block in ("body", "orelse", "finalbody", "handlers", "cases"):
             waiting += getattr(node, block, ())
 

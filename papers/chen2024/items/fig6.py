@@ -15,13 +15,13 @@ from twotowers.results.statistics import select
 
 KEYS = ["components", "method", "repair", "views", "metric", "position"]
 NUMBERS = (2, 3, 4)
-ORDER = {"method": ["dla", "truth"], "repair": ["plain", "merging"]}
+ORDER = {"method": ["rate_dla", "truth"], "repair": ["plain", "merging"]}
 REPAIRS = {"plain": "DLA, no repair", "merging": "node merging"}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: list[str]) -> pd.DataFrame:
     """One row per K, repair, position and statistic: mean, sd, each run; and the truth."""
-    where = {"method": "dla", "repair": list(REPAIRS), "components": list(NUMBERS)}
+    where = {"method": "rate_dla", "repair": list(REPAIRS), "components": list(NUMBERS)}
     found = with_most(measured(results, needs, **where, metric="position_bias"), "views")
     found = found.assign(metric="examination", value=np.exp(found["value"]))
     truth = found.drop_duplicates(["components", "position"]).assign(

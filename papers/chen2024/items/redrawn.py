@@ -13,13 +13,13 @@ from twotowers.results.moments import measured, moments, runs, with_most
 from twotowers.results.statistics import select
 
 KEYS = ["lists", "method", "repair", "components", "metric"]
-ORDER = {"method": ["naive", "dla"], "repair": ["plain", "intervention", "merging"]}
+ORDER = {"method": ["naive", "rate_dla"], "repair": ["plain", "intervention", "merging"]}
 METRICS = {"mcc": "MCC", **{f"ndcg@{top}": f"nDCG@{top}" for top in (1, 3, 5, 10)}}
 METHODS = {
     ("naive", "plain"): "no debias",
-    ("dla", "plain"): "DLA",
-    ("dla", "merging"): "merging",
-    ("dla", "intervention"): "intervention",
+    ("rate_dla", "plain"): "DLA",
+    ("rate_dla", "merging"): "merging",
+    ("rate_dla", "intervention"): "intervention",
 }
 DRAWN = {"once": "one data set for all runs", "each": "another data set per run"}
 SETTINGS = {"k2": "once", "k2-naive": "once", "redrawn": "each", "redrawn-naive": "each"}
@@ -30,7 +30,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     where = {
         "components": 2,
         "metric": list(METRICS),
-        "method": ["naive", "dla"],
+        "method": ["naive", "rate_dla"],
         "repair": ["plain", "merging", "intervention"],
     }
     ours = with_most(measured(results, list(SETTINGS), **where), "views")

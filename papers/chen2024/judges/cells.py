@@ -14,7 +14,7 @@ DATASETS = {"Yahoo!": {"dataset": "yahoo"}, "Istella-S": {"dataset": "istella_s"
 CLICKS = 1_000_000
 LISTS = ("k1", "k2", "k3", "k4", "k2-naive", "k2-em", "k2-towers")
 """The settings on fully synthetic lists; where their steps end is another."""
-METHODS = ("dla", "regression_em", "two_tower")
+METHODS = ("rate_dla", "rate_em", "two_tower")
 # What prints as 1.000.
 PERFECT = 0.9995
 # Runs from which a standard deviation may be taken.
@@ -55,7 +55,7 @@ def dla_means(
     Raises:
         NotTestable: as `seed_means`.
     """
-    chosen = {"method": "dla", "repair": "plain", "setting": setting, **where}
+    chosen = {"method": "rate_dla", "repair": "plain", "setting": setting, **where}
     fixed = {name: value for name, value in chosen.items() if name not in over}
     return seed_means(results, over, metric=metric, **fixed)
 

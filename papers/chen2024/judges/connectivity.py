@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from papers.chen2024.judges.cells import DATASETS, on_real_data
-from papers.chen2024.judges.words import listed
-from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
+from papers.chen2024.judges.words import NAMES
+from twotowers.results.claims import OURS, Claims, Measured, NotTestable, seed_means
 from twotowers.results.conditions import (
     above,
     at_least,
@@ -21,12 +21,15 @@ from twotowers.results.conditions import (
     below,
     evidence_if,
     exactly,
+    falls,
     holds,
     short,
+    shown,
+    written,
 )
 from twotowers.results.statistics import select
 
-CLAIMS = Claims()
+CLAIMS = Claims(names=NAMES)
 
 # Claims 9 to 11: the paper's 20 draws cannot tell more than .95 from certainty, and two standard
 # errors not from chance. Ours are more.
@@ -76,8 +79,7 @@ def contexts_disconnect(results: pd.DataFrame, dataset: str) -> Measured:
     most = share.index.max()
     if most <= enough:
         raise NotTestable(f"no more than {enough} contexts")
-    told = f"frequency of connected graphs {listed(share, 'at {}')} contexts"
-    return told, [share[0], share[enough], share[most], _rises(share, draws)]
+    return share[0], share[enough], share[most], _rises(share, draws), share
 
 
 def small_samples_disconnect(results: pd.DataFrame, dataset: str, calibrated: bool) -> Measured:
@@ -88,21 +90,16 @@ def small_samples_disconnect(results: pd.DataFrame, dataset: str, calibrated: bo
     if share.index.min() >= printed / ABOUT:
         raise NotTestable(f"no ratio below {short(printed / ABOUT)}")
     first = _certain_from(share)
-    return (
-        f"connected in more than {short(CERTAIN)} of samples from {short(first)} on; frequency "
-        f"{listed(share, 'at {}')}",
-        [share[1], first, first, _rises(share[::-1], draws[::-1]),
-         *_evidence(results, dataset, calibrated)],
-    )  # fmt: skip
+    rises = _rises(share[::-1], draws[::-1])
+    return [share[1], first, first, rises, share, *_evidence(results, dataset, calibrated)]
 
 
 def features_disconnect(results: pd.DataFrame, dataset: str, calibrated: bool) -> Measured:
     """The frequency of connected graphs by the number of features."""
     _check_size(results, dataset)
     share, draws = _connected(results, dataset, "features", {ENOUGH_FEATURES})
-    told = f"frequency of connected graphs {listed(share, 'at {}')} features"
-    return told, [share.iloc[0], share.loc[ENOUGH_FEATURES:], _rises(share, draws),
-                  *_evidence(results, dataset, calibrated)]  # fmt: skip
+    found = [share.iloc[0], share.loc[ENOUGH_FEATURES:], _rises(share, draws), share]
+    return [*found, *_evidence(results, dataset, calibrated)]
 
 
 def _evidence(results: pd.DataFrame, dataset: str, calibrated: bool) -> list[bool]:
@@ -111,6 +108,7 @@ def _evidence(results: pd.DataFrame, dataset: str, calibrated: bool) -> list[boo
 
 
 # Calibrated: Figure 7(b) chose the kind of links, Figures 7(c) and (d) the levels of the columns.
+SHARES = shown("the share of connected draws, by amount")
 certain = f"more than {short(CERTAIN)}"
 for n, (label, lane) in enumerate(DATASETS.items()):
     contexts, ratio = ENOUGH_CONTEXTS[lane["dataset"]], ENOUGH_SHARE[lane["dataset"]]
@@ -122,6 +120,7 @@ for n, (label, lane) in enumerate(DATASETS.items()):
         below(f"the share of connected draws with {contexts} context types", UNLIKELY),
         at_most("the share of connected draws with the most context types", RARE),
         at_most("any rise in connected draws with more context types", CHANCE, "standard errors"),
+        SHARES,
         **lane,
     )(contexts_disconnect)  # fmt: skip
     CLAIMS.add(
@@ -132,6 +131,7 @@ for n, (label, lane) in enumerate(DATASETS.items()):
         at_least(f"the ratio from which on {certain} of draws are connected", ratio / ABOUT),
         at_most(f"the ratio from which on {certain} of draws are connected", ratio * ABOUT),
         at_most("any fall in connected draws with larger samples", CHANCE, "standard errors"),
+        SHARES,
         *([evidence_if(REAL_FILES, ADJUSTED)] if n else []),
         **lane, calibrated=bool(n),
     )(small_samples_disconnect)  # fmt: skip
@@ -142,6 +142,7 @@ for n, (label, lane) in enumerate(DATASETS.items()):
         above("the share of connected draws with the fewest features", CERTAIN),
         below(f"the share of connected draws with {ENOUGH_FEATURES} features or more", UNLIKELY),
         at_most("any rise in connected draws with more features", CHANCE, "standard errors"),
+        SHARES,
         evidence_if(REAL_FILES, ADJUSTED),
         **lane, calibrated=True,
     )(features_disconnect)  # fmt: skip
@@ -152,9 +153,9 @@ for n, (label, lane) in enumerate(DATASETS.items()):
     "TianGong-ST is disconnected with vertical types as bias factors, connected with positions "
     "only",
     above("the number of components with vertical types, in each of three ways,", 1),
-    holds("finer bias factors have more components"),
+    falls("the number of components, from finer to coarser bias factors,"),
     exactly("the number of components with positions only", 1),
-    evidence_if(REAL_FILES, CALIBRATION),
+    shown("bias factors"), evidence_if(REAL_FILES, CALIBRATION),
 )  # fmt: skip
 def verticals_disconnect(results: pd.DataFrame) -> Measured:
     components, factors = (
@@ -164,9 +165,8 @@ def verticals_disconnect(results: pd.DataFrame) -> Measured:
         )
     )  # fmt: skip
     return (
-        f"components: {listed(components, digits=0)}; {factors.item():.0f} bias factors",
-        [components.drop("position"), components.diff().dropna() < 0, components["position"],
-         on_real_data(results, "verticals")],
+        components.drop("position"), components, components["position"], factors.item(),
+        on_real_data(results, "verticals"),
     )  # fmt: skip
 
 
@@ -175,42 +175,38 @@ def verticals_disconnect(results: pd.DataFrame) -> Measured:
     "The identifiability graph with 5,000 context types is as in Table 4",
     *[at_most(f"the distance of {name} from the printed number", CALIBRATED, "times that number")
       for name in JUDGED],
-    evidence_if(REAL_FILES, CALIBRATION),
+    shown("found"), evidence_if(REAL_FILES, CALIBRATION),
     parts=DATASETS,
 )  # fmt: skip
 def graph_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
     _check_size(results, dataset)
     printed = GRAPH[dataset]
     found = _statistics(results, dataset, tuple(printed))
-    return (
-        _counted(found),
-        [*((abs(found[name] - printed[name]), printed[name]) for name in JUDGED),
-         on_real_data(results, f"connectivity-{dataset}")],
-    )  # fmt: skip
+    off = [(abs(found[name] - printed[name]), printed[name]) for name in JUDGED]
+    return [*off, found, on_real_data(results, f"connectivity-{dataset}")]
 
 
 @CLAIMS.add(
     "27", "table3", "App. C.1, Table 3", "The prepared data set has the counts of Table 3",
-    holds("queries, documents and features are as printed"),
+    holds("queries, documents and features are as printed"), shown("found"),
     parts=DATASETS,
 )  # fmt: skip
 def sizes_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
     """A stand-in has counts of its own."""
     found = _statistics(results, dataset, tuple(SIZE[dataset]))
     if not on_real_data(results, f"connectivity-{dataset}"):
-        raise NotTestable(f"the data are not known to be real: {_counted(found)}")
-    return _counted(found), [found == pd.Series(SIZE[dataset])]
-
-
-def _counted(found: pd.Series) -> str:
-    return ", ".join(f"{name} {value:,.0f}" for name, value in found.items())
+        counted = ", ".join(f"{name} {written(value)}" for name, value in found.items())
+        raise NotTestable(f"the data are not known to be real: {counted}")
+    return found == pd.Series(SIZE[dataset]), found
 
 
 @CLAIMS.add(
     "19", "real_logs", "Ours; on App. D.2, where positions alone identify",
     "A web search log identifies position bias",
     exactly("the number of components", 1), exactly("the number of merges and of swaps needed", 0),
-    evidence_if(REAL_FILES, DRAWN),
+    shown("thinned: the share from which on more than "
+          f"{short(CERTAIN)} of draws are connected"), shown("query-document pairs"),
+    evidence_if(REAL_FILES, DRAWN), origin=OURS,
 )  # fmt: skip
 def real_log_identified(results: pd.DataFrame) -> Measured:
     """Positions are the only bias factors. On a stand-in it says nothing."""
@@ -219,13 +215,10 @@ def real_log_identified(results: pd.DataFrame) -> Measured:
         results, {"metric": ("components", "merges", "interventions", "documents")}, **where
     )
     share = seed_means(results, {"share": None}, metric="connected_share", **where)
-    components, merges, swaps, documents = needs
     return (
-        f"components {components:.0f}, {merges:.0f} merges and {swaps:.0f} swaps needed; thinned "
-        f"from {documents:,.0f} query-document pairs: connected in more than {short(CERTAIN)} of "
-        f"draws from a share of {short(_certain_from(share))} on",
-        [components, [merges, swaps], on_real_data(results, "real_logs")],
-    )
+        needs["components"], needs[["merges", "interventions"]], _certain_from(share),
+        needs["documents"], on_real_data(results, "real_logs"),
+    )  # fmt: skip
 
 
 def _statistics(results: pd.DataFrame, dataset: str, metrics: Sequence[str]) -> pd.Series:

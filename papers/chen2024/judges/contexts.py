@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from papers.chen2024.judges.cells import DATASETS
-from papers.chen2024.judges.words import listed, metric_name
+from papers.chen2024.judges.words import NAMES, metric_name
 from twotowers.results.claims import Claims, Measured, seed_means
-from twotowers.results.conditions import above, at_least, at_most, number
+from twotowers.results.conditions import above, at_least, at_most, shown
 
-CLAIMS = Claims()
+CLAIMS = Claims(names=NAMES)
 
 # Claim 12: half of the least that a random start costs in Table 6 (nDCG@10, Istella-S: .010).
 HARM = 0.005
@@ -79,49 +78,47 @@ def means(results: pd.DataFrame, dataset: str, metric: str) -> pd.DataFrame:
     "DLA depends on where it starts, though it fits clicks equally well",
     at_most("the larger click MSE of the two starts", AS_WELL, "times the smaller"),
     above("MCC lost by the random start", HARM), above("nDCG@10 lost by the random start", HARM),
+    shown("MCC"), shown("nDCG@10"),
     parts=DATASETS,
 )  # fmt: skip
 def start_matters(results: pd.DataFrame, dataset: str) -> Measured:
     mcc, gain, error = (
         means(results, dataset, metric).loc["plain"] for metric in ("mcc", "ndcg@10", "click_mse")
     )
-    return (
-        f"MCC {listed(mcc)}; nDCG@10 {listed(gain)}; click MSE {listed(error, digits=None)}",
-        [(error.max(), error.min()), *(m["ones"] - m["random"] for m in (mcc, gain))],
-    )
+    lost = [m["ones"] - m["random"] for m in (mcc, gain)]
+    return (error.max(), error.min()), *lost, mcc, gain
 
 
 @CLAIMS.add(
     "12", "table6", "App. D.4, Table 6", "Node merging removes the harm of the start",
     at_least("the lead over DLA from the same start in each of MCC, nDCG@5 and nDCG@10", LEAD),
     at_most("nDCG@10 lost by the random start", HARM),
+    shown("with merging"),
     parts=DATASETS, letters="cd",
 )  # fmt: skip
 def merging_frees_of_start(results: pd.DataFrame, dataset: str) -> Measured:
     values = {metric: means(results, dataset, metric) for metric in TRAINING}
-    told = "; ".join(
-        f"{metric_name(metric)} without {listed(table.loc['plain'])}, "
-        f"with {listed(table.loc['merging'])}"
-        for metric, table in values.items()
-    )
     merged = values["ndcg@10"].loc["merging"]
-    leads = [table.loc["merging"] - table.loc["plain"] for table in values.values()]
-    return told, [leads, merged["ones"] - merged["random"]]
+    leads = {metric: table.loc["merging"] - table.loc["plain"] for metric, table in values.items()}
+    with_merging = {metric: table.loc["merging"] for metric, table in values.items()}
+    return (
+        pd.DataFrame(leads).rename_axis(columns="metric"),
+        merged["ones"] - merged["random"],
+        pd.DataFrame(with_merging).rename_axis(columns="metric"),
+    )
 
 
 def merging_wins(results: pd.DataFrame, dataset: str, metrics: Sequence[str]) -> Measured:
     """Observation probabilities start at 1."""
-    leads, told = [], []
+    found = {}
     for metric in metrics:
-        naive = mean(results, f"{dataset}{NAIVE}", "plain", metric)
-        setting = f"contexts-{dataset}"
-        dla = seed_means(results, {"repair": REPAIRS}, setting=setting, metric=metric)
-        leads.append(dla["merging"] - max(naive, dla["plain"]))
-        told.append(
-            f"{metric_name(metric)} merging {number(dla['merging'])}, DLA {number(dla['plain'])}, "
-            f"no debias {number(naive)}"
-        )
-    return "; ".join(told), leads
+        dla = seed_means(results, {"repair": REPAIRS}, setting=f"contexts-{dataset}", metric=metric)
+        found[metric_name(metric)] = {
+            "merging": dla["merging"], "DLA": dla["plain"],
+            "no debias": mean(results, f"{dataset}{NAIVE}", "plain", metric),
+        }  # fmt: skip
+    table = pd.DataFrame(found)
+    return [*(table.loc["merging"] - table.drop("merging").max()), table.T]
 
 
 for letters, split, metrics in (("ac", "training", TRAINING), ("bd", "test", TEST)):
@@ -129,6 +126,7 @@ for letters, split, metrics in (("ac", "training", TRAINING), ("bd", "test", TES
         "13", "table2", "Sec. 5.2, Table 2",
         "Node merging beats no debias and DLA under contextual bias",
         *[at_least(f"the lead over both in {metric_name(metric)}", LEAD) for metric in metrics],
+        shown("found"),
         parts={f"{label}, {split}": {**lane, "metrics": metrics}
                for label, lane in DATASETS.items()},
         letters=letters,
@@ -142,19 +140,15 @@ for letters, split, metrics in (("ac", "training", TRAINING), ("bd", "test", TES
     parts=DATASETS,
 )  # fmt: skip
 def levels_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
-    off, told = [], []
-    for metric in LEVEL:
-        found = pd.Series(
-            {
-                name: mean(results, f"{dataset}{suffix}", repair, metric)
-                for (suffix, repair), name in ROWS.items()
-            }
-        )
-        distance = (found - np.array(PRINTED[dataset][metric])).abs()
-        worst = distance.idxmax()
-        off.append(distance)
-        told.append(f"{metric_name(metric)} {number(distance[worst])} ({worst})")
-    return f"farthest: {', '.join(told)}", off
+    return [
+        pd.Series({
+            name: abs(mean(results, f"{dataset}{suffix}", repair, metric) - printed)
+            for ((suffix, repair), name), printed in zip(
+                ROWS.items(), PRINTED[dataset][metric], strict=True
+            )
+        })
+        for metric in LEVEL
+    ]  # fmt: skip
 
 
 @CLAIMS.add(
@@ -164,8 +158,5 @@ def levels_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
     parts=DATASETS,
 )  # fmt: skip
 def random_start_leads(results: pd.DataFrame, dataset: str) -> Measured:
-    leads = {}
-    for metric in (*TRAINING[1:], *TEST):
-        found = means(results, dataset, metric).loc["merging"]
-        leads[metric_name(metric)] = found["random"] - found["ones"]
-    return f"lead {listed(pd.Series(leads), digits=4)}", list(leads.values())
+    merged = (means(results, dataset, metric).loc["merging"] for metric in (*TRAINING[1:], *TEST))
+    return [found["random"] - found["ones"] for found in merged]

@@ -1,26 +1,6 @@
-"""Measured values in the words of a judgement."""
+"""What metrics and lanes are called in the texts of claims."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-
-import pandas as pd
-
-from twotowers.results.conditions import number, short
-
-
-def listed(values: pd.Series, name: str = "{}", digits: int | None = 3) -> str:
-    """Each value after its index; without digits, as a power of ten."""
-    return ", ".join(
-        f"{name.format(label if isinstance(label, str) else short(label))} "
-        f"{power(value) if digits is None else number(value, digits)}"
-        for label, value in values.items()
-    )
-
-
-def named(names: Sequence[str], values: Sequence[float]) -> str:
-    """Each value after its name."""
-    return ", ".join(f"{name} {number(value)}" for name, value in zip(names, values, strict=True))
 
 
 def metric_name(name: str) -> str:
@@ -28,6 +8,13 @@ def metric_name(name: str) -> str:
     return name.replace("mcc", "MCC").replace("test_", "test ").replace("ndcg", "nDCG")
 
 
-def power(value: float) -> str:
-    """Two digits and a power of ten."""
-    return f"{value:.1e}"
+MEASURED = [f"{split}ndcg@{at}" for split in ("", "test_") for at in (1, 3, 5, 10)]
+NAMES = {
+    "components": "K =",
+    "views": "clicks",
+    "bias_factors": "|T| =",
+    "feature_vectors": "|X| =",
+    "rows": "|D| =",
+    "method": {"rate_dla": "DLA", "rate_em": "Regression-EM", "two_tower": "Two-Tower"},
+    "metric": {name: metric_name(name) for name in ("mcc", *MEASURED)},
+}

@@ -23,11 +23,10 @@ from scipy.special import expit, logit
 
 from papers.clax2025.names import HIDDEN
 from twotowers.experiment.kinds import build_model
-from twotowers.fitting.pages import PagesProblem, fit_pages
+from twotowers.fitting.em import Problem, fit_em
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.chances import Chance
 from twotowers.models.dynamic_bayesian import DynamicBayesian
-from twotowers.models.independent import as_pages
 from twotowers.models.names import MODELS
 from twotowers.models.page import lay_out
 from twotowers.models.position_based import PositionBased
@@ -50,7 +49,7 @@ def run(inputs, *, seed: int, pages: int) -> pd.DataFrame:
     log = _log(rng, pages)
     rows = []
     for name in HIDDEN:
-        model = as_pages(build_model(MODELS[name]))
+        model = build_model(MODELS[name])
         statistics = Statistics.of_pages(model, distinct_pages(*log, pairs=PAIRS))
         found = {**_at_random(statistics, rng), **_ends(statistics, int(log[2].sum()))}
         rows += [(name, metric, None, value) for metric, value in found.items()]
@@ -72,7 +71,7 @@ def _log(rng: np.random.Generator, pages: int) -> tuple[np.ndarray, ...]:
 
 def _at_random(statistics: Statistics, rng: np.random.Generator) -> dict[str, float]:
     """Eq. 5.10, and an EM step, at random parameters."""
-    problem = PagesProblem(statistics, (0.0, 0.0), "expectations")
+    problem = Problem(statistics)
     point = rng.uniform(0.2, 0.8, problem.size)
     totals = problem.totals(point)
     step, trials = problem.shares(totals, point), totals[1]
@@ -99,8 +98,8 @@ def _at_random(statistics: Statistics, rng: np.random.Generator) -> dict[str, fl
 
 def _ends(statistics: Statistics, documents: int) -> dict[str, float]:
     """Log-likelihood per document where EM ends, and where ascent by the gradient does."""
-    fitted = fit_pages(statistics, tolerance=1e-14)
-    problem = PagesProblem(statistics, (0.0, 0.0), "expectations")
+    fitted = fit_em(statistics, tolerance=1e-14)
+    problem = Problem(statistics)
     start = problem.start({})
     free = start < 1
 
@@ -143,7 +142,7 @@ def posteriors(
         ['1.000', '0.333']
     """
     chances = jax.nn.sigmoid(attraction), jax.nn.sigmoid(examination)
-    found = PositionBased().expectations(*chances)
+    found = PositionBased().posteriors(*chances)
     return tuple(jnp.where(clicked, *found[part]) for part in ("attraction", "examination"))
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from papers.hager2023.grid import FULL, by_seed, gap
-from papers.hager2023.judges.grid import said
-from twotowers.results.claims import Claims, seed_means
-from twotowers.results.conditions import above, at_least, at_most, below, number
+from twotowers.results.claims import Claims, Measured, seed_means
+from twotowers.results.conditions import above, at_least, at_most, below, shown
 
 CLAIMS = Claims()
 
@@ -22,23 +21,24 @@ CLICK_MODELS = {"with true bias": {"method": "pbm"}, "with estimated bias": {"me
     "With a parameter per document, IPS and the click models recover relevance equally well",
     at_least("nDCG@10 of each method after all queries", 0.995),
 )  # fmt: skip
-def recovered(results):
+def recovered(results) -> Measured:
     most = results.loc[results["metric"] == "ndcg@10", "sessions"].max()
     means = seed_means(
         results, {"method": ["ips", "pbm", "estimated"]}, metric="ndcg@10", sessions=most,
         collisions=0,
     )  # fmt: skip
-    words = ", ".join(f"{method} {number(value, 4)}" for method, value in means.items())
-    return words, [means]
+    return means
 
 
 @CLAIMS.add(
     "21", "fig2.4b", "Section 2.6.4", "Documents that share features cost the click model more",
     at_most("the lead of IPS without collisions", 0.005),
     above("the lead of IPS at .5, at its interval's lower end,", 0),
-    above("the lead of IPS at .9, at its interval's lower end,", 0), parts=CLICK_MODELS,
+    above("the lead of IPS at .9, at its interval's lower end,", 0),
+    shown("mean leads without collisions, at .5 and at .9"),
+    parts=CLICK_MODELS,
 )  # fmt: skip
-def collisions_cost(results, *, method):
+def collisions_cost(results, *, method) -> Measured:
     most = results.loc[results["metric"] == "ndcg@10", "sessions"].max()
     leads = [
         gap(*(
@@ -47,10 +47,7 @@ def collisions_cost(results, *, method):
         ))
         for share in (0, 0.5, 0.9)
     ]  # fmt: skip
-    words = ", ".join(
-        f"{said(lead)} at {at}" for lead, at in zip(leads, ("0", ".5", ".9"), strict=True)
-    )
-    return f"IPS ahead by {words}", [leads[0][0], leads[1][1], leads[2][1]]
+    return leads[0][0], leads[1][1], leads[2][1], [mean for mean, _, _ in leads]
 
 
 @CLAIMS.add(
@@ -59,18 +56,12 @@ def collisions_cost(results, *, method):
     above("what PBM loses, at its interval's lower end,", 0.01),
     below("what IPS loses", 1, "times what PBM loses"),
 )  # fmt: skip
-def bias_costs(results):
-    lost = {
-        method: gap(
-            *(
-                by_seed(results, setting=f"eta-{method}", metric="ndcg@10", eta=eta)
-                for eta in (0, 2)
-            )
-        )
-        for method in ("ips", "pbm")
-    }
-    words = f"IPS loses {said(lost['ips'])}, PBM {said(lost['pbm'])}"
-    return words, [lost["ips"][0], lost["pbm"][1], (lost["ips"][0], lost["pbm"][0])]
+def bias_costs(results) -> Measured:
+    ips, pbm = (
+        gap(*(by_seed(results, setting=f"eta-{m}", metric="ndcg@10", eta=eta) for eta in (0, 2)))
+        for m in ("ips", "pbm")
+    )
+    return ips[0], pbm[1], (ips[0], pbm[0])
 
 
 @CLAIMS.add(
@@ -78,8 +69,9 @@ def bias_costs(results):
     "Results hold up on raw clicks, without averaging click rates",
     above("the lead of PBM over IPS at 1,000 raw queries", 0),
     above("the lead of IPS over PBM at 10^8 raw queries, at its interval's lower end,", 0),
+    shown("on averaged rates: IPS less PBM at 1,000 and at 10^8 queries"),
 )  # fmt: skip
-def on_raw_clicks(results):
+def on_raw_clicks(results) -> Measured:
     def lead(log, sessions):
         runs = (
             by_seed(results, setting=f"{log}-{method}", metric="ndcg@10", sessions=sessions)
@@ -87,12 +79,8 @@ def on_raw_clicks(results):
         )
         return gap(*runs)
 
-    early, late = lead("raw", FEW), lead("raw", FULL)
-    words = "; ".join(
-        f"{name} {said(lead(log, FEW))} and {said(lead(log, FULL))}"
-        for name, log in (("raw clicks", "raw"), ("averaged rates", "istella"))
-    )
-    return f"IPS less PBM at 1,000 and 10^8 queries: {words}", [-early[0], late[1]]
+    averaged = [lead("istella", sessions)[0] for sessions in (FEW, FULL)]
+    return -lead("raw", FEW)[0], lead("raw", FULL)[1], averaged
 
 
 @CLAIMS.add(
@@ -101,34 +89,21 @@ def on_raw_clicks(results):
     at_most("the size of IPS's lead in nDCG@10 with a parameter per document, in any seed,", 0.001),
     above("IPS's lead at the exact optimum of a linear ranker, at its interval's lower end,", 0),
     at_most("the largest derivative at this optimum, of any seed,", 1e-5),
+    shown("mean lead by tower"),
     parts={
         "MSLR-WEB30K": {"dataset": "mslr"},
         "Istella-S": {"dataset": "istella"},
         "Yahoo! Webscope": {"dataset": "yahoo"},
     },
 )  # fmt: skip
-def by_misfit(results, *, dataset):
-    leads = {
-        tower: gap(
-            *(
-                by_seed(
-                    results,
-                    setting=f"mechanism-{dataset}",
-                    metric="ndcg@10",
-                    tower=tower,
-                    kind=kind,
-                )
-                for kind in ("ips", "pbm")
-            )
-        )
-        for tower in ("document", "linear", "sampled", "deep")
-    }
+def by_misfit(results, *, dataset) -> Measured:
+    def runs(tower):
+        lane = {"setting": f"mechanism-{dataset}", "metric": "ndcg@10", "tower": tower}
+        return [by_seed(results, **lane, kind=kind) for kind in ("ips", "pbm")]
+
     slopes = {"setting": f"mechanism-{dataset}", "metric": "gradient", "tower": "linear"}
     left = seed_means(results, {"seed": None, "kind": ["ips", "pbm"]}, **slopes)
-    words = ", ".join(f"{tower} {said(lead)}" for tower, lead in leads.items())
-    own = [
-        by_seed(results, setting=f"mechanism-{dataset}", metric="ndcg@10", tower="document", kind=k)
-        for k in ("ips", "pbm")
-    ]
-    alone = np.abs(own[0] - own[1])
-    return f"IPS ahead by: {words}", [alone, leads["linear"][1], left]
+    own = runs("document")
+    leads = {tower: gap(*runs(tower)) for tower in ("document", "linear", "sampled", "deep")}
+    means = {tower: mean for tower, (mean, _, _) in leads.items()}
+    return np.abs(own[0] - own[1]), leads["linear"][1], left, means

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from papers.hager2023.grid import (
     ALPHA,
@@ -18,25 +19,21 @@ from papers.hager2023.grid import (
     least_significant,
     of_method,
 )
-from twotowers.results.claims import Claims, NotTestable, seed_means
-from twotowers.results.conditions import above, at_least, at_most, below, number
+from twotowers.results.claims import OURS, Claims, Measured, NotTestable, seed_means
+from twotowers.results.conditions import above, at_least, at_most, below, shown
 from twotowers.results.published import bands
 from twotowers.results.statistics import select
 
 CLAIMS = Claims()
 
+RUN = shown("runs")
+
 ALL = {title: {"dataset": name} for name, title in DATASETS.items()}
 EARLY = [1e2, 1e3, 1e4, 1e5]
 
 
-def said(gap) -> str:
-    """A difference with its interval."""
-    mean, low, high = gap
-    return f"{number(mean)} ({number(low)} to {number(high)})"
-
-
-def of_significant(results, dataset, one, other) -> tuple[str, float]:
-    """A sentence on the difference of two methods, and its ratio to the least significant one.
+def of_significant(results, dataset, one, other) -> tuple[float, float, int]:
+    """The difference of two methods over the least significant one; the difference; runs.
 
     Of ten runs that is by the thesis' test, at its alpha, corrected for 36 comparisons. Of fewer it
     is half the width of the 95 % interval of the paired difference.
@@ -54,85 +51,81 @@ def of_significant(results, dataset, one, other) -> tuple[str, float]:
     if count >= RUNS:
         difference = runs[0].mean() - runs[1].mean()
         least = least_significant(*(run.std() for run in runs), count, ALPHA / STRICTEST)
-        return f"{number(difference)} of {count} runs", difference / least
-    found = gap(*runs)
-    return f"{said(found)} of {count} runs", found[0] / ((found[2] - found[1]) / 2)
+        return difference / least, difference, count
+    mean, low, high = gap(*runs)
+    return mean / ((high - low) / 2), mean, count
 
 
 @CLAIMS.add(
     "7", "table2.2", "Section 2.6.1", "All approaches improve over the production ranker",
     above("each difference in nDCG@10 to Production, at its interval's lower end,", 0), parts=ALL,
 )  # fmt: skip
-def beats_production(results, *, dataset):
+def beats_production(results, *, dataset) -> Measured:
     gaps = {m: between(results, dataset, m, PRODUCTION) for m in METHODS}
-    words = ", ".join(f"{METHODS[method]} {said(found)}" for method, found in gaps.items())
-    return words, [np.array([low for _, low, _ in gaps.values()])]
+    return {METHODS[method]: low for method, (_, low, _) in gaps.items()}
 
 
 @CLAIMS.add(
     "8", "fig2.2", "Section 2.6.1", "The naive model converges by one million queries",
     at_most("the change in nDCG@10 from 10^6 to 10^8 queries", 0.005), parts=ALL,
 )  # fmt: skip
-def naive_converges(results, *, dataset):
+def naive_converges(results, *, dataset) -> Measured:
     means = seed_means(
         results, {"sessions": [1e6, FULL]}, setting=f"{dataset}-naive", metric="ndcg@10"
     )
-    change = abs(means[FULL] - means[1e6])
-    return f"{number(means[1e6])} at 10^6, {number(means[FULL])} at 10^8", [change]
+    return abs(means[FULL] - means[1e6])
 
 
 @CLAIMS.add(
     "9", "table2.2", "Section 2.6.1", "PBM with estimated bias beats the naive model",
-    above("the difference in nDCG@10, at its interval's lower end,", 0),
+    above("the difference in nDCG@10, at its interval's lower end,", 0), shown("its mean"),
     parts={DATASETS[name]: {"dataset": name} for name in ("mslr", "yahoo")},
 )  # fmt: skip
 @CLAIMS.add(
     "10", "table2.2", "Section 2.6.1", "PBM with true bias beats the naive model",
-    above("the difference in nDCG@10, at its interval's lower end,", 0),
+    above("the difference in nDCG@10, at its interval's lower end,", 0), shown("its mean"),
     parts=ALL, one="pbm",
 )  # fmt: skip
-def beats_naive(results, *, dataset, one="estimated"):
-    found = between(results, dataset, one, "naive")
-    return said(found), [found[1]]
+def beats_naive(results, *, dataset, one="estimated") -> Measured:
+    mean, low, _ = between(results, dataset, one, "naive")
+    return low, mean
 
 
 @CLAIMS.add(
     "11", "table2.2", "Section 2.6.1",
     "PBM with estimated bias does not beat the naive model significantly on Istella-S",
     at_most("the difference, over the least significant one,", 1),
+    shown("the difference"), RUN,
 )  # fmt: skip
-def no_significant_lead(results):
-    words, ratio = of_significant(results, "istella", "estimated", "naive")
-    return words, [ratio]
+def no_significant_lead(results) -> Measured:
+    return of_significant(results, "istella", "estimated", "naive")
 
 
 @CLAIMS.add(
     "12", "table2.2", "Section 2.6.1",
     "PBM with true bias and with estimated bias differ significantly nowhere",
-    at_most("the size of the difference, over the least significant one,", 1), parts=ALL,
+    at_most("the size of the difference, over the least significant one,", 1),
+    shown("the difference"), RUN, parts=ALL,
 )  # fmt: skip
-def no_significant_difference(results, *, dataset):
-    words, ratio = of_significant(results, dataset, "pbm", "estimated")
-    return words, [abs(ratio)]
+def no_significant_difference(results, *, dataset) -> Measured:
+    ratio, *others = of_significant(results, dataset, "pbm", "estimated")
+    return abs(ratio), *others
 
 
 @CLAIMS.add(
     "13", "table2.2", "Section 2.6.1",
     "PBM with true bias varies less between runs than with estimated bias",
     below("the standard deviation of nDCG@5", 1, "times that with estimated bias"),
-    parts=ALL,
+    RUN, parts=ALL,
 )  # fmt: skip
-def varies_less(results, *, dataset):
+def varies_less(results, *, dataset) -> Measured:
     true, estimated = (
         by_seed(results, **of_method(dataset, method, "ndcg@5"), sessions=FULL)
         for method in ("pbm", "estimated")
     )
     if min(len(true), len(estimated)) < 2:
         raise NotTestable("a single run")
-    return (
-        f"{number(true.std(), 4)} and {number(estimated.std(), 4)} of {len(true)} runs",
-        [(true.std(), estimated.std())],
-    )
+    return (true.std(), estimated.std()), len(true)
 
 
 @CLAIMS.add(
@@ -141,46 +134,42 @@ def varies_less(results, *, dataset):
     above("the lead in nDCG@10 of each click model at 10^2, 10^3, 10^4 and 10^5 queries", 0),
     parts=ALL,
 )  # fmt: skip
-def ahead_at_first(results, *, dataset):
+def ahead_at_first(results, *, dataset) -> Measured:
     means = {
         method: seed_means(
             results, {"sessions": EARLY}, setting=f"{dataset}-{method}", metric="ndcg@10"
         )
         for method in ("pbm", "estimated", "ips")
     }
-    leads = {m: means[m] - means["ips"] for m in ("pbm", "estimated")}
-    words = "; ".join(
-        f"{METHODS[m]} ahead by {', '.join(number(v) for v in lead)}" for m, lead in leads.items()
-    )
-    return words, [np.array([lead.to_numpy() for lead in leads.values()])]
+    return pd.DataFrame({METHODS[m]: means[m] - means["ips"] for m in ("pbm", "estimated")})
 
 
 @CLAIMS.add(
     "15", "table2.2", "Section 2.6.1", "IPS ends above PBM with true bias",
-    above("the difference in nDCG@10, at its interval's lower end,", 0),
+    above("the difference in nDCG@10, at its interval's lower end,", 0), shown("its mean"),
     parts={DATASETS[name]: {"dataset": name} for name in ("istella", "yahoo")},
 )  # fmt: skip
-def ips_ends_above(results, *, dataset):
-    found = between(results, dataset, "ips", "pbm")
-    return said(found), [found[1]]
+def ips_ends_above(results, *, dataset) -> Measured:
+    mean, low, _ = between(results, dataset, "ips", "pbm")
+    return low, mean
 
 
 @CLAIMS.add(
     "16", "table2.2", "Section 2.6.1", "IPS and PBM with true bias end level on MSLR-WEB30K",
     at_most("the size of the difference in nDCG@10", 0.01),
 )  # fmt: skip
-def level_on_mslr(results):
-    found = between(results, "mslr", "ips", "pbm")
-    return said(found), [abs(found[0])]
+def level_on_mslr(results) -> Measured:
+    return abs(between(results, "mslr", "ips", "pbm")[0])
 
 
 @CLAIMS.add(
     "17", "table2.2", "Table 2.2",
     "The order of the five models by nDCG@10 is that of the table",
     at_least("the share of pairs in the printed order, of those printed .005 apart or more", 1),
+    shown("nDCG@10"),
     parts=ALL,
 )  # fmt: skip
-def in_printed_order(results, *, dataset):
+def in_printed_order(results, *, dataset) -> Measured:
     table = bands("hager2023")
     printed = {
         method: float(select(table, **of_method(dataset, method, "ndcg@10"))["value"].iloc[0])
@@ -195,20 +184,21 @@ def in_printed_order(results, *, dataset):
         if printed[one] - printed[other] >= 0.005
     ]  # fmt: skip
     agreeing = np.mean([ours[one] > ours[other] for one, other in pairs])
-    return ", ".join(f"{m} {number(v)}" for m, v in ours.items()), [agreeing]
+    return agreeing, ours
 
 
 @CLAIMS.add(
     "25", "table2.2", "ours", "PBM with estimated bias finds the bias",
-    at_most("the distance of its slope against ln k from -1, in any seed,", 0.2), parts=ALL,
+    at_most("the distance of its slope against ln k from -1, in any seed,", 0.2),
+    parts=ALL, origin=OURS,
 )  # fmt: skip
-def finds_bias(results, *, dataset):
+def finds_bias(results, *, dataset) -> Measured:
     where = {"setting": f"{dataset}-estimated", "metric": "position_bias", "sessions": FULL}
     bias = seed_means(results, {"seed": None, "position": None}, **where).unstack()
     steps = np.log(bias.columns.to_numpy(float))
     # Through 0 at rank 1, to which bias is relative.
     slopes = (bias * steps).sum(axis="columns") / (steps**2).sum()
-    return f"slopes {', '.join(number(slope) for slope in slopes)}", [np.abs(slopes + 1)]
+    return np.abs(slopes + 1)
 
 
 @CLAIMS.add(
@@ -216,10 +206,9 @@ def finds_bias(results, *, dataset):
     "Where the production ranker is weak, both click models beat the naive model on MSLR-WEB30K",
     at_most("nDCG@10 of the production ranker", 0.4),
     above("each difference in nDCG@10 to the naive model, at its interval's lower end,", 0),
+    origin=OURS,
 )  # fmt: skip
-def beats_naive_if_weak(results):
+def beats_naive_if_weak(results) -> Measured:
     level = by_seed(results, **of_method("weak", PRODUCTION, "ndcg@10"), sessions=FULL).mean()
-    gaps = {METHODS[m]: between(results, "weak", m, "naive") for m in ("pbm", "estimated")}
-    words = ", ".join(f"{name} {said(found)}" for name, found in gaps.items())
-    lows = np.array([low for _, low, _ in gaps.values()])
-    return f"Production {number(level)}; {words}", [level, lows]
+    gaps = {METHODS[m]: between(results, "weak", m, "naive")[1] for m in ("pbm", "estimated")}
+    return level, gaps

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from papers.hager2023.grid import DATASETS
-from twotowers.results.claims import Claims, NotTestable, seed_means
-from twotowers.results.conditions import at_least, at_most, below, exactly, number, short
+from twotowers.results.claims import CHECK, Claims, Measured, NotTestable, seed_means
+from twotowers.results.conditions import at_least, at_most, below, exactly, shown
 from twotowers.results.statistics import select
 
 CLAIMS = Claims()
@@ -43,13 +43,9 @@ def rows(results, metric: str, **where):
     "Given the true bias, the minimum of the click model's expected loss is the true relevance",
     at_most("the largest difference", 1e-6), identity="theorem_1",
 )  # fmt: skip
-def identity_holds(results, *, identity, biased=False):
-    error = rows(results, identity)["value"].max()
-    told, found = [f"largest difference {short(float(f'{error:.1e}'))}"], [error]
-    if biased:
-        found.append(rows(results, "ignored_minimum")["value"].max())
-        told.append(f"minimum within {number(found[-1], 4)} of relevance times examination")
-    return ", ".join(told), found
+def identity_holds(results, *, identity, biased=False) -> Measured:
+    found = [rows(results, identity)["value"].max()]
+    return [*found, rows(results, "ignored_minimum")["value"].max()] if biased else found
 
 
 @CLAIMS.add(
@@ -59,24 +55,15 @@ def identity_holds(results, *, identity, biased=False):
     below("the range of the loss at each examination", 1, "times that at the next higher one"),
     at_most("the largest difference of IPS's loss between examinations", 1e-9),
 )  # fmt: skip
-def loss_shrinks(results):
+def loss_shrinks(results) -> Measured:
+    def curves(kind):
+        found = rows(results, "loss", kind=kind)
+        return found.pivot(index="examined", columns="estimate", values="value")
+
     minima = rows(results, "minimum", kind="pbm")["value"].to_numpy()
-    curves = rows(results, "loss", kind="pbm").pivot(
-        index="examined", columns="estimate", values="value"
-    )
-    ranges = curves.max(axis="columns") - curves.min(axis="columns")
-    ranges = ranges.sort_index(ascending=False).to_numpy()
-    ips = rows(results, "loss", kind="ips").pivot(
-        index="examined", columns="estimate", values="value"
-    )
-    apart = np.ptp(ips.to_numpy(), axis=0).max()
-    error = np.abs(minima - 0.5).max()
-    return (
-        f"minima within {number(error, 4)} of .5; range of the loss "
-        f"{number(ranges[0])} fully examined, {number(ranges[-1])} least; IPS differs by "
-        f"{short(apart)}",
-        [error, (ranges[1:], ranges[:-1]), apart],
-    )
+    ranges = np.ptp(curves("pbm").sort_index(ascending=False).to_numpy(), axis=1)
+    apart = np.ptp(curves("ips").to_numpy(), axis=0).max()
+    return np.abs(minima - 0.5).max(), (ranges[1:], ranges[:-1]), apart
 
 
 @CLAIMS.add(
@@ -86,8 +73,9 @@ def loss_shrinks(results):
     at_most("the distance of IPS's minimum from the mean", 1e-6),
     at_most("the distance of the click model's minimum from its closed form", 1e-6),
     below("its distance from the document examined more", 1, "times that from the other"),
+    shown("relevances and minima"),
 )  # fmt: skip
-def two_documents(results):
+def two_documents(results) -> Measured:
     def one(metric, kind):
         return float(rows(results, metric, kind=kind, curve="both")["value"].iloc[0])
 
@@ -95,13 +83,10 @@ def two_documents(results):
     more, less = relevances["irrelevant"], relevances["relevant"]
     ips, pbm = one("toy_minimum", "ips"), one("toy_minimum", "pbm")
     return (
-        f"relevance {number(less)} and, examined more, {number(more)}; IPS {number(ips)}, click "
-        f"model {number(pbm)}",
-        [
-            abs(ips - relevances.mean()),
-            abs(pbm - one("toy_closed_form", "pbm")),
-            (abs(pbm - more), abs(pbm - less)),
-        ],
+        abs(ips - relevances.mean()),
+        abs(pbm - one("toy_closed_form", "pbm")),
+        (abs(pbm - more), abs(pbm - less)),
+        {"relevance": less, "relevance, examined more": more, "IPS": ips, "click model": pbm},
     )
 
 
@@ -110,8 +95,9 @@ def two_documents(results):
     "The printed marks follow from the printed means and deviations by the test that is described",
     exactly("the number of marks that the test does not give, of 3, 12 or 36 comparisons", 0),
     exactly("the number of significant differences without a mark", 0),
+    shown("marks not given"), shown("differences not marked"), origin=CHECK,
 )  # fmt: skip
-def marks_follow(results):
+def marks_follow(results) -> Measured:
     printed = rows(results, "mark_printed").drop(columns="metric")
     tested = rows(results, "mark_tested")
     keys = ["dataset", "method", "measure"]
@@ -120,12 +106,8 @@ def marks_follow(results):
     given = both[(both["value_printed"] != 0) & (both["value"] != both["value_printed"])]
     missing = both[(both["value_printed"] == 0) & (both["value"] != 0)]
 
-    def named(rows):
-        cells = rows[keys].drop_duplicates().itertuples(index=False)
-        return ", ".join(" ".join(cell) for cell in cells) or "none"
-
-    words = f"not given: {named(given)}; not marked: {named(missing)}"
-    return words, [len(given[keys].drop_duplicates()), len(missing[keys].drop_duplicates())]
+    cells = [part[keys].drop_duplicates().to_numpy().tolist() for part in (given, missing)]
+    return *map(len, cells), *(", ".join(map(" ".join, part)) or "none" for part in cells)
 
 
 @CLAIMS.add(
@@ -134,11 +116,6 @@ def marks_follow(results):
     at_most("the largest change of the share of a label", 0.01),
     at_least("the share of documents that stay", 0.8),
 )  # fmt: skip
-def shares_stay(results):
+def shares_stay(results) -> Measured:
     lists = {"setting": [f"lists-{dataset}" for dataset in DATASETS]}
-    moved, kept = (
-        seed_means(results, lists, metric=metric) for metric in ("share_moved", "share_kept")
-    )
-    return f"changes up to {number(moved.max(), 4)}; {number(kept.min())} of documents stay", [
-        moved, kept,
-    ]  # fmt: skip
+    return [seed_means(results, lists, metric=metric) for metric in ("share_moved", "share_kept")]

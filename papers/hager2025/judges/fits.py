@@ -12,10 +12,19 @@ import numpy as np
 import pandas as pd
 
 from twotowers.results.claims import Claims, Measured, seed_means
-from twotowers.results.conditions import above, at_least, at_most, below, holds, number, short
-from twotowers.results.statistics import select
+from twotowers.results.conditions import (
+    above,
+    at_least,
+    at_most,
+    below,
+    falls,
+    rises,
+    short,
+    shown,
+)
 
-CLAIMS = Claims()
+NAMES = {"temperature": "tau", "strength": "alpha"}
+CLAIMS = Claims(names=NAMES)
 
 TEMPERATURES = (0, 0.333, 0.666, 1)
 STRENGTHS = (-1, 0, 1)
@@ -70,11 +79,8 @@ def naive_errors(
     parts=FIT,
 )  # fmt: skip
 def recovered(results: pd.DataFrame, setting: str) -> Measured:
-    worst = naive_errors(results, setting, (10, 25)).abs()
-    measured = ", ".join(
-        f"|err@{k}| {number(worst[k].max())} (tau {short(worst[k].idxmax())})" for k in (10, 25)
-    )
-    return f"worst: {measured}", [worst[10], worst[25]]
+    error = naive_errors(results, setting, (10, 25)).abs()
+    return error[10], error[25]
 
 
 @CLAIMS.add(
@@ -84,7 +90,7 @@ def recovered(results: pd.DataFrame, setting: str) -> Measured:
 )  # fmt: skip
 def swaps_identify(results: pd.DataFrame) -> Measured:
     error = naive_errors(results, "fit-embedding", (10,))[10].abs()
-    return f"|err@10| {_by_temperature(error)}", [error[0], error.drop(0)]
+    return error[0], error.drop(0)
 
 
 @CLAIMS.add(
@@ -103,37 +109,27 @@ def policy_unfelt(
     results: pd.DataFrame, setting: str, temperatures: Sequence[float] = TEMPERATURES
 ) -> Measured:
     over = {"strength": STRENGTHS, "temperature": temperatures, "position": (5, 10)}
-    spread, told = spreads(results, over, setting=setting, weighting="none")
-    return told, spread
+    found = spreads(results, over, setting=setting, weighting="none")
+    return found[5], found[10]
 
 
-def spreads(results: pd.DataFrame, over: dict, **where) -> tuple[pd.Series, str]:
-    """How far estimates lie apart over the lanes, by position; in words also that of each seed.
-
-    The first is of means over seeds, the second of one seed's estimates.
-    """
+def spreads(results: pd.DataFrame, over: dict, **where) -> pd.Series:
+    """How far estimates (means over seeds) lie apart over the lanes, by position."""
     errors = bias_errors(results, over, **where)
-    spread = errors.max() - errors.min()
-    seeds = sorted(select(results, metric="position_bias", **where)["seed"].unique())
-    told = []
-    for k in spread.index:
-        own = [np.ptp(bias_errors(select(results, seed=seed), over, **where)[k]) for seed in seeds]
-        by_seed = f" ({', '.join(map(number, own))} by seed)" if len(own) > 1 else ""
-        told.append(f"spread@{k} {number(spread[k])}{by_seed}")
-    return spread, ", ".join(told)
+    return errors.max() - errors.min()
 
 
 @CLAIMS.add(
     "4", "fig3", "Sec. 8.2, Fig. 3",
     "Under misspecification, less random rankings amplify bias",
-    holds("alpha 1: mean |estimate(tau) - estimate(1)| grows strictly as tau falls"),
+    rises("alpha 1: mean |estimate(tau) - estimate(1)|, from tau 1 down to 0,"),
     below("estimate + ln k at tau 0, at each position k from 5 on,", 0),
     parts=MISFIT, strength=1,
 )  # fmt: skip
 @CLAIMS.add(
     "6", "fig6", "Sec. 8.2, App. C, Fig. 6",
     "An inverse policy amplifies bias, to the other side",
-    holds("alpha -1: mean |estimate(tau) - estimate(1)| grows strictly as tau falls"),
+    rises("alpha -1: mean |estimate(tau) - estimate(1)|, from tau 1 down to 0,"),
     above("estimate + ln k at tau 0, at each position k from 5 on,", 0),
     parts=MISFIT, strength=-1,
 )  # fmt: skip
@@ -141,14 +137,7 @@ def amplified(results: pd.DataFrame, setting: str, strength: int) -> Measured:
     """A policy that sorts well pushes the estimate below the truth, an inverse one above it."""
     errors = naive_errors(results, setting, None, strength)
     moved = (errors - errors.loc[1]).abs().mean(axis="columns")
-    tail = errors.loc[0, 5:]
-    # The error that comes nearest to the wrong side of 0, or lies furthest on it.
-    end, position = ("highest", tail.idxmax()) if strength > 0 else ("lowest", tail.idxmin())
-    return (
-        f"displacement {_by_temperature(moved.drop(1))}; tau 0: {end} err from position 5 on "
-        f"{number(tail[position])} (position {position})",
-        [moved[0] > moved[0.333] > moved[0.666] > 0, tail],
-    )
+    return moved[::-1], errors.loc[0, 5:]
 
 
 @CLAIMS.add(
@@ -159,12 +148,9 @@ def amplified(results: pd.DataFrame, setting: str, strength: int) -> Measured:
     parts=MISFIT, letters="def",
 )  # fmt: skip
 def as_strongly(results: pd.DataFrame, setting: str) -> Measured:
-    moved = {}
-    for strength in (-1, 1):
-        errors = naive_errors(results, setting, None, strength)
-        moved[strength] = (errors.loc[0] - errors.loc[1]).abs().mean()
-    told = ", ".join(f"{number(value)} at alpha {s}" for s, value in moved.items())
-    return f"displacement at tau 0: {told}", [(moved[-1], moved[1])]
+    errors = {s: naive_errors(results, setting, None, s) for s in (-1, 1)}
+    moved = {s: (each.loc[0] - each.loc[1]).abs().mean() for s, each in errors.items()}
+    return [(moved[-1], moved[1])]
 
 
 @CLAIMS.add(
@@ -178,7 +164,7 @@ def error_remains(results: pd.DataFrame, setting: str) -> Measured:
     where = {"setting": setting, "strength": 1, "weighting": "none"}
     over = {"temperature": (0, 1), "position": (10,)}
     error = bias_errors(results, over, **where)[10].abs()
-    return f"|err@10| {_by_temperature(error)}", [error[1], (error[1], error[0])]
+    return error[1], (error[1], error[0])
 
 
 @CLAIMS.add(
@@ -186,7 +172,7 @@ def error_remains(results: pd.DataFrame, setting: str) -> Measured:
     "Propensity weighting undoes the amplification except on deterministic rankings",
     at_most("alpha 1: the change of an estimate by weighting at tau 0", SAME),
     at_most("the spread@10 over tau > 0 with weighting", BIAS_GAP),
-    holds("the spread@10 over tau > 0 is smaller with weighting than without"),
+    below("the spread@10 over tau > 0 with weighting", 1, "times that without"),
     above("|err@10| at each tau > 0 with weighting", REMAINS),
     parts=MISFIT,
 )  # fmt: skip
@@ -197,27 +183,20 @@ def weighting_helps(results: pd.DataFrame, setting: str) -> Measured:
     change = (ips.loc[0] - none.loc[0]).abs().max()
     with_weights, without = (table[10].drop(0) for table in (ips, none))
     spread, before = (lane.max() - lane.min() for lane in (with_weights, without))
-    left = with_weights.abs().min()
-    return (
-        f"tau 0: changes {number(change)}; tau > 0: spread@10 {number(spread)} "
-        f"(unweighted {number(before)}), |err@10| at least {number(left)}",
-        [change, spread, spread < before, left],
-    )
+    return change, spread, (spread, before), with_weights.abs()
 
 
 @CLAIMS.add(
     "8b", "fig1", "Sec. 1 and 5, Fig. 1",
     "With the expert policy, nDCG declines gradually, as the policy grows stronger",
-    *[holds(f"tau 0: nDCG@10 falls with each step of alpha from 0 to {end}") for end in (1, -1)],
+    *[falls(f"tau 0: nDCG@10, from alpha 0 to {end},") for end in (1, -1)],
 )  # fmt: skip
 def gradual_decline(results: pd.DataFrame) -> Measured:
     ndcg = seed_means(
         results, {"strength": EXAMPLE_STRENGTHS},
         setting="example-expert", temperature=0, weighting="none", metric="ndcg@10",
     )  # fmt: skip
-    steps = ndcg.diff().dropna()
-    told = ", ".join(f"{number(value, 4)} at {short(s)}" for s, value in ndcg.items())
-    return f"nDCG@10 {told}", [(steps.loc[0.333:] < 0).all(), (steps.loc[:0] > 0).all()]
+    return ndcg.loc[0:], ndcg.loc[:0][::-1]
 
 
 @CLAIMS.add(
@@ -230,9 +209,7 @@ def expert_hurts(results: pd.DataFrame) -> Measured:
         results, {"strength": STRENGTHS},
         setting="example-expert", temperature=0, weighting="none", metric="ndcg@10",
     )  # fmt: skip
-    loss = {strength: ndcg[0] - ndcg[strength] for strength in (1, -1)}
-    told = ", ".join(f"{number(value, 4)} at {strength}" for strength, value in loss.items())
-    return f"nDCG@10 {number(ndcg[0], 4)} at alpha 0; lower by {told}", loss.values()
+    return ndcg[0] - ndcg[1], ndcg[0] - ndcg[-1]
 
 
 @CLAIMS.add(
@@ -248,8 +225,7 @@ def deep_harmless(results: pd.DataFrame) -> Measured:
         temperature=0, weighting="none", metric="ndcg@10",
     ).unstack("strength")  # fmt: skip
     deep, expert = ndcg.max(axis="columns") - ndcg.min(axis="columns")
-    told = f"range of nDCG@10 over alpha: deep {number(deep, 4)}, expert {number(expert, 4)}"
-    return told, [(expert, deep)]
+    return [(expert, deep)]
 
 
 @CLAIMS.add(
@@ -265,20 +241,27 @@ def deep_biases_less(results: pd.DataFrame) -> Measured:
         strength=1, temperature=0, weighting="none",
     )[10].abs()  # fmt: skip
     deep, expert = error
-    return f"|err@10|: deep {number(deep)}, expert {number(expert)}", [(expert, deep)]
+    return [(expert, deep)]
+
+
+BESIDE = (
+    above("the excess of a lane's |err@10| over that of another, which ranks better by at most "
+          f"{short(NDCG_LOSS)} nDCG@10,", BIAS_GAP),
+    shown("|err@10| of both"), shown("nDCG@10 of both", digits=4),
+    shown(f"pairs of lanes whose |err@10| are more than {short(BIAS_GAP)} apart"),
+    shown("of these, pairs in which the more biased lane loses no nDCG@10"),
+)  # fmt: skip
 
 
 @CLAIMS.add(
     "10", "fig5", "App. B and C, Fig. 5",
     "Ranking performance does not always correspond to bias",
-    above("the excess of a lane's |err@10| over that of another, which ranks better by at most "
-          f"{short(NDCG_LOSS)} nDCG@10,", BIAS_GAP),
+    *BESIDE,
     parts={"deep policy": {"setting": "example-deep"}}, letters="d",
 )  # fmt: skip
 @CLAIMS.add(
     "10", "fig7", "App. C, Fig. 7", "Ranking performance does not always correspond to bias",
-    above("the excess of a lane's |err@10| over that of another, which ranks better by at most "
-          f"{short(NDCG_LOSS)} nDCG@10,", BIAS_GAP),
+    *BESIDE,
     parts=MISFIT,
 )  # fmt: skip
 def bias_without_loss(results: pd.DataFrame, setting: str) -> Measured:
@@ -298,19 +281,8 @@ def bias_without_loss(results: pd.DataFrame, setting: str) -> Measured:
     loss = np.subtract.outer(ndcg.to_numpy(), ndcg.to_numpy()).T
     unpunished = np.where(loss <= NDCG_LOSS, excess, 0)
     worse, better = np.unravel_index(unpunished.argmax(), excess.shape)
+    pair = [worse, better]
     return (
-        f"|err@10| {number(error.iloc[worse])} ({_lane(error.index[worse])}) against "
-        f"{number(error.iloc[better])} ({_lane(error.index[better])}), "
-        f"nDCG@10 {number(ndcg.iloc[worse], 4)} against {number(ndcg.iloc[better], 4)}; "
-        f"so in {(unpunished > BIAS_GAP).sum()} of {(excess > BIAS_GAP).sum()} pairs",
-        [unpunished.max()],
-    )
-
-
-def _by_temperature(values: pd.Series) -> str:
-    return ", ".join(f"{number(value)} at tau {short(tau)}" for tau, value in values.items())
-
-
-def _lane(lane: tuple) -> str:
-    strength, temperature = lane
-    return f"alpha {short(strength)}, tau {short(temperature)}"
+        unpunished.max(), error.iloc[pair], ndcg.iloc[pair],
+        (excess > BIAS_GAP).sum(), (unpunished > BIAS_GAP).sum(),
+    )  # fmt: skip

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from papers.hager2025.judges.fits import BIAS_GAP, TEMPERATURES, bias_errors, spreads
-from papers.hager2025.judges.theory import SAMPLING, listed
+from papers.hager2025.judges.fits import BIAS_GAP, NAMES, TEMPERATURES, bias_errors, spreads
+from papers.hager2025.judges.theory import SAMPLING
 from papers.hager2025.stopping import changes, named
-from twotowers.results.claims import Claims, Measured, NotTestable
-from twotowers.results.conditions import above, at_most, below, holds, number, short
+from twotowers.results.claims import OURS, Claims, Measured, NotTestable
+from twotowers.results.conditions import above, at_most, below, falls, rises, shown
 
-CLAIMS = Claims()
+CLAIMS = Claims(origin=OURS, names=NAMES)
 
 # Claim 13: stopped early, stopped early from the truth, and not stopped early.
 STOPPED = (
@@ -38,7 +38,7 @@ PADDED = ("padding masked", "as published", "2 % padding", "4 % padding")
     at_most("err@10 of the optimum on few sessions less err@10 of that on the most", BIAS_GAP),
     at_most("|err@10| of the fit from the random start without early stopping", BIAS_GAP),
     at_most("|err@10| of the fit from the truth with early stopping", BIAS_GAP),
-    holds("without early stopping err@10 lies between that of the stopped fit and of the optimum"),
+    rises("err@10 from the optimum to the fit without early stopping to the stopped one"),
 )  # fmt: skip
 def stopping_is_the_cause(results: pd.DataFrame) -> Measured:
     """Early stopping, too few sessions, or initialisation?
@@ -59,20 +59,11 @@ def stopping_is_the_cause(results: pd.DataFrame) -> Measured:
     errors, optimum = _of_embeddings(results, (-1, 0), STOPPED)
     stopped, from_truth, trained_on = (errors[method] for method in STOPPED)
     exact, more = optimum[1], optimum[optimum.columns.max()]
+    fits = {"optimum": exact, "not stopped early": trained_on, "stopped early": stopped}
     return (
-        f"err@10 at alpha -1 and 0: stopped early {listed(stopped, 3)}, from the truth "
-        f"{listed(from_truth, 3)}; not stopped early {listed(trained_on, 3)}; exact optimum "
-        f"{listed(exact, 3)}, on {short(optimum.columns.max())} times the sessions "
-        f"{listed(more, 3)}",
-        [
-            stopped,
-            stopped - exact,
-            exact - more,
-            trained_on.abs(),
-            from_truth.abs(),
-            ((exact < trained_on) & (trained_on < stopped)).all(),
-        ],
-    )
+        stopped, stopped - exact, exact - more, trained_on.abs(), from_truth.abs(),
+        pd.DataFrame(fits).T,
+    )  # fmt: skip
 
 
 @CLAIMS.add(
@@ -89,11 +80,7 @@ def few_sessions_are_the_cause(results: pd.DataFrame) -> Measured:
     if 4 not in optimum:
         raise NotTestable("no results on 4 times the sessions")
     stopped, exact, more = errors.loc[1].item(), optimum.loc[1, 1], optimum.loc[1, 4]
-    return (
-        f"err@10: stopped early {number(stopped)}; exact optimum {number(exact)}, on 4 times the "
-        f"sessions {number(more)}",
-        [exact, abs(stopped - exact), abs(more)],
-    )
+    return exact, abs(stopped - exact), abs(more)
 
 
 def _of_embeddings(
@@ -118,16 +105,15 @@ def _of_embeddings(
     "at",
     above("on 2,048 sessions: the largest change of an estimate by another start", 0.5),
     at_most("on 131,072 sessions: every change of an estimate by another start", BIAS_GAP),
+    shown("the largest change by thousands of sessions"),
 )  # fmt: skip
 def starts_are_kept(results: pd.DataFrame) -> Measured:
     """Estimates are relative to position 1; a mean over seeds of each seed's largest change."""
-    largest = {
-        setting: changes(results, setting).groupby("seed").max().mean()
-        for setting in ("start-2k", "start-8k", "start-32k", "start-128k")
-    }
-    told = ", ".join(f"{number(value)} at {setting[6:]}" for setting, value in largest.items())
-    few, *_, many = largest.values()
-    return f"largest change by another start: {told} sessions", [few, many]
+    largest = pd.Series({
+        f"{k}": changes(results, f"start-{k}k").groupby("seed").max().mean()
+        for k in (2, 8, 32, 128)
+    })  # fmt: skip
+    return largest.iloc[0], largest.iloc[-1], largest
 
 
 @CLAIMS.add(
@@ -145,15 +131,15 @@ def clipping_is_felt(results: pd.DataFrame) -> Measured:
         "temperature": TEMPERATURES,
         "position": (5, 10),
     }
-    spread, told = _by_variant(results, over)
-    return told, [spread.loc[list(CLIPPED)], spread.loc[list(UNCLIPPED)]]
+    spread = _by_variant(results, over)
+    return spread.loc[list(CLIPPED)], spread.loc[list(UNCLIPPED)]
 
 
 @CLAIMS.add(
     "15", "padding", "Ours; on the published code and Fig. 2 left",
     "Padded documents that the percentiles count hide what clipping does to the linear model",
-    holds("the spread over alpha and tau at positions 5 and 10 falls from masked padding to the "
-          "lists' own, to 2 % and to 4 % of all places"),
+    falls("the spread over alpha and tau at positions 5 and 10, from masked padding to the "
+          "lists' own, to 2 % and to 4 % of all places,"),
     below("the spread with 4 % of padding", 0.9, "times that with masked padding"),
 )  # fmt: skip
 def padding_hides(results: pd.DataFrame) -> Measured:
@@ -164,14 +150,14 @@ def padding_hides(results: pd.DataFrame) -> Measured:
         "temperature": TEMPERATURES,
         "position": (5, 10),
     }
-    spread, told = _by_variant(results, over)
-    falls = (spread.loc[list(PADDED)].diff().dropna() < 0).all(axis=None)
-    return told, [falls, (spread.loc[PADDED[-1]], spread.loc[PADDED[0]])]
+    spread = _by_variant(results, over)
+    return spread, (spread.loc[PADDED[-1]], spread.loc[PADDED[0]])
 
 
-def _by_variant(results: pd.DataFrame, over: dict) -> tuple[pd.DataFrame, str]:
-    """The spread of each variant at each position, and in words."""
+def _by_variant(results: pd.DataFrame, over: dict) -> pd.DataFrame:
+    """The spread of each variant, a row each, at each position."""
     lanes = {lane: values for lane, values in over.items() if lane != "variant"}
-    found = {v: spreads(results, lanes, setting="clipping", variant=v) for v in over["variant"]}
-    told = "; ".join(f"{variant}: {words}" for variant, (_, words) in found.items())
-    return pd.DataFrame({variant: spread for variant, (spread, _) in found.items()}).T, told
+    return pd.DataFrame({
+        variant: spreads(results, lanes, setting="clipping", variant=variant)
+        for variant in over["variant"]
+    }).T  # fmt: skip

@@ -21,6 +21,7 @@ from jax.flatten_util import ravel_pytree
 
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
+from twotowers.logs.counts import Counts
 from twotowers.models.additive import Additive, inverse_rank
 from twotowers.models.towers import scores, two_towers
 from twotowers.objectives.likelihood import CountLoss
@@ -119,8 +120,9 @@ def fits(x, chance, *, starts: int, steps: int, width: int, seed: int) -> list:
     shown = np.broadcast_to(np.eye(POSITIONS), (starts, len(x), POSITIONS, POSITIONS))
     objective = CountLoss(
         jnp.asarray(x, jnp.float32),
-        jnp.asarray(shown, jnp.float32),
-        jnp.asarray(shown * chance[:, :, None], jnp.float32),
+        Counts(
+            jnp.asarray(shown, jnp.float32), jnp.asarray(shown * chance[:, :, None], jnp.float32)
+        ),
         jnp.full((starts, len(x)), 1 / POSITIONS, jnp.float32),
     )
 

@@ -10,6 +10,7 @@ from papers.own_log.curves import curves
 from twotowers.results.statistics import over_draws, select
 
 MODELS = {
+    "conditional": "Conditional (examination)",
     "two-tower": "Two-tower (odds)",
     "position-based": "Position-based (examination)",
     "position-based-em": "Position-based, by EM",
@@ -19,7 +20,7 @@ MODELS = {
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per model and position: median and percentiles of the bias, as a ratio."""
     rows = select(results, setting=list(MODELS), metric="position_bias")
-    ratios = rows.assign(value=np.exp(rows["value"]))
+    ratios = rows.assign(value=np.exp(rows["value"])).dropna(subset="value")
     return over_draws(ratios, ["setting", "metric", "position"]).assign(source="reproduced")
 
 

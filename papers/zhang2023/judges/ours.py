@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from papers.zhang2023.crossing import QUALITY, RANKING, WORLDS, cross, curve
-from papers.zhang2023.winners import DATASETS, METHODS, POLICIES, REMEDIES, cells, won
-from twotowers.results.claims import Claims, Measured, seed_means
-from twotowers.results.conditions import above, at_most, below, number
+from papers.zhang2023.winners import DATASETS, METHODS, NAMES, POLICIES, REMEDIES, cells, won
+from twotowers.results.claims import OURS, Claims, Measured, seed_means
+from twotowers.results.conditions import above, at_most, below, shown
 
-CLAIMS = Claims()
+CLAIMS = Claims(origin=OURS, names=NAMES)
 
 # Claim 23: the positions at which examination is compared.
 SEEN = tuple(range(2, 11))
@@ -34,13 +34,7 @@ def examination_better(results: pd.DataFrame, dataset: str) -> Measured:
         by_seed = (bias + np.log(SEEN)).abs().mean(axis="columns")
         errors[method] = by_seed.groupby("mixing_weight").mean()
     strong = pd.DataFrame(errors).loc[[1.0, 0.8, 0.6]]
-    words = "; ".join(
-        f"{METHODS[method]} {' '.join(number(value) for value in strong[method])}"
-        for method in strong
-    )
-    return f"errors under Oracle, L1, L2: {words}", [
-        strong[method] - strong["pal"] for method in REMEDIES
-    ]
+    return [*(strong[method] - strong["pal"] for method in REMEDIES), strong]
 
 
 # Each beside the figure of its data set.
@@ -53,6 +47,7 @@ for id, item, dataset in [("23a", "truth_yahoo", "yahoo"), ("23b", "truth", "msl
             below(f"the error of {METHODS[method]} less that of PAL, under Oracle, L1 and L2,", 0)
             for method in REMEDIES
         ],
+        shown("errors"),
         dataset=dataset,
     )(examination_better)  # fmt: skip
 
@@ -62,6 +57,8 @@ for id, item, dataset in [("23a", "truth_yahoo", "yahoo"), ("23b", "truth", "msl
     "PAL loses where the policy knows labels, not where an equally good policy ranks by features",
     at_most("nDCG@5 of PAL at Random less that under the deep ranker", GAP),
     above("the loss under labels mixed to the same nDCG", GAP),
+    shown("nDCG@5 of PAL at Random, under the deep ranker and under mixed labels", digits=4),
+    shown("nDCG@10 of the deep ranker"),
     parts=IN,
 )  # fmt: skip
 def features_harmless(results: pd.DataFrame, world: str) -> Measured:
@@ -70,27 +67,24 @@ def features_harmless(results: pd.DataFrame, world: str) -> Measured:
     label = label.sort_values(QUALITY)
     random, full = label[RANKING].loc[0.0], deep.loc[1.0]
     mixed = np.interp(full[QUALITY], label[QUALITY], label[RANKING])
-    return (
-        f"PAL at Random {number(random, 4)}, under the deep ranker {number(full[RANKING], 4)}, "
-        f"under labels of the same nDCG@10 {number(full[QUALITY])} {number(mixed, 4)}",
-        [random - full[RANKING], random - mixed],
-    )
+    level = [random, full[RANKING], mixed]
+    return random - full[RANKING], random - mixed, level, full[QUALITY]
 
 
 @CLAIMS.add(
     "25", "table1x", "ours; 001 against 000",
     "The remedies still help where the policy ranks by features",
     above("nDCG@5 of the better of both less that of PAL, under the deep ranker", GAP),
+    shown("nDCG@5", digits=4),
     parts=IN,
 )  # fmt: skip
 def remedies_still_help(results: pd.DataFrame, world: str) -> Measured:
     rows = cross(results)
-    found = {
-        method: curve(rows, world, "deep", method)[RANKING].loc[1.0]
+    found = pd.Series({
+        METHODS[method]: curve(rows, world, "deep", method)[RANKING].loc[1.0]
         for method in ("pal", *REMEDIES)
-    }
-    words = ", ".join(f"{METHODS[method]} {number(value, 4)}" for method, value in found.items())
-    return words, [max(found[method] for method in REMEDIES) - found["pal"]]
+    })  # fmt: skip
+    return found.drop(METHODS["pal"]).max() - found[METHODS["pal"]], found
 
 
 @CLAIMS.add(
@@ -102,13 +96,11 @@ def remedies_still_help(results: pd.DataFrame, world: str) -> Measured:
     ],
 )  # fmt: skip
 def runs_away(results: pd.DataFrame) -> Measured:
-    found, told = [], []
     pal = losses(results, "mslr-pal")
-    for start, setting in {"0": "mslr-gradrev-at-0", "-2": "mslr-gradrev-at-minus-2"}.items():
-        excess = losses(results, setting) - pal
-        found.append(excess.max())
-        told.append(f"from {start} up to {number(excess.max())}")
-    return f"loss less PAL's {', '.join(told)}", found
+    return [
+        (losses(results, setting) - pal).max()
+        for setting in ("mslr-gradrev-at-0", "mslr-gradrev-at-minus-2")
+    ]
 
 
 def losses(results: pd.DataFrame, setting: str) -> pd.Series:
@@ -120,25 +112,22 @@ def losses(results: pd.DataFrame, setting: str) -> pd.Series:
 @CLAIMS.add(
     "26", "truth", "ours",
     "With the user's own model in place of a sum of logits, PAL does not fall",
-    at_most("nDCG@5 at Random less that at Oracle", GAP), also=["table1"],
+    at_most("nDCG@5 at Random less that at Oracle", GAP),
+    shown("nDCG@5 with a sum of logits, with a product, and of DLA", digits=4),
+    also=["table1"],
 )  # fmt: skip
 def product_does_not_fall(results: pd.DataFrame) -> Measured:
     values = cells(results, "mslr", ["pal", "product", "dla"])
-    words = "; ".join(
-        f"{name} {' '.join(number(value, 4) for value in values[method])}"
-        for method, name in [("pal", "sum"), ("product", "product"), ("dla", "DLA")]
-    )
-    fall = values["product"][0.0] - values["product"][1.0]
-    return f"Oracle to Random: {words}", [fall]
+    return values["product"][0.0] - values["product"][1.0], values.T
 
 
 @CLAIMS.add(
     "28", "noise", "ours",
     "Where a policy's noise is drawn anew in each session, PAL does not fall",
     at_most("nDCG@5 of PAL at Random less that under L1, L2 and L3, all with such noise", GAP),
+    shown("nDCG@5", digits=4),
 )  # fmt: skip
 def noise_in_sessions(results: pd.DataFrame) -> Measured:
     weights = {"mixing_weight": [0.8, 0.6, 0.2, 0.0]}
     noisy = seed_means(results, weights, setting="yahoo-pal-noisy", metric="ndcg@5")
-    words = " ".join(f"{POLICIES[weight]} {number(value, 4)}" for weight, value in noisy.items())
-    return words, [noisy[0.0] - noisy[[0.8, 0.6, 0.2]]]
+    return noisy[0.0] - noisy[[0.8, 0.6, 0.2]], noisy

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from papers.zhang2023.winners import BASELINES, POLICIES, REMEDIES, TUNED
-from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
-from twotowers.results.conditions import at_least, at_most, below, exactly, number, short
+from papers.zhang2023.winners import BASELINES, NAMES, POLICIES, REMEDIES, TUNED
+from twotowers.results.claims import OURS, Claims, Measured, NotTestable, seed_means
+from twotowers.results.conditions import at_least, at_most, below, exactly, shown
 from twotowers.results.statistics import over_seeds, select
 
-CLAIMS = Claims()
+CLAIMS = Claims(names=NAMES)
 
 # What a loss may lie above its least value at an optimum: the optimisers' own error.
 OPTIMAL = 1e-6
@@ -37,9 +37,7 @@ def _values(results: pd.DataFrame, **where) -> pd.Series:
     at_least("directions in which the loss stays at its optimum, wherever there is a second", 1),
 )  # fmt: skip
 def continuum(results: pd.DataFrame) -> Measured:
-    found = _values(results, part="theorem2", metric="dimension").loc[STRICT]
-    words = ", ".join(f"{name} {short(value)}" for name, value in found.items())
-    return f"directions: {words}", [found]
+    return _values(results, part="theorem2", metric="dimension").loc[STRICT]
 
 
 @CLAIMS.add(
@@ -47,9 +45,7 @@ def continuum(results: pd.DataFrame) -> Measured:
     exactly("the share of other optima that put a label above a higher one", 1),
 )  # fmt: skip
 def others_rank_worse(results: pd.DataFrame) -> Measured:
-    found = _values(results, part="theorem2", metric="share_worse").loc[STRICT]
-    words = ", ".join(f"{name} {number(value)}" for name, value in found.items())
-    return f"share: {words}", [found]
+    return _values(results, part="theorem2", metric="share_worse").loc[STRICT]
 
 
 @CLAIMS.add(
@@ -57,7 +53,7 @@ def others_rank_worse(results: pd.DataFrame) -> Measured:
     at_most("the loss without dropout above its least value, at every rate and support,", OPTIMAL),
 )  # fmt: skip
 def dropout_is_optimal(results: pd.DataFrame) -> Measured:
-    return _worst(_values(results, part="lemma7", metric="excess_loss"))
+    return _values(results, part="lemma7", metric="excess_loss")
 
 
 @CLAIMS.add(
@@ -66,13 +62,7 @@ def dropout_is_optimal(results: pd.DataFrame) -> Measured:
     parts={name: {"label": name} for name in ("click", "relevance")},
 )  # fmt: skip
 def reversal_is_optimal(results: pd.DataFrame, label: str) -> Measured:
-    return _worst(_values(results, part=f"proposition9, {label}", metric="excess_loss"))
-
-
-def _worst(excess: pd.Series) -> Measured:
-    by_support = excess.groupby("support").max()
-    words = ", ".join(f"{name} {value:.1e}" for name, value in by_support.items())
-    return f"excess: {words}", [excess]
+    return _values(results, part=f"proposition9, {label}", metric="excess_loss")
 
 
 @CLAIMS.add(
@@ -83,6 +73,7 @@ def _worst(excess: pd.Series) -> Measured:
         for name in ("GradRev", "Drop")
     ],
     parts={"Yahoo": {"dataset": "yahoo"}, "MSLR-WEB30K": {"dataset": "mslr"}}, also=["table1"],
+    origin=OURS,
 )  # fmt: skip
 def best_of_grid(results: pd.DataFrame, dataset: str) -> Measured:
     over = {"mixing_weight": list(POLICIES)}
@@ -95,14 +86,14 @@ def best_of_grid(results: pd.DataFrame, dataset: str) -> Measured:
             results, {**over, lane: None}, setting=f"{dataset}-{method}", metric="ndcg@5"
         )
         gains.append(curve.groupby("mixing_weight").max() - pal)
-    words = [f"{number(gain.min(), 4)} to {number(gain.max(), 4)}" for gain in gains]
-    return f"GradRev {words[0]}, Drop {words[1]}", gains
+    return gains
 
 
 @CLAIMS.add(
     "22", "postulate4", "Postulate 4",
     "The observation tower learns first what both could explain",
     below("steps to a tenth of what both explain, observation over relevance, Oracle and L1,", 1),
+    shown("steps of observation", digits=1), shown("steps of relevance", digits=1),
 )  # fmt: skip
 def observation_first(results: pd.DataFrame) -> Measured:
     over = {"mixing_weight": list(POLICIES), "tower": ["observation", "relevance"]}
@@ -110,9 +101,4 @@ def observation_first(results: pd.DataFrame) -> Measured:
         raise NotTestable("no results of the study postulate4")
     steps = seed_means(results, over, setting="postulate4", metric="steps_to_share").unstack()
     ratio = steps["observation"] / steps["relevance"]
-    words = ", ".join(
-        f"{POLICIES[weight]} {number(steps['observation'][weight], 1)} and "
-        f"{number(steps['relevance'][weight], 1)}"
-        for weight in POLICIES
-    )
-    return f"steps of observation and relevance: {words}", [ratio[[1.0, 0.8]]]
+    return ratio[[1.0, 0.8]], steps["observation"], steps["relevance"]

@@ -16,10 +16,11 @@ import pandas as pd
 from papers.zhang2023.store import DEVICES, SLOTS, Store, Visits, logging_order
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.heads.reversal import Reversal
+from twotowers.logs.counts import Counts
 from twotowers.models.additive import Additive
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.towers import scores, two_towers
-from twotowers.objectives.likelihood import RowLoss
+from twotowers.objectives.likelihood import CountLoss
 from twotowers.randomness import stream
 from twotowers.towers.dense import DenseTower
 from twotowers.towers.lane import Lane
@@ -82,18 +83,18 @@ def run(
     return pd.DataFrame(rows, columns=["method", "metric", "value"]).assign(position=None)
 
 
-def _loss(visits: Visits, order: np.ndarray, clicked: np.ndarray, chosen: np.ndarray) -> RowLoss:
+def _loss(visits: Visits, order: np.ndarray, clicked: np.ndarray, chosen: np.ndarray) -> CountLoss:
     """The objective of some visits, in one lane per remedy or one of the biased model."""
     number = int(chosen.sum())
     document = np.broadcast_to(np.arange(SLOTS), (number, SLOTS))
     position = np.argsort(order[chosen], axis=1) + SLOTS * visits.device[chosen][:, None]
-    cells = (document, position, np.ones((number, SLOTS)), clicked[chosen])
-    return RowLoss(
-        jnp.asarray(visits.features[chosen]),
-        *(jnp.asarray(np.broadcast_to(each, (3, *each.shape)).astype(kind))
-          for each, kind in zip(cells, (np.int32, np.int32, np.int8, np.int8), strict=True)),
-        jnp.full((3, number), 1 / SLOTS),
-    )  # fmt: skip
+    cells = (np.ones((number, SLOTS)), clicked[chosen], document, position)
+    columns = (
+        jnp.asarray(np.broadcast_to(each, (3, *each.shape)).astype(kind))
+        for each, kind in zip(cells, (np.int8, np.int8, np.int32, np.int32), strict=True)
+    )
+    weight = jnp.full((3, number), 1 / SLOTS)
+    return CountLoss(jnp.asarray(visits.features[chosen]), Counts(*columns), weight)
 
 
 def _towers(parts, settings, layers, observation, scale: float, rate: float, seed: int) -> dict:

@@ -1,0 +1,162 @@
+"""The package from its wheel, in an environment without the repository and without JAX."""
+
+import os
+import subprocess
+import sys
+import tomllib
+import urllib.request
+import venv
+from importlib.metadata import distribution
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from packaging.requirements import Requirement
+
+from twotowers import ROOT
+
+pytestmark = pytest.mark.xdist_group("wheel")  # which is built once
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+DATA = {"sources.yaml", "overview.html.j2", "style.css", "filter.js", "py.typed"}
+FACE = """
+import sys, time
+start = time.perf_counter()
+import twotowers as tt
+took = time.perf_counter() - start
+assert not tt.__file__.startswith({repository!r}), tt.__file__
+
+log = tt.read_log("clicks.csv", query="q", document="sku", position="rank", clicks="click",
+                  session="sid")
+found = tt.identify(log, bias=["position", "device"])
+print(found.identified, len(found.components), len(found.weakest), found.swaps)
+fit = tt.fit(log, "dbn", prior=(2, 0.2))
+print(fit.relevance().columns.tolist())
+print(tt.fit(log, "pbm").examination().shape)
+print(tt.compare(log, ["pbm", "ubm", "dbn"]).columns.tolist())
+fit.save("fit.parquet")
+print(1 < tt.load("fit.parquet").evaluate(log)["perplexity"] < 2)
+assert not {{"jax", "flax", "optax", "rax", "sklearn"}} & set(sys.modules)
+assert took < 0.5, took  # .05 s where nothing else runs
+"""
+
+
+def needed() -> set[str]:
+    """Names of the packages that the base needs, and of those that these need."""
+    found, waiting = set(), [Requirement(each).name for each in PROJECT["dependencies"]]
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found.add(name)
+            wanted = map(Requirement, distribution(name).requires or ())
+            used = (w for w in wanted if w.marker is None or w.marker.evaluate({"extra": ""}))
+            waiting += [each.name for each in used]
+    return found
+
+
+def bin_of(folder: Path) -> Path:
+    return folder / ("Scripts" if os.name == "nt" else "bin")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, built as `pip install .` builds it."""
+    try:
+        with urllib.request.urlopen("https://pypi.org/simple/hatchling/", timeout=10):
+            pass
+    except OSError as error:
+        pytest.skip(f"no network to fetch the build backend: {error}")
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT]
+    subprocess.run(list(map(str, command)), check=True)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def clean(wheel, tmp_path_factory):
+    """An environment with the wheel, and with the packages that it declares and no others."""
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder / "venv", symlinks=True)
+    (site,) = (folder / "venv").glob("lib/python*/site-packages")
+    for name in needed():
+        own = distribution(name)
+        for top in {file.parts[0] for file in own.files if file.parts[0] not in ("..", ".")}:
+            if not (site / top).exists():
+                (site / top).symlink_to(own.locate_file(top))
+    python = bin_of(folder / "venv") / "python"
+    command = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
+    subprocess.run([*map(str, command), str(wheel)], check=True)
+    rng, rows = np.random.default_rng(0), []
+    for page in range(300):
+        for place, document in enumerate(rng.permutation(["a", "b", "c"]), start=1):
+            chance = {"a": 0.1, "b": 0.8, "c": 0.4}[document] / place
+            rows.append((page, page % 5, document, place, int(rng.random() < chance), "phone"))
+    table = pd.DataFrame(rows, columns=["sid", "q", "sku", "rank", "click", "device"])
+    table.to_csv(folder / "clicks.csv", index=False)
+    table.to_parquet(folder / "clicks.parquet")
+    (folder / "parts").mkdir()
+    for number, part in enumerate((table[table["sid"] < 100], table[table["sid"] >= 100])):
+        part.to_csv(folder / "parts" / f"part-{number}.csv.gz", index=False)
+    return folder
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
+    path = bin_of(folder / "venv")
+    environment = {"PATH": str(path), "HOME": str(folder)}
+    return subprocess.run(
+        [str(path / command[0]), *command[1:]],
+        cwd=folder, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_the_wheel_has_its_data(wheel):
+    import zipfile
+
+    names = {Path(name).name for name in zipfile.ZipFile(wheel).namelist()}
+    assert names >= DATA
+    assert not any("papers/" in name for name in zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_face_works_without_the_repository(clean):
+    done = run(clean, "python", "-W", "error", "-c", FACE.format(repository=str(ROOT)))
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "True 3 1 None",
+        "['query', 'document', 'estimate', 'error', 'low', 'high', 'trials', 'impressions']",
+        "(3, 7)",
+        "['model', 'perplexity', 'conditional', 'log_likelihood', 'difference', 'error']",
+        "True",
+    ]
+
+
+def test_commands_on_logs_of_all_sorts(clean):
+    said = []
+    for command in (
+        ["identify", "clicks.csv"],
+        ["fit", "clicks.parquet", "--model", "pbm", "--out", "fit.parquet"],
+        ["compare", "parts", "--fitted", "fit.parquet"],
+        ["count", "parts/part-*.csv.gz", "--out", "cells.parquet"],
+    ):
+        done = run(clean, "twotowers", *command)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "document in 'sku'" in done.stdout.splitlines()[0]
+        said.append(done.stdout.splitlines()[-1])
+    assert said[1:3] == ["saved in fit.parquet", said[2]]
+    assert said[2].startswith("pbm ")
+    assert said[3] == "45 cells written to cells.parquet"
+
+
+def test_the_extras_need_what_the_groups_of_jobs_need():
+    text = (ROOT / "pyproject.toml").read_text()
+    groups = tomllib.loads(text)["dependency-groups"]
+    extras = PROJECT["optional-dependencies"]
+    every = {each for group in (*extras.values(), PROJECT["dependencies"]) for each in group}
+    jobs = {
+        each
+        for name, group in groups.items()
+        if name not in ("checks", "cluster", "jax-cuda")
+        for each in group
+    }
+    # Frames of callers are no matter of jobs.
+    assert every - {"two-towers[jax,trees,plots]", "narwhals"} == jobs

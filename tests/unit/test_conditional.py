@@ -1,0 +1,301 @@
+"""Conditional estimates: closed forms, whole likelihoods, plain sandwiches, disconnected logs."""
+
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import nchypergeom_fisher
+
+from twotowers.errors import InputError
+from twotowers.fitting import conditional
+from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.conditional_logit import logit_moments
+from twotowers.fitting.curves import ENOUGH_SWAPS, NORMAL_FROM
+from twotowers.fitting.newton import fit_embedding
+from twotowers.fitting.pair_counts import PairCounts
+
+
+def drawn(seed=0, *, pairs=300, factors=5, rate=0.3, shown=4, per_query=5):
+    """A small log of a position-based user: pairs at random positions."""
+    rng = np.random.default_rng(seed)
+    examination = np.geomspace(1, 0.2, factors)
+    pair = np.repeat(np.arange(pairs), shown)
+    factor = rng.integers(factors, size=len(pair))
+    attraction = rng.beta(2, 2 / rate - 2, pairs)
+    clicks = rng.random(len(pair)) < examination[factor] * attraction[pair]
+    counts = PairCounts.of_arrays(
+        pair, factor, np.ones(len(pair)), clicks, query=pair // per_query, factors=factors
+    )
+    return counts, examination
+
+
+def test_two_positions_and_one_pair_are_a_ratio_of_rates():
+    counts = PairCounts.of_arrays([0, 0], [0, 1], [50, 200], [20, 30])
+    curve = fit_conditional(counts, errors="information")
+    assert curve.estimate == pytest.approx([1, (30 / 200) / (20 / 50)])
+    # The error of a log-ratio of two Poisson rates.
+    assert curve.error == pytest.approx([0, np.sqrt(1 / 30 + 1 / 20)])
+    assert curve.swaps[1] == pytest.approx(4 / (1 / 30 + 1 / 20))
+
+
+def test_matched_pairs_are_the_ratio_of_their_clicks():
+    rng = np.random.default_rng(1)
+    clicks = rng.binomial(3, [0.6, 0.3], size=(400, 2))
+    pair, factor = np.indices(clicks.shape)
+    counts = PairCounts.of_arrays(
+        pair.ravel(), factor.ravel(), np.full(clicks.size, 3), clicks.ravel()
+    )
+    curve = fit_conditional(counts, errors="CR0")
+    total = clicks.sum(0)
+    ratio = total[1] / total[0]
+    assert curve.estimate[1] == pytest.approx(ratio)
+    residual = clicks[:, 1] - clicks.sum(1) * total[1] / total.sum()
+    information = total.prod() / total.sum()
+    assert curve.error[1] == pytest.approx(np.sqrt((residual**2).sum()) / information)
+
+
+def test_it_is_the_poisson_fit_with_an_effect_per_pair():
+    counts, _ = drawn(2, pairs=60)
+    # A pair without clicks has its effect at -inf, so it is left out.
+    counts = counts.where()
+    pairs, factors = len(counts.cluster), counts.factors
+
+    def loss(parameters):
+        attraction, theta = parameters[:pairs], np.append(0, parameters[pairs:])
+        log_mean = attraction[counts.pair] + theta[counts.factor]
+        return (counts.impressions * np.exp(log_mean) - counts.clicks * log_mean).sum()
+
+    found = minimize(loss, np.full(pairs + factors - 1, -1.0), tol=1e-12, options={"maxiter": 9999})
+    curve = fit_conditional(counts)
+    assert np.log(curve.estimate[1:]) == pytest.approx(found.x[pairs:], abs=1e-4)
+
+
+def test_a_design_of_one_column_per_factor_changes_nothing():
+    counts, _ = drawn(3)
+    free, designed = fit_conditional(counts), fit_conditional(counts, design=np.eye(5))
+    assert designed.estimate == pytest.approx(free.estimate)
+    assert designed.error == pytest.approx(free.error)
+
+
+def test_two_factors_as_a_product():
+    rng = np.random.default_rng(4)
+    pair = np.repeat(np.arange(4_000), 6)
+    position, device = rng.integers([[3], [2]], size=(2, len(pair)))
+    examination = np.outer([1, 0.5, 0.25], [1, 0.6])
+    clicks = rng.random(len(pair)) < 0.4 * examination[position, device]
+    factor = position * 2 + device
+    counts = PairCounts.of_arrays(pair, factor, np.ones(len(pair)), clicks, factors=6)
+    design = np.hstack([np.eye(3)[np.arange(6) // 2], np.eye(2)[np.arange(6) % 2]])
+    both, free = fit_conditional(counts, design=design), fit_conditional(counts)
+    assert both.estimate.reshape(3, 2) == pytest.approx(examination, rel=0.1)
+    assert both.estimate[5] == pytest.approx(both.estimate[4] * both.estimate[1])
+    assert (both.error[1:] <= free.error[1:] * 1.02).all()
+
+
+def influences(counts, curve):
+    """[clusters, K] Q s_g, one query after the other, with loops."""
+    factors, told = counts.factors, counts.where()
+    theta, laplacian, scores = np.log(curve.estimate), np.zeros((factors, factors)), {}
+    shares = {}
+    for pair in range(len(told.cluster)):
+        rows = told.pair == pair
+        n, c = np.zeros(factors), np.zeros(factors)
+        n[told.factor[rows]], c[told.factor[rows]] = told.impressions[rows], told.clicks[rows]
+        p = n * np.exp(theta) / (n @ np.exp(theta))
+        own = c.sum() * (np.diag(p) - np.outer(p, p))
+        laplacian += own
+        query = told.cluster[pair]
+        scores[query] = scores.get(query, 0) + c - c.sum() * p
+        shares[query] = shares.get(query, 0) + own
+    return laplacian, [scores[q] for q in sorted(scores)], [shares[q] for q in sorted(shares)]
+
+
+@pytest.mark.parametrize("correction", ["CR0", "CR1", "CR3"])
+def test_clustered_errors_are_those_of_plain_loops(correction, monkeypatch):
+    monkeypatch.setattr("twotowers.fitting.curves.LEVERAGE", 0)
+    counts, _ = drawn(5, pairs=60)
+    curve = fit_conditional(counts, errors=correction)
+    laplacian, scores, shares = influences(counts, curve)
+    assert curve.information == pytest.approx(laplacian, abs=1e-6)
+    bread = np.linalg.pinv(laplacian)
+    covariance = np.zeros_like(bread)
+    for score, share in zip(scores, shares, strict=True):
+        step = bread @ score
+        if correction == "CR3":  # the step without this query
+            step = np.linalg.pinv(laplacian - share) @ score
+        covariance += np.outer(step, step)
+    if correction == "CR1":
+        covariance *= len(scores) / (len(scores) - 1)
+    contrast = np.eye(5)
+    contrast[:, 0] -= 1
+    expected = np.sqrt(np.diag(contrast @ covariance @ contrast.T))
+    assert curve.error == pytest.approx(expected, rel=1e-4)
+
+
+def test_intervals_cover():
+    inside = []
+    for seed in range(80):
+        counts, truth = drawn(seed)
+        curve = fit_conditional(counts)
+        inside.append((curve.low <= truth) & (truth <= curve.high))
+        assert curve.low[0] == curve.high[0] == 1  # the reference is 1, not somewhere in [0, 1]
+    assert 0.92 <= np.mean(np.array(inside)[:, 1:]) <= 0.98
+
+
+def test_an_effective_number_of_queries_gives_the_degrees_of_freedom():
+    # Nine queries alike: nine effective queries.
+    pair, factor = np.indices((9, 2)).reshape(2, -1)
+    clicks = np.array([[4, 2]] * 9).ravel()
+    curve = fit_conditional(PairCounts.of_arrays(pair, factor, np.full(18, 10), clicks))
+    assert curve.queries[1] == pytest.approx(9)
+    assert NORMAL_FROM > 1e3
+
+
+def test_positions_that_nothing_links_have_a_reason_and_no_number():
+    counts = PairCounts.of_arrays(
+        pair=[0, 0, 1, 1, 2, 2, 3, 4, 4],
+        factor=[0, 1, 2, 3, 0, 4, 5, 1, 0],
+        impressions=[10] * 9,
+        clicks=[5, 2, 5, 5, 0, 0, 1, 2, 3],
+        factors=7,
+    )
+    curve = fit_conditional(counts)
+    assert curve.estimate[1] == pytest.approx(4 / 8)
+    assert np.isnan(curve.estimate[2:]).all()
+    assert np.isnan([curve.low[2:], curve.high[2:], curve.error[2:]]).all()
+    assert curve.reason[2] == curve.reason[3] == curve.reason[5] == conditional.APART
+    assert curve.reason[4] == conditional.UNCLICKED
+    assert curve.reason[6] == conditional.NEVER
+
+
+def test_clicks_on_one_side_only_give_no_ratio():
+    counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 0, 2], [10] * 4, [5, 0, 5, 3])
+    curve = fit_conditional(counts)
+    assert curve.estimate[2] == pytest.approx(0.6)
+    # Five clicks missed it: (1 + r)^-5 = .05.
+    assert curve.reason[1] == conditional.NO_CLICK
+    assert (curve.estimate[1], curve.low[1]) == (0, 0)
+    assert curve.high[1] == pytest.approx(0.05 ** (-1 / 5) - 1)
+    above = fit_conditional(counts, reference=1)
+    assert above.reason[0] == conditional.ORDERED
+    assert np.isnan(above.estimate[0])
+
+
+def test_a_product_of_effects_reaches_factors_that_no_document_links():
+    # Documents change position on one device each; the devices share the effect of position.
+    pair, factor = [0, 0, 1, 1, 2, 2], [0, 2, 1, 3, 0, 1]
+    counts = PairCounts.of_arrays(pair, factor, [10] * 6, [8, 4, 4, 2, 6, 3], factors=4)
+    design = np.hstack([np.eye(2)[np.arange(4) // 2], np.eye(2)[np.arange(4) % 2]])
+    assert fit_conditional(counts, design=design).estimate == pytest.approx([1, 0.5, 0.5, 0.25])
+    alone = counts.where(counts.pair != 2)
+    curve = fit_conditional(alone, design=design)
+    assert curve.estimate[2] == pytest.approx(0.5)
+    assert curve.reason[1] == curve.reason[3] == conditional.UNTOLD
+
+
+def test_one_page_that_links_two_halves_is_a_large_error_and_said():
+    counts, _ = drawn(6, pairs=2_000, factors=5)
+    half = np.where(counts.factor < 3, 0, 1)
+    first = half[np.searchsorted(counts.pair, counts.pair)]
+    kept = half == first
+    pair, factor = counts.pair[kept], counts.factor[kept]
+    shown, clicks = counts.impressions[kept], counts.clicks[kept]
+    last = pair.max() + 1
+    linked = PairCounts.of_arrays(
+        np.append(pair, [last, last]), np.append(factor, [0, 3]), np.append(shown, [1, 1]),
+        np.append(clicks, [1, 1]), factors=5,
+    )  # fmt: skip
+    curve = fit_conditional(linked, errors="information")
+    assert curve.error[3] == pytest.approx(np.sqrt(2), rel=0.01)
+    assert curve.swaps[3] < 2.1 < ENOUGH_SWAPS
+    assert "doubtful" in curve.reason[3]
+    assert curve.reason[1] == ""
+
+
+def test_a_log_without_clicks_has_no_curve():
+    curve = fit_conditional(PairCounts.of_arrays([0, 0], [0, 1], [5, 5], [0, 0]))
+    assert np.isnan(curve.estimate[1])
+    assert curve.reason[1] == conditional.UNCLICKED
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="5 of 3 impressions in row 1"):
+        PairCounts.of_arrays([0, 0], [0, 1], [3, 3], [1, 5])
+    counts, _ = drawn()
+    with pytest.raises(InputError, match="reference"):
+        fit_conditional(counts, reference=9)
+
+
+def enumerated(n, c, theta):
+    """The conditional logit of one pair, over all ways in which its clicks can fall."""
+    ways = [way for way in product(*(range(each + 1) for each in n)) if sum(way) == sum(c)]
+    weight = np.array([
+        np.prod([comb(each, k) * np.exp(k * t) for each, k, t in zip(n, way, theta, strict=True)])
+        for way in ways
+    ])  # fmt: skip
+    weight /= weight.sum()
+    ways = np.array(ways)
+    mean = weight @ ways
+    return mean, (ways.T * weight) @ ways - np.outer(mean, mean), weight[ways.tolist().index(c)]
+
+
+@pytest.mark.parametrize(
+    ("n", "c"), [([1, 1], [1, 0]), ([3, 2, 1], [1, 1, 1]), ([7, 1, 5], [6, 1, 0]), ([9, 8], [0, 1])]
+)
+def test_the_conditional_logit_is_exact(n, c):
+    theta = np.array([0.3, -1.2, 2.0])[: len(n)]
+    told = PairCounts.of_arrays([0] * len(n), range(len(n)), n, c)
+    moments, other = logit_moments(told, theta), logit_moments(told, theta * 0)
+    mean, covariance, chance = enumerated(n, c, theta)
+    assert moments.expected == pytest.approx(mean, rel=1e-10)
+    assert moments.information == pytest.approx(covariance, abs=1e-10)
+    ratio = np.log(chance) - np.log(enumerated(n, c, theta * 0)[2])
+    assert moments.likelihood - other.likelihood == pytest.approx(ratio, abs=1e-10)
+
+
+def test_large_counts_need_few_terms_and_stay_exact():
+    # Two cells with as many impressions: the noncentral hypergeometric law.
+    n, c, odds = np.array([40_000, 30_000]), np.array([9_000, 5_000]), 0.6
+    told = PairCounts.of_arrays([0, 0], [0, 1], n, c)
+    law = nchypergeom_fisher(n.sum(), n[0], c.sum(), 1 / odds)
+    moments = logit_moments(told, np.log([1, odds]))
+    assert moments.expected[0] == pytest.approx(law.mean(), rel=1e-8)
+    assert moments.information[0, 0] == pytest.approx(law.var(), rel=1e-6)
+
+
+def test_the_additive_form_is_the_logistic_fit_where_counts_are_large():
+    # With many impressions per pair the fit with an effect per pair is no longer biased.
+    rng = np.random.default_rng(7)
+    pair, factor = np.indices((30, 4)).reshape(2, -1)
+    logits = rng.normal(size=30)[pair] + np.log([1, 0.7, 0.4, 0.2])[factor]
+    clicks = rng.binomial(20_000, 1 / (1 + np.exp(-logits)))
+    counts = PairCounts.of_arrays(pair, factor, np.full(120, 20_000), clicks)
+    curve = fit_conditional(counts, form="additive", errors="information")
+    free = fit_embedding(np.full((30, 4), 20_000), clicks.reshape(30, 4))
+    assert np.log(curve.estimate) == pytest.approx(free.bias - free.bias[0], abs=1e-4)
+    assert curve.estimate == pytest.approx([1, 0.7, 0.4, 0.2], rel=0.02)
+
+
+def test_the_additive_form_is_right_where_pairs_are_seen_twice():
+    rng = np.random.default_rng(8)
+    pair = np.repeat(np.arange(20_000), 2)
+    factor = rng.integers(2, size=len(pair))
+    logits = rng.normal(size=20_000)[pair] + np.log([1, 0.3])[factor]
+    clicks = rng.random(len(pair)) < 1 / (1 + np.exp(-logits))
+    counts = PairCounts.of_arrays(pair, factor, np.ones(len(pair)), clicks, factors=2)
+    curve = fit_conditional(counts, form="additive")
+    assert curve.low[1] < 0.3 < curve.high[1]
+    # The fit with an effect per pair estimates the square (Andersen 1973).
+    shown, hits = np.zeros((2, len(counts.cluster), 2))
+    shown[counts.pair, counts.factor], hits[counts.pair, counts.factor] = 1, counts.clicks
+    free = fit_embedding(shown, hits)
+    assert np.exp(free.bias[1] - free.bias[0]) == pytest.approx(curve.estimate[1] ** 2, rel=1e-6)
+
+
+def test_odds_are_ordered_by_impressions_without_click():
+    # Every impression under the second factor was clicked: its odds are infinite, its ratio is not.
+    counts = PairCounts.of_arrays([0, 0], [0, 1], [10, 4], [5, 4])
+    assert fit_conditional(counts).estimate[1] == pytest.approx(2)
+    assert fit_conditional(counts, form="additive").reason[1] == conditional.ORDERED

@@ -1,0 +1,52 @@
+"""Method `conditional` on the road: the curve of `fit_conditional`, of each lane's log."""
+
+import numpy as np
+import pytest
+
+from twotowers.errors import InputError
+from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.pair_counts import PairCounts
+from twotowers.jobs.measures import measure
+from twotowers.logs.counts import Counts
+from twotowers.methods import conditional
+from twotowers.methods.task import Split, Task
+from twotowers.models.position_based import PositionBased
+
+SHOWN = np.array([[[30, 10], [10, 30]], [[20, 20], [20, 20]]])
+CLICKS = np.array([[[12, 2], [3, 4]], [[9, 5], [6, 3]]])
+
+
+def task(inputs: np.ndarray) -> Task:
+    where = np.ones((2, 2), bool)
+    counts = Counts(np.stack([SHOWN, SHOWN * 2]), np.stack([CLICKS, CLICKS]))
+    split = Split(inputs, where, None, counts)
+    splits = dict.fromkeys(("train", "validation", "test"), split)
+    lanes = [(0, {}), (1, {})]
+    return Task(PositionBased(), "embedding", splits, lanes, {}, positions=2, seed=0)
+
+
+def test_each_lane_has_its_curve_and_error():
+    found = conditional.fit(task(np.arange(4).reshape(2, 2)))
+    pair, factor = np.repeat(np.arange(4), 2), np.tile([0, 1], 4)
+    counts = PairCounts.of_arrays(
+        pair, factor, SHOWN.ravel(), CLICKS.ravel(), query=np.repeat([0, 1], 4)
+    )
+    curve = fit_conditional(counts)
+    for fitted in found:  # twice the impressions at both positions change no ratio
+        np.testing.assert_allclose(fitted.bias, np.log(curve.estimate))
+        np.testing.assert_allclose(fitted.bias_error, curve.error)
+    rows = {(metric, rank): value for metric, rank, value in measure(found[0], task(
+        np.arange(4).reshape(2, 2)).splits["test"], 0)}  # fmt: skip
+    assert rows["position_bias", 2] == pytest.approx(np.log(curve.estimate[1]))
+    assert rows["position_bias_error", 2] == pytest.approx(curve.error[1])
+
+
+def test_the_form_is_passed_on():
+    of_pairs = task(np.arange(4).reshape(2, 2))
+    product, odds = (conditional.fit(of_pairs, form=form)[0] for form in ("product", "additive"))
+    assert abs(odds.bias[1]) > abs(product.bias[1]) > 0
+
+
+def test_features_are_refused():
+    with pytest.raises(InputError, match=r"model\.tower: the conditional estimate compares pairs"):
+        conditional.fit(task(np.zeros((2, 2, 3))))

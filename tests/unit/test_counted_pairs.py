@@ -1,0 +1,78 @@
+"""Pairs counted by DuckDB are those counted in memory, and give the same curve."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from twotowers.errors import InputError
+from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.counted_pairs import read_pairs
+from twotowers.fitting.harvesting import harvest
+from twotowers.fitting.pair_counts import PairCounts
+
+
+@pytest.fixture
+def cells() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    rows = 3_000
+    query, document = rng.integers(40, size=rows), rng.integers(8, size=rows)
+    frame = pd.DataFrame(
+        {
+            "query": query,
+            "document": np.char.add("d", document.astype(str)),
+            "position": rng.integers(1, 5, size=rows),
+            "device": rng.choice(["phone", "desk"], size=rows),
+            "impressions": rng.integers(0, 4, size=rows),
+        }
+    )
+    chance = 0.5 / frame.position * rng.uniform(size=320)[query * 8 + document]
+    frame["clicks"] = rng.binomial(frame.impressions, chance)
+    return frame
+
+
+def in_memory(cells, bias) -> PairCounts:
+    names = cells[cells.impressions > 0][bias].drop_duplicates().sort_values(bias)
+    factor = pd.MultiIndex.from_frame(names).get_indexer(pd.MultiIndex.from_frame(cells[bias]))
+    pair = pd.factorize(cells["query"].astype(str) + "/" + cells["document"], sort=True)[0]
+    return PairCounts.of_arrays(
+        pair, factor, cells.impressions, cells.clicks, query=cells["query"],
+        names=names.reset_index(drop=True),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("bias", [["position"], ["position", "device"]])
+def test_they_give_the_curve_of_arrays(cells, bias, tmp_path):
+    path = tmp_path / "cells's.parquet"
+    cells.to_parquet(path)
+    counts, expected = read_pairs(path, bias=bias), in_memory(cells, bias)
+    assert counts.names.astype(str).equals(expected.names.astype(str))
+    assert counts.shown.tolist() == expected.shown.tolist()
+    assert counts.clicked.tolist() == expected.clicked.tolist()
+    one, other = fit_conditional(counts), fit_conditional(expected)
+    assert one.estimate == pytest.approx(other.estimate)
+    assert one.error == pytest.approx(other.error)
+    every = read_pairs(cells, bias=bias, clicked=False)
+    assert harvest(every).estimate == pytest.approx(harvest(expected).estimate)
+
+
+def test_pairs_that_were_never_clicked_still_link(cells):
+    rows = pd.DataFrame(
+        {"query": 1, "document": "a", "position": [1, 2], "impressions": 5, "clicks": 0}
+    )
+    counts = read_pairs(rows)
+    assert len(counts.pair) == 0
+    assert counts.component.tolist() == [0, 0]
+
+
+def test_bad_cells(cells, tmp_path):
+    with pytest.raises(InputError, match=r"clicks: 9 of 3 impressions.*the first of 1 such"):
+        read_pairs(cells.assign(clicks=[9, *[0] * 2_999], impressions=3))
+    with pytest.raises(InputError, match=r"rnk.*did you mean 'rank'"):
+        read_pairs(cells.rename(columns={"position": "rank"}), bias=["rnk"])
+    with pytest.raises(InputError, match="device: 3,000 rows are empty"):
+        read_pairs(cells.assign(device=None), bias=["position", "device"])
+    with pytest.raises(InputError, match="no such file"):
+        read_pairs(tmp_path / "none.parquet")
+    (tmp_path / "text.parquet").write_text("no parquet")
+    with pytest.raises(InputError, match=r"text\.parquet"):
+        read_pairs(tmp_path / "text.parquet")

@@ -1,0 +1,337 @@
+"""`import twotowers as tt`: names that cost nothing until used; frames in, frames out."""
+
+import ast
+import gzip
+import subprocess
+import sys
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import twotowers as tt
+from twotowers import ROOT
+from twotowers.errors import InputError
+from twotowers.face.comparison import _clustered
+from twotowers.models.user_browsing import UserBrowsing
+
+FURTHER = ("jax", "flax", "optax", "rax", "sklearn", "lightgbm")
+HEAVY = {"numpy", "scipy", "pandas", "pyarrow", "duckdb", "narwhals", "jax", "yaml", "jsonschema"}
+FURTHER = ("jax", "flax", "optax", "rax", "sklearn", "lightgbm", "seaborn", "snakemake", "pydantic",
+           "yaml")  # fmt: skip
+"""Packages that the base does not have."""
+
+
+@pytest.fixture
+def rows():
+    """A row per shown document, under names of a shop's."""
+    rng, found = np.random.default_rng(0), []
+    for page in range(200):
+        for place, document in enumerate(rng.permutation(["a", "b", "c"]), start=1):
+            chance = {"a": 0.1, "b": 0.8, "c": 0.4}[document] * {1: 1, 2: 0.5, 3: 0.4}[place]
+            click = int(rng.random() < chance)
+            found.append((page, f"q{page % 5}", document, place, click, "phone"))
+    names = ["sid", "q", "sku", "rank", "click", "device"]
+    return pd.DataFrame(found, columns=names)
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+
+
+# The names
+
+
+def test_nothing_heavy_is_imported():
+    done = run("import sys, twotowers; print(*{m.split('.')[0] for m in sys.modules})")
+    assert set(done.stdout.split()) & HEAVY == set()
+    assert "twotowers" in done.stdout
+
+
+def test_every_name_is_there_and_documented():
+    assert set(tt.__all__) <= set(dir(tt))
+    for name in tt.__all__:
+        assert getattr(tt, name).__doc__
+    with pytest.raises(AttributeError, match="fti"):
+        tt.fti  # noqa: B018
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse((ROOT / "twotowers" / "__init__.py").read_text())
+    (block,) = (each for each in tree.body if isinstance(each, ast.If))
+    seen = {alias.asname: node.module for node in block.body for alias in node.names}
+    assert seen == {name: f"twotowers.{module}" for name, module in tt.FACE.items()}
+    assert list(tt.FACE) == sorted(tt.FACE)
+
+
+def test_a_log_is_read_tested_fitted_and_compared_without_what_trains(rows, tmp_path):
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({FURTHER}))
+import twotowers as tt
+log = tt.read_log({str(tmp_path / "log.csv")!r})
+assert tt.identify(log, bias=["position", "device"]).identified
+tt.fit(log, "dbn", prior=(2, 0.2)).relevance()
+print(len(tt.compare(log)), len(log.count()))
+"""
+    done = run(code)
+    assert done.stderr == ""
+    assert done.stdout == "10 45\n"
+
+
+# Frames in and out
+
+
+def frames(rows):
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    yield rows, pd.DataFrame
+    yield rows.astype({"q": "category", "sku": "category"}), pd.DataFrame
+    yield table, pa.Table
+    yield duckdb.from_arrow(table), pa.Table
+    try:
+        import polars
+    except ImportError:
+        return
+    yield polars.from_arrow(table), polars.DataFrame
+    yield polars.from_arrow(table).lazy(), polars.DataFrame
+
+
+def test_frames_of_all_sorts(rows):
+    expected = tt.fit(rows, "pbm").relevance()
+    for frame, kind in frames(rows):
+        log = tt.read_log(frame)
+        assert log.pages == 200
+        fitted = tt.fit(log, "pbm")
+        answers = [fitted.relevance(), fitted.examination(), log.count(), tt.compare(log, ["pbm"])]
+        found = tt.identify(log)
+        answers += [found.components, found.weakest]
+        assert all(isinstance(each, kind) for each in answers)
+        relevance = answers[0] if isinstance(answers[0], pd.DataFrame) else answers[0].to_pandas()
+        pd.testing.assert_frame_equal(relevance, expected)
+
+
+def test_what_is_no_frame(rows):
+    with pytest.raises(InputError, match=r"log: a list was given \(expected a path, or a frame"):
+        tt.read_log([1, 2])
+    with pytest.raises(InputError, match="the frame: cannot be read"):
+        tt.read_log(rows.assign(sku=[1, "a"] * 300))
+
+
+def test_ids_are_kept(rows):
+    numbers = rows.assign(sku=rows["sku"].map({"a": 10**17, "b": 10**17 + 1, "c": 7}))
+    found = tt.fit(numbers, "dctr").relevance()
+    assert found["document"].dtype == np.int64
+    assert set(found["document"]) == {10**17, 10**17 + 1, 7}
+    assert set(found["query"]) == set(rows["q"])
+
+
+def test_messages_name_the_row_and_the_column(rows):
+    wrong = rows.astype({"click": object})
+    wrong.loc[7, "click"] = None
+    with pytest.raises(InputError, match="the frame: clicks: row 8: a value is missing"):
+        tt.fit(wrong, "pbm")
+    with pytest.raises(InputError, match=r"there is no column 'skv' .*did you mean 'sku'"):
+        tt.read_log(rows, document="skv")
+    with pytest.raises(InputError, match="gaps: 'closed'"):
+        tt.read_log(rows, gaps="closed")
+    with pytest.raises(InputError, match="the columns are sid, device"):
+        tt.read_log(rows[["sid", "device"]])
+
+
+# Layouts
+
+
+def test_layouts_are_recognised(rows, tmp_path):
+    renamed = rows.rename(columns={"q": "Query_ID", "sku": "url", "rank": "pos"})
+    first, second = renamed[renamed["sid"] < 80], renamed[renamed["sid"] >= 80]
+    for ending, options in ((".csv", {}), (".csv.gz", {}), (".tsv", {"sep": "\t"})):
+        renamed.to_csv(tmp_path / f"log{ending}", index=False, **options)
+    renamed.to_parquet(tmp_path / "log.parquet")
+    for folder, write in (("many", "to_parquet"), ("texts", "to_csv")):
+        (tmp_path / folder).mkdir()
+        for number, part in enumerate((first, second)):
+            ending = write.removeprefix("to_")
+            getattr(part, write)(tmp_path / folder / f"part-{number}.{ending}", index=False)
+        (tmp_path / folder / "_SUCCESS").touch()
+    expected = tt.read_log(rows).count()
+    names = ["log.csv", "log.csv.gz", "log.tsv", "log.parquet", "many", "many/part-*.parquet"]
+    for name in [*names, "texts"]:
+        log = tt.read_log(tmp_path / name)
+        assert str(log.layout) == (
+            "format 'rows', with session in 'sid', query in 'Query_ID', document in 'url', "
+            "position in 'pos', clicks in 'click'"
+        )
+        assert log.pages == 200
+        pd.testing.assert_frame_equal(log.count(), expected)
+
+
+def test_the_layout_may_be_told(rows):
+    odd = rows.rename(columns={"q": "was gefragt wurde", "rank": "position", "sku": "rank"})
+    with pytest.raises(InputError, match="the columns are"):
+        tt.read_log(odd)
+    log = tt.read_log(odd, query="was gefragt wurde", document="rank")
+    pd.testing.assert_frame_equal(log.count(), tt.read_log(rows).count())
+
+
+def test_logs_of_text_and_of_pages(tmp_path):
+    wscd = "0\t0\tQ\t7\t1\t30\t10\n0\t5\tC\t10\n"
+    (tmp_path / "wscd.txt").write_text(wscd)
+    (tmp_path / "wscd.gz").write_bytes(gzip.compress(wscd.encode()))
+    (tmp_path / "yandex").write_text("7_0\t30,10 : 10;7_0\t30,10 : 10;")
+    pages = pa.table({"query_id": [7], "query_doc_ids": [[30, 10]], "clicks": [[0, 1]]})
+    pq.write_table(pages, tmp_path / "pages.parquet")
+    formats = {"wscd.txt": "wscd", "wscd.gz": "wscd", "yandex": "yandex", "pages.parquet": "pages"}
+    for name, format in formats.items():
+        log = tt.read_log(tmp_path / name)
+        assert log.layout.format == format
+        assert log.count()["document"].tolist() == [10, 30]
+    (tmp_path / "prose").write_text("Once upon a time")
+    with pytest.raises(InputError, match="first line of no log"):
+        tt.read_log(tmp_path / "prose")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(wscd.encode())[:-9])
+    with pytest.raises(InputError, match="cannot be read"):
+        tt.read_log(tmp_path / "cut.gz").count()
+
+
+def test_a_folder_of_several_kinds(tmp_path):
+    (tmp_path / "a.csv").touch()
+    (tmp_path / "b.parquet").touch()
+    with pytest.raises(InputError, match=r"these kinds: \.csv, \.parquet"):
+        tt.read_log(tmp_path)
+
+
+def test_rows_without_a_session_are_impressions(rows):
+    without = rows.drop(columns="sid")
+    log = tt.read_log(without)
+    assert log.counted
+    pd.testing.assert_frame_equal(log.count(), tt.read_log(rows).count())
+    with pytest.raises(InputError, match="ubm needs pages, and the log is counted"):
+        tt.fit(log, "ubm")
+    with pytest.raises(InputError, match="its pages are not known"):
+        tt.compare(log)
+    with pytest.raises(InputError, match=r"row 1: 5 clicks in 1 impressions .*column of impress"):
+        tt.fit(without.assign(click=5), "pbm")
+
+
+# Identifiability
+
+
+def test_bias_columns_are_those_of_the_source(rows):
+    apart = rows.assign(device=np.where(rows["sid"] % 2, "phone", "desk"))
+    apart["sku"] += apart["device"]
+    found = tt.identify(tt.read_log(apart), bias=["position", "device"])
+    assert not found.identified
+    components = found.components.groupby("device")["component"].nunique()
+    assert components.tolist() == [1, 1]
+    assert len(found.swaps) == 1
+    assert {"query", "document", "position", "device", "position_to", "cost"} <= set(found.swaps)
+    assert found.merges is None
+    with pytest.raises(InputError, match=r"bias: 'position' \(expected a list"):
+        tt.identify(rows, bias="position")
+
+
+def test_a_log_of_pages_is_tested_by_its_counts(tmp_path):
+    pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
+    pages["device"] = [["x", "x"], ["y", "y"]]
+    assert tt.identify(pa.table(pages)).identified
+    assert tt.identify(pa.table(pages), bias=["position", "device"]).identified is False
+
+
+def test_the_weakest_link_by_hand():
+    """Positions 1 and 2 share a document with many clicks, 2 and 3 one with few."""
+    log = pd.DataFrame({
+        "query": 1, "document": ["a", "a", "b", "b"], "position": [1, 2, 2, 3],
+        "impressions": 1000, "clicks": [400, 200, 3, 1],
+    })  # fmt: skip
+    weakest = tt.identify(log).weakest
+    assert weakest[["position", "position_with"]].to_numpy().tolist() == [[2, 3]]
+    assert weakest["clicks"].item() == pytest.approx(3.5 * 1.5 / 5)
+    assert tt.identify(log.iloc[[0]]).weakest is None
+
+
+# Fits
+
+
+def test_a_model_may_be_an_object_or_the_name_of_a_file(rows):
+    names = ("ubm", "user_browsing", UserBrowsing())
+    one, *others = (tt.fit(rows, model).examination() for model in names)
+    for other in others:
+        pd.testing.assert_frame_equal(one, other)
+    with pytest.raises(InputError, match="did you mean 'user_browsing'"):
+        tt.fit(rows, "user_browsin")
+    with pytest.raises(InputError, match="model: a int was given"):
+        tt.fit(rows, 3)
+    with pytest.raises(InputError, match="additive has neither counts nor expectations"):
+        tt.fit(rows, "additive")
+
+
+def test_what_a_model_does_not_have_is_refused(rows):
+    with pytest.raises(InputError, match="gctr tells no document from another"):
+        tt.fit(rows, "gctr").relevance()
+    with pytest.raises(InputError, match=r"dbn has no examination .*continuation"):
+        tt.fit(rows, "dbn").examination()
+    with pytest.raises(InputError, match=r"pbm has no part 'atraction'.*did you mean 'attraction'"):
+        tt.fit(rows, "pbm").parameters("atraction")
+
+
+def test_relevance_with_satisfaction_is_the_product(rows):
+    fitted = tt.fit(rows, "dbn")
+    keys = ["query", "document"]
+    found = fitted.relevance().set_index(keys)
+    parts = [fitted.parameters(part).set_index(keys) for part in ("attraction", "satisfaction")]
+    one, other = (part.loc[found.index] for part in parts)
+    np.testing.assert_allclose(found["estimate"], one["estimate"] * other["estimate"])
+    relative = [part["error"] / part["estimate"] for part in (one, other)]
+    np.testing.assert_allclose(found["error"] / found["estimate"], sum(relative))
+    assert (found["low"] < found["estimate"]).all()
+    assert (found["high"] <= 1).all()
+
+
+def test_a_part_of_a_log(rows):
+    parts = tt.read_log(rows).split({"train": 0.8, "test": 0.2}, seed=1)
+    assert (parts["train"].pages, parts["test"].pages) == (160, 40)
+    assert "160 of its pages" in repr(parts["train"])
+    assert tt.fit(parts["train"], "pbm").relevance()["impressions"].sum() == 3 * 160
+    for refused in (lambda log: log.split({"a": 0.5, "b": 0.5}), lambda log: log.count()):
+        with pytest.raises(InputError, match="part of another"):
+            refused(parts["train"])
+    for shares in ({"a": 0.5, "b": 0.4}, {"a": 1.5, "b": -0.5}):
+        with pytest.raises(InputError, match="shares"):
+            tt.read_log(rows).split(shares)
+
+
+def test_pages_longer_than_the_fit(rows):
+    fitted = tt.fit(rows[rows["rank"] < 3], "pbm")
+    with pytest.raises(InputError, match="a page shows 3 documents"):
+        fitted.evaluate(rows)
+    with pytest.raises(InputError, match="a page shows 3 documents"):
+        tt.fit(rows, "pbm", positions=2)
+    assert tt.fit(rows[rows["rank"] < 3], "pbm", positions=3).evaluate(rows)["perplexity"] > 1
+
+
+def test_saved_fits_of_own_models_are_loaded_with_the_model(rows, tmp_path):
+    class Own(UserBrowsing):
+        """A model of the caller's."""
+
+    fitted = tt.fit(rows, Own())
+    fitted.save(tmp_path / "own.parquet")
+    with pytest.raises(InputError, match="is no model"):
+        tt.load(tmp_path / "own.parquet")
+    again = tt.load(tmp_path / "own.parquet", model=Own())
+    pd.testing.assert_frame_equal(again.examination(), fitted.examination())
+
+
+def test_errors_of_differences_hold_the_truth():
+    """The error of a ratio of sums over clusters, in 2,000 samples whose true ratio is known."""
+    rng, inside = np.random.default_rng(0), 0
+    for _ in range(2000):
+        sizes = rng.integers(5, 15, 60)
+        query = np.repeat(np.arange(30), 2)
+        shared = np.repeat(rng.normal(0, 0.3, 30), 2)
+        ratio, error = _clustered(sizes * (0.5 + shared) + rng.normal(0, 1, 60), sizes, query)
+        inside += abs(ratio - 0.5) < 2.045 * error  # Student's t of 29 degrees of freedom
+    assert 0.93 < inside / 2000 < 0.97

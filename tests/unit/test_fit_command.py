@@ -1,0 +1,284 @@
+"""The commands that fit click models to a log of one's own, and compare them."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import twotowers as tt
+from twotowers import ROOT
+from twotowers.commands.main import main
+from twotowers.errors import InputError
+from twotowers.fitting.prior import Prior
+from twotowers.logs.observed_pages import divide
+from twotowers.models.names import MODELS
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Rows with text ids: document b attracts, a does not; the second position is seen half."""
+    rng, rows = np.random.default_rng(0), []
+    for page in range(600):
+        order = rng.permutation(["a", "b", "c"])
+        for place, document in enumerate(order, start=1):
+            chance = {"a": 0.1, "b": 0.8, "c": 0.4}[document] * {1: 1, 2: 0.5, 3: 0.4}[place]
+            rows.append((page, "q" * 30, document, place, int(rng.random() < chance)))
+    names = ["session", "query", "document", "position", "clicks"]
+    path = tmp_path / "log.csv"
+    pd.DataFrame(rows, columns=names).to_csv(path, index=False)
+    return path
+
+
+def fit(path, *options):
+    return main(["fit", str(path), *map(str, options)])
+
+
+def compare(path, *options):
+    return main(["compare", str(path), *map(str, options)])
+
+
+@pytest.mark.parametrize("model", ["pbm", "ubm", "dbn", "cm"])
+def test_a_model_is_fitted_and_written(log, tmp_path, capsys, model):
+    out = tmp_path / "fitted.parquet"
+    assert fit(log, "--model", model, "--test", 0.2, "--out", out) == 0
+    printed = capsys.readouterr().out
+    assert "read as format 'rows'\n" in printed
+    assert "480 pages to fit, 120 held out" in printed
+    assert printed.splitlines()[-2].split()[0] == model
+    assert tt.load(out).name == model
+    table = pd.read_parquet(out)
+    relevance = table[table["part"] == "attraction"].set_index("document")
+    assert relevance["probability"].sort_values().index.tolist() == ["a", "c", "b"]
+    assert relevance["query"].unique().tolist() == ["q" * 30]
+    assert (relevance["error"] > 0).all()
+    assert (relevance["low"] < relevance["probability"]).all()
+    assert (relevance["probability"] < relevance["high"]).all()
+    assert (relevance["trials"] > 0).all()
+    # Every page shows all three.
+    assert relevance["impressions"].tolist() == [480] * 3
+    if model == "ubm":
+        jumps = table[table["part"] == "examination"]
+        assert set(zip(jumps["position"], jumps["last_click"], strict=True)) == {
+            (1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2),
+        }  # fmt: skip
+
+
+def test_all_pages_are_fitted_unless_some_are_held_out(log, capsys):
+    assert fit(log) == 0
+    assert "600 pages to fit, which are predicted here" in capsys.readouterr().out
+
+
+def test_all_models_are_compared(log, tmp_path, capsys):
+    out = tmp_path / "found.csv"
+    assert compare(log, "--out", out) == 0
+    lines = capsys.readouterr().out.splitlines()[-11:-1]
+    table = pd.read_csv(out).set_index("model")
+    assert [line.split()[0] for line in lines] == table.index.tolist()
+    assert set(table.index) == set(MODELS)
+    perplexity = table["perplexity"]
+    assert perplexity["pbm"] < perplexity["dctr"] < perplexity["gctr"]
+    # In some models a click depends on those above.
+    apart = (table["conditional"] - perplexity).abs() > 1e-12
+    assert apart[["ubm", "dbn", "ccm"]].all()
+    assert not apart[["pbm", "dctr", "gctr"]].any()
+    # The best comes first, and the others are behind it.
+    assert table["log_likelihood"].is_monotonic_decreasing
+    behind = table["log_likelihood"].iloc[0] - table["log_likelihood"]
+    np.testing.assert_allclose(table["difference"], behind, atol=1e-12)
+
+
+def test_some_models_are_compared(log, capsys):
+    assert compare(log, "--models", "pbm", "dctr") == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[-2:]] == [
+        "pbm",
+        "dctr",
+    ]
+    assert compare(log, "--models", "pbm", "pmb") == 2
+    assert "did you mean 'pbm'?" in capsys.readouterr().err
+
+
+def test_the_prior_and_the_share_held_out_are_as_given(log, tmp_path, capsys):
+    out = tmp_path / "fitted.parquet"
+    options = ["--model", "dctr", "--test", 0.5, "--out", out]
+    assert fit(log, *options, "--prior", 11, "--prior-mean", 0.1) == 0
+    assert "300 pages to fit, 300 held out" in capsys.readouterr().out
+    assert tt.load(out).estimate.prior == Prior(10, 100)
+
+
+def test_bad_input_is_told_and_nothing_written(log, tmp_path, capsys):
+    out = tmp_path / "fitted.parquet"
+    assert fit(log, "--out", out, "--positions", 2) == 2
+    said = capsys.readouterr().err
+    assert f"{log}: documents: a page shows 3 documents (expected 1 to 2; --positions" in said
+    for options in (["--prior", 0.5], ["--positions", 0], ["--positions", 1001], ["--test", 1]):
+        assert fit(log, "--out", out, *options) == 2
+    assert fit(tmp_path / "none.csv", "--out", out) == 2
+    assert capsys.readouterr().err.count("error:") == 5
+    assert compare(log, "--fitted", out) == 2
+    assert f"{out}: there is no such file" in capsys.readouterr().err
+    log.write_text("session,query,document,position,clicks\n1,2,3,4,0\n")
+    assert fit(log, "--out", out) == 2
+    assert "; or --gaps close)" in capsys.readouterr().err
+    log.write_text("session,query,document,position,clicks\n")
+    assert fit(log, "--out", out) == 2
+    assert f"error: {log}: the log is empty" in capsys.readouterr().err
+    assert not out.exists()
+    log.write_text("not,a,fitted,file\n")
+    with pytest.raises(InputError):
+        tt.load(log)
+
+
+def test_a_saved_fit_without_its_prior_is_refused(log, tmp_path):
+    out = tmp_path / "fitted.parquet"
+    assert fit(log, "--model", "pbm", "--out", out) == 0
+    table = pq.read_table(out)
+    pq.write_table(table.replace_schema_metadata({"model": "pbm", "positions": "3"}), out)
+    with pytest.raises(InputError, match=r"fitted\.parquet: prior: is missing"):
+        tt.load(out)
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_a_saved_fit_predicts_as_the_fitted_one(log, tmp_path, capsys, model):
+    out = tmp_path / "fitted.parquet"
+    assert fit(log, "--model", model, "--test", 0.2, "--seed", 5, "--out", out) == 0
+    held_out = capsys.readouterr().out.splitlines()[-2].split()[1:]
+    # The pages that the fit did not see, in a log of their own.
+    pages = pd.read_csv(log)
+    rows = divide(600, {"train": 0.8, "test": 0.2}, seed=5, path=log)["test"]
+    later = tmp_path / "later.csv"
+    pages[pages["session"].isin(rows)].to_csv(later, index=False)
+    assert compare(later, "--fitted", out) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[1] == "120 pages"
+    assert printed[-1].split()[:4] == [model, *held_out]
+
+
+def test_a_saved_fit_knows_documents_by_their_ids(log, tmp_path, capsys):
+    out = tmp_path / "fitted.parquet"
+    assert fit(log, "--model", "pbm", "--out", out) == 0
+    # An unknown document has the prior's mean, 1/2. Examination is as fitted.
+    rows = pd.DataFrame({"session": [1], "query": ["q" * 30], "document": ["new"]})
+    rows.assign(position=1, clicks=1).to_csv(tmp_path / "new.csv", index=False)
+    fitted = tt.load(out)
+    found = fitted.evaluate(tmp_path / "new.csv")["perplexity"]
+    assert found == pytest.approx(2 / fitted.estimate.parameters["examination"][0], abs=1e-4)
+    assert compare(log, "--fitted", out, "--models", "pbm") == 2
+    assert "no --models" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("model", ["cm", "pbm", "ubm", "dbn"])
+def test_large_ids_are_saved_as_they_are(tmp_path, model):
+    """Floating-point numbers hold whole numbers up to 2^53, about 9e15."""
+    first, rng = 10**17, np.random.default_rng(0)
+    rows = [
+        (page, first + page % 3, first + 10 + (page + place) % 4, place, int(rng.random() < 0.4))
+        for page in range(300)
+        for place in (1, 2)
+    ]
+    names = ["session", "query", "document", "position", "clicks"]
+    log, out = tmp_path / "log.csv", tmp_path / "fitted.parquet"
+    pd.DataFrame(rows, columns=names).to_csv(log, index=False)
+    assert fit(log, "--model", model, "--out", out) == 0
+    table = pq.read_table(out)
+    found = table.filter(pc.equal(table["part"], "attraction")).select(["query", "document"])
+    assert found.schema.types == [pa.int64(), pa.int64()]
+    assert set(zip(*found.to_pydict().values(), strict=True)) == {row[1:3] for row in rows}
+    assert len(tt.load(out).pairs) == len(found) == 12
+
+
+@pytest.mark.parametrize("other", ["a", "3"])
+def test_a_saved_fit_knows_numbers_among_text(tmp_path, other):
+    """The log that was fitted has a text id, and the later one has not; and the reverse."""
+    names = ["session", "query", "document", "position", "clicks"]
+    first, later = tmp_path / "a.csv", tmp_path / "b.csv"
+    rows = [(page, 7, [1, other][page % 2], 1, int(page % 2 == 0)) for page in range(100)]
+    pd.DataFrame(rows, columns=names).to_csv(first, index=False)
+    document = 1 if other == "a" else "a"
+    rows = [(0, 7, document, 1, 1), (1, 7, 1, 1, 1)]
+    pd.DataFrame(rows, columns=names).to_csv(later, index=False)
+    found = tt.fit(first, "dctr").evaluate(later)["perplexity"]
+    # An unknown document costs 2, a known one that was always clicked nearly 1.
+    assert found == pytest.approx(1 if other == "a" else 2**0.5, abs=0.05)
+
+
+def test_targets_are_checked_before_the_fit(log, tmp_path, capsys):
+    (tmp_path / "folder").mkdir()
+    before = log.read_bytes()
+    wrong = {
+        tmp_path / "folder": "is a folder",
+        log: "is the log itself",
+        log / "inside.parquet": "cannot be written",
+    }
+    for out, message in wrong.items():
+        for command, format in (("fit", "pages"), ("compare", "pages"), ("count", "cells")):
+            # Told before the log is read: it has no such columns.
+            assert main([command, str(log), "--format", format, "--out", str(out)]) == 2
+            assert f"{out}: {message}" in capsys.readouterr().err
+    assert log.read_bytes() == before
+    assert {each.name for each in tmp_path.iterdir()} == {"folder", "log.csv"}
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(log, tmp_path):
+    """As in `twotowers fit ... | head -1`."""
+    command = [sys.executable, "-m", "twotowers", "fit", str(log)]
+    command += ["--model", "gctr", "--out", str(tmp_path / "fitted.parquet")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as run:
+        run.stdout.close()
+        assert run.stderr.read() == b""
+    assert run.returncode == 0
+    assert (tmp_path / "fitted.parquet").exists()
+
+
+def test_logs_of_all_sorts(tmp_path, capsys):
+    out, path = tmp_path / "fitted.parquet", tmp_path / "log.csv"
+    options = ["--model", "dbn", "--out", out]
+    # Ids beyond int64, pages of one to three documents, columns under other names.
+    rows = [
+        (page, 10**25, 10**25 + document, document, int(page % 3 == document))
+        for page in range(60)
+        for document in range(page % 3 + 1)
+    ]
+    names = ["session", "asked", "document", "position", "clicks"]
+    pd.DataFrame(rows, columns=names).astype(str).to_csv(path, index=False)
+    assert fit(path, *options, "--column", "query=asked", "--first", 0) == 0
+    pairs = tt.load(out).pairs.to_pydict()
+    assert set(pairs["query"]) == {str(10**25)}
+    assert set(pairs["document"]) == {str(10**25 + number) for number in range(3)}
+    out.unlink()
+    # A log without a page.
+    path.write_text(",".join(names) + "\n")
+    assert fit(path, *options, "--column", "query=asked") == 2
+    # No name of a column.
+    assert fit(path, *options, "--column", "query") == 2
+    assert capsys.readouterr().err.count("error:") == 2
+    assert not out.exists()
+
+
+def test_clicks_off_their_page(tmp_path, capsys):
+    path = tmp_path / "log.txt"
+    pages = [f"{page}\t0\tQ\t7\t0\t1\t2\n{page}\t5\tC\t{1 + page % 3}\n" for page in range(30)]
+    path.write_text("".join(pages))
+    assert fit(path) == 0
+    printed = capsys.readouterr().out
+    assert "read as format 'wscd'" in printed
+    assert "clicks off page: 10" in printed
+    assert fit(path, "--strays", "error") == 2
+    assert "line" in capsys.readouterr().err
+
+
+def test_the_overview_lists_the_commands(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    printed = capsys.readouterr().out
+    for name in ("identify", "fit", "compare", "count"):
+        assert f"  {name}" in printed
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        assert "--column" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        main(["fot"])

@@ -1,0 +1,508 @@
+"""Methods of losses of pages: the objective, and fits against closed forms and each other."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from scipy.special import expit, log_softmax
+
+from tests.unit import simulated
+from tests.unit.test_method_kinds import task as task_of_counts
+from twotowers import SPLITS
+from twotowers.errors import InputError
+from twotowers.files.rankings import Rankings
+from twotowers.fitting.gradient import fit as gradient_fit
+from twotowers.jobs.fit import fit_setting
+from twotowers.logs.simulation import Sessions
+from twotowers.methods import (
+    backdoor,
+    clipped_ips,
+    dual_learning,
+    lambdamart,
+    lambdarank,
+    likelihood,
+    pairwise_debiasing,
+    regression_em,
+)
+from twotowers.methods import (
+    softmax as softmax_method,
+)
+from twotowers.methods.page_losses import page_loss, position_based_losses, rows_of, table_of
+from twotowers.methods.task import Split, Task
+from twotowers.models.additive import Additive
+from twotowers.models.position_based import PositionBased
+from twotowers.models.towers import TwoTowers, two_towers
+from twotowers.objectives.likelihood import SessionLoss
+from twotowers.objectives.pages import Offset, PairwiseDebiasing, Softmax
+from twotowers.rankers.folds import contiguous_folds, cross_fitted
+from twotowers.results.annotated import logged_ndcg
+
+QUERIES, DOCUMENTS, POSITIONS, WIDTH = 12, 6, 5, 3
+RNG = np.random.default_rng(0)
+FEATURES = RNG.normal(size=(QUERIES, DOCUMENTS, WIDTH)).astype(np.float32)
+RELEVANCE = np.clip(FEATURES[..., 0] + 2, 0, 4)
+NUMBERS = np.arange(QUERIES * DOCUMENTS, dtype=np.int32).reshape(QUERIES, DOCUMENTS)
+USER = PositionBased(eta=1, noise=0.2)
+TRAINING = {
+    "learning_rate": 0.05, "batch": 64, "epochs": 3, "patience": 3, "min_delta": 0, "steps": 20,
+    "optimizer": "adam",
+}  # fmt: skip
+TO_OPTIMUM = TRAINING | {"epochs": 10, "patience": 10, "steps": 100, "batch": 720}
+"""Steps of all 720 pages of `all_shown`."""
+WEIGHTS = {"highest_weight": 10.0}
+
+
+def draw(seed, sessions=600, gaps=0.15) -> Sessions:
+    """Pages of five of a query's six documents, the better ones often first."""
+    rng = np.random.default_rng(seed)
+    query = rng.integers(0, QUERIES, sessions).astype(np.int32)
+    noisy = RELEVANCE[query] + rng.normal(size=(sessions, DOCUMENTS))
+    documents = np.argsort(-noisy, axis=1)[:, :POSITIONS]
+    where = rng.random(documents.shape) >= gaps
+    chance = USER.chance(RELEVANCE, POSITIONS)[query[:, None], documents, np.arange(POSITIONS)]
+    clicks = (rng.random(where.shape) < chance) & where
+    return Sessions(query, documents.astype(np.uint8), clicks, where)
+
+
+def task(inputs=FEATURES, logs=1, sizes=(600, 200, 200), **changes) -> Task:
+    splits = {}
+    for number, (name, size) in enumerate(zip(("train", "validation", "test"), sizes, strict=True)):
+        pages = [draw(10 * log + number, size) for log in range(logs)]
+        where = np.ones((QUERIES, DOCUMENTS), bool)
+        splits[name] = Split(inputs, where, RELEVANCE, None, sessions=pages)
+    options = {
+        "model": Additive(),
+        "tower": "embedding" if inputs.ndim == 2 else "deep",
+        "splits": splits,
+        "lanes": [(log, WEIGHTS) for log in range(logs)],
+        "training": TRAINING,
+        "positions": POSITIONS,
+        "seed": 1,
+        "users": [USER] * logs,
+        "logs": [{"log": log} for log in range(logs)],
+    }
+    return Task(**options | changes)
+
+
+def plain(task) -> Task:
+    """The task, for a method without lanes of its own."""
+    return replace(task, lanes=[(log, {}) for log, _ in task.lanes])
+
+
+def as_is(inputs, key=None):
+    return inputs[..., 0]
+
+
+class Identity:
+    """A model whose relevance is the first feature."""
+
+    relevance = staticmethod(as_is)
+
+    def __init__(self, ratios=None):
+        self.ratios = ratios
+
+
+def losses_of(objective, model, index, lane=0):
+    """Compiled, which is faster than dispatching single operations."""
+    return jax.jit(lambda objective: objective.losses(model, index, lane))(objective)
+
+
+# The objective.
+
+
+@pytest.mark.parametrize("logs", [1, 2])
+def test_losses_are_those_of_the_pages(logs):
+    given = task(logs=logs)
+    weights = np.stack([np.linspace(1, 3, POSITIONS) + log for log in range(logs)])
+    objective = page_loss(given, "train", Softmax(normalised="after"), weights)
+    index = jnp.array([5, 17, 5])
+    assert objective.units == 600
+    assert objective.inputs.shape == (QUERIES * DOCUMENTS, WIDTH)
+    losses = jax.jit(jax.vmap(lambda lane: objective.losses(Identity, index, lane)))(
+        jnp.arange(logs)
+    )
+    for log in range(logs):
+        pages = given.splits["train"].sessions[log]
+        for place, unit in enumerate(np.asarray(index)):
+            shown = pages.where[unit]
+            documents = pages.documents[unit][shown]
+            scores = FEATURES[pages.query[unit], documents, 0]
+            target = (weights[log] * pages.clicks[unit])[shown]
+            total = target.sum()
+            target = target / total if total else np.full(len(scores), 1 / len(scores))
+            expected = -(target * log_softmax(scores)).sum()
+            np.testing.assert_allclose(losses[log, place], expected, rtol=1e-5)
+
+
+def test_pages_without_documents_are_no_units():
+    given = task()
+    where = draw(0, gaps=0.6).where
+    given.splits["train"] = replace(given.splits["train"], sessions=[draw(0, gaps=0.6)])
+    objective = page_loss(given, "train", Softmax())
+    assert not where.any(-1).all()
+    np.testing.assert_array_equal(objective.has(0), where.any(-1))
+
+
+def test_offsets_are_a_bias():
+    """With the bias of two towers as offset, the loss is theirs on the same sessions."""
+    given = task()
+    towers = two_towers("deep", width=WIDTH, pairs=0, positions=POSITIONS, seed=2)
+    pages = given.splits["train"].sessions[0]
+    columns = (pages.query, pages.documents, pages.clicks, pages.where)
+    theirs = SessionLoss(jnp.asarray(FEATURES), *(jnp.asarray(each)[None] for each in columns))
+    ours = page_loss(given, "train", Offset(), np.asarray(towers.examination)[None])
+    index = jnp.asarray(np.flatnonzero(pages.where.any(-1))[:50])
+    np.testing.assert_allclose(
+        losses_of(ours, towers, index), losses_of(theirs, towers, index), rtol=1e-5
+    )
+
+
+def test_published_penalty_has_one_scale():
+    """It grows with the pages of a batch; an evaluation of fewer pages scales it up."""
+    given = task(sizes=(64, 64, 64))
+    towers = pairwise_debiasing.RatioTowers(None, POSITIONS, rngs=nnx.Rngs(0))
+    model, published = Identity(towers.ratios), PairwiseDebiasing(form="published", batch=128)
+    whole, half = (
+        losses_of(page_loss(given, "train", published), model, index)
+        for index in (jnp.tile(jnp.arange(64), 2), jnp.arange(64))
+    )
+    np.testing.assert_allclose(whole.mean(), half.mean(), rtol=1e-5)
+
+
+def test_dropout_on_sessions_is_drawn_per_document():
+    """A page shows a document per position. Each has a draw of its own, in each session."""
+    rngs = nnx.Rngs(0)
+    towers = TwoTowers(Additive(), as_is, POSITIONS, dropout=0.5, rngs=rngs)
+    sessions = 400
+    place = jnp.broadcast_to(jnp.arange(POSITIONS), (sessions, POSITIONS))
+    ones = jnp.ones((sessions, POSITIONS))
+    inputs = jnp.zeros((sessions, POSITIONS, 1))
+    losses = towers.row_losses(inputs, place, place, ones, 0 * ones, jax.random.key(1))
+    dropped = np.isclose(losses, np.log(2))  # a logit of 0
+    kept = np.logaddexp(0, 2 * np.asarray(towers.examination))
+    np.testing.assert_allclose(losses, np.where(dropped, np.log(2), kept), rtol=1e-5)
+    assert abs(dropped.mean() - 0.5) < 0.05
+    assert np.abs(np.corrcoef(dropped.T) - np.eye(POSITIONS)).max() < 0.2
+
+
+# Fits.
+
+
+def centred(values):
+    return values - values.mean(1, keepdims=True)
+
+
+def all_shown(each=60) -> Task:
+    """Pages that show all documents of their query, so that optima have closed forms."""
+    rng = np.random.default_rng(4)
+    query = np.repeat(np.arange(QUERIES, dtype=np.int32), each)
+    documents = np.argsort(rng.random((len(query), POSITIONS)), axis=1).astype(np.uint8)
+    relevance = RELEVANCE[:, :POSITIONS]
+    chance = USER.chance(relevance, POSITIONS)[query[:, None], documents, np.arange(POSITIONS)]
+    pages = Sessions(query, documents, rng.random(chance.shape) < chance, chance >= 0)
+    inputs = NUMBERS[:, :POSITIONS] - np.arange(QUERIES, dtype=np.int32)[:, None]
+    split = Split(inputs, np.ones(inputs.shape, bool), relevance, None, sessions=[pages])
+    return task(
+        NUMBERS, splits=dict.fromkeys(("train", "validation", "test"), split), training=TO_OPTIMUM
+    )
+
+
+def clicks_of(split, weights) -> np.ndarray:
+    """[queries, documents] weighted clicks."""
+    pages, total = split.sessions[0], np.zeros(split.where.shape)
+    np.add.at(total, (pages.query[:, None], pages.documents), pages.clicks * weights)
+    return total
+
+
+@pytest.mark.parametrize("propensities", ["none", "true"])
+def test_softmax_scores_are_logarithms_of_weighted_clicks(propensities):
+    given = all_shown()
+    (found,) = softmax_method.fit(given, propensities=propensities)
+    split = given.splits["train"]
+    weights = np.arange(1.0, 6) if propensities == "true" else np.ones(POSITIONS)
+    expected = centred(np.log(clicks_of(split, weights)))
+    np.testing.assert_allclose(centred(found.scores(split.inputs)), expected, atol=2e-3)
+    assert found.page_losses is None
+    assert found.bias is None
+
+
+def test_weights_change_nothing_on_logs_of_single_clicks():
+    """The published list IPS then equals the naive softmax, bit for bit or nearly."""
+    given = task()
+    splits = {}
+    for name, split in given.splits.items():
+        (pages,) = split.sessions
+        first = pages.clicks & (np.cumsum(pages.clicks, axis=1) == 1)
+        splits[name] = replace(split, sessions=[replace(pages, clicks=first)])
+    one_click = replace(given, splits=splits)
+    naive, ips, before = (
+        softmax_method.fit(one_click, **options)[0].scores(FEATURES)
+        for options in (
+            {"normalised": "after"},
+            {"normalised": "after", "propensities": "true"},
+            {"normalised": "before", "propensities": "true"},
+        )
+    )  # fmt: skip
+    np.testing.assert_allclose(ips, naive, atol=1e-4)
+    assert np.abs(before - naive).max() > 0.05
+
+
+def test_clipped_ips_finds_weighted_click_rates():
+    given = all_shown()
+    split = given.splits["train"]
+    lanes = [(0, {"highest_weight": weight}) for weight in (10.0, 2.0)]
+    found = clipped_ips.fit(replace(given, lanes=lanes))
+    theta = USER.examined(POSITIONS)
+    for each, highest in zip(found, (10, 2), strict=True):
+        rates = clicks_of(split, np.minimum(1 / theta, highest)) / 60
+        inside = rates < 0.95
+        assert inside.mean() > 0.8
+        np.testing.assert_allclose(
+            expit(each.scores(split.inputs))[inside], rates[inside], atol=2e-3
+        )
+    # Clicks are predicted with propensities as they are, without the clip.
+    np.testing.assert_allclose(found[1].bias, np.log(theta))
+    pages = split.sessions[0]
+    losses, same = found[0].page_losses(split)
+    chance = (
+        theta
+        * expit(found[0].scores(split.inputs).astype(float))[pages.query[:, None], pages.documents]
+    )
+    expected = -np.where(pages.clicks, np.log(chance), np.log1p(-chance))
+    np.testing.assert_allclose(losses, expected, rtol=1e-6)
+    assert losses is same
+
+
+def test_losses_of_a_certain_click_are_finite():
+    """The published NLL was infinite where s(f) rounds to 1 at propensity 1."""
+    losses = position_based_losses(np.array([500.0, 500.0]), np.ones(2), np.array([True, False]))
+    np.testing.assert_allclose(losses, [0, 500], atol=1e-12)
+
+
+def test_regression_em_is_the_likelihood_with_another_watch():
+    given = plain(task(model=PositionBased(), training=TRAINING | {"patience": 100}))
+    (em,), (watching,) = (regression_em.fit(given, watched=name) for name in ("em", "likelihood"))
+    lanes = [(0, likelihood.LANES)]
+    towers = two_towers(
+        "deep", width=WIDTH, pairs=0, positions=POSITIONS, seed=1, model=PositionBased()
+    )
+    objectives = [likelihood.session_loss(given.splits[name], lanes)
+                  for name in ("train", "validation")]  # fmt: skip
+    plainly = gradient_fit(
+        towers, *objectives, likelihood.FitSettings(**given.training), lanes=1, seed=1
+    ).model(0)
+    for found in (em, watching):
+        theirs = plainly.relevance(jnp.asarray(FEATURES))
+        np.testing.assert_allclose(found.scores(FEATURES), theirs, atol=2e-3)
+    # The watched loss of EM is larger, by the entropy of the hidden events.
+    assert (em.history > watching.history + 0.1).all()
+    losses = em.page_losses(given.splits["test"])[0]
+    assert np.isfinite(losses).all()
+    assert (em.bias < 0).all()  # ln P(examined)
+
+
+@pytest.mark.parametrize("normalised", ["not", "after"])
+def test_dual_learning_finds_examination_unless_pages_are_normalised(normalised):
+    """A page without clicks, or with two, then counts as much as one with a click. This makes
+    positions look alike."""
+    given = plain(all_shown(each=400))
+    (found,) = dual_learning.fit(given, normalised=normalised)
+    bias, truth = found.bias - found.bias[0], np.log(USER.examined(POSITIONS))
+    if normalised == "not":
+        np.testing.assert_allclose(bias, truth, atol=0.15)
+    else:
+        assert (bias[1:] > truth[1:] + 0.1).all()
+
+
+@pytest.mark.parametrize("form", ["published", "paper", "corrected"])
+def test_pairwise_debiasing_ranks(form):
+    given = plain(task(training=TRAINING | {"epochs": 6, "patience": 6}))
+    (found,) = pairwise_debiasing.fit(given, form=form)
+    assert np.corrcoef(found.scores(FEATURES).ravel(), RELEVANCE.ravel())[0, 1] > 0.8
+    assert found.bias[0] == 0
+    assert len(found.bias) == POSITIONS
+    assert np.isfinite(found.history).all()
+
+
+def test_lambdarank_ranks():
+    (found,) = lambdarank.fit(plain(task(training=TRAINING | {"epochs": 6})))
+    assert np.corrcoef(found.scores(FEATURES).ravel(), RELEVANCE.ravel())[0, 1] > 0.8
+
+
+# Enough steps for the perceptron to follow positions.
+FOLLOWED = {
+    "units": 8, "layers": [16], "dropout": 0.0, "learning_rate": 0.5, "batch": 64, "epochs": 100,
+}  # fmt: skip
+
+
+def test_backdoor_bias_is_the_propensity_itself():
+    """The attention rank loss fits logits. So the published target gives e_k, and not ln e_k."""
+    given = plain(task())
+    (found,) = backdoor.fit(given, **FOLLOWED)
+    theta = USER.examined(POSITIONS)
+    np.testing.assert_allclose(found.bias - found.bias[0], theta - theta[0], atol=0.05)
+    losses, _ = found.page_losses(given.splits["test"])
+    assert losses[given.splits["test"].sessions[0].where].mean() < np.log(2)
+
+
+def test_backdoor_bias_of_logarithms_in_lanes():
+    """Lanes have the propensities of their own log's user."""
+    users = [USER, PositionBased(eta=0.5)]
+    lanes = [(1, {"learning_rate": 0.05}), (0, {"learning_rate": 0.01})]
+    found = backdoor.fit(task(logs=2, users=users, lanes=lanes), target="log", **FOLLOWED)
+    for each, user in zip(found, users[::-1], strict=True):
+        expected = np.log(user.examined(POSITIONS))
+        np.testing.assert_allclose(each.bias - each.bias[0], expected, atol=0.05)
+
+
+def test_backdoor_weights_of_the_dual_algorithm():
+    """With ln e_k as bias, its weights are e_1 / e_k: list IPS with true propensities."""
+    given = plain(task(training=TRAINING | {"epochs": 6, "patience": 6}))
+    (found,) = backdoor.fit(given, target="log", loss="dual", **FOLLOWED)
+    lanes = [(0, WEIGHTS)]
+    (ips,), (naive,) = (
+        softmax_method.fit(replace(given, lanes=lanes), propensities=name)
+        for name in ("true", "none")
+    )
+    near, far = (
+        np.abs(centred(found.scores(FEATURES)) - centred(each.scores(FEATURES))).mean()
+        for each in (ips, naive)
+    )
+    assert near < far / 2
+    assert found.page_losses is None
+
+
+def test_lambdamart_imitates_the_policy():
+    given = plain(task(sizes=(2000, 10, 500)))
+    (found,) = lambdamart.fit(given, trees=60, learning_rate=0.1)
+    test = given.splits["test"]
+    rows, where = rows_of(test, 0), test.sessions[0].where
+    scores = found.scores(FEATURES).ravel()[rows]
+    random = np.random.default_rng(0).random(scores.shape)
+    good, bad = (logged_ndcg(each, where=where).mean() for each in (scores, random))
+    assert good > bad + 0.1
+    lists, labels = lambdamart.lists_of(given.splits["train"], 0, top=4)
+    pages = given.splits["train"].sessions[0]
+    assert len(lists.query) == pages.where.sum()
+    np.testing.assert_array_equal(labels, np.maximum(3 - np.nonzero(pages.where)[1], 0))
+    first = np.flatnonzero(pages.where[0])
+    np.testing.assert_array_equal(
+        lists.features[: len(first)], table_of(given.splits["train"])[rows_of(
+            given.splits["train"], 0)[0, first]]
+    )  # fmt: skip
+
+
+# Folds.
+
+
+def labelled(queries=23, width=4) -> Rankings:
+    rng = np.random.default_rng(2)
+    lengths = rng.integers(3, 9, queries)
+    query = np.repeat(np.arange(queries) + 50, lengths)
+    document = np.concatenate([np.arange(n) for n in lengths]).astype(np.int32)
+    features = rng.normal(size=(len(query), width)).astype(np.float32)
+    return Rankings(query, document, rng.integers(0, 5, len(query)).astype(np.float32), features)
+
+
+def test_folds_leave_no_query_out():
+    for queries, folds in [(6985, 5), (7, 3), (5, 5)]:
+        found = contiguous_folds(queries, folds)
+        rows = np.concatenate([np.arange(queries)[fold] for fold in found])
+        np.testing.assert_array_equal(rows, np.arange(queries))
+        assert len(found) == folds
+    with pytest.raises(InputError, match="folds"):
+        contiguous_folds(4, 5)
+
+
+def test_trees_do_not_see_the_queries_that_they_score():
+    rankings = labelled()
+    seen = []
+
+    def memory(train, labels):
+        known = {row.tobytes() for row in train.features}
+        seen.append(len(known))
+        return lambda features: np.array([row.tobytes() in known for row in features], float)
+
+    scores = cross_fitted(rankings, rankings.label, train=memory)
+    assert not scores.any()
+    assert len(seen) == 5
+    published = cross_fitted(rankings, rankings.label, train=memory, in_sample=True)
+    first = rankings.query < 50 + 5
+    np.testing.assert_array_equal(published, ~first)
+
+
+def test_in_sample_scores_learn_labels_of_chance():
+    rankings = labelled(queries=60)
+    rest = {"trees": 60, "leaves": 15}
+    honest, published = (
+        cross_fitted(rankings, rankings.label, in_sample=flag, **rest) for flag in (False, True)
+    )
+    correlations = [np.corrcoef(each, rankings.label)[0, 1] for each in (honest, published)]
+    assert abs(correlations[0]) < 0.2
+    assert correlations[1] > 0.5
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(
+    ("method", "lanes", "metrics"),
+    [
+        ({"kind": "softmax", "normalised": "before"}, {"highest_weight": [2.0, 10.0]}, []),
+        ({"kind": "regression_em"}, {}, ["position_bias", "log_likelihood_pyclick"]),
+    ],
+)
+def test_a_setting(tmp_path, method, lanes, metrics):
+    folder = simulated.write_world(tmp_path)
+    pages = simulated.simulated(folder, "pages", record="sessions")
+    files = {name: folder / f"{name}.parquet" for name in (*SPLITS, "policy")}
+    setting = {
+        "model": {"kind": "additive", "tower": "linear", "features": 1.0},
+        "method": method,
+        "lanes": {"log": simulated.LANES, "method": lanes},
+        "training": TRAINING | {"epochs": 2, "steps": 10},
+        "log": {"record": "sessions", "queries": simulated.LOG["queries"],
+                "user": {"kind": "additive"}},
+    }  # fmt: skip
+    results = fit_setting(
+        {**files, "clicks": pages}, setting, positions=simulated.POSITIONS, seed=3
+    )
+    assert np.isfinite(results["value"]).all()
+    assert {"ndcg@10", "epochs", *metrics} <= set(results["metric"])
+    columns = ["strength", "temperature", *lanes]
+    assert len(results.groupby(columns)) == 4 * len(lanes.get("highest_weight", [None]))
+
+
+# What methods refuse.
+
+
+@pytest.mark.parametrize(
+    "method",
+    [softmax_method, clipped_ips, lambdarank, pairwise_debiasing, regression_em, dual_learning,
+     backdoor, lambdamart],
+)  # fmt: skip
+def test_logs_of_cells(method):
+    given = task_of_counts(training=TRAINING, lanes=[(0, WEIGHTS)], users=[USER])
+    given = given if hasattr(method, "LANES") else plain(given)
+    with pytest.raises(InputError, match="record: sessions"):
+        method.fit(given)
+
+
+def test_what_they_cannot_fit():
+    for method in (backdoor, lambdamart):
+        with pytest.raises(InputError, match="a tower that reads features"):
+            method.fit(plain(task(NUMBERS)))
+    with pytest.raises(InputError, match="target: 'logs' is unknown"):
+        backdoor.fit(plain(task()), target="logs")
+    with pytest.raises(InputError, match="examination probabilities"):
+        clipped_ips.fit(task(users=None))
+    with pytest.raises(InputError, match="highest_weight"):
+        dual_learning.fit(plain(task()), highest_weight=0.5)
+    uneven = task(logs=2)
+    train = uneven.splits["train"]
+    uneven.splits["train"] = replace(train, sessions=[train.sessions[0], draw(5, 300)])
+    with pytest.raises(InputError, match="cannot share batches"):
+        lambdarank.fit(plain(uneven))

@@ -1,0 +1,127 @@
+"""`tt.propensities` and `twotowers propensities`: curves from raw logs, and their weak places."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import twotowers as tt
+from twotowers.commands.main import main
+from twotowers.face.propensities import ESTIMATORS, WITHOUT_GRAPH
+
+EXAMINATION = np.array([1, 0.6, 0.3])
+
+
+def cells(pairs: int, *, apart: bool = False, ordered: bool = False, seed: int = 0) -> pd.DataFrame:
+    """Documents shown 200 times at each of their places; their attraction is uniform."""
+    rng, rows = np.random.default_rng(seed), []
+    for number in range(pairs):
+        attraction = rng.uniform(0.1, 0.9)
+        places = {0: [0, 1], 1: [1, 2], 2: [0, 2]}[number % 3]
+        if apart:
+            places = [[0, 1], [2]][number % 2]
+        if ordered:
+            places = [number % 3]
+        for k in places:
+            clicks = rng.binomial(200, attraction * EXAMINATION[k])
+            rows.append((number // 2, number, k + 1, 200, clicks))
+    columns = ["query", "document", "position", "impressions", "clicks"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+@pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "odds"])
+def test_the_curve_is_found_whatever_the_estimator(estimator):
+    found = tt.propensities(cells(300), estimator=estimator).frame()
+    np.testing.assert_allclose(found["estimate"], EXAMINATION, rtol=0.06)
+    away = np.abs(np.log(found["estimate"] / EXAMINATION))[1:] / found["error"][1:]
+    assert (away < 4).all()  # coverage itself is measured by benchmarks/propensities.py
+    assert found.loc[0, ["estimate", "low", "high", "error"]].tolist() == [1, 1, 1, 0]
+
+
+def test_the_reference_is_the_most_shown_factor_of_the_first_position():
+    log = pd.concat([cells(60).assign(device=name) for name in ("phone", "web")])
+    log.loc[log["device"] == "web", "impressions"] *= 2
+    found = tt.propensities(log, bias=["position", "device"])
+    assert found.frame().iloc[found.curve.reference][["position", "device"]].tolist() == [1, "web"]
+    assert len(found.frame()) == 6
+
+
+def test_what_no_document_links_has_a_reason_and_no_number(tmp_path, capsys):
+    log = tmp_path / "cells.csv"
+    cells(60, apart=True).to_csv(log, index=False)
+    assert main(["propensities", str(log)]) == 1
+    printed = capsys.readouterr().out
+    assert "no document was shown both here and at the reference" in printed
+    found = tt.propensities(log).frame()
+    assert found.loc[2, ["estimate", "error", "low", "high"]].isna().all()
+    assert "never tells those without an estimate" in printed
+
+
+def test_one_page_that_links_two_halves_is_told_as_a_bridge():
+    log = cells(60, apart=True)
+    bridge = pd.DataFrame({"query": 99, "document": 99, "position": [1, 3], "impressions": [1, 1],
+                           "clicks": [1, 1]})  # fmt: skip
+    found = tt.propensities(pd.concat([log, bridge]))
+    assert found.frame().loc[2, "reason"].startswith("doubtful")
+    weakest = found.links().iloc[0]
+    assert (weakest["position"], weakest["position_with"]) == (1, 3)
+    assert weakest["share"] == pytest.approx(1)
+    assert "nothing else ties the two" in str(found)
+    assert found.frame().loc[2, "high"] / found.frame().loc[2, "low"] > 1000
+
+
+def test_a_fixed_order_tells_nothing():
+    found = tt.propensities(cells(30, ordered=True))
+    assert found.frame()["estimate"].isna().tolist() == [False, True, True]
+    assert found.needed()["times"].tolist() == [0, np.inf, np.inf]
+    assert found.swaps(pages=100, steps=2)["joins"].tolist() == [True, True]
+
+
+def test_sessions_that_are_asked_for_bring_the_error_that_is_asked_for():
+    log = cells(90)
+    once, error = tt.propensities(log), 0.05
+    times = once.needed(error).loc[2, "times"]
+    more = log.assign(query=log["query"], impressions=log["impressions"])
+    again = pd.concat(
+        [more.assign(query=more["query"] + 1000 * copy, document=more["document"] + 1000 * copy)
+         for copy in range(4)]
+    )  # fmt: skip
+    four = tt.propensities(again)
+    assert four.needed(error).loc[2, "times"] == pytest.approx(times / 4, rel=0.05)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_curve_is_written(tmp_path, capsys, ending):
+    log, out = tmp_path / "cells.csv", tmp_path / f"curve.{ending}"
+    cells(60).to_csv(log, index=False)
+    assert main(["propensities", str(log), "--out", str(out), "--swaps", "1000"]) == 0
+    written = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
+    expected = tt.propensities(log).frame()
+    np.testing.assert_allclose(written["estimate"], expected["estimate"], rtol=1e-5)
+    assert "swaps to run, on 1,000 pages each way" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--out", "curve.txt"], "expected a file .csv or .parquet"),
+        (["--bias", "rank"], "rank"),
+    ],
+)
+def test_bad_options_are_told(tmp_path, capsys, arguments, told):
+    log = tmp_path / "cells.csv"
+    cells(30).to_csv(log, index=False)
+    assert main(["propensities", str(log), *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_log_without_clicks_is_an_error():
+    with pytest.raises(tt.InputError, match="no document was clicked"):
+        tt.propensities(cells(30).assign(clicks=0))
+
+
+@pytest.mark.parametrize("estimator", WITHOUT_GRAPH)
+def test_harvesting_weighs_no_links(estimator):
+    found = tt.propensities(cells(60), estimator=estimator)
+    assert "weakest" not in str(found)
+    with pytest.raises(tt.InputError, match="weighs no links"):
+        found.links()

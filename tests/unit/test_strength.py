@@ -1,0 +1,142 @@
+"""The weighted identifiability graph: rank, resistances, bridges, swaps, sessions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twotowers.errors import InputError
+from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.pair_counts import PairCounts
+from twotowers.identifiability.graph import factor_components
+from twotowers.identifiability.intervention import intervention_cost
+from twotowers.identifiability.strength import (
+    best_swaps,
+    sessions_needed,
+    strength,
+    strength_of_log,
+)
+
+ROWS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), min_size=1, max_size=25)
+
+
+@settings(max_examples=40)
+@given(ROWS)
+def test_its_rank_is_theorem_1(rows):
+    document, factor = np.array(rows).T
+    counts = PairCounts.of_arrays(
+        document, factor, np.full(len(rows), 9), np.full(len(rows), 3), factors=6
+    )
+    curve = fit_conditional(counts, errors="information")
+    component = factor_components(document, factor, factors=6)
+    known = np.isfinite(curve.estimate)
+    assert known.tolist() == (component == component[0]).tolist()
+    found = strength_of_log(counts)
+    assert found.components == component.max() + 1
+    same = component[:, None] == component
+    assert (found.component[:, None] == found.component).tolist() == same.tolist()
+    assert np.isfinite(found.resistance).tolist() == same.tolist()
+    assert (found.eigenvalue > 0) == (found.components == 1)
+
+
+def test_one_page_between_two_halves_is_a_bridge():
+    rng = np.random.default_rng(0)
+    pair = np.repeat(np.arange(1_000), 6)
+    factor = rng.integers(3, size=len(pair)) + 3 * (pair % 2)
+    clicks = rng.random(len(pair)) < 0.4
+    first, second = [5_000, 5_000], [0, 3]
+    counts = PairCounts.of_arrays(
+        np.append(pair, first), np.append(factor, second),
+        np.ones(len(pair) + 2), np.append(clicks, [1, 1]), factors=6,
+    )  # fmt: skip
+    found = strength(fit_conditional(counts).information)
+    assert found.components == 1
+    assert found.halves.tolist() in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
+    weakest = found.links.iloc[0]
+    assert (weakest["one"], weakest["other"]) == (0, 3)
+    assert weakest["share"] == pytest.approx(1)
+    assert weakest["error"] == pytest.approx(np.sqrt(2), rel=0.01)
+    assert found.between == pytest.approx(np.sqrt(2), rel=0.01)
+    # Two halves of three, tied by w: the second eigenvalue is close to w * 2 / 3.
+    assert found.eigenvalue == pytest.approx(weakest["clicks"] * 2 / 3, rel=0.02)
+    assert found.links["share"][1:].max() < 0.8
+
+
+def test_resistances_are_those_of_a_chain_and_of_parallel_links():
+    weights = np.zeros((3, 3))
+    weights[0, 1] = weights[1, 0] = 10
+    weights[1, 2] = weights[2, 1] = 5
+    found = strength(np.diag(weights.sum(0)) - weights)
+    assert found.resistance[0, 2] == pytest.approx(1 / 10 + 1 / 5)
+    weights[0, 2] = weights[2, 0] = 2
+    found = strength(np.diag(weights.sum(0)) - weights)
+    assert found.resistance[0, 2] == pytest.approx(1 / (2 + 1 / (1 / 10 + 1 / 5)))
+    # Shares of all links add up to the number of links of a spanning tree.
+    assert found.links["share"].sum() == pytest.approx(2)
+
+
+def test_the_inverse_of_what_a_swap_adds_is_the_cost_of_chen_et_al():
+    # Two documents of one attraction, on one page each way: twice the information of one.
+    swaps = best_swaps(np.zeros((2, 2)), [0.8, 0.5], 0.4, pages=1, steps=1)
+    cost = intervention_cost(0.4, 0.8, 0.5)
+    assert 2 / swaps["clicks"][0] == pytest.approx(cost + 2)
+    assert swaps["worst"][0] == pytest.approx(np.sqrt((cost + 2) / 2))
+
+
+def test_swaps_give_what_they_promise():
+    # Simulated: the log after the swap has the error that was said before it.
+    rng = np.random.default_rng(1)
+    examination, attraction, pages = np.array([1, 0.6, 0.3]), 0.02, 40_000
+    pair = np.repeat(np.arange(400), 2)
+    factor = np.tile([0, 1], 400)
+    before = rng.poisson(500 * attraction * examination[factor])
+    counts = PairCounts.of_arrays(pair, factor, np.full(800, 500), before, factors=3)
+    curve = fit_conditional(counts, errors="information")
+    said = best_swaps(curve.information, examination, attraction, pages=pages, steps=1).iloc[0]
+    assert said["joins"]
+    k, other = int(said["one"]), int(said["other"])
+    assert (k, other) == (0, 2)
+    swapped = np.array([0, 2, 0, 2])
+    clicks = rng.poisson(pages * attraction * examination[swapped])
+    after = PairCounts.of_arrays(
+        np.append(pair, [900, 900, 901, 901]), np.append(factor, swapped),
+        np.append(np.full(800, 500), [pages] * 4), np.append(before, clicks), factors=3,
+    )  # fmt: skip
+    found = fit_conditional(after, errors="information")
+    assert found.error.max() == pytest.approx(said["worst"], rel=0.1)
+
+
+def test_each_step_is_the_best_of_all():
+    rng = np.random.default_rng(2)
+    weights = np.triu(rng.uniform(0, 5, (5, 5)), 1)
+    weights += weights.T
+    laplacian = np.diag(weights.sum(0)) - weights
+    examination = np.geomspace(1, 0.2, 5)
+    chosen = best_swaps(laplacian, examination, 0.1, pages=100, steps=1).iloc[0]
+    others = []
+    for k in range(5):
+        for other in range(k):
+            swap = np.eye(5)[k] - np.eye(5)[other]
+            both = examination[k] * examination[other] / (examination[k] + examination[other])
+            more = laplacian + 100 * 2 * 0.1 * both * np.outer(swap, swap)
+            resistance = strength(more).resistance[0, 1:]
+            others.append((resistance.sum(), np.sqrt(resistance).mean()))
+    assert chosen["mean"] == pytest.approx(min(others)[1])
+
+
+def test_sessions_for_an_error():
+    counts = PairCounts.of_arrays([0, 0, 1], [0, 1, 2], [100, 100, 5], [50, 50, 1])
+    curve = fit_conditional(counts, errors="information")
+    needed = sessions_needed(curve, 205, 0.02)
+    assert needed[1] == pytest.approx(205 * (2 / 50) / 0.02**2)
+    assert needed[0] == 0
+    assert needed[2] == np.inf
+    with pytest.raises(InputError, match="error"):
+        sessions_needed(curve, 205, 0)
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="no Laplacian"):
+        strength(np.ones((2, 2)))
+    with pytest.raises(InputError, match="not positive"):
+        best_swaps(np.zeros((2, 2)), [1, np.nan], 0.1, pages=10)

@@ -1,0 +1,7 @@
+"""`python -m twotowers` is the command `twotowers`."""
+
+import sys
+
+from twotowers.commands.main import main
+
+sys.exit(main())

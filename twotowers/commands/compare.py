@@ -1,0 +1,74 @@
+"""Which click model predicts a log best?
+
+    twotowers compare LOG --models pbm ubm dbn
+    twotowers compare LATER --fitted ubm.parquet
+
+Fits models to some pages of a log, and predicts the others. With `--fitted`, saved fits predict all
+pages of the log, and nothing is fitted. The exit status is 0, or 2 on bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from twotowers.commands.fit import add_prior, prior_of, report
+from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
+from twotowers.commands.telling import tell
+from twotowers.errors import InputError, check_range
+from twotowers.face.defaults import TEST
+from twotowers.files.artefacts import atomic, check_target
+from twotowers.logs.sessions import seen_lines
+from twotowers.models.names import MODELS
+
+EPILOG = FORMAT_HELP
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_reader_options(parser)
+    parser.add_argument(
+        "--models", nargs="+", metavar="MODEL", help=f"some of {', '.join(MODELS)} (all)"
+    )
+    parser.add_argument("--fitted", nargs="+", metavar="FILE", help="saved fits to compare instead")
+    parser.add_argument("--out", help="csv file to write the comparison to")
+    parser.add_argument("--test", type=float, default=TEST, help=f"share held out ({TEST})")
+    parser.add_argument("--seed", type=int, default=0, help="chooses these pages (0)")
+    add_prior(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare the models; returns the exit status."""
+    from twotowers.face.comparison import compare  # here: options need no science
+    from twotowers.face.fits import load
+
+    if options.models and options.fitted:
+        raise InputError(
+            "a saved fit is not fitted again", field="--fitted", expected="no --models"
+        )
+    prior = prior_of(options)
+    check_range(options.test, field="--test", low=0.001, high=0.999)
+    if options.out:
+        check_target(options.out, options.log)
+    saved = [load(path) for path in options.fitted or ()]
+    log = log_of(options)
+    tell(f"read as {log.layout}")
+    models = saved or options.models or list(MODELS)
+    table = compare(log, models, prior=prior, test=options.test, seed=options.seed)
+    tell(f"{log.pages:,} pages", *seen_lines(log.stored.path))
+    tell(*with_differences(table.to_dict("records")))
+    if options.out:
+        with atomic(options.out) as temporary:
+            table.to_csv(temporary, index=False)
+        tell(f"saved in {options.out}")
+    return 0
+
+
+def with_differences(rows: list[dict[str, Any]]) -> list[str]:
+    """A line per model, with how far it is behind the best."""
+    first, *lines = report(rows)
+    found = [f"{first} {'behind':>9} {'error':>8}"]
+    for row, line in zip(rows, lines, strict=True):
+        error = "" if row["error"] != row["error"] else f"{row['error']:8.4f}"
+        found.append(f"{line} {row['difference']:9.4f} {error:>8}".rstrip())
+    return found

@@ -1,0 +1,95 @@
+"""Count a click log of any format and size into cells, or convert it.
+
+    twotowers count LOG --out cells.parquet
+    twotowers count LOG --to sessions --out sessions.parquet
+
+A cell is a query, a document and a position, with its impressions and clicks. The format and the
+columns are recognised; `--format` and `--column query=query_id` say them. docs/logs.md describes
+the formats. The exit status is 0, or 2 on bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
+from twotowers.commands.telling import tell
+from twotowers.face.logs import ClickLog
+from twotowers.files.artefacts import check_target
+from twotowers.logs.formats import to_cells, to_sessions
+from twotowers.logs.ids import beside, number_cells, write_clax
+from twotowers.logs.sessions import seen_lines
+from twotowers.logs.warehouse import MEMORY
+from twotowers.logs.wscd import write_wscd
+
+EXPORTS = {"clax": write_clax, "wscd": write_wscd}
+"""Formats of other libraries, written from a sessions file."""
+TARGETS = ("cells", "sessions", *EXPORTS)
+EPILOG = FORMAT_HELP
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_reader_options(parser)
+    parser.add_argument("--out", required=True, help="the file to write")
+    parser.add_argument("--to", choices=TARGETS, default="cells", help="what to write (cells)")
+    parser.add_argument(
+        "--bias", nargs="+", metavar="COLUMN", help="bias features that tell cells apart"
+    )
+    parser.add_argument(
+        "--number-ids",
+        action="store_true",
+        help="for cells: number queries and documents from 0, as fits need",
+    )
+    parser.add_argument("--memory", default=MEMORY, help=f"memory limit for counting ({MEMORY})")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Count or convert the log; returns the exit status."""
+    out = Path(options.out)
+    check_target(out, options.log)
+    log = log_of(options)
+    if options.to == "cells":
+        written = f"{_to_cells(log, options, out):,} cells"
+    else:
+        reading = {"format": log.layout.format, **log.reading}
+        if options.bias:
+            reading["bias"] = options.bias
+        if options.to == "sessions":
+            pages = to_sessions(log.source, out, **reading)
+        else:
+            with _intermediate(out) as sessions:
+                to_sessions(log.source, sessions, **reading)
+                pages = EXPORTS[options.to](sessions, out)
+        written = f"{pages:,} pages"
+    tell(f"read as {log.layout}")
+    if options.to in ("cells", "sessions"):
+        tell(*seen_lines(out))
+    tell(f"{written} written to {out}")
+    if options.to == "clax" or (options.to == "cells" and options.number_ids):
+        tell(f"the ids of its numbers: {beside(out)}")
+    return 0
+
+
+def _to_cells(log: ClickLog, options: argparse.Namespace, out: Path) -> int:
+    how = {"format": log.layout.format, "bias": options.bias or (), "memory": options.memory}
+    if not options.number_ids:
+        return to_cells(log.source, out, **how, **log.reading)
+    with _intermediate(out) as named:
+        to_cells(log.source, named, **how, **log.reading)
+        return number_cells(named, out, memory=options.memory)
+
+
+@contextmanager
+def _intermediate(out: Path) -> Iterator[Path]:
+    """The path of a temporary parquet file beside another file."""
+    # After a kill, the next run removes files with such names.
+    path = out.with_name(f".{out.name}.{secrets.token_hex(4)}.parquet")
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)

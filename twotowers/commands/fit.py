@@ -1,0 +1,104 @@
+"""Fit a click model to a click log: what it says of documents and positions, and how surely.
+
+    twotowers fit LOG --model ubm --out ubm.parquet
+
+Prints how well the model predicts, and saves the fitted probabilities with their standard errors
+and intervals (docs/logs.md). The exit status is 0, or 2 on bad input; then nothing is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
+from twotowers.commands.telling import tell
+from twotowers.errors import check_range
+from twotowers.face.defaults import PRIOR
+from twotowers.face.logs import ClickLog
+from twotowers.files.artefacts import check_target
+from twotowers.logs.sessions import seen_lines
+from twotowers.models.names import MODELS
+
+EPILOG = FORMAT_HELP
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_reader_options(parser)
+    parser.add_argument("--model", default="ubm", help=f"one of {', '.join(MODELS)} (ubm)")
+    parser.add_argument("--out", help="parquet file to save the fit to")
+    parser.add_argument("--positions", type=int, help="of the longest page (that of the log)")
+    parser.add_argument(
+        "--test", type=float, default=0.0, help="share of pages held out to predict (0)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="chooses these pages (0)")
+    add_prior(parser)
+
+
+def add_prior(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the prior."""
+    prior, mean = PRIOR
+    parser.add_argument(
+        "--prior", type=float, default=prior,
+        help=f"imagined clicks, plus 1; 1 is no prior ({prior:g})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--prior-mean", type=float, default=mean,
+        help=f"share of clicks in what the prior imagines ({mean:g})",
+    )  # fmt: skip
+
+
+def prior_of(options: argparse.Namespace) -> tuple[float, float]:
+    """The prior that the options name, checked before the log is read."""
+    from twotowers.methods.page_fits import imagined
+
+    imagined(options.prior, options.prior_mean)
+    return options.prior, options.prior_mean
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fit the model; returns the exit status."""
+    from twotowers.face.fits import fit_click_model  # here: options need no science
+
+    # Options are checked before the log is read, which may take minutes.
+    prior = prior_of(options)
+    if options.test:
+        check_range(options.test, field="--test", low=0.001, high=0.999)
+    if options.out:
+        check_target(options.out, options.log)
+    log = log_of(options)
+    tell(f"read as {log.layout}")
+    held_out = None
+    part = log
+    if options.test:
+        parts = log.split({"train": 1 - options.test, "test": options.test}, seed=options.seed)
+        part, held_out = parts["train"], parts["test"]
+    positions = options.positions
+    if positions is None and not log.counted:
+        positions = log.stored.longest
+    found = fit_click_model(part, options.model, prior=prior, positions=positions)
+    if log.counted:
+        tell(f"{found.name} fitted to {len(found.pairs):,} query-document pairs, counted")
+    else:
+        _tell_pages(part, held_out)
+        tell(*report([{"model": found.name, **found.evaluate(held_out or part)}]))
+    if options.out:
+        found.save(options.out)
+        tell(f"saved in {options.out}")
+    return 0
+
+
+def _tell_pages(part: ClickLog, held_out: ClickLog | None) -> None:
+    further = "which are predicted here" if held_out is None else f"{held_out.pages:,} held out"
+    tell(f"{part.pages:,} pages to fit, {further}", *seen_lines(part.stored.path))
+
+
+def report(rows: list[dict[str, Any]]) -> list[str]:
+    """A line per model."""
+    numbers = ("perplexity", "conditional", "log_likelihood")
+    lines = [f"{'model':6} {'perplexity':>10} {'conditional':>11} {'log-likelihood':>15}"]
+    for row in rows:
+        first, second, third = (row[name] for name in numbers)
+        lines.append(f"{row['model']:6} {first:10.4f} {second:11.4f} {third:15.4f}")
+    return lines

@@ -1,0 +1,54 @@
+"""Is this click log identified, and what would repair it?
+
+    twotowers identify LOG --bias position device
+
+Reads a table with a row per shown document, or a log of any format that `twotowers count` knows.
+Ends with 0 if the log is identified up to one constant, 1 if it is not, 2 on bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from twotowers.commands.options import add_reader_options, log_of, told
+from twotowers.commands.telling import tell
+from twotowers.face.defaults import BIAS, FEATURE
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_reader_options(parser)
+    columns = {"nargs": "+", "metavar": "COLUMN"}
+    parser.add_argument(
+        "--feature", default=[*FEATURE],
+        help=f"columns that name the feature vector (default: {' '.join(FEATURE)})", **columns,
+    )  # fmt: skip
+    parser.add_argument(
+        "--bias", default=[*BIAS],
+        help=f"columns that name the bias factor (default: {' '.join(BIAS)})", **columns,
+    )  # fmt: skip
+    parser.add_argument(
+        "--bias-features",
+        help="numeric columns whose distance is the cost of merging (default: the bias columns)",
+        **columns,
+    )
+    parser.add_argument(
+        "--repair", choices=["merge", "intervene"], help="only this repair (default: both)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Test the log; returns the exit status."""
+    from twotowers.face.identification import any_log, identify  # here: options need no science
+
+    log = log_of(options) if told(options) else any_log(options.log)
+    found = identify(
+        log, bias=options.bias, feature=options.feature, bias_features=options.bias_features,
+        repair=options.repair,
+    )  # fmt: skip
+    if log.layout.columns:
+        tell(f"read as {log.layout}")
+    tell(str(found))
+    if found.identified and options.repair:
+        tell(f"nothing to {options.repair}: the log is connected already")
+    return 0 if found.identified else 1

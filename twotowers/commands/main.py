@@ -1,0 +1,70 @@
+"""The command `twotowers`: test, fit, compare and count click logs.
+
+Only the command that is called is imported, so each starts quickly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+
+from twotowers import __version__
+
+COMMANDS = {
+    "identify": "can position bias be learned from a log at all, and what would repair it?",
+    "propensities": "how much less is a document examined at each position? with intervals",
+    "fit": "fit a click model to a log, and save it with standard errors",
+    "compare": "which click model predicts held-out pages best, and by how much?",
+    "count": "count a log of any format and size into cells, or convert it",
+}
+"""Each command, a module of this room, and what it does, in a line."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        arguments: those of the shell if None.
+
+    Returns:
+        the exit status: 0; 1 from `identify` for a log that is not identified; 2 on bad input.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
+    lines = "\n".join(f"  {name:<14}{line}" for name, line in COMMANDS.items())
+    overview = argparse.ArgumentParser(
+        prog="twotowers",
+        usage="twotowers COMMAND LOG [options]",
+        description="Click logs: test, fit, compare and count them.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"commands:\n{lines}\n\n`twotowers COMMAND --help` lists its options.",
+    )
+    overview.add_argument("command", choices=[*COMMANDS], help=argparse.SUPPRESS)
+    overview.add_argument("--version", action="version", version=f"twotowers {__version__}")
+    name = overview.parse_args(given[:1]).command
+    module = import_module(f"twotowers.commands.{name}")
+    parser = argparse.ArgumentParser(
+        prog=f"twotowers {name}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=getattr(module, "EPILOG", None),
+    )
+    module.add_options(parser)
+    options = parser.parse_args(given[1:])
+    from twotowers.commands.options import as_typed  # here, for the overview needs no log
+    from twotowers.errors import InputError
+
+    try:
+        return module.run(options)
+    except InputError as error:
+        print(f"error: {as_typed(error)}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader, such as `head`, has closed the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

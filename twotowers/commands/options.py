@@ -1,0 +1,90 @@
+"""Options that say how to read a log, which all commands share."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from twotowers.errors import InputError
+from twotowers.face.logs import ClickLog, read_log
+from twotowers.logs.formats import FORMATS
+
+SETTINGS = ("lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids")
+"""Names that an option shares with a setting of the reader (`twotowers.logs.formats`)."""
+FORMAT_HELP = "formats:\n" + "\n".join(f"  {name:<10}{each.what}" for name, each in FORMATS.items())
+
+
+def add_reader_options(parser: argparse.ArgumentParser) -> None:
+    """Add the log, and the options that say how to read it."""
+    parser.add_argument(
+        "log", help="a file, a pattern of files such as 'part-*.parquet', or a folder of such parts"
+    )
+    group = parser.add_argument_group(
+        "how to read the log", "The format and the columns are recognised if they are not told."
+    )
+    group.add_argument("--format", choices=[*FORMATS], help="its format")
+    group.add_argument(
+        "--column", action="append", metavar="OURS=THEIRS", help="the name of a column in the file"
+    )
+    group.add_argument("--lanes", nargs="+", metavar="COLUMN", help="further columns of pages")
+    group.add_argument("--clicks", help="for pages: flags, or documents (the clicked ones)")
+    group.add_argument("--first", type=int, help="for rows: the number of the first position (1)")
+    group.add_argument("--gaps", help="for rows with missing positions: error, or close")
+    group.add_argument("--ids", help="for wscd: numbers, or text")
+    group.add_argument("--split", help="name of the split, if no column has it (log)")
+    group.add_argument("--strays", help="for pages, yandex and wscd: stray clicks: drop, or error")
+    group.add_argument("--repeats", help="further clicks on a document: drop, or error")
+
+
+def log_of(options: argparse.Namespace) -> ClickLog:
+    """The log that the options name.
+
+    Raises:
+        InputError: see `twotowers.face.logs.read_log`; also if `--column` is not of the form
+            OURS=THEIRS.
+
+    Example:
+        >>> import argparse
+        >>> from pathlib import Path
+        >>> _ = Path("log.csv").write_text("session,query,sku,at,clicks\\n1,7,a,0,1\\n")
+        >>> parser = argparse.ArgumentParser()
+        >>> add_reader_options(parser)
+        >>> log = log_of(parser.parse_args(["log.csv", "--column", "position=at", "--first", "0"]))
+        >>> log.layout.columns["position"], log.settings
+        ('at', {'first': 0})
+    """
+    settings = {name: getattr(options, name) for name in SETTINGS}
+    settings["listed"] = settings.pop("clicks")
+    columns = _columns(options.column)
+    return read_log(options.log, format=options.format, columns=columns, **settings)
+
+
+def told(options: argparse.Namespace) -> bool:
+    """Whether an option says how to read the log."""
+    given = (getattr(options, name) for name in (*SETTINGS, "format", "column"))
+    return any(each is not None for each in given)
+
+
+def as_typed(error: InputError) -> str:
+    """The message of an error, with settings and arguments as options of a command.
+
+    Example:
+        >>> as_typed(InputError("row 3: 4 was found", expected="3; or gaps='close'"))
+        'row 3: 4 was found (expected 3; or --gaps close)'
+    """
+    text = re.sub(rf"\b({'|'.join(SETTINGS)})='(\w+)'", r"--\1 \2", str(error))
+    text = text.replace("`positions` allows more", "--positions allows more")
+    return text.replace("`columns`", "--column OURS=THEIRS")
+
+
+def _columns(pairs: list[str] | None) -> dict[str, str] | None:
+    """['query=query_id'] -> {'query': 'query_id'}"""
+    if not pairs:
+        return None
+    columns = {}
+    for pair in pairs:
+        ours, equals, theirs = pair.partition("=")
+        if not (ours and equals and theirs):
+            raise InputError(f"{pair!r}", field="--column", expected="OURS=THEIRS")
+        columns[ours] = theirs
+    return columns

@@ -1,0 +1,59 @@
+"""How much less is a document examined at each position than at the first?
+
+    twotowers propensities LOG --out curve.csv
+
+Prints the curve with intervals, and says what is weak about it. The default estimate is conditional
+on each pair's clicks: it asks where they fell, so what attracts users does not matter.
+Ends with 0 if every position has an estimate, 1 if not, 2 on bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from twotowers.commands.options import add_reader_options, log_of
+from twotowers.commands.telling import tell
+from twotowers.face.defaults import BIAS
+
+NAMES = ("conditional", "odds", "all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_reader_options(parser)
+    parser.add_argument(
+        "--bias", nargs="+", metavar="COLUMN", default=[*BIAS],
+        help=f"columns that name the bias factor (default: {' '.join(BIAS)})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--estimator", choices=NAMES, default=NAMES[0], help=f"how (default: {NAMES[0]})"
+    )
+    parser.add_argument("--out", help="a csv or parquet file for the curve")
+    parser.add_argument(
+        "--swaps", type=int, metavar="PAGES",
+        help="also propose five swaps to run, of so many pages for each arrangement",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Estimate the curve; returns the exit status."""
+    import numpy as np
+
+    from twotowers.face.propensities import check_ending, propensities
+    from twotowers.files.artefacts import check_target
+
+    if options.out:
+        check_ending(options.out)
+        check_target(options.out, options.log)
+    log = log_of(options)
+    tell(f"read as {log.layout}")
+    found = propensities(log, bias=options.bias, estimator=options.estimator)
+    tell(str(found))
+    if options.swaps:
+        proposed = found.swaps(pages=options.swaps)
+        tell(f"swaps to run, on {options.swaps:,} pages each way:")
+        tell(proposed.to_string(index=False, float_format="{:.3g}".format))
+    if options.out:
+        found.write(options.out)
+        tell(f"written to {options.out}")
+    return 0 if np.isfinite(found.curve.estimate).all() else 1

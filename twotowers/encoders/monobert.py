@@ -1,0 +1,121 @@
+"""MonoBERT: a transformer that reads a query and a document together (Nogueira and Cho 2019).
+
+It is BERT (Devlin et al. 2019) of any size, with learned positions and layer normalisation behind
+each sum. Two heads read its output: a linear layer on the first token's vector gives a relevance
+logit, and a decoder that shares the token table guesses masked tokens.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from twotowers.encoders.sequences import OFFSET, PAD
+from twotowers.errors import InputError, check_range
+
+NORMAL = nnx.initializers.normal(0.02)
+EPSILON = 1e-12
+"""Of layer normalisation, as in BERT."""
+
+
+class Layer(nnx.Module):
+    """Self-attention and a network of two layers, each added to its input and normalised."""
+
+    def __init__(self, width: int, heads: int, inner: int, dropout: float, rngs: nnx.Rngs):
+        self.attention = nnx.MultiHeadAttention(
+            heads, width, dropout_rate=dropout, kernel_init=NORMAL, decode=False, rngs=rngs
+        )
+        self.wide = nnx.Linear(width, inner, kernel_init=NORMAL, rngs=rngs)
+        self.narrow = nnx.Linear(inner, width, kernel_init=NORMAL, rngs=rngs)
+        self.first, self.second = (nnx.LayerNorm(width, epsilon=EPSILON, rngs=rngs) for _ in "12")
+        self.dropout = nnx.Dropout(dropout)
+
+    def __call__(self, hidden: jax.Array, where: jax.Array, rngs: nnx.Rngs | None) -> jax.Array:
+        still = rngs is None
+        mixed = self.attention(hidden, mask=where, deterministic=still, rngs=rngs)
+        hidden = self.first(hidden + self.dropout(mixed, deterministic=still, rngs=rngs))
+        inner = self.narrow(jax.nn.gelu(self.wide(hidden), approximate=False))
+        return self.second(hidden + self.dropout(inner, deterministic=still, rngs=rngs))
+
+
+class MonoBert(nnx.Module):
+    """The encoder and its two heads."""
+
+    def __init__(
+        self,
+        *,
+        vocabulary: int = 22_000,
+        length: int = 128,
+        layers: int = 12,
+        heads: int = 12,
+        width: int = 768,
+        inner: int = 3072,
+        dropout: float = 0.1,
+        rngs: nnx.Rngs,
+    ):
+        """Initialise an encoder. The defaults are those of the thesis (Hager 2026, Section 3.4).
+
+        Args:
+            vocabulary: number of tokens of texts, without the special ones.
+            length: the longest sequence.
+            layers, heads: of the transformer.
+            width: numbers per token, a multiple of `heads`.
+            inner: width of each layer's network.
+            dropout: rate of dropout, in [0, 0.99].
+            rngs: source of randomness.
+
+        Raises:
+            InputError: a number is out of range.
+
+        Example:
+            >>> small = dict(vocabulary=30, length=8, layers=1, heads=2, width=4, inner=8)
+            >>> encoder = MonoBert(**small, rngs=nnx.Rngs(0))
+            >>> tokens = jnp.array([[2, 15, 1, 17, 18, 1, 19, 1]])
+            >>> hidden = encoder(tokens, tokens * 0)
+            >>> hidden.shape, encoder.relevance(hidden).shape
+            ((1, 8, 4), (1,))
+        """
+        sizes = {"vocabulary": vocabulary, "length": length, "layers": layers, "heads": heads,
+                 "width": width, "inner": inner}  # fmt: skip
+        for field, size in sizes.items():
+            check_range(size, field=field, low=1, high=10**7, whole=True)
+        check_range(dropout, field="dropout", low=0, high=0.99)
+        if width % heads:
+            raise InputError(f"{width}", field="width", expected=f"a multiple of heads, {heads}")
+        self.token = nnx.Embed(vocabulary + OFFSET, width, embedding_init=NORMAL, rngs=rngs)
+        self.position = nnx.Embed(length, width, embedding_init=NORMAL, rngs=rngs)
+        self.segment = nnx.Embed(2, width, embedding_init=NORMAL, rngs=rngs)
+        self.norm = nnx.LayerNorm(width, epsilon=EPSILON, rngs=rngs)
+        self.dropout = nnx.Dropout(dropout)
+        self.layers = nnx.List(Layer(width, heads, inner, dropout, rngs) for _ in range(layers))
+        self.click = nnx.Linear(width, 1, kernel_init=NORMAL, rngs=rngs)
+        self.guess = nnx.Linear(width, width, kernel_init=NORMAL, rngs=rngs)
+        self.guess_norm = nnx.LayerNorm(width, epsilon=EPSILON, rngs=rngs)
+        self.guess_bias = nnx.Param(jnp.zeros(vocabulary + OFFSET))
+
+    def __call__(
+        self, tokens: jax.Array, segments: jax.Array, key: jax.Array | None = None
+    ) -> jax.Array:
+        """[documents, length] tokens and segments -> [documents, length, width].
+
+        A `key` turns dropout on.
+        """
+        rngs = None if key is None else nnx.Rngs(dropout=key)
+        place = jnp.arange(tokens.shape[1])
+        hidden = self.token(tokens) + self.position(place) + self.segment(segments)
+        hidden = self.dropout(self.norm(hidden), deterministic=rngs is None, rngs=rngs)
+        where = (tokens != PAD)[:, None, None, :]
+        for layer in self.layers:
+            hidden = layer(hidden, where, rngs)
+        return hidden
+
+    def relevance(self, hidden: jax.Array) -> jax.Array:
+        """[documents] logits from the first token's vector."""
+        return self.click(hidden[:, 0])[:, 0]
+
+    def guesses(self, hidden: jax.Array, place: jax.Array) -> jax.Array:
+        """[documents, places, tokens] logits of the tokens at some places."""
+        at = jnp.take_along_axis(hidden, place[:, :, None], axis=1)
+        at = self.guess_norm(jax.nn.gelu(self.guess(at), approximate=False))
+        return self.token.attend(at) + self.guess_bias[...]

@@ -1,0 +1,227 @@
+"""Training of a cross-encoder on clicks and masked tokens, and the vectors that it gives documents.
+
+A step takes some pages in the order of the log. Its loss is the mean cross-entropy of masked tokens
+plus the mean over pages of a click loss, with equal weight (Hager 2026, Section 3.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+from twotowers.encoders.monobert import MonoBert
+from twotowers.encoders.sequences import Sequences, masked
+from twotowers.errors import InputError
+
+POSITIONS = 50
+"""Positions that have a parameter of bias."""
+
+ClickLoss = Callable[[jax.Array, jax.Array, jax.Array, jax.Array], jax.Array]
+"""(scores [pages, positions], bias [positions], clicks, where [pages, positions]) -> [pages]."""
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """How an encoder is trained; the defaults are those of the thesis.
+
+    Attributes:
+        learning_rate, decay, beta2: of AdamW.
+        mask: the chance that a token of title or abstract is masked.
+        most: the most masked tokens of a document that are guessed; None for half of a sequence.
+        documents: documents of a step. Pages are taken while they fit.
+        pages: the most pages of a step.
+    """
+
+    learning_rate: float = 5e-5
+    decay: float = 0.01
+    beta2: float = 0.98
+    mask: float = 0.3
+    most: int | None = None
+    documents: int = 256
+    pages: int = 64
+
+
+class Batch(NamedTuple):
+    """The documents of some pages.
+
+    Attributes:
+        document: [documents] their rows among all sequences; those that fill up are row 0.
+        there: [documents] bool, False for those that fill up.
+        place: [pages, positions] where in `document` each page has its document.
+        clicks, where: [pages, positions] bool; `where` is False where there is no document.
+    """
+
+    document: np.ndarray
+    there: np.ndarray
+    place: np.ndarray
+    clicks: np.ndarray
+    where: np.ndarray
+
+
+def batches(
+    document: np.ndarray, clicks: np.ndarray, where: np.ndarray, settings: Pretraining
+) -> Iterator[Batch]:
+    """Whole pages in their order, as many at a time as fit. They may have gaps.
+
+    Args:
+        document: [pages, positions] rows of sequences; any number where there is no document.
+        clicks, where: [pages, positions] bool.
+        settings: the size of a batch.
+
+    Raises:
+        InputError: a page has more documents than a batch.
+    """
+    lengths, start = where.sum(1), 0
+    if len(lengths) and lengths.max() > settings.documents:
+        raise InputError(
+            f"a page has {lengths.max()} documents", field="documents",
+            expected=f"at most those of a step, {settings.documents}",
+        )  # fmt: skip
+    ends = np.cumsum(lengths)
+    while start < len(where):
+        before = ends[start - 1] if start else 0
+        end = int(np.searchsorted(ends, before + settings.documents, side="right"))
+        rows = slice(start, min(end, start + settings.pages))
+        own, positions = where[rows], where.shape[1]
+        chosen = document[rows][own]
+        place = np.zeros((settings.pages, positions), np.int32)
+        place[: len(own)][own] = np.arange(len(chosen))
+
+        def filled(values: np.ndarray, size: int) -> np.ndarray:
+            return np.pad(values, [(0, size - len(values)), *[(0, 0)] * (values.ndim - 1)])
+
+        yield Batch(
+            filled(chosen.astype(np.int32), settings.documents),
+            np.arange(settings.documents) < len(chosen),
+            place,
+            filled(clicks[rows] & own, settings.pages),
+            filled(own, settings.pages),
+        )
+        start = rows.stop
+
+
+class Biased(nnx.Module):
+    """An encoder, and a bias for each position, which starts at N(0, 1)."""
+
+    def __init__(self, encoder: MonoBert, rngs: nnx.Rngs):
+        self.encoder = encoder
+        self.bias = nnx.Param(jax.random.normal(rngs.params(), (POSITIONS,)))
+
+
+def click_and_token_loss(
+    model: Biased, sequences: tuple, batch: Batch, loss: ClickLoss, settings: Pretraining, key
+) -> tuple[jax.Array, jax.Array]:
+    """The click loss and the loss of masked tokens of a batch.
+
+    Args:
+        model: the encoder.
+        sequences: tokens, segments and text of all documents, as of `Sequences`.
+        batch: which of them.
+        loss: of clicks.
+        settings: how many tokens are masked.
+        key: of masks and dropout.
+
+    Returns:
+        mean over the batch's pages; mean over its masked tokens.
+    """
+    masks, drops = jax.random.split(key)
+    tokens, segments, text = (each[batch.document] for each in sequences)
+    text = text & batch.there[:, None]
+    most = settings.most or tokens.shape[1] // 2
+    hidden, place, there = masked(tokens, text, rate=settings.mask, most=most, key=masks)
+    vectors = model.encoder(hidden, segments, drops)
+    guesses = jax.nn.log_softmax(model.encoder.guesses(vectors, place))
+    truth = jnp.take_along_axis(tokens, place, axis=1)
+    wrong = -jnp.take_along_axis(guesses, truth[:, :, None], axis=2)[:, :, 0]
+    scores = model.encoder.relevance(vectors)[batch.place]
+    pages = loss(scores, model.bias[: scores.shape[1]], batch.clicks, batch.where)
+    shown = batch.where.any(1)
+    return (
+        jnp.where(shown, pages, 0).sum() / jnp.maximum(shown.sum(), 1),
+        jnp.where(there, wrong, 0).sum() / jnp.maximum(there.sum(), 1),
+    )
+
+
+def pretrain(
+    encoder: MonoBert,
+    sequences: Sequences,
+    steps: Iterable[Batch],
+    loss: ClickLoss,
+    *,
+    settings: Pretraining,
+    seed: int,
+) -> tuple[Biased, np.ndarray]:
+    """Train an encoder.
+
+    Args:
+        encoder: as it starts. It stays as it is.
+        sequences: of all documents.
+        steps: a batch per step.
+        loss: of clicks.
+        settings: of the optimiser and the masks.
+        seed: of masks, dropout and the bias.
+
+    Returns:
+        the trained encoder with its bias; [steps, 2] click loss and loss of masked tokens.
+    """
+    optimiser = optax.adamw(settings.learning_rate, b2=settings.beta2, weight_decay=settings.decay)
+    begin = Biased(nnx.clone(encoder), nnx.Rngs(seed))
+    graph, params, rest = nnx.split(begin, nnx.Param, ...)
+    columns = tuple(
+        jnp.asarray(each) for each in (sequences.tokens, sequences.segments, sequences.text)
+    )
+
+    @jax.jit
+    def step(params, state, batch: Batch, key, columns):
+        def total(params):
+            model = nnx.merge(graph, params, rest)
+            parts = click_and_token_loss(model, columns, batch, loss, settings, key)
+            return sum(parts), jnp.stack(parts)
+
+        gradient, parts = jax.grad(total, has_aux=True)(params)
+        updates, state = optimiser.update(gradient, state, params)
+        return optax.apply_updates(params, updates), state, parts
+
+    state, seen = optimiser.init(params), []
+    root = jax.random.key(seed)
+    for number, batch in enumerate(steps):
+        key = jax.random.fold_in(root, number)
+        params, state, parts = step(params, state, batch, key, columns)
+        seen.append(parts)
+    return nnx.merge(graph, params, rest), np.array(seen).reshape(-1, 2)
+
+
+def vectors_of(
+    encoder: MonoBert, sequences: Sequences, *, batch: int = 256, dropout: int | None = None
+) -> Iterator[np.ndarray]:
+    """The vector of each document's first token, some documents at a time: [batch, width] float32.
+
+    Args:
+        encoder: trained.
+        sequences: of the documents.
+        batch: documents at a time.
+        dropout: a seed turns dropout on, as in the published vectors of one of the real sets, which
+            were computed by a network in training mode; None leaves it off.
+    """
+    graph, state = nnx.split(encoder)
+
+    @jax.jit
+    def first(state, tokens, segments, key):
+        return nnx.merge(graph, state)(tokens, segments, key)[:, 0]
+
+    root = None if dropout is None else jax.random.key(dropout)
+    for start in range(0, len(sequences.tokens), batch):
+        tokens, segments = (
+            each[start : start + batch] for each in (sequences.tokens, sequences.segments)
+        )
+        missing = [(0, batch - len(tokens)), (0, 0)]
+        key = None if root is None else jax.random.fold_in(root, start)
+        found = first(state, np.pad(tokens, missing), np.pad(segments, missing), key)
+        yield np.asarray(found)[: len(tokens)]

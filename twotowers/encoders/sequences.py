@@ -1,0 +1,111 @@
+"""What a cross-encoder reads: a query and a document as one sequence of tokens, and its masks.
+
+A sequence is [CLS] query [SEP] title [SEP] abstract [SEP], cut at a length. Segment 0 is the query
+with its [CLS] and [SEP]; all else, padding included, is segment 1 (Hager 2026, Section 3.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+PAD, SEP, CLS, MASK = 0, 1, 2, 3
+OFFSET = 10
+"""Tokens of texts count from here on. Numbers below are kept for special ones."""
+ABSENT = -1
+"""Stands behind the end of a text, as in `twotowers.text.lexical`."""
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Some sequences.
+
+    Attributes:
+        tokens: [documents, length] int32.
+        segments: [documents, length] int32, 0 or 1.
+        text: [documents, length] bool: a token of title or abstract, which may be masked.
+    """
+
+    tokens: np.ndarray
+    segments: np.ndarray
+    text: np.ndarray
+
+
+def sequences(
+    query: np.ndarray, title: np.ndarray, abstract: np.ndarray, *, length: int
+) -> Sequences:
+    """Texts as sequences.
+
+    Args:
+        query, title, abstract: [documents, tokens] token ids from 0, -1 behind the end of a text.
+        length: tokens of a sequence. What is longer is cut, its last [SEP], too.
+
+    Example:
+        >>> found = sequences(*np.array([[[5, -1]], [[7, 8]], [[9, -1]]]), length=9)
+        >>> found.tokens.tolist(), found.segments.tolist()
+        ([[2, 15, 1, 17, 18, 1, 19, 1, 0]], [[0, 0, 0, 1, 1, 1, 1, 1, 1]])
+    """
+
+    def special(token: int) -> np.ndarray:
+        return np.full((len(query), 1), token)
+
+    parts = [
+        (special(CLS), 0, False), (_shifted(query), 0, False), (special(SEP), 0, False),
+        (_shifted(title), 1, True), (special(SEP), 1, False),
+        (_shifted(abstract), 1, True), (special(SEP), 1, False),
+    ]  # fmt: skip
+    tokens = np.hstack([each for each, _, _ in parts])
+    segments = np.hstack([np.full(each.shape, segment) for each, segment, _ in parts])
+    text = np.hstack([np.full(each.shape, own) for each, _, own in parts])
+    # The tokens that exist move to the left, in their order.
+    whole = tokens.shape[1]
+    order = np.argsort(tokens == PAD, axis=1, kind="stable")[:, :length]
+    order = np.pad(order, [(0, 0), (0, max(length - order.shape[1], 0))], mode="edge")
+    tokens, segments, text = (
+        np.take_along_axis(each, order, axis=1) for each in (tokens, segments, text)
+    )
+    beyond = (tokens == PAD) | (np.arange(length) >= whole)
+    return Sequences(
+        np.where(beyond, PAD, tokens).astype(np.int32),
+        np.where(beyond, 1, segments).astype(np.int32),
+        text & ~beyond,
+    )
+
+
+def _shifted(tokens: np.ndarray) -> np.ndarray:
+    return np.where(tokens == ABSENT, PAD, tokens + OFFSET)
+
+
+def masked(
+    tokens: jax.Array, text: jax.Array, *, rate: float, most: int, key: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Replace a share of the tokens of texts by [MASK]. Those of queries are never replaced.
+
+    Args:
+        tokens: [documents, length].
+        text: [documents, length] bool, True where a token may be replaced.
+        rate: the chance of each.
+        most: the most tokens of a document to be replaced. Further ones stay.
+        key: source of randomness.
+
+    Returns:
+        [documents, length] tokens; [documents, most] places of the masked ones; [documents, most]
+        bool, whether there are so many.
+
+    Example:
+        >>> tokens, text = jnp.array([[2, 15, 1, 17, 18, 1]]), jnp.array([[0, 0, 0, 1, 1, 0]]) > 0
+        >>> hidden, place, there = masked(tokens, text, rate=1.0, most=3, key=jax.random.key(0))
+        >>> hidden.tolist(), sorted(place[there].tolist())
+        ([[2, 15, 1, 3, 3, 1]], [3, 4])
+    """
+    chosen = text & jax.random.bernoulli(key, rate, tokens.shape)
+    place = jnp.argsort(~chosen, axis=1, stable=True)[:, :most]
+    there = jnp.take_along_axis(chosen, place, axis=1)
+    rows = jnp.arange(len(tokens))[:, None]
+    # Places that are not masked are written to a column that is cut off.
+    target = jnp.where(there, place, tokens.shape[1])
+    hidden = jnp.pad(tokens, [(0, 0), (0, 1)]).at[rows, target].set(MASK)[:, :-1]
+    return hidden, place, there

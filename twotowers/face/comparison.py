@@ -1,0 +1,115 @@
+"""Which click model predicts held-out pages best, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from twotowers.errors import InputError
+from twotowers.face.defaults import PRIOR, TEST
+from twotowers.face.fits import Fit, check_pages, fit_click_model, means_of
+from twotowers.face.frames import Native, native
+from twotowers.face.logs import ClickLog, as_log
+from twotowers.models.names import MODELS
+from twotowers.models.page import PageModel
+from twotowers.models.protocol import CellModel
+
+
+def compare(
+    log: object,
+    models: Sequence[str | CellModel | PageModel | Fit] = tuple(MODELS),
+    *,
+    prior: tuple[float, float] | None = PRIOR,
+    test: float = TEST,
+    seed: int = 0,
+) -> Native:
+    """Fit click models to some pages of a log, and predict the others.
+
+    Args:
+        log: a log of `read_log`, or what it takes, with pages.
+        models: as of `fit`; or fits, which then predict all pages of the log.
+        prior: as of `fit`.
+        test: the share of pages held out, in (0, 1).
+        seed: chooses them.
+
+    Returns:
+        a frame with a row per model, the best first: model; perplexity, conditional and
+        log_likelihood of the held-out pages, as in `Fit.evaluate`; difference, by which the mean
+        log-likelihood is below that of the best model; error, the standard error of the difference,
+        clustered by query, missing for the best model and in a log of one query.
+
+    Raises:
+        InputError: see `fit` and `ClickLog.split`.
+
+    Example:
+        >>> pages = {"query": [1, 2] * 50, "documents": [["a", "b"]] * 100,
+        ...          "clicks": [[1, 0]] * 90 + [[0, 1]] * 10}
+        >>> found = compare(pa.table(pages), ["gctr", "dctr"])
+        >>> found["model"].to_pylist(), found["difference"].to_pylist()[0]
+        (['dctr', 'gctr'], 0.0)
+    """
+    log = as_log(log)
+    check_pages(log)
+    fits, held_out = _fitted(log, list(models), prior, test, seed)
+    rows: list[dict[str, Any]] = []
+    losses: list[np.ndarray] = []
+    pages = fits[0].arrays(held_out)
+    for one in fits:
+        if one.positions != pages.where.shape[1]:
+            pages = one.arrays(held_out)
+        alone, given, where = one.losses(pages)
+        rows.append({"model": one.name} | means_of(alone, given, where))
+        losses.append(given.sum(1))
+    table = pd.DataFrame(rows)
+    best = int(table["log_likelihood"].argmax())
+    query = pd.factorize(pages.ids["query"].to_numpy()[pages.pair[:, 0]])[0]
+    shown = pages.where.sum(1)
+    behind = [_clustered(each - losses[best], shown, query) for each in losses]
+    table["difference"], table["error"] = zip(*behind, strict=True)
+    table.loc[best, "error"] = np.nan
+    table = table.sort_values("log_likelihood", ascending=False, kind="stable")
+    return native(pa.Table.from_pandas(table, preserve_index=False), log.kind)
+
+
+def _fitted(
+    log: ClickLog,
+    models: list[str | CellModel | PageModel | Fit],
+    prior: tuple[float, float] | None,
+    test: float,
+    seed: int,
+) -> tuple[list[Fit], ClickLog]:
+    """The fits to compare, and the pages to compare them on."""
+    saved = [each for each in models if isinstance(each, Fit)]
+    others = [each for each in models if not isinstance(each, Fit)]
+    if not models or (saved and others):
+        raise InputError(
+            f"{len(saved)} fits among {len(models)} models", field="models",
+            expected="one model or more, all of them fitted or none",
+        )  # fmt: skip
+    if saved:
+        return saved, log
+    parts = log.split({"train": 1 - test, "test": test}, seed=seed)
+    how = {"prior": prior, "positions": log.stored.longest}
+    return [fit_click_model(parts["train"], model, **how) for model in others], parts["test"]
+
+
+def _clustered(values: np.ndarray, sizes: np.ndarray, cluster: np.ndarray) -> tuple[float, float]:
+    """A ratio sum(values) / sum(sizes), and its standard error if clusters are drawn at random.
+
+    The linearised variance of a ratio, with the correction C / (C - 1) of C clusters (Cochran 1977,
+    Section 6.3).
+
+    Example:
+        >>> _clustered(np.array([1.0, 3.0]), np.array([1, 1]), np.array([0, 1]))
+        (2.0, 1.0)
+    """
+    total, size = (np.bincount(cluster, each) for each in (values, sizes))
+    ratio = total.sum() / size.sum()
+    if len(total) < 2:
+        return ratio, np.nan
+    spread = ((total - ratio * size) ** 2).sum() * len(total) / (len(total) - 1)
+    return float(ratio), float(np.sqrt(spread) / size.sum())

@@ -1,0 +1,429 @@
+"""Click models fitted to one log: fit, look at, predict other pages, save, load.
+
+A saved fit is a parquet file with a row per fitted probability. Columns: part (attraction,
+examination, ...); query and document, position (from 1) and last_click (0 for none), as far as the
+part has them; probability; error, its standard error, missing where there is none; low and high, an
+interval of 95 %; trials, the expected number of times it was put to the test: what it rests on; and
+impressions, how often it was shown. Documents that were never tried are left out. The file's
+metadata has the name of the model, the number of positions, and the prior.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from twotowers.errors import InputError, check_range, nearest
+from twotowers.experiment.kinds import build_model, kinds
+from twotowers.face.defaults import PRIOR
+from twotowers.face.frames import PANDAS, Native, native
+from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log
+from twotowers.face.tables import COLUMNS, KNOWN, product_of, table_of
+from twotowers.files.artefacts import atomic
+from twotowers.files.tables import check_types, opened
+from twotowers.fitting.counted import PageLog
+from twotowers.fitting.em import fit_counts, fit_em
+from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.prior import Prior
+from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.jobs.measures import page_perplexities
+from twotowers.logs.page_arrays import Pages, read_page_arrays
+from twotowers.logs.simulation import Sessions
+from twotowers.methods.page_fits import imagined, page_losses
+from twotowers.methods.task import Split
+from twotowers.models.names import MODELS
+from twotowers.models.protocol import CELLS, PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
+
+TOLERANCE = 1e-8
+"""EM stops when an iteration gains no larger a share of the log-likelihood."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A click model fitted to a log. `fit` and `load` make one.
+
+    Attributes:
+        name: of the model.
+        model: the click model.
+        positions: of the longest page that it can predict.
+        estimate: its probabilities.
+        pairs: columns query and document of its query-document pairs, by their number.
+        kind: the library of the frames that answers come in.
+        saved: the rows that it was loaded from; None for one that was fitted.
+    """
+
+    name: str
+    model: ClickModel
+    positions: int
+    estimate: Estimate
+    pairs: pa.Table
+    kind: str = PANDAS
+    saved: pa.Table | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.name} fitted to {len(self.pairs):,} query-document pairs>"
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Every fitted probability, as in a saved fit."""
+        if self.saved is not None:
+            return self.saved
+        return table_of(self.name, self.model, self.positions, self.estimate, self.pairs)
+
+    def parameters(self, part: str) -> Native:
+        """The fitted probabilities of one part of the model.
+
+        Args:
+            part: such as "attraction", "examination", "satisfaction" or "continuation".
+
+        Returns:
+            a frame: query and document, position and last_click, as far as the part has them;
+            estimate, error (its standard error; missing where the clicks do not determine it), low
+            and high (the ends of an interval of 95 %), trials, impressions.
+
+        Raises:
+            InputError: the model has no such part.
+        """
+        return native(self._of_part(part), self.kind)
+
+    def _of_part(self, part: str) -> pa.Table:
+        parts = self.model.parts
+        if part not in parts:
+            raise InputError(f"{self.name} has no part {part!r}", expected=nearest(part, parts))
+        found = self.table.filter(pc.equal(self.table["part"], part)).replace_schema_metadata()
+        own = {
+            PER_DOCUMENT: ["query", "document"],
+            PER_POSITION: ["position"],
+            PER_JUMP: ["position", "last_click"],
+        }.get(parts[part], [])
+        found = found.select([*own, "probability", *KNOWN])
+        return found.rename_columns([*own, "estimate", *KNOWN])
+
+    def relevance(self) -> Native:
+        """How relevant each document is to its query, the best of a query first.
+
+        It is P(attractive), the chance of a click once the document is examined. In models with
+        satisfaction it is attraction x satisfaction (Chapelle and Zhang 2009). Its standard error
+        is then at most what is told, and its interval has 95 % or more: they add up those of both
+        factors' logarithms.
+
+        Returns:
+            a frame: query and document as in the log, estimate, error, low, high, trials and
+            impressions, as `parameters` describes them.
+
+        Raises:
+            InputError: the model has one probability for all documents.
+
+        Example:
+            >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [0, 1]]}
+            >>> fit(pa.table(pages), "dctr").relevance()["estimate"].to_pylist()
+            [0.75, 0.25]
+        """
+        if "attraction" not in self.model.parts:
+            raise InputError(
+                f"{self.name} tells no document from another", field="relevance",
+                expected="a model with attraction",
+            )  # fmt: skip
+        found = self._of_part("attraction")
+        if "satisfaction" in self.model.parts:
+            found = product_of(
+                found, self._of_part("satisfaction"), self.estimate.unknown()["satisfaction"]
+            )
+        order = [("query", "ascending"), ("estimate", "descending"), ("document", "ascending")]
+        return native(found.sort_by(order), self.kind)
+
+    def examination(self) -> Native:
+        """P(examined) at each position; in the user browsing model, also by the last click above.
+
+        The clicks identify examination up to a scale, which attraction shares. Without a prior, the
+        first position has 1.
+
+        Returns:
+            a frame: position (from 1), last_click (0 for none; in the user browsing model only),
+            estimate, error, low, high, trials, impressions.
+
+        Raises:
+            InputError: the model has no examination of its own: it is certain, or follows from the
+                clicks above. `parameters` has the parts behind it.
+        """
+        if "examination" not in self.model.parts:
+            raise InputError(
+                f"{self.name} has no examination that clicks do not decide", field="examination",
+                expected=f"one of its parts, by `parameters`: {', '.join(self.model.parts)}",
+            )  # fmt: skip
+        return self.parameters("examination")
+
+    def evaluate(self, log: object) -> dict[str, float]:
+        """How well the fit predicts the clicks of a log.
+
+        A document that it does not know has the prior's mean. Ids are compared as text if only one
+        of the two logs has numbers.
+
+        Args:
+            log: see `read_log`, with pages.
+
+        Returns:
+            perplexity (of each click without the page's other clicks: 1 is perfect, 2 a coin; a
+            mean over positions), conditional (the same, given the clicks above) and log_likelihood
+            (of each click given those above, in nats, a mean over all documents shown).
+
+        Raises:
+            InputError: the log has no pages, or a page is longer than the fit's.
+        """
+        return means_of(*self.losses(self.arrays(as_log(log))))
+
+    def arrays(self, log: ClickLog) -> Pages:
+        """The pages of a log, as long as the fit's."""
+        check_pages(log)
+        if log.stored.longest > self.positions:
+            raise InputError(
+                f"a page shows {log.stored.longest} documents", path=log.source, field="documents",
+                expected=f"1 to {self.positions}, as the fit has; `positions` allows more",
+            )  # fmt: skip
+        return read_page_arrays(log.stored.path, positions=self.positions, rows=log.rows)
+
+    def losses(self, pages: Pages) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """[pages, K] losses of each click, alone and given those above it; and where it is."""
+        unknown = self.estimate.unknown()
+        known = {
+            # What is not in the log has the number behind the last.
+            part: np.append(values, unknown[part])
+            if self.model.parts[part] == PER_DOCUMENT
+            else values
+            for part, values in self.estimate.filled().items()
+        }
+        pair, where = _numbers(self.pairs, pages.ids)[pages.pair], pages.where
+        place = np.broadcast_to(np.arange(where.shape[1]), where.shape)
+        sessions = [Sessions(np.arange(len(pair)), place, pages.clicks, where)]
+        split: Split = Split(pair, where, None, None, sessions=sessions)  # pyrefly: ignore[bad-argument-type]
+        return *page_losses(self.model, known, 0)(split), where
+
+    def save(self, path: str | Path) -> None:
+        """Write the fit, all or nothing: the file that the module describes. `load` reads it."""
+        with atomic(path) as temporary:
+            pq.write_table(self.table, temporary)
+
+
+def means_of(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -> dict[str, float]:
+    """What `Fit.evaluate` returns, from `Fit.losses`."""
+    found = {
+        metric: float(value)
+        for metric, position, value in page_perplexities(alone, given, where)
+        if position is None
+    }
+    return {ours: found[theirs] for ours, theirs in METRICS.items()}
+
+
+METRICS = {
+    "perplexity": "mean_perplexity",
+    "conditional": "mean_conditional_perplexity",
+    "log_likelihood": "log_likelihood_clax",
+}
+"""Names of `Fit.evaluate` -> those of `twotowers.jobs.measures.page_perplexities`."""
+
+
+def fit_click_model(
+    log: object,
+    model: str | ClickModel = "ubm",
+    *,
+    prior: tuple[float, float] | None = PRIOR,
+    positions: int | None = None,
+    iterations: int = 10_000,
+    tolerance: float = TOLERANCE,
+) -> Fit:
+    """Fit a click model to a log: in closed form if it can be, else by EM.
+
+    Args:
+        log: a log of `read_log`, or what `read_log` takes.
+        model: a name ("gctr", "rctr", "dctr", "pbm", "cm", "ubm", "dcm", "ccm", "dbn", "sdbn", or
+            that of a file of twotowers/models), or a click model.
+        prior: (prior, mean): it adds prior - 1 successes in (prior - 1) / mean trials to every
+            probability. (2, 0.5), one success in two trials, unless told; None is none.
+        positions: of the longest page that the fit shall predict; the longest of the log if None.
+        iterations, tolerance: of EM, which stops when an iteration gains no larger a share of the
+            log-likelihood.
+
+    Returns:
+        the fitted model.
+
+    Raises:
+        InputError: the model is unknown, needs pages and the log is counted, or can be fitted by
+            gradient descent only; an argument is out of range; or a row of the log is wrong.
+
+    Example:
+        >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
+        >>> fitted = fit_click_model(pa.table(pages), "pbm")
+        >>> fitted.examination()["estimate"].to_numpy().round(2).tolist()
+        [0.75, 0.32]
+    """
+    log = as_log(log)
+    name, chosen = model_of(model)
+    smoothing = Prior() if prior is None else imagined(*prior)
+    if chosen.counts is None and chosen.expectations is None:
+        raise InputError(
+            f"{name} has neither counts nor expectations", field="model",
+            expected="a model that counting or EM fits",
+        )  # fmt: skip
+    if positions is not None:
+        check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
+    statistics, pairs, longest = _statistics(log, name, chosen, positions)
+    if chosen.counts is not None:
+        estimate = fit_counts(statistics, prior=smoothing)
+    else:
+        assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
+        estimate = fit_em(statistics, prior=smoothing, iterations=iterations, tolerance=tolerance)
+    return Fit(name, chosen, longest, estimate, pairs, log.kind)
+
+
+def model_of(given: str | ClickModel) -> tuple[str, ClickModel]:
+    """The name of a click model, and the model.
+
+    Raises:
+        InputError: the name is unknown, or it is no click model.
+
+    Example:
+        >>> model_of("pbm")[0], model_of("user_browsing")[0], type(model_of("dbn")[1]).__name__
+        ('pbm', 'ubm', 'DynamicBayesian')
+    """
+    short = {name: each for each, name in MODELS.items()}
+    if isinstance(given, str):
+        try:
+            return short.get(given, given), build_model(MODELS.get(given, given))
+        except InputError as error:
+            if error.field is not None:
+                raise
+            expected = nearest(given, {*MODELS, *kinds("models")})
+            raise InputError(error.message, field="model", expected=expected) from None
+    if not isinstance(given, ClickModel):
+        raise InputError(
+            f"a {type(given).__name__} was given", field="model", expected="a name or a click model"
+        )
+    file = type(given).__module__.rsplit(".", 1)[-1]
+    return short.get(file, file), given
+
+
+def check_pages(log: ClickLog) -> None:
+    """Raise InputError for a log that is counted already."""
+    if log.counted:
+        raise InputError(
+            "this log is counted, so its pages are not known", path=log.source, field="log",
+            expected="a log of pages: with a session, or with lists of documents",
+        )  # fmt: skip
+
+
+def _statistics(
+    log: ClickLog, name: str, model: ClickModel, positions: int | None
+) -> tuple[Statistics | Totals, pa.Table, int]:
+    """What a model needs of a log, the ids of its pairs, and the number of positions."""
+    if log.counted:
+        if model.statistics != CELLS:
+            raise InputError(
+                f"{name} needs pages, and the log is counted", path=log.source, field="model",
+                expected="a log of pages, or a model whose clicks are independent, such as 'pbm'",
+            )  # fmt: skip
+        return _of_cells(log, model, positions)
+    longest = log.stored.longest if positions is None else positions
+    if log.stored.longest > longest:
+        raise InputError(
+            f"a page shows {log.stored.longest} documents", path=log.source, field="documents",
+            expected=f"1 to {longest}; `positions` allows more",
+        )  # fmt: skip
+    pages = PageLog(log.stored.path, longest, log.rows)
+    return *pages.statistics(model), longest
+
+
+def _of_cells(
+    log: ClickLog, model: ClickModel, positions: int | None
+) -> tuple[Statistics, pa.Table, int]:
+    cells = log.cells()
+    if not len(cells):
+        raise InputError("the log is empty", path=log.source)
+    longest = pc.max(cells["position"]).as_py() if positions is None else positions
+    check_range(
+        pc.max(cells["position"]).as_py(), field="position", low=1,
+        high=min(longest, MOST_POSITIONS), path=str(log.source),
+    )  # fmt: skip
+    pairs = cells.select(["query", "document"]).group_by(["query", "document"], use_threads=False)
+    pairs = pairs.aggregate([]).select(["query", "document"])
+    number = _places(pairs, cells.select(["query", "document"]).to_pandas()).to_numpy(int)
+    counts = (cells[each].to_numpy() for each in ("impressions", "clicks"))
+    statistics = Statistics.of_cells(
+        model, number, cells["position"].to_numpy().astype(np.int64) - 1, *counts,
+        pairs=len(pairs), positions=longest,
+    )  # fmt: skip
+    return statistics, pairs, longest
+
+
+def _numbers(pairs: pa.Table, own: pa.Table) -> np.ndarray:
+    """[pairs of a log] their numbers among other pairs, and behind the last if not there."""
+    for name in pairs.column_names:
+        if pa.types.is_integer(own[name].type) != pa.types.is_integer(pairs[name].type):
+            # One log has only numbers, the other text, too. All ids are text in it.
+            own, pairs = (_as_text(table, name) for table in (own, pairs))
+    return _places(pairs, own.to_pandas()).fillna(len(pairs)).to_numpy(int)
+
+
+def _as_text(table: pa.Table, name: str) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
+
+
+def _places(pairs: pa.Table, rows: pd.DataFrame) -> pd.Series:
+    """[rows] the number of each row's query and document among the pairs; missing if not there."""
+    numbered = pairs.to_pandas().assign(number=np.arange(len(pairs)))
+    return rows.merge(numbered, how="left", on=["query", "document"])["number"]
+
+
+def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
+    """A fit that `Fit.save` wrote.
+
+    Args:
+        path: the file.
+        model: the click model, for one that is no file of twotowers/models.
+
+    Raises:
+        InputError: the file cannot be read, or is no such file.
+    """
+    with opened(path) as file:
+        check_types(file.schema_arrow, COLUMNS, path)
+        about = file.metadata.metadata or {}
+        name = about.get(b"model", b"").decode()
+        if model is None and name not in MODELS and name not in kinds("models"):
+            raise InputError(
+                f"{name!r} is no model", path=path, field="model", expected=", ".join(MODELS)
+            )
+        if missing := [key for key in ("positions", "prior") if key.encode() not in about]:
+            raise InputError(
+                "is missing in the metadata", path=path, field=missing[0], expected="a saved model"
+            )
+        table = file.read()
+    positions, prior = int(about[b"positions"]), Prior(**json.loads(about[b"prior"]))
+    of_documents = table.filter(pc.is_valid(table["query"])).select(["query", "document"])
+    pairs = of_documents.group_by(["query", "document"]).aggregate([])
+    sizes = {PER_DOCUMENT: len(pairs), PER_POSITION: positions, PER_JUMP: positions**2}
+    chosen = model_of(model or name)[1]
+    parameters: dict[str, np.ndarray] = {}
+    trials: dict[str, np.ndarray] = {}
+    for part, kind in chosen.parts.items():
+        rows = table.filter(pc.equal(table["part"], part)).to_pandas()
+        if kind == PER_DOCUMENT:
+            number = _places(pairs, rows)
+        elif kind == PER_POSITION:
+            number = rows["position"] - 1
+        elif kind == PER_JUMP:
+            number = (rows["position"] - 1) * positions + rows["last_click"]
+        else:
+            number = np.zeros(len(rows))
+        parameters[part] = np.full(sizes.get(kind, 1), np.nan)
+        trials[part] = np.zeros(sizes.get(kind, 1))
+        parameters[part][np.asarray(number, int)] = rows["probability"]
+        trials[part][np.asarray(number, int)] = rows["trials"]
+    estimate = Estimate(parameters, trials, prior=prior)
+    return Fit(name, chosen, positions, estimate, pairs, saved=table)

@@ -1,0 +1,67 @@
+"""`fit`, for click models and for towers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from twotowers.errors import InputError
+from twotowers.face.fits import Fit, fit_click_model
+from twotowers.models.protocol import ClickModel
+
+if TYPE_CHECKING:
+    from twotowers.face.simulation import SimulatedClicks
+    from twotowers.face.towers import TowerFit, TwoTower
+
+AUTHORS = ("twotowers.face.simulation", "twotowers.face.towers")
+"""Modules of what is fitted by training. They are not imported for anything else."""
+
+
+@overload
+def fit(
+    log: SimulatedClicks,
+    model: TwoTower,
+    *,
+    method: str | Mapping[str, Any] = ...,
+    training: Mapping[str, Any] | None = ...,
+    seeds: Sequence[int] = ...,
+) -> TowerFit: ...
+@overload
+def fit(
+    log: object,
+    model: str | ClickModel = ...,
+    *,
+    prior: tuple[float, float] | None = ...,
+    positions: int | None = ...,
+    iterations: int = ...,
+    tolerance: float = ...,
+) -> Fit: ...
+def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | TowerFit:
+    """Fit a click model to a log, or two towers to simulated clicks.
+
+    Args:
+        log: a log of `read_log`, or what `read_log` takes; for two towers, clicks of `simulate`.
+        model: a click model or its name (see `fit_click_model`), or a `TwoTower`.
+        options: those of `fit_click_model`: prior, positions, iterations, tolerance; or those of
+            `fit_towers`: method, training, seeds.
+
+    Raises:
+        InputError: see both; or a model does not suit the log.
+
+    Example:
+        >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
+        >>> fit(pa.table(pages), "pbm")
+        <pbm fitted to 2 query-document pairs>
+    """
+    simulated, towers = (type(each).__module__ in AUTHORS for each in (log, model))
+    if simulated != towers:
+        raise InputError(
+            f"{model!r} was given for {log!r}" if simulated else f"{model!r} needs features",
+            field="model",
+            expected="a `TwoTower`" if simulated else "clicks of `simulate`, or a click model",
+        )  # fmt: skip
+    if not simulated:
+        return fit_click_model(log, model, **options)
+    from twotowers.face.towers import fit_towers  # here: click models need none of it
+
+    return fit_towers(log, model, **options)

@@ -1,0 +1,89 @@
+"""Frames in, frames out: pandas, polars, Arrow and DuckDB, by narwhals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from twotowers.errors import InputError
+from twotowers.files.frames import Frame, Source
+
+Native = Any
+"""A frame of the caller's library: pandas, polars, or an Arrow table."""
+
+PANDAS: Final = "pandas"
+POLARS: Final = "polars"
+ARROW: Final = "pyarrow"
+KINDS = (PANDAS, POLARS, ARROW)
+"""The libraries of frames that are given back."""
+
+
+def source_of(given: Any) -> tuple[Source, str]:
+    """What to read, and the library whose frames to give back.
+
+    Args:
+        given: a path, or a frame of pandas, polars, Arrow or DuckDB. A relation of DuckDB and a
+            lazy frame are read into memory.
+
+    Raises:
+        InputError: it is none of these, two of its columns have one name, or the values of a column
+            are of no one type.
+
+    Example:
+        >>> source_of(pa.table({"query": [7]}))[1], source_of("log.csv")[1]
+        ('pyarrow', 'pandas')
+    """
+    if isinstance(given, str | Path):
+        return given, PANDAS
+    import narwhals as nw  # here, because files are read without it
+
+    try:
+        frame: Any = nw.from_native(given)
+    except TypeError as error:
+        raise InputError(
+            f"a {type(given).__name__} was given", field="log",
+            expected="a path, or a frame of pandas, polars, Arrow or DuckDB",
+        ) from error  # fmt: skip
+    if isinstance(frame, nw.LazyFrame):
+        kind = POLARS if frame.implementation is nw.Implementation.POLARS else ARROW
+        frame = frame.collect(backend=kind)
+    try:
+        table = pa.table({name: frame[name].to_arrow() for name in frame.columns})
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(
+            f"cannot be read: {str(error)[:200]}", path="the frame",
+            expected="columns of distinct names, with values of one type each",
+        ) from error  # fmt: skip
+    kind = str(frame.implementation.value)
+    return Frame(_plain(table)), kind if kind in KINDS else ARROW
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Categories as the values that they stand for."""
+    columns = {
+        name: column.combine_chunks().dictionary_decode()
+        if pa.types.is_dictionary(column.type)
+        else column
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    return pa.table(columns)
+
+
+def native(table: pa.Table | Mapping[str, object], kind: str) -> Native:
+    """A table as a frame of a library.
+
+    Args:
+        table: an Arrow table, or its columns.
+        kind: one of `KINDS`.
+    """
+    table = table if isinstance(table, pa.Table) else pa.table(dict(table))
+    if kind == ARROW:
+        return table
+    if kind == PANDAS:
+        return table.to_pandas()
+    import narwhals as nw
+
+    return nw.from_arrow(table, backend=POLARS).to_native()

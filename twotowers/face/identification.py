@@ -1,0 +1,293 @@
+"""Is a click log identified, and what would repair it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from twotowers.errors import InputError
+from twotowers.face.defaults import BIAS, FEATURE
+from twotowers.face.frames import PANDAS, Native, native, source_of
+from twotowers.face.logs import ClickLog
+from twotowers.files.artefacts import files_of
+from twotowers.files.batches import (
+    are_numbers,
+    as_kinds,
+    column_names,
+    is_table,
+    is_text_file,
+    read_batches,
+    whole_numbers,
+)
+from twotowers.identifiability.diagnosis import COUNTS, Report, check_columns, check_log
+from twotowers.logs.layouts import TABLES, Layout, parts_of, recognised
+
+DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
+"""Numbers as programs write them; 007 and NA are none."""
+TABULAR = ("rows", "cells")
+"""Formats with a row per shown document. Such a table is read as it is, so it needs no session."""
+FEW = 20
+"""The most bias factors, components or repairs that are listed one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """What a click log tells of bias and relevance apart.
+
+    `print` shows it in words.
+
+    Attributes:
+        report: the diagnosis, with repairs.
+        kind: the library of the frames that answers come in.
+    """
+
+    report: Report
+    kind: str = PANDAS
+
+    @property
+    def identified(self) -> bool:
+        """Whether bias is identified up to one constant (Chen et al. 2024, Theorem 1)."""
+        return self.report.identified
+
+    @cached_property
+    def components(self) -> Native:
+        """A frame with a row per bias factor: its columns, and the number of its component."""
+        return self._frame(self.report.factors.assign(component=self.report.component))
+
+    @cached_property
+    def merges(self) -> Native | None:
+        """A frame with a row per pair of bias factors to treat as one: the columns of both (the
+        second ones with the ending `_with`), and their distance. None if nothing is to be merged.
+        """
+        merging, factors = self.report.merging, self.report.factors
+        if merging is None:
+            return None
+        one, other = (factors.iloc[each].reset_index(drop=True) for each in merging.pairs.T)
+        return self._frame(one.join(other.add_suffix("_with")).assign(distance=merging.cost))
+
+    @cached_property
+    def swaps(self) -> Native | None:
+        """A frame with a row per feature vector to show under another bias factor: its columns,
+        those of its factor and of the other one (with the ending `_to`), and the cost. None if
+        nothing is to be swapped."""
+        swaps, report = self.report.intervention, self.report
+        if swaps is None:
+            return None
+        what = report.features.iloc[swaps.feature].reset_index(drop=True)
+        one, other = (
+            report.factors.iloc[each].reset_index(drop=True)
+            for each in (swaps.source, swaps.target)
+        )
+        return self._frame(what.join(one).join(other.add_suffix("_to")).assign(cost=swaps.cost))
+
+    @cached_property
+    def weakest(self) -> Native | None:
+        """The link that holds a component together by the fewest clicks: a frame of one row.
+
+        It has the columns of both bias factors (the second ones with the ending `_with`) and
+        `clicks`, the number of clicks by which they can be compared; see
+        `twotowers.identifiability.links`. The strongest links that connect a component are its
+        maximum spanning tree, and the weakest of them is told. Half a click is added to those of
+        each row; without clicks in the log, impressions are counted. None if each bias factor is
+        alone, or if there are more than 2,000.
+        """
+        found = self.report.weakest()
+        if found is None:
+            return None
+        *pair, clicks = found
+        one, other = (self.report.factors.iloc[[each]].reset_index(drop=True) for each in pair)
+        return self._frame(one.join(other.add_suffix("_with")).assign(clicks=clicks))
+
+    def _frame(self, table: pd.DataFrame) -> Native:
+        if self.kind == PANDAS:
+            return table
+        return native(pa.Table.from_pandas(table, preserve_index=False), self.kind)
+
+    def __str__(self) -> str:
+        return "\n".join(describe(self.report))
+
+
+def identify(
+    log: object,
+    *,
+    bias: Sequence[str] = BIAS,
+    feature: Sequence[str] = FEATURE,
+    bias_features: Sequence[str] | None = None,
+    repair: str | None = None,
+) -> Identification:
+    """Can position bias, or any other bias, be learned from a log at all?
+
+    Clicks tell examination from relevance up to one constant if, and only if, the bias factors are
+    connected: two factors are linked if both showed the same feature vector (Chen et al. 2024,
+    Theorem 1; Hager et al. 2025, Theorem 4.1). This needs no model and no fit.
+
+    Args:
+        log: a log of `read_log`; or a table as a path or a frame, which may have any columns.
+        bias: columns that together name the bias factor, such as ["position", "device"]. Names of
+            ours or of the source.
+        feature: columns that together name the feature vector; the document of a query, unless
+            told.
+        bias_features: numeric columns whose distance is the cost of merging two bias factors; the
+            bias columns, if they are numeric.
+        repair: "merge" or "intervene", to find only this repair of a log that is not identified.
+
+    Returns:
+        the answer: `.identified`, `.components`, `.weakest`, `.merges`, `.swaps`. `print` shows it.
+
+    Raises:
+        InputError: a column is missing or has wrong values, or the log is empty.
+
+    Example:
+        >>> log = pa.table({"query": [7, 7, 7], "document": ["a", "b", "b"], "position": [1, 2, 3],
+        ...                 "clicks": [1, 0, 0]})
+        >>> found = identify(log)
+        >>> found.identified, found.components["component"].to_pylist()
+        (False, [0, 1, 1])
+        >>> found.merges.to_pylist()
+        [{'position': 1, 'position_with': 2, 'distance': 1.0}]
+    """
+    named = {"feature": feature, "bias": bias, "bias_features": bias_features}
+    # A column that is named twice counts once.
+    wanted = {name: list(dict.fromkeys(columns)) for name, columns in named.items() if columns}
+    for name, columns in named.items():
+        if columns is not None and (isinstance(columns, str) or not columns):
+            raise InputError(f"{columns!r}", field=name, expected="a list of one column or more")
+    every = list(dict.fromkeys(name for columns in wanted.values() for name in columns))
+    table, path, kind = _table(log, every)
+    report = check_log(table, **wanted, repair=repair, path=path)
+    return Identification(report, kind)
+
+
+def _table(given: object, wanted: list[str]) -> tuple[pd.DataFrame, str, str]:
+    """The wanted columns with impressions and clicks; where they are from; and their library."""
+    log = given if isinstance(given, ClickLog) else any_log(given)
+    if log.rows is None and log.layout.format in TABULAR:
+        return read_columns(log, wanted), str(log.source), log.kind
+    ours = TABLES["cells"][0]
+    further = [name for name in wanted if name not in ours]
+    return log.cells(further).to_pandas(), str(log.source), log.kind
+
+
+def any_log(given: object) -> ClickLog:
+    """A log; or a table of any columns as one."""
+    source, kind = source_of(given)
+    path = parts_of(source)
+    try:
+        layout = recognised(path)
+    except InputError:
+        first = files_of(path)[0]
+        if not is_table(first):
+            raise
+        column_names(first)  # A missing or damaged file is no table either.
+        layout = Layout("rows", {})
+    return ClickLog(path, layout, kind=kind)
+
+
+def read_columns(log: ClickLog, wanted: Sequence[str]) -> pd.DataFrame:
+    """Some columns of a table as they are, under our names, with its impressions and clicks.
+
+    Ids are read as they are counted: 007 stays text, and so does NA.
+
+    Raises:
+        InputError: the table is missing, damaged or of another format, a column is missing,
+            repeated or nested, or a count of a csv file is not a whole number.
+    """
+    files, known = files_of(log.source), dict(log.layout.columns)
+    found = column_names(files[0])
+    theirs = {name: known.get(name, name) for name in [*wanted, *COUNTS]}
+    check_columns(wanted, [*found, *known], log.source)
+    names = {ours: name for ours, name in theirs.items() if ours in wanted or name in found}
+    columns = list(dict.fromkeys(names.values()))
+    numbers = are_numbers(*files, columns=columns)
+    batches = [as_kinds(batch, numbers) for each in files for batch in read_batches(each, columns)]
+    if not batches:
+        return pd.DataFrame(columns=list(names))
+    text = is_text_file(files[0])
+    table: dict[str, Any] = {}
+    for ours, name in names.items():
+        values = pa.chunked_array([batch[name] for batch in batches])
+        if pa.types.is_nested(values.type) or pa.types.is_float16(values.type):
+            raise InputError(f"has type {str(values.type)[:40]}", path=log.source, field=name)
+        if text and ours in COUNTS:
+            values = whole_numbers(
+                values.combine_chunks(), path=log.source, field=name,
+                place=lambda at: f"row {at + 1}",
+            )  # fmt: skip
+        elif text and not numbers[name]:
+            values = _decimals(values)
+        table[ours] = values
+    return pa.table(table).to_pandas()
+
+
+def _decimals(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Numbers with a fraction, if all text is, and no two different texts are one number."""
+    if not pc.all(pc.match_substring_regex(text, DECIMAL)).as_py():
+        return text
+    values = text.cast(pa.float64())
+    return values if len(pc.unique(values)) == len(pc.unique(text)) else text
+
+
+def describe(report: Report) -> Iterator[str]:
+    """The report, line by line."""
+    yield f"{report.rows:,} rows, {len(report.features):,} feature vectors, " + (
+        f"{len(report.factors):,} bias factors"
+    )
+    sizes = np.sort(report.sizes)[::-1]
+    shown = ", ".join(f"{size:,}" for size in sizes[:FEW])
+    rest = f" and {len(sizes) - FEW:,} more" if len(sizes) > FEW else ""
+    yield f"components: {len(sizes):,} (bias factors in each: {shown}{rest})"
+    if len(report.factors) <= FEW:
+        for number in range(len(sizes)):
+            members = np.flatnonzero(report.component == number)
+            yield f"  {number + 1}: " + ", ".join(
+                _name(report.factors, each) for each in members.tolist()
+            )
+    yield f"verdict: {'identified up to one constant' if report.identified else 'not identified'}"
+    if report.merging:
+        yield from _repairs(
+            f"merging would treat {len(report.merging.pairs):,} pairs of bias factors as one, at "
+            f"a total distance of {report.merging.total:.6g}:",
+            (
+                f"{_name(report.factors, one)} and {_name(report.factors, other)}"
+                f" (distance {cost:.4g})"
+                for (one, other), cost in zip(
+                    report.merging.pairs, report.merging.cost, strict=True
+                )
+            ),
+            len(report.merging.pairs),
+        )
+    if report.intervention:
+        swaps = report.intervention
+        total = f"at a total cost of {swaps.total:.6g}" if report.rates else "for example"
+        costs = [f" (cost {cost:.4g})" if report.rates else "" for cost in swaps.cost]
+        yield from _repairs(
+            f"intervention would swap {len(swaps.cost):,} feature vectors, {total}:",
+            (
+                f"{_name(report.features, each)} from {_name(report.factors, source)}"
+                f" to {_name(report.factors, target)}{cost}"
+                for each, source, target, cost in zip(
+                    swaps.feature, swaps.source, swaps.target, costs, strict=True
+                )
+            ),
+            len(swaps.cost),
+        )
+
+
+def _repairs(heading: str, repairs: Iterable[str], count: int) -> Iterator[str]:
+    yield heading
+    for _, line in zip(range(FEW), repairs, strict=False):
+        yield f"  {line}"
+    if count > FEW:
+        yield f"  and {count - FEW:,} more"
+
+
+def _name(values: pd.DataFrame, number: int) -> str:
+    # A row of a frame has one type, so whole numbers in it would become fractions.
+    return " ".join(f"{column}={values[column].iat[number]}" for column in values.columns)

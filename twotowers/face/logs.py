@@ -1,0 +1,282 @@
+"""Click logs, as they are given: a file, many files or a frame, in any format and layout."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twotowers.errors import InputError, check_range
+from twotowers.face.frames import Native, native, source_of
+from twotowers.files.artefacts import check_target
+from twotowers.files.frames import Source
+from twotowers.logs.formats import FORMATS, open_log, to_cells, to_sessions
+from twotowers.logs.layouts import Layout, parts_of, recognised
+from twotowers.logs.sessions import read_sessions, seen_in
+from twotowers.logs.warehouse import MEMORY
+
+MOST_POSITIONS = 1000
+"""Memory of a fit grows with the square of the positions."""
+
+
+class Folder:
+    """A folder for temporary files, which is removed with the last log that uses it."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="twotowers-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class _Pages:
+    """The pages of a log, in a file that is removed with it.
+
+    Attributes:
+        path: a sessions file (`twotowers.logs.sessions`).
+        number: of pages.
+        longest: the most documents of a page.
+    """
+
+    path: Path
+    number: int
+    longest: int
+    folder: Folder
+
+
+@dataclass(frozen=True, eq=False)
+class ClickLog:
+    """A click log. It is read when a fit, a test or a count needs it.
+
+    `read_log` makes one.
+
+    Attributes:
+        source: what to read: a path, a pattern of paths, or a frame.
+        layout: its format, and the columns of the file behind our names.
+        settings: of the format's reader.
+        kind: the library of the frames that answers come in.
+        rows: [pages] bool, which pages of the source are meant; None for all.
+    """
+
+    source: Source
+    layout: Layout
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = "pandas"
+    rows: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        some = "" if self.rows is None else f", {self.rows.sum():,} of its pages"
+        return f"<click log of {self.source}: {self.layout}{some}>"
+
+    @property
+    def counted(self) -> bool:
+        """Whether it has counts of query, document and position only, and no pages."""
+        return FORMATS[self.layout.format].counted
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The settings of the format's reader, with the names of columns."""
+        columns = dict(self.layout.columns)
+        return {**self.settings, **({"columns": columns} if columns else {})}
+
+    def _check_whole(self) -> None:
+        if self.rows is not None:
+            raise InputError("this log is a part of another", field="log", expected="a whole log")
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"format": self.layout.format, **self.reading}
+
+    @property
+    def pages(self) -> int:
+        """Number of pages.
+
+        Raises:
+            InputError: the log is counted already, or a row of it is wrong.
+        """
+        return self.stored.number if self.rows is None else int(self.rows.sum())
+
+    @property
+    def seen(self) -> dict[str, int]:
+        """What the reader counted, such as pages, clicks, and clicks that it left out."""
+        return seen_in(self.stored.path)
+
+    @property
+    def stored(self) -> _Pages:
+        """The pages of the whole source, read and checked once."""
+        found = self.__dict__.get("_stored")
+        if found is None:
+            found = self._read()
+            self.__dict__["_stored"] = found
+        return found
+
+    def _read(self) -> _Pages:
+        folder = Folder()
+        path = folder.path / "sessions.parquet"
+        number = to_sessions(self.source, path, **self._how)
+        longest, before = 0, 0
+        for batch in read_sessions(path):
+            lengths = batch["documents"].value_lengths().to_numpy()
+            wrong = np.flatnonzero((lengths < 1) | (lengths > MOST_POSITIONS))
+            if len(wrong):
+                raise InputError(
+                    f"page {before + wrong[0] + 1}: it shows {lengths[wrong[0]]} documents",
+                    path=self.source, field="documents", expected=f"1 to {MOST_POSITIONS}",
+                )  # fmt: skip
+            longest, before = max(longest, int(lengths.max(initial=0))), before + len(batch)
+        if not number:
+            raise InputError("the log is empty", path=self.source)
+        return _Pages(path, number, longest, folder)
+
+    def split(self, shares: Mapping[str, float], *, seed: int = 0) -> dict[str, ClickLog]:
+        """Divide the pages at random.
+
+        Args:
+            shares: of each part, such as {"train": 0.8, "test": 0.2}; they add up to 1.
+            seed: divides the log.
+
+        Returns:
+            a log per part.
+
+        Raises:
+            InputError: a share is out of range, a part would have no page, the log is counted
+                already or divided already, or a row of it is wrong.
+
+        Example:
+            >>> pages = {"documents": [["a"], ["b"]], "clicks": [[1], [0]]}
+            >>> parts = read_log(pa.table(pages)).split({"train": 0.5, "test": 0.5})
+            >>> parts["train"].pages, parts["test"].pages
+            (1, 1)
+        """
+        for share in shares.values():
+            check_range(share, field="shares", low=0.001, high=0.999)
+        if abs(sum(shares.values()) - 1) > 1e-9:
+            raise InputError(
+                f"they add up to {sum(shares.values()):g}", field="shares", expected="1"
+            )
+        self._check_whole()
+        from twotowers.logs.observed_pages import divide  # here: a log is counted without it
+
+        number = self.stored.number
+        parts: dict[str, ClickLog] = {}
+        for name, members in divide(number, shares, seed=seed, path=str(self.source)).items():
+            rows = np.zeros(number, bool)
+            rows[members] = True
+            parts[name] = replace(self, rows=rows)
+            parts[name].__dict__["_stored"] = self.stored
+        return parts
+
+    def count(
+        self,
+        out: str | Path | None = None,
+        *,
+        bias: Sequence[str] = (),
+        memory: str = MEMORY,
+    ) -> Native:
+        """Impressions and clicks of each query, document and position.
+
+        Args:
+            out: a parquet file to write, of any size; None to get a frame.
+            bias: further columns that tell cells apart.
+            memory: memory limit of counting. What exceeds it goes to disk.
+
+        Returns:
+            a frame with the columns query, document, position (from 1), those of `bias`,
+            impressions and clicks; or the number of cells, if they are written.
+
+        Raises:
+            InputError: a row of the log is wrong, or the file cannot be written.
+
+        Example:
+            >>> pages = {"documents": [["a", "b"], ["a"]], "clicks": [[1, 0], [1]]}
+            >>> read_log(pa.table(pages)).count()["impressions"].to_pylist()
+            [2, 1]
+        """
+        self._check_whole()
+        how = {"bias": bias, "memory": memory}
+        if out is not None:
+            check_target(out, self.source)
+            return to_cells(self.source, out, **how, **self._how)
+        return native(self.cells(**how), self.kind)
+
+    def cells(self, bias: Sequence[str] = (), **how: Any) -> pa.Table:
+        """What `count` counts, as an Arrow table."""
+        self._check_whole()
+        folder = Folder()
+        path = folder.path / "cells.parquet"
+        to_cells(self.source, path, bias=bias, **{**self._how, **how})
+        table = pq.read_table(path).replace_schema_metadata()
+        split = table.column_names.index("split")
+        return table.select(table.column_names[split + 1 :])
+
+
+def read_log(
+    source: object,
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    session: str | None = None,
+    query: str | None = None,
+    document: str | None = None,
+    position: str | None = None,
+    clicks: str | None = None,
+    impressions: str | None = None,
+    documents: str | None = None,
+    **settings: Any,
+) -> ClickLog:
+    """A click log in any of the known formats. docs/logs.md describes them.
+
+    The format and the columns are recognised by the usual names of columns, as far as they are not
+    told. `print(log)` says what the log was taken for.
+
+    Args:
+        source: a file (.csv, .tsv, .parquet, .feather, perhaps .gz; or text in format wscd or
+            yandex), a pattern of files such as "part-*.parquet", a folder of such parts; or a frame
+            of pandas, polars, Arrow or DuckDB.
+        format: "rows" (a row per shown document), "pages" (a row per result page, with lists of
+            documents and clicks), "cells" (counted), "vectors", "sessions", "yandex" or "wscd".
+        columns: our name -> the source's, for any column.
+        session: the column of the result page. Its rows follow each other.
+        query, document, position, clicks, impressions: the columns of these. Without a session and
+            without impressions, a row is one impression.
+        documents: the column of lists of documents.
+        settings: of the format's reader, such as `first=0` or `gaps="close"`; see docs/logs.md. A
+            setting of the name `clicks` is told as `listed`.
+
+    Raises:
+        InputError: the source does not exist or is no log, or a column or a setting is unknown.
+
+    Example:
+        >>> log = read_log(pa.table({"qid": [7, 7], "sku": ["a", "b"], "rank": [1, 2],
+        ...                          "click": [0, 1], "sid": [1, 1]}))
+        >>> print(log.layout)
+        format 'rows', with session in 'sid', query in 'qid', document in 'sku', position in \
+'rank', clicks in 'click'
+        >>> log.pages
+        1
+    """
+    told = {
+        "session": session, "query": query, "document": document, "position": position,
+        "clicks": clicks, "impressions": impressions, "documents": documents,
+    }  # fmt: skip
+    named = {**(columns or {}), **{ours: name for ours, name in told.items() if name is not None}}
+    if "listed" in settings:
+        settings["clicks"] = settings.pop("listed")
+    path, kind = source_of(source)
+    path = parts_of(path)
+    layout = recognised(path, format=format, columns=named)
+    log = ClickLog(path, layout, {k: v for k, v in settings.items() if v is not None}, kind)
+    open_log(path, layout.format, **log.reading)  # Names and settings are checked at once.
+    return log
+
+
+def as_log(given: object) -> ClickLog:
+    """The log itself, or `read_log` of what was given."""
+    return given if isinstance(given, ClickLog) else read_log(given)

@@ -1,0 +1,286 @@
+"""How much less a document is examined at one position than at another, from a raw click log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from twotowers.errors import InputError, check_range, nearest
+from twotowers.face.defaults import BIAS
+from twotowers.face.frames import PANDAS, Native, native
+from twotowers.face.logs import Folder, as_log
+from twotowers.files.artefacts import atomic
+from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.counted_pairs import read_pairs
+from twotowers.fitting.curves import Curve
+from twotowers.fitting.harvesting import harvest
+from twotowers.fitting.marginal import fit_marginal
+from twotowers.fitting.pair_counts import PairCounts
+from twotowers.identifiability.strength import Strength, best_swaps, sessions_needed, strength
+from twotowers.logs.formats import to_cells
+
+ESTIMATORS = {
+    "conditional": fit_conditional,
+    "odds": lambda counts, **how: fit_conditional(counts, form="additive", **how),
+    "all_pairs": lambda counts, **how: harvest(counts, "all_pairs", **how),
+    "adjacent_chain": lambda counts, **how: harvest(counts, "adjacent_chain", **how),
+    "pivot_one": lambda counts, **how: harvest(counts, "pivot_one", **how),
+    "empirical_bayes": fit_marginal,
+}
+"""Estimators by name. `conditional` is the default, because its intervals keep their promise
+(benchmarks/propensities.py)."""
+HARVESTED = ("all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes")
+"""These also need pairs without a click."""
+WITHOUT_GRAPH = ("all_pairs", "adjacent_chain", "pivot_one")
+"""Of these, the information is no graph between bias factors."""
+TARGET = 0.1
+"""The error of a log-ratio that sessions are told for: about a tenth of the ratio."""
+WIDTH = 24
+"""Characters of the printed curve."""
+
+
+@dataclass(frozen=True, eq=False)
+class Propensities:
+    """Examination of each bias factor, relative to the first position. `propensities` makes one.
+
+    `print` shows a table with a small curve, and what is weak about it.
+
+    Attributes:
+        curve: the estimates.
+        estimator: by which they were made.
+        bias: the columns that name a bias factor.
+        counts: what the log tells.
+        kind: the library of the frames that answers come in.
+    """
+
+    curve: Curve
+    estimator: str
+    bias: tuple[str, ...]
+    counts: PairCounts
+    kind: str = PANDAS
+
+    def frame(self) -> Native:
+        """A row per bias factor.
+
+        Returns:
+            a frame: the bias columns; estimate (the ratio to the reference; of `odds` a ratio of
+            odds), error (standard error of its logarithm), low and high (95 %), swaps (the
+            effective number of clicks on swapped documents behind it), queries (the effective
+            number of queries), and reason (why there is no estimate, or why to doubt it).
+        """
+        return self._native(self.curve.frame())
+
+    @cached_property
+    def strength(self) -> Strength:
+        """How well the log's bias factors hang together (`twotowers.identifiability.strength`).
+
+        Raises:
+            InputError: the estimator is one of harvesting, which weighs no links.
+        """
+        if self.estimator in WITHOUT_GRAPH:
+            raise InputError(
+                f"{self.estimator!r} weighs no links", field="estimator", expected="'conditional'"
+            )
+        return strength(self.curve.information)
+
+    def links(self) -> Native:
+        """Pairs of bias factors that showed the same documents, the weakest first.
+
+        Returns:
+            a frame: the bias columns of both (the second ones with the ending `_with`), clicks,
+            error of the log-ratio between the two, swaps, and share (1 for a bridge: nothing else
+            ties the two).
+        """
+        links = self.strength.links
+        one, other = (self._names(links[side]) for side in ("one", "other"))
+        more = links[["clicks", "error", "swaps", "share"]]
+        return self._native(pd.concat([one, other.add_suffix("_with"), more], axis=1))
+
+    def needed(self, error: float = TARGET) -> Native:
+        """How many times this log it takes until each log-ratio has the asked standard error.
+
+        Args:
+            error: of the logarithm of a ratio; .1 is about a tenth of the ratio.
+
+        Returns:
+            a frame: the bias columns, and `times`; infinite where such a log never tells.
+        """
+        times = sessions_needed(self.curve, 1.0, error)
+        return self._native(self.curve.names.assign(times=times))
+
+    def swaps(self, *, pages: float, steps: int = 5) -> Native:
+        """Swaps to run: each the one that lowers the errors most, after those before it.
+
+        A swap shows a list as it is, and with the documents of two places exchanged.
+
+        Args:
+            pages: of each of both arrangements.
+            steps: how many swaps.
+
+        Returns:
+            a frame: the bias columns of both places (the second ones with the ending `_with`),
+            clicks that the swap adds, whether it joins parts of the log that nothing ties, and
+            worst and mean: errors of the log-ratios afterwards.
+        """
+        check_range(pages, field="pages", low=1, high=1e12)
+        self.strength  # noqa: B018 (which refuses an estimator without links)
+        curve, rates = self.curve, self.counts.clicked / np.maximum(self.counts.shown, 1)
+        # A factor without an estimate is taken for one that is examined as it is clicked.
+        guess = rates / max(rates[curve.reference], 1e-9)
+        examination = np.where(np.isfinite(curve.estimate), curve.estimate, guess)
+        examination = np.maximum(examination, 1e-3)
+        found = best_swaps(
+            curve.information, examination, np.maximum(rates / examination, 1e-6),
+            pages=pages, steps=steps, reference=curve.reference,
+        )  # fmt: skip
+        one, other = (self._names(found[side]) for side in ("one", "other"))
+        more = found[["clicks", "joins", "worst", "mean"]]
+        return self._native(pd.concat([one, other.add_suffix("_with"), more], axis=1))
+
+    def write(self, path: str | Path) -> None:
+        """Write `frame` as csv or parquet, by the ending.
+
+        Raises:
+            InputError: another ending.
+        """
+        check_ending(path)
+        table = self.curve.frame()
+        with atomic(path) as temporary:
+            if Path(path).suffix == ".csv":
+                table.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
+            else:
+                table.to_parquet(temporary, index=False)
+
+    def _names(self, numbers: pd.Series) -> pd.DataFrame:
+        return self.curve.names.iloc[numbers.to_numpy(int)].reset_index(drop=True)
+
+    def _native(self, table: pd.DataFrame) -> Native:
+        if self.kind == PANDAS:
+            return table
+        return native(pa.Table.from_pandas(table, preserve_index=False), self.kind)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> Iterator[str]:
+        """What is printed."""
+        curve, names = self.curve, self.curve.names
+        pairs, clicks = len(self.counts.cluster), self.counts.clicks.sum()
+        yield (
+            f"{pairs:,} query-document pairs with {clicks:,.0f} clicks were shown at several of "
+            f"{len(names)} bias factors; only they tell of bias"
+        )
+        labels = [", ".join(map(str, row)) for row in names.itertuples(index=False)]
+        head, width = ", ".join(self.bias), max(len(", ".join(self.bias)), *map(len, labels))
+        yield f"{head:<{width}}  examination  interval of 95 %"
+        top = np.nanmax(np.append(curve.estimate, 1.0))
+        for k, label in enumerate(labels):
+            if not np.isfinite(curve.estimate[k]):
+                yield f"{label:<{width}}  {'-':>11}  {curve.reason[k]}"
+                continue
+            bar = "█" * max(round(WIDTH * curve.estimate[k] / top), 1)
+            told = "reference" if k == curve.reference else self._interval(k)
+            doubt = f"  {curve.reason[k]}" if curve.reason[k] else ""
+            yield f"{label:<{width}}  {curve.estimate[k]:>11.3f}  {told:<18}{bar}{doubt}"
+        yield from self._weak()
+
+    def _interval(self, k: int) -> str:
+        return f"{self.curve.low[k]:.3f} to {self.curve.high[k]:.3f}"
+
+    def _weak(self) -> Iterator[str]:
+        """The weakest link, and what it would take to know more."""
+        links = None if self.estimator in WITHOUT_GRAPH else self.strength.links
+        if links is not None and len(links):
+            weakest = links.iloc[0]
+            one, other = (
+                ", ".join(map(str, self.curve.names.iloc[int(weakest[side])]))
+                for side in ("one", "other")
+            )
+            bridge = "; nothing else ties the two" if weakest["share"] > 0.999 else ""
+            yield (
+                f"the weakest link is between {one} and {other}: {weakest['clicks']:.2g} clicks, "
+                f"error of the log-ratio {weakest['error']:.2g}{bridge}"
+            )
+        times = sessions_needed(self.curve, 1.0, TARGET)
+        finite = times[np.isfinite(times)]
+        if (times == np.inf).any():
+            yield "a log of this kind never tells those without an estimate; swaps would"
+        if finite.max(initial=0) > 1:
+            yield (
+                f"{finite.max():.2g} times this log would know every other ratio to a tenth "
+                f"(error {TARGET:g})"
+            )
+
+
+def check_ending(path: str | Path) -> None:
+    """Raise InputError unless a path ends in .csv or .parquet."""
+    if Path(path).suffix not in (".csv", ".parquet"):
+        raise InputError(f"{str(path)!r} has another ending", field="out",
+                         expected="a file .csv or .parquet")  # fmt: skip
+
+
+def propensities(
+    log: object,
+    *,
+    bias: Sequence[str] = BIAS,
+    estimator: str = "conditional",
+    level: float = 0.95,
+) -> Propensities:
+    """How much less a document is examined at each position than at the first.
+
+    The conditional estimate takes each pair's number of clicks as given, and asks where they fell.
+    That tells of examination and of nothing else, whatever documents attract and however rankings
+    follow it, as long as a click's chance is a product of both (Chamberlain 1980; Wooldridge 1999).
+    It needs pairs that were shown at several positions.
+
+    Args:
+        log: a log of `read_log`, or what `read_log` takes.
+        bias: columns that together name the bias factor, such as ["position", "device"].
+        estimator: "conditional"; "odds" (the conditional logit: ratios of odds, for users whose
+            log-odds add up); "all_pairs", "adjacent_chain" or "pivot_one" (intervention
+            harvesting); or "empirical_bayes".
+        level: of the intervals, in [.5, .999].
+
+    Returns:
+        estimates with intervals. A factor without an estimate has a reason instead.
+
+    Raises:
+        InputError: an argument is unknown, a row of the log is wrong, or the log has no click.
+
+    Example:
+        >>> rows = {"query": ["q"] * 4, "document": ["a", "a", "b", "b"],
+        ...         "position": [1, 2, 1, 2], "impressions": [100] * 4, "clicks": [40, 20, 20, 10]}
+        >>> propensities(pa.table(rows)).frame()["estimate"].to_pylist()
+        [1.0, 0.5]
+    """
+    if estimator not in ESTIMATORS:
+        raise InputError(f"{estimator!r} is unknown", field="estimator",
+                         expected=nearest(str(estimator), ESTIMATORS))  # fmt: skip
+    check_range(level, field="level", low=0.5, high=0.999)
+    log = as_log(log)
+    further = [name for name in bias if name != "position"]
+    folder = Folder()
+    cells = folder.path / "cells.parquet"
+    to_cells(log.source, cells, bias=further, format=log.layout.format, **log.reading)
+    counts = read_pairs(cells, bias=list(bias), clicked=estimator not in HARVESTED)
+    if not counts.clicked.sum():
+        raise InputError(
+            "no document was clicked", path=log.source, field="clicks", expected="a log with clicks"
+        )
+    reference = _reference(counts)
+    curve = ESTIMATORS[estimator](counts, reference=reference, level=level)
+    return Propensities(curve, estimator, tuple(bias), counts, log.kind)
+
+
+def _reference(counts: PairCounts) -> int:
+    """The factor that others are compared with: the most shown of the first position."""
+    first = np.ones(counts.factors, bool)
+    if "position" in counts.names:
+        first = (counts.names["position"] == counts.names["position"].min()).to_numpy()
+    return int(np.argmax(np.where(first, counts.shown, -1)))

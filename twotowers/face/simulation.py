@@ -1,0 +1,126 @@
+"""Simulated clicks: users who see a policy's rankings; the objects of a paper's `logs`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twotowers import SPLITS
+from twotowers.errors import check_range
+from twotowers.experiment.fields import read
+from twotowers.experiment.simulated import SimulatedLog
+from twotowers.face.logs import Folder
+from twotowers.face.rankings import RankingSet
+from twotowers.files.rankings import write_rankings
+from twotowers.jobs.policies import write_policy
+from twotowers.models.protocol import ClickModel
+
+HELD_OUT = 0.5
+"""Sessions of validation and of test, as a share of those to train on."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedClicks:
+    """Clicks of simulated users, in files that are removed with it. `simulate` makes one.
+
+    Attributes:
+        log: how they came about.
+        rankings: the documents.
+        seed: of the ranker, of what users see, and of their clicks.
+        folder: where the files are.
+    """
+
+    log: SimulatedLog
+    rankings: RankingSet
+    seed: int
+    folder: Folder
+
+    def __repr__(self) -> str:
+        sessions = self.log.sessions.of("train")[-1]
+        user = ", ".join(kind.name for kind in self.log.user.kinds)
+        return f"<{sessions:,} sessions of {user} users on {self.rankings.name}>"
+
+    @property
+    def files(self) -> dict[str, str]:
+        """What a fit reads."""
+        return {name: str(self.folder.path / f"{name}.parquet")
+                for name in (*SPLITS, "policy", "clicks")}  # fmt: skip
+
+
+def policy(ranker: str = "expert", **options: Any) -> dict[str, Any]:
+    """How documents are ranked, for `simulate`.
+
+    Args:
+        ranker: "expert" sorts by relevance; "linear", "deep", "lambdamart" and "svm" are trained
+            on the labels.
+        options: `strength` (-1 to 1; 1 unless told), `mixing_weight`, `temperature` (the share of
+            sessions that are shuffled; 0 unless told), `ties`, `noise`: see docs/settings.md,
+            Policy. A list is lanes. `training` trains a ranker.
+
+    Example:
+        >>> policy(strength=[0, 1], temperature=0.5)
+        {'ranker': 'expert', 'strength': [0, 1], 'temperature': 0.5}
+    """
+    return {"ranker": ranker, **options}
+
+
+def simulate(
+    rankings: RankingSet,
+    *,
+    policy: str | Mapping[str, Any] = "expert",
+    user: str | Mapping[str, Any] | ClickModel = "additive",
+    sessions: int | Mapping[str, int] = 100_000,
+    relevance: str = "annotated",
+    positions: int | None = None,
+    record: str = "cells",
+    queries: str | Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> SimulatedClicks:
+    """Draw the clicks of simulated users on rankings.
+
+    Arguments are those of a paper's log (docs/settings.md, SimulatedLog); lists are lanes.
+
+    Args:
+        rankings: from `load_rankings` or `stand_in`.
+        policy: who ranked: a name, or `policy(...)`.
+        user: who clicks: a click model, its name, or {"kind": name, constants}.
+        sessions: to train on; validation and test have half as many each. Or a number per split.
+        relevance: what makes documents relevant: "annotated" (the labels), "linear" or "deep".
+        positions: on a page, as many as the longest list or more; as many if None.
+        record: "cells" keeps counts, "sessions" keeps pages, as models of pages need.
+        queries: "train" lets all splits ask the training queries, as a parameter per pair needs.
+        seed: of the ranker, of what users see, and of their clicks.
+
+    Raises:
+        InputError: an argument is unknown or out of range.
+
+    Example:
+        >>> from twotowers.face.rankings import stand_in
+        >>> simulate(stand_in(queries=30), sessions=2_000)
+        <2,000 sessions of additive users on stand-in for mslr30k>
+    """
+    ranked: dict[str, Any] = {"ranker": policy} if isinstance(policy, str) else dict(policy)
+    training = ranked.pop("training", None)
+    if not isinstance(sessions, Mapping):
+        held_out = max(round(sessions * HELD_OUT), 1)
+        sessions = {"train": sessions, "validation": held_out, "test": held_out}
+    longest = max(int(lists.lengths.max()) for lists in rankings.splits.values())
+    positions = longest if positions is None else positions
+    check_range(positions, field="positions", low=longest, high=1000, whole=True)
+    given = {
+        "name": "clicks", "dataset": rankings.name, "relevance": relevance, "policy": ranked,
+        "user": user, "sessions": dict(sessions), "record": record, "positions": positions,
+        **({} if queries is None else {"queries": queries}),
+    }  # fmt: skip
+    log = read(SimulatedLog, given)
+    clicks = SimulatedClicks(log, rankings, seed, Folder())
+    for split, lists in rankings.splits.items():
+        write_rankings(lists, Path(clicks.files[split]))
+    write_policy(
+        clicks.files["policy"], rankings.splits,
+        relevance=relevance, ranker=log.policy.ranker, settings=training, seed=seed,
+    )  # fmt: skip
+    log.simulate(clicks.files, clicks.files["clicks"], seed=seed)
+    return clicks

@@ -1,0 +1,102 @@
+"""A fit as a table: a row per probability, with what is known of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.information import NORMAL
+from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
+
+COLUMNS = {
+    "part": pa.string(),
+    "query": None,
+    "document": None,
+    "position": pa.int32(),
+    "last_click": pa.int32(),
+    "probability": pa.float64(),
+    "error": pa.float64(),
+    "low": pa.float64(),
+    "high": pa.float64(),
+    "trials": pa.float64(),
+    "impressions": pa.int64(),
+}
+"""Of a saved fit; see `twotowers.face.fits`."""
+KNOWN = ("error", "low", "high", "trials", "impressions")
+"""Columns that say what an estimate rests on."""
+
+
+def table_of(
+    name: str, model: ClickModel, positions: int, estimate: Estimate, pairs: pa.Table
+) -> pa.Table:
+    """Every fitted probability that was tried; the arguments are the attributes of a `Fit`."""
+    tables: list[pa.Table] = []
+    known = estimate.intervals
+    ids = {column.name: column.type for column in pairs.schema}
+    schema = pa.schema([(column, kind or ids[column]) for column, kind in COLUMNS.items()])
+    for part, kind in model.parts.items():
+        values = estimate.parameters[part]
+        own: dict[str, Any] = {}
+        if kind == PER_DOCUMENT:
+            own |= {column: pairs[column] for column in pairs.column_names}
+        if kind == PER_POSITION:
+            own |= {"position": np.arange(1, len(values) + 1)}
+        if kind == PER_JUMP:
+            position, last = np.divmod(np.arange(len(values)), round(len(values) ** 0.5))
+            own |= {"position": position + 1, "last_click": last}
+        own |= {"probability": values, "trials": estimate.trials[part], **vars(known[part])}
+        tables.append(_rows(part, own, schema).filter(pa.array(estimate.trials[part] > 0)))
+    about = {
+        "model": name,
+        "positions": str(positions),
+        "prior": json.dumps(asdict(estimate.prior)),
+    }
+    return pa.concat_tables(tables).replace_schema_metadata(about)
+
+
+def _rows(part: str, own: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+    """The probabilities of a part; missing is what it does not have, and NaN."""
+    size = len(own["probability"])
+    columns = {each.name: pa.nulls(size, each.type) for each in schema}
+    columns["part"] = pa.repeat(part, size)
+    for name, values in own.items():
+        if isinstance(values, np.ndarray):
+            values = pa.array(values, schema.field(name).type, from_pandas=True)
+        columns[name] = values
+    return pa.table(columns, schema)
+
+
+def product_of(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> pa.Table:
+    """Attraction x satisfaction of each document. The errors of both logarithms add up at most.
+
+    Args:
+        attraction, satisfaction: what is known of both.
+        unknown: the satisfaction of documents that were never clicked.
+    """
+    one = attraction.to_pandas()
+    both = one.merge(
+        satisfaction.to_pandas()[["query", "document", "estimate", "error"]],
+        how="left", on=["query", "document"], suffixes=("", "_of_other"),
+    )  # fmt: skip
+    other = both["estimate_of_other"].fillna(unknown)
+    estimate = both["estimate"] * other
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = both["error"] / both["estimate"] + both["error_of_other"] / other
+        low, high = (estimate * np.exp(sign * NORMAL * spread) for sign in (-1, 1))
+    columns = {
+        "estimate": estimate,
+        "error": estimate * spread,
+        "low": low.fillna(0.0),
+        "high": np.minimum(high.fillna(1.0), 1.0),
+    }
+    found = attraction
+    for name, values in columns.items():
+        place = found.column_names.index(name)
+        found = found.set_column(place, name, pa.array(values, from_pandas=True))
+    return found

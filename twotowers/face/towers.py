@@ -1,0 +1,223 @@
+"""Two-tower models, and how they are fitted: the objects of a paper's `settings`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from twotowers.errors import InputError
+from twotowers.experiment.fields import read
+from twotowers.models.protocol import ClickModel
+
+if TYPE_CHECKING:
+    from twotowers.experiment.settings import Setting
+    from twotowers.face.simulation import SimulatedClicks
+    from twotowers.files.rankings import Rankings
+    from twotowers.methods.task import Fitted
+
+TRAINING = {
+    "learning_rate": 0.003, "weight_decay": 1e-4, "batch": 32, "steps": 100, "epochs": 50,
+    "patience": 3, "min_delta": 1e-5,
+}  # fmt: skip
+"""How towers are trained unless told: AdamW as in Hager et al. (2025), on queries of a stand-in."""
+
+
+def Tower(kind: str, **options: Any) -> dict[str, Any]:
+    """A tower by the name of its file in twotowers/towers, with its options; lists may be lanes.
+
+    Example:
+        >>> Tower("dense", layers=[32, 16], dropout=0.1)
+        {'kind': 'dense', 'layers': [32, 16], 'dropout': 0.1}
+    """
+    return {"kind": kind, **options}
+
+
+def Dense(layers: Sequence[int], **options: Any) -> dict[str, Any]:
+    """A tower of dense layers with the given widths; options are those of `DenseTower`.
+
+    Example:
+        >>> Dense([32, 16], activation="relu")
+        {'kind': 'dense', 'layers': [32, 16], 'activation': 'relu'}
+    """
+    return Tower("dense", layers=list(layers), **options)
+
+
+def Method(kind: str, **options: Any) -> dict[str, Any]:
+    """A method by the name of its file in twotowers/methods, with its options; lists may be lanes.
+
+    Example:
+        >>> Method("likelihood", weighting=["none", "ips"])
+        {'kind': 'likelihood', 'weighting': ['none', 'ips']}
+    """
+    return {"kind": kind, **options}
+
+
+@dataclass(frozen=True)
+class TwoTower:
+    """A click model whose parts are towers (docs/settings.md, Model).
+
+    Attributes:
+        relevance: the relevance tower: "linear", "deep", "embedding", or `Tower` or `Dense`.
+        examination: "table" (a parameter per position), "known" (the simulated user's), or a tower
+            of positions.
+        click_model: how both make a click: "additive", "position_based", ... or a click model.
+        features: the share of the features that the relevance tower sees, from the first.
+    """
+
+    relevance: str | Mapping[str, Any] = "deep"
+    examination: str | Mapping[str, Any] = "table"
+    click_model: str | ClickModel = "additive"
+    features: float = 1.0
+
+    def settled(self) -> dict[str, Any]:
+        """The model as a paper has it."""
+        from dataclasses import asdict
+
+        model = self.click_model
+        own = (
+            {"kind": model}
+            if isinstance(model, str)
+            else {"kind": type(model).__module__.rsplit(".", 1)[-1], **asdict(model)}
+        )
+        return {
+            **own, "tower": self.relevance, "examination": self.examination,
+            "features": self.features,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class TowerFit:
+    """Two towers fitted to simulated clicks, a copy for each lane and seed.
+
+    Attributes:
+        setting: what was fitted, and how.
+        lanes: the values of each lane's columns.
+        seeds: of the fits.
+        fitted: per seed what the method found of each lane.
+    """
+
+    setting: Setting
+    lanes: list[dict[str, Any]]
+    seeds: tuple[int, ...]
+    fitted: list[list[Fitted]] = field(repr=False)
+
+    def __repr__(self) -> str:
+        model, method = self.setting.model, self.setting.method.kind.name
+        lanes = f"{len(self.lanes)} lane{'s' if len(self.lanes) > 1 else ''}"
+        return f"<{model.tower.name} tower, {model.kind}, by {method}: {lanes}, seeds {self.seeds}>"
+
+    def examination(self) -> pd.DataFrame:
+        """Estimated position bias of each lane and seed, relative to position 1.
+
+        Returns:
+            the lane columns, seed, position (from 1), and estimate: a difference of log-odds for
+            the additive model, of logarithms of probabilities for products.
+
+        Raises:
+            InputError: the method estimates no position bias.
+        """
+        rows: list[dict[str, Any]] = []
+        for seed, lane, found in self._each():
+            if found.bias is None:
+                raise InputError(
+                    f"method {self.setting.method.kind.name!r} estimates no position bias",
+                    field="method", expected="a method that fits examination",
+                )  # fmt: skip
+            bias = np.asarray(found.bias) - found.bias[0]
+            rows += [
+                {**lane, "seed": seed, "position": position, "estimate": value}
+                for position, value in enumerate(bias, start=1)
+            ]
+        return pd.DataFrame(rows)
+
+    def evaluate(self, lists: Rankings) -> pd.DataFrame:
+        """How well each lane and seed ranks documents by their labels.
+
+        Args:
+            lists: such as `rankings.test`.
+
+        Returns:
+            the lane columns, seed, and means over queries of ndcg@5, ndcg@10, mrr@10 and arp (the
+            average relevant position; lower is better).
+
+        Raises:
+            InputError: the towers read numbers of pairs, so they know no other documents.
+        """
+        from twotowers.experiment.simulated import tower_inputs
+        from twotowers.files.rankings import mask, pad
+        from twotowers.results.metrics import arp, mrr, ndcg
+
+        model = self.setting.model
+        if model.by_pair:
+            raise InputError(
+                f"a tower {model.tower.name!r} knows the pairs of its log only", field="tower",
+                expected="a tower of features",
+            )  # fmt: skip
+        where = mask(lists.lengths, int(lists.lengths.max()))
+        inputs = tower_inputs(lists, where, False, model.features)
+        labels = pad(lists.label, lists.offsets, where.shape[1])
+        metrics: dict[str, Callable[..., np.ndarray]] = {
+            "ndcg@5": partial(ndcg, topn=5),
+            "ndcg@10": ndcg,
+            "mrr@10": mrr,
+            "arp": arp,
+        }
+        rows: list[dict[str, Any]] = []
+        for seed, lane, found in self._each():
+            assert found.scores is not None  # Towers score any document.
+            scores = found.scores(inputs)
+            means = {
+                name: float(metric(scores, labels, where=where).mean())
+                for name, metric in metrics.items()
+            }
+            rows.append({**lane, "seed": seed, **means})
+        return pd.DataFrame(rows)
+
+    def _each(self) -> Iterator[tuple[int, dict[str, Any], Fitted]]:
+        for seed, of_lanes in zip(self.seeds, self.fitted, strict=True):
+            for lane, found in zip(self.lanes, of_lanes, strict=True):
+                yield seed, lane, found
+
+
+def fit_towers(
+    clicks: SimulatedClicks,
+    model: TwoTower,
+    *,
+    method: str | Mapping[str, Any] = "likelihood",
+    training: Mapping[str, Any] | None = None,
+    seeds: Sequence[int] = (0,),
+) -> TowerFit:
+    """Fit two towers to simulated clicks, once per seed.
+
+    Args:
+        clicks: from `simulate`.
+        model: the towers.
+        method: a name, or `Method`.
+        training: what differs from `TRAINING` (docs/settings.md, Training).
+        seeds: of the initial parameters and the order of batches.
+
+    Raises:
+        InputError: an argument is unknown or out of range, or log, model and method do not fit
+            together.
+    """
+    try:
+        from twotowers.experiment.settings import Setting
+        from twotowers.jobs.fit import fit_lanes
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{error.name} is not installed", field="model", expected="pip install two-towers[jax]"
+        ) from error
+    given = {"name": "fit", "log": clicks.log, "model": model.settled(), "method": method}
+    setting = read(Setting, given | {"training": {**TRAINING, **(training or {})}})
+    lanes: list[dict[str, Any]] = []
+    fitted: list[list[Fitted]] = []
+    for seed in seeds:
+        task, found = fit_lanes(clicks.files, setting, seed=seed)
+        lanes = [{**task.logs[number], **values} for number, values in task.lanes]
+        fitted.append(found)
+    return TowerFit(setting, lanes, tuple(seeds), fitted)

@@ -1,0 +1,249 @@
+"""Conditional estimates of examination: where the clicks of a pair fell, given how many it had.
+
+A query-document pair d was shown n_dk times under bias factor k and clicked c_dk times there. Its
+attraction a_d is unknown, and most pairs are seen a few times. Estimates of so many parameters
+would bias that of examination (Neyman and Scott 1948). Given the pair's clicks C_d = sum_k c_dk,
+its attraction drops out.
+
+**Product form**: E[c_dk] = n_dk a_d e_k. The pair's clicks fall on the factors as a multinomial,
+
+    p_dk = n_dk e_k / sum_l n_dl e_l,      score_k = sum_d c_dk - C_d p_dk.
+
+This is the Poisson likelihood with an effect per pair, and with that effect at its optimum. Its
+score has mean 0 for any distribution of clicks whose mean is a product (Gourieroux, Monfort and
+Trognon 1984; Wooldridge 1999). So clicks may be single, repeated or dependent, and click rates may
+be high; only the errors must not rest on Poisson's variance. The information is a Laplacian with
+the weights w_kl = sum_d C_d p_dk p_dl (`twotowers.fitting.curves`).
+
+**Additive form**: the log-odds of a click are gamma_d + theta_k. The pair's clicks have the
+distribution of `twotowers.fitting.conditional_logit`, without approximation, and estimates are
+ratios of odds. It needs clicks that are independent given pair and factor.
+
+What was shown where must not follow from the pair's own clicks.
+
+    >>> from twotowers.fitting.pair_counts import PairCounts
+    >>> counts = PairCounts.of_arrays(
+    ...     pair=[0, 0, 1, 1], factor=[0, 1, 0, 1], impressions=[100, 100, 30, 60],
+    ...     clicks=[40, 20, 6, 6])
+    >>> curve = fit_conditional(counts)
+    >>> curve.estimate.round(3).tolist()
+    [1.0, 0.5]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.sparse import coo_array, csr_array
+
+from twotowers.errors import InputError, nearest
+from twotowers.fitting.conditional_logit import Moments, logit_moments
+from twotowers.fitting.curves import (
+    Blocks,
+    Curve,
+    as_curve,
+    contrasts,
+    inverse_root,
+    sandwich,
+)
+from twotowers.fitting.pair_counts import PairCounts, components, strong_components
+
+ITERATIONS = 100
+TOLERANCE = 1e-14
+MOST_FACTORS = 2_000
+"""The information is a dense matrix."""
+FLAT = 1e-10
+"""Information, as a share of the largest, that is a rounding error."""
+MOST_VARIANCE = 1e4
+"""Of a log-ratio by the information: beyond it the clicks are all on one side."""
+ERRORS = ("information", "CR0", "CR1", "CR2", "CR3")
+
+
+def fit_conditional(
+    counts: PairCounts,
+    *,
+    form: str = "product",
+    design: np.ndarray | None = None,
+    reference: int = 0,
+    errors: str = "CR3",
+    level: float = 0.95,
+) -> Curve:
+    """Examination relative to the reference, given the clicks of each pair.
+
+    Args:
+        counts: impressions and clicks by pair and bias factor.
+        form: 'product' for ratios of examination, 'additive' for ratios of odds.
+        design: [K, parameters] the logarithm of examination is design @ theta; by default a value
+            per bias factor. For position x device as a product of two effects, it has a column per
+            position and per device.
+        reference: number of the factor that has examination 1.
+        errors: 'information' for Poisson's variance; clustered by query as it is ('CR0'), with
+            G / (G - 1) ('CR1'), by bias-reduced linearisation ('CR2'), by the jackknife ('CR3').
+        level: of the intervals.
+
+    Returns:
+        The curve. A factor without a click on any document that links it has estimate 0, and an
+        upper end only.
+
+    Raises:
+        InputError: too many factors, a reference that does not exist, or no optimum.
+    """
+    factors = counts.factors
+    if not 0 < factors <= MOST_FACTORS:
+        raise InputError(
+            f"{factors:,} bias factors", field="factor", expected=f"1 to {MOST_FACTORS:,}"
+        )
+    for name, value, known in (("form", form, FORMS), ("errors", errors, ERRORS)):
+        if value not in known:
+            raise InputError(repr(value), field=name, expected=nearest(value, known))
+    if not 0 <= reference < factors:
+        raise InputError(f"{reference}", field="reference", expected=f"in [0, {factors})")
+    every = told = _useful(counts.where(), form)
+    reason = np.full(factors, "", object)
+    if design is None:
+        together = strong_components(told, form)
+        inside = together == together[reference]
+        reason = _reasons(counts, inside, reference)
+        told = _useful(told.where(inside[told.factor]), form)
+    theta, moments = _maximise(told, FORMS[form], design)
+    blocks = Blocks(by_pair(told, moments.weight), told.cluster)
+    root = inverse_root(moments.information, design)
+    subtract = contrasts(factors, reference)
+    if design is not None:
+        reason[_beyond(subtract @ design, moments.information, design)] = UNTOLD
+    resistance = ((subtract @ root) ** 2).sum(1)
+    if errors == "information":
+        covariance, queries = root @ root.T, np.full(factors, np.inf)
+    else:
+        scores = coo_array(
+            (told.clicks - moments.expected, (told.cluster[told.pair], told.factor)),
+            shape=(blocks.clusters, factors),
+        ).tocsr()
+        own = inverse_root(blocks.laplacian(), design)
+        covariance = sandwich(blocks, scores, own, errors, bread=root)
+        queries = blocks.effective(own @ (subtract @ own).T)
+    reason[(resistance > MOST_VARIANCE) & (reason == "")] = ORDERED
+    reason[reference] = ""
+    curve = as_curve(
+        counts.names,
+        theta - theta[reference],
+        subtract @ covariance @ subtract.T,
+        information=moments.information,
+        resistance=resistance,
+        queries=queries,
+        reason=reason,
+        reference=reference,
+        level=level,
+    )
+    if form == "product" and design is None:
+        for factor in np.flatnonzero(reason == ORDERED):
+            _bound_above(curve, every, inside, theta - theta[reference], factor, 1 - level)
+    return curve
+
+
+NEVER = "never shown"
+APART = "no document was shown both here and at the reference, nor by way of other factors"
+UNCLICKED = "no click on a document that links it to the reference"
+ORDERED = "documents that link it to the reference were clicked on one side only"
+UNTOLD = "clicks do not tell it from the reference"
+NO_CLICK = "no click here on a document that links it to the reference: at most the upper end"
+
+
+def _reasons(counts: PairCounts, inside: np.ndarray, reference: int) -> np.ndarray:
+    """[K] why a factor has no estimate; '' if it is `inside`."""
+    told = counts.where()
+    clicked = components(told.pair, told.factor, counts.factors)
+    reason = np.where(inside, "", ORDERED).astype(object)
+    reason[clicked != clicked[reference]] = UNCLICKED
+    reason[counts.component != counts.component[reference]] = APART
+    reason[counts.shown == 0] = NEVER
+    return reason
+
+
+def _beyond(contrast: np.ndarray, information: np.ndarray, design: np.ndarray) -> np.ndarray:
+    """[K] whether a contrast [K, parameters] has parts that the clicks say nothing of."""
+    value, vector = np.linalg.eigh(design.T @ information @ design)
+    known = vector[:, value > FLAT * max(value.max(initial=0), 1e-300)]
+    left = contrast - contrast @ known @ known.T
+    return np.linalg.norm(left, axis=1) > 1e-6 * np.linalg.norm(contrast, axis=1)
+
+
+def _bound_above(curve: Curve, told: PairCounts, inside, theta, factor: int, miss: float) -> None:
+    """The upper end of a factor that had no click, where its documents had some elsewhere.
+
+    With ratio r each of these clicks would have missed the factor with 1 / (1 + r n_dk / N_d),
+    where N_d adds up n_dl e_l of the factors with a ratio. The end is the r with which all miss it
+    with probability `miss`, as if clicks were independent.
+    """
+    if told.clicks[told.factor == factor].any():
+        return
+    pairs, known = len(told.cluster), inside[told.factor]
+    shares = np.where(known, told.impressions * np.exp(theta)[told.factor], 0)
+    elsewhere = np.bincount(told.pair, shares, pairs)
+    clicks = np.bincount(told.pair, told.clicks * known, pairs)
+    here = np.bincount(told.pair, told.impressions * (told.factor == factor), pairs)
+    tells = (clicks > 0) & (here > 0)
+    if not tells.any():
+        return
+    clicks, odds = clicks[tells], here[tells] / elsewhere[tells]
+
+    def excess(log_ratio):
+        return clicks @ np.log1p(np.exp(log_ratio) * odds) + np.log(miss)
+
+    end = np.exp(brentq(excess, -50, 50))
+    curve.estimate[factor], curve.low[factor], curve.high[factor] = 0, 0, end
+    curve.reason[factor] = NO_CLICK
+
+
+def _useful(told: PairCounts, form: str) -> PairCounts:
+    return told.where(unsure(told)) if form == "additive" else told
+
+
+def unsure(told: PairCounts) -> np.ndarray:
+    """[rows] whether their pair has impressions without click: otherwise odds say nothing of it."""
+    left = np.bincount(told.pair, told.impressions - told.clicks, len(told.cluster))
+    return (left > 0)[told.pair]
+
+
+def product_moments(told: PairCounts, theta: np.ndarray) -> Moments:
+    """The multinomial of a pair's clicks: expected C_d p_dk, which are the weights too."""
+    share = told.impressions * np.exp(theta)[told.factor]
+    starts = told.starts
+    total = np.add.reduceat(share, starts)
+    clicks = np.add.reduceat(told.clicks, starts)
+    expected = share * (clicks / total)[told.pair]
+    likelihood = told.clicks @ theta[told.factor] - clicks @ np.log(total)
+    laplacian = Blocks(by_pair(told, expected), told.cluster).laplacian()
+    return Moments(likelihood, expected, expected, laplacian)
+
+
+FORMS = {"product": product_moments, "additive": logit_moments}
+
+
+def by_pair(told: PairCounts, weight: np.ndarray) -> csr_array:
+    bounds = np.append(told.starts, len(told.pair))
+    return csr_array((weight, told.factor, bounds), shape=(len(told.cluster), told.factors))
+
+
+def _maximise(told: PairCounts, form, design: np.ndarray | None) -> tuple[np.ndarray, Moments]:
+    """[K] theta at the maximum, by Newton's method from equal ones; and the moments there."""
+    theta, nothing = np.zeros(told.factors), np.zeros(0)
+    if not len(told.pair):
+        return theta, Moments(0, nothing, nothing, np.zeros((told.factors,) * 2))
+    moments = form(told, theta)
+    for _ in range(ITERATIONS):
+        score = np.bincount(told.factor, told.clicks - moments.expected, told.factors)
+        root = inverse_root(moments.information, design)
+        step = root @ (root.T @ score)
+        # Newton's decrement: twice what is left to gain in likelihood.
+        if score @ step < TOLERANCE:
+            return theta, moments
+        for halving in range(40):
+            moved = theta + step / 2**halving
+            reached = form(told, moved)
+            if reached.likelihood >= moments.likelihood - 1e-12 * abs(moments.likelihood):
+                break
+        theta, moments = moved, reached
+    raise InputError(
+        f"no optimum after {ITERATIONS} Newton steps", field="clicks", expected="a finite optimum"
+    )

@@ -1,0 +1,157 @@
+"""The conditional logit on counts, exactly: where the clicks of a pair fell, given how many it had.
+
+In the additive form the log-odds of a click are gamma_d + theta_k. Given the clicks C_d of a pair,
+gamma_d drops out (Chamberlain 1980): cells with n_k impressions have the binomials of q_k,
+conditioned on their sum S,
+
+    P(c | S = C) = prod_k Bin(c_k; n_k, q_k) / P(S = C),    logit q_k = theta_k + lambda,
+
+for any lambda. Textbooks compute P(S = C) by a recursion over elementary symmetric polynomials,
+in time that grows with the square of the counts. Here it is a sum of the characteristic function,
+
+    P(S = C) = 1/M sum_m phi(t_m) e^(-i t_m C),    t_m = 2 pi m / M,
+    phi(t) = prod_k (1 - q_k + q_k e^(it))^n_k,
+
+which is exact for M > N = sum_k n_k. With the lambda for which E[S] = C no term cancels another.
+Then P(|S - C| >= M) <= 2 exp(-M^2 / (2 V + 2 M / 3)) with V = sum_k n_k q_k (1 - q_k) (Bernstein),
+so M = 31 + 10 sqrt(V) misses less than a rounding error, however large the counts. Means and
+covariances of c are sums of the same kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+from twotowers.fitting.pair_counts import PairCounts
+
+ENTRIES = 2_000_000
+"""Of the largest array in memory."""
+CLASSES = np.unique(np.round(2.0 ** np.arange(1, 40, 0.5)).astype(int))
+"""The numbers of terms M: pairs with alike ones are computed together."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """A conditional likelihood at theta, with its derivatives.
+
+    Attributes:
+        likelihood: its logarithm, up to a constant.
+        expected: [rows] E[c | C]; the score of a factor is the sum of clicks - expected.
+        weight: [rows] v, so that a pair's covariance is about diag(v) - v v' / sum(v).
+        information: [K, K] the sum of the pairs' covariances.
+    """
+
+    likelihood: float
+    expected: np.ndarray
+    weight: np.ndarray
+    information: np.ndarray
+
+
+def logit_moments(told: PairCounts, theta: np.ndarray) -> Moments:
+    """The exact conditional logit.
+
+    Args:
+        told: pairs with some clicks and some impressions without, under several factors.
+        theta: [K] log-odds.
+
+    Example:
+        >>> told = PairCounts.of_arrays([0, 0], [0, 1], [1, 1], [1, 0])
+        >>> logit_moments(told, np.array([0, np.log(3)])).expected.round(3).tolist()
+        [0.25, 0.75]
+    """
+    factors = told.factors
+    starts = told.starts
+    clicks = np.add.reduceat(told.clicks, starts)
+    shown = np.add.reduceat(told.impressions, starts)
+    chance = expit(theta[told.factor] + _tilt(told, theta, clicks, starts)[told.pair])
+    variance = told.impressions * chance * (1 - chance)
+    total = np.add.reduceat(variance, starts)
+    terms = np.minimum(shown + 1, 31 + np.ceil(10 * np.sqrt(total)))
+    kind = np.searchsorted(CLASSES, terms)
+    expected = np.empty_like(chance)
+    information = np.zeros((factors, factors))
+    likelihood = xlogy(told.clicks, chance).sum()
+    likelihood += xlogy(told.impressions - told.clicks, 1 - chance).sum()
+    lengths = np.diff(starts, append=len(told.pair))
+    for number, pairs in _blocks(kind, factors):
+        rows = np.repeat(starts[pairs] - np.cumsum(lengths[pairs]) + lengths[pairs], lengths[pairs])
+        rows += np.arange(len(rows))
+        local = np.repeat(np.arange(len(pairs)), lengths[pairs])
+        value, mean, covariance = _sums(
+            local,
+            told.factor[rows],
+            told.impressions[rows],
+            chance[rows],
+            clicks[pairs],
+            CLASSES[number],
+            factors,
+        )
+        likelihood -= np.log(value).sum()
+        expected[rows] = mean
+        information += covariance
+    # Exact if the pair's cells are as likely as each other: the variance of drawing without return.
+    weight = variance * (shown / np.maximum(shown - 1, 1))[told.pair]
+    return Moments(likelihood, expected, weight, information)
+
+
+def _tilt(told: PairCounts, theta, clicks, starts) -> np.ndarray:
+    """[pairs] lambda with E[S] = C, by Newton's method within a bracket."""
+    logits = theta[told.factor]
+    target = np.log(clicks / (np.add.reduceat(told.impressions, starts) - clicks))
+    low = target - np.maximum.reduceat(logits, starts)
+    high = target - np.minimum.reduceat(logits, starts)
+    found = (low + high) / 2
+    for _ in range(60):
+        chance = expit(logits + found[told.pair])
+        excess = np.add.reduceat(told.impressions * chance, starts) - clicks
+        slope = np.add.reduceat(told.impressions * chance * (1 - chance), starts)
+        low, high = np.where(excess < 0, found, low), np.where(excess > 0, found, high)
+        if (np.abs(excess) < 1e-12 * np.maximum(clicks, 1)).all():
+            break
+        step = found - excess / np.maximum(slope, 1e-300)
+        found = np.where((step >= low) & (step <= high), step, (low + high) / 2)
+    return found
+
+
+def _blocks(kind: np.ndarray, factors: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Pairs with as many terms, as many at a time as memory holds."""
+    order = np.argsort(kind, kind="stable")
+    for number in np.unique(kind):
+        pairs = order[np.searchsorted(kind[order], number) :][: np.count_nonzero(kind == number)]
+        step = max(ENTRIES // int(CLASSES[number] * factors), 1)
+        for start in range(0, len(pairs), step):
+            yield number, np.sort(pairs[start : start + step])
+
+
+def _sums(local, factor, impressions, chance, clicks, terms: int, factors: int):
+    """P(S = C) of each pair, E[c | C] of each row, and the sum of covariances [K, K].
+
+    Half of the terms are conjugates of the others, and count twice.
+    """
+    nodes = np.arange(terms // 2 + 1)
+    times = np.where((nodes == 0) | (2 * nodes == terms), 1, 2) / terms
+    turn = np.exp(2j * np.pi * nodes / terms)
+    mixed = 1 - chance[:, None] + chance[:, None] * turn
+    starts = np.flatnonzero(np.diff(local, prepend=-1))
+    logs = np.add.reduceat(impressions[:, None] * np.log(mixed), starts)
+    angle = 2j * np.pi * ((clicks[:, None] * nodes) % terms) / terms
+    weight = np.exp(logs - angle) * times
+    value = weight.real.sum(1)
+    weight /= value[:, None]
+    share = chance[:, None] * turn / mixed
+    each = impressions[:, None] * share
+    mean = (weight[local] * each).real.sum(1)
+    again = (weight[local] * each * share).real.sum(1)
+    dense = np.zeros((len(clicks), factors, len(nodes)), complex)
+    dense[local, factor] = each
+    flat = dense.transpose(1, 0, 2).reshape(factors, -1)
+    covariance = ((flat * weight.ravel()) @ flat.T).real
+    means = np.zeros((len(clicks), factors))
+    means[local, factor] = mean
+    covariance -= means.T @ means
+    covariance[np.diag_indices(factors)] += np.bincount(factor, mean - again, factors)
+    return value, mean, covariance

@@ -1,0 +1,242 @@
+"""Propensity curves: how sure ratios of examination are, clustered by query.
+
+Every estimate of the family (`conditional`, `harvesting`) solves score(theta) = 0, where theta are
+logarithms of examination, and the score is a sum over queries. Its information is
+
+    L = sum over groups of diag(v) - v v' / sum(v),
+
+the Laplacian of a graph between bias factors. A group is a query-document pair, and v are the
+clicks expected of it under each factor. With Q = L+, the pseudo-inverse, the log-ratio of two
+factors has the variance (e_k - e_1)' Q (e_k - e_1) by the information: the resistance between them.
+
+Clicks of one query may depend on each other, and a click is no Poisson count. So the default error
+is the sandwich Q (sum of s_g s_g') Q of the scores of queries. Few queries fit themselves, so their
+scores are too small. Bias-reduced linearisation (Bell and McCaffrey 2002) multiplies each by
+(I - L_g Q)^-1/2, and the jackknife by (I - L_g Q)^-1, where L_g is the query's share of L. Degrees
+of freedom of Student's t are the effective number of queries, (sum of v_g)^2 / sum of v_g^2, where
+v_g is the variance that query g contributes to the log-ratio by the information.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+from scipy.special import ndtri, stdtrit
+
+LEVERAGE = 0.01
+"""Queries with less of the information keep their scores: the error changes by less than this."""
+ENTRIES = 4_000_000
+"""Of a dense block in memory."""
+NORMAL_FROM = 1e6
+"""Degrees of freedom from which Student's t is the normal law."""
+ENOUGH_SWAPS, ENOUGH_QUERIES = 20.0, 4.0
+"""Below these an interval is given with a reason to doubt it."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The information as a sum over groups of diag(v) - v v' / sum(v).
+
+    Attributes:
+        weight: [groups, K] sparse, v >= 0.
+        cluster: [groups] from 0.
+    """
+
+    weight: csr_array
+    cluster: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """[groups] sum of v, at least a tiny number."""
+        return np.maximum(self.weight.sum(1), 1e-300)
+
+    @property
+    def clusters(self) -> int:
+        return int(self.cluster.max(initial=-1)) + 1
+
+    def laplacian(self) -> np.ndarray:
+        """[K, K] the information L."""
+        rooted = self.weight.multiply(1 / np.sqrt(self.total)[:, None]).tocsr()
+        return np.diag(self.weight.sum(0)) - (rooted.T @ rooted).toarray()
+
+    def spread(self, directions: np.ndarray) -> np.ndarray:
+        """[clusters, J] m' L_g m of each cluster g, for directions m [K, J]."""
+        groups = len(self.cluster)
+        members = csr_array(
+            (np.ones(groups), (self.cluster, np.arange(groups))), shape=(self.clusters, groups)
+        )
+        found = np.zeros((self.clusters, directions.shape[1]))
+        step = max(ENTRIES // max(directions.shape[1], 1), 1)
+        for start in range(0, groups, step):
+            part = slice(start, start + step)
+            weight = self.weight[part]
+            each = weight @ directions**2 - (weight @ directions) ** 2 / self.total[part, None]
+            found += members[:, part] @ each
+        return found
+
+    def effective(self, directions: np.ndarray) -> np.ndarray:
+        """[J] effective number of clusters behind each direction [K, J]."""
+        spread = self.spread(directions)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return spread.sum(0) ** 2 / (spread**2).sum(0)
+
+    def shares(self, clusters: np.ndarray, root: np.ndarray) -> np.ndarray:
+        """[clusters, J, J] root' L_g root of some clusters g, for a root [K, J]."""
+        place = np.full(self.clusters, -1)
+        place[clusters] = np.arange(len(clusters))
+        chosen = np.flatnonzero(place[self.cluster] >= 0)
+        found = np.zeros((len(clusters), root.shape[1], root.shape[1]))
+        step = max(ENTRIES // max(root.shape[1] ** 2, 1), 1)
+        for start in range(0, len(chosen), step):
+            part = chosen[start : start + step]
+            weight, at = self.weight[part], place[self.cluster[part]]
+            own = np.zeros((len(clusters), root.shape[0]))
+            np.add.at(own, at, weight.toarray())
+            middle = (weight @ root) / np.sqrt(self.total[part])[:, None]
+            found += np.einsum("gk,ki,kj->gij", own, root, root, optimize=True)
+            np.subtract.at(found, at, middle[:, :, None] * middle[:, None, :])
+        return found
+
+    def leverage(self, root: np.ndarray) -> np.ndarray:
+        """[clusters] trace(L_g Q), where Q = root root'."""
+        return self.spread(root).sum(1)
+
+
+def inverse_root(laplacian: np.ndarray, design: np.ndarray | None) -> np.ndarray:
+    """[K, J] root with root root' = Q = X (X' L X)+ X', by eigenvalues."""
+    inner = laplacian if design is None else design.T @ laplacian @ design
+    # Directions that clicks say next to nothing of are left out. Callers give them a reason.
+    value, vector = np.linalg.eigh(inner)
+    kept = value > 1e-10 * max(value.max(initial=0), 1e-300)
+    root = vector[:, kept] / np.sqrt(value[kept])
+    return root if design is None else design @ root
+
+
+def sandwich(
+    blocks: Blocks, scores: csr_array, root: np.ndarray, correction: str, *, bread: np.ndarray
+) -> np.ndarray:
+    """[K, K] covariance of the log-examinations, clustered.
+
+    Args:
+        blocks: the information by cluster.
+        scores: [clusters, K] sparse score of each cluster.
+        root: of the inverse of the information of `blocks`.
+        bread: root of the inverse of the information, if it is not exactly that of `blocks`.
+        correction: 'CR0' none, 'CR1' G / (G - 1), 'CR2' bias-reduced linearisation, 'CR3'
+            jackknife.
+    """
+    adjusted = scores @ root
+    clusters = len(adjusted)
+    if correction == "CR1":
+        adjusted *= np.sqrt(clusters / max(clusters - 1, 1))
+    elif correction in ("CR2", "CR3"):
+        power = {"CR2": -0.5, "CR3": -1.0}[correction]
+        high = np.flatnonzero(blocks.leverage(root) > LEVERAGE)
+        value, vector = np.linalg.eigh(blocks.shares(high, root))
+        # What a query alone tells it fits exactly, so its score is 0 in that direction.
+        left = 1 - value
+        factor = np.where(left > 1e-6, np.maximum(left, 1e-6) ** power, 0)
+        turned = np.einsum("gij,gi->gj", vector, adjusted[high])
+        adjusted[high] = np.einsum("gij,gj->gi", vector, factor * turned)
+    outer = bread @ (bread.T @ np.linalg.pinv(root).T)
+    return outer @ (adjusted.T @ adjusted) @ outer.T
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Estimates relative to a reference factor, and how sure they are.
+
+    Attributes:
+        names: [K] a row per bias factor.
+        estimate: [K] ratio to the reference; NaN where the log does not tell.
+        error: [K] standard error of its logarithm; 0 at the reference. Where there is reason to
+            doubt it, it is at least that by the information.
+        low, high: [K] interval; NaN where there is none, 1 at the reference.
+        swaps: [K] effective number of swaps: clicks on documents that are shown under both factors
+            in turn, and are clicked as often under both, which would give the same error by the
+            information.
+        queries: [K] effective number of queries behind the error.
+        reason: [K] why there is no estimate, or why to doubt it; '' if neither.
+        covariance: [K, K] of the logarithms relative to the reference.
+        information: [K, K] Laplacian, in clicks.
+        reference: number of the reference factor.
+    """
+
+    names: pd.DataFrame
+    estimate: np.ndarray
+    error: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    swaps: np.ndarray
+    queries: np.ndarray
+    reason: np.ndarray
+    covariance: np.ndarray
+    information: np.ndarray
+    reference: int
+
+    def frame(self) -> pd.DataFrame:
+        """A row per bias factor."""
+        columns = ("estimate", "error", "low", "high", "swaps", "queries", "reason")
+        return self.names.assign(**{name: getattr(self, name) for name in columns})
+
+
+def _few(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def contrasts(factors: int, reference: int) -> np.ndarray:
+    """[K, K] matrix that subtracts the reference: row k is e_k - e_reference."""
+    found = np.eye(factors)
+    found[:, reference] -= 1
+    return found
+
+
+def as_curve(
+    names: pd.DataFrame,
+    log_estimate: np.ndarray,
+    covariance: np.ndarray,
+    *,
+    information: np.ndarray,
+    resistance: np.ndarray,
+    queries: np.ndarray,
+    reason: np.ndarray,
+    reference: int,
+    level: float = 0.95,
+) -> Curve:
+    """The curve of log-estimates that are relative to the reference, with t intervals.
+
+    Args:
+        log_estimate: [K], NaN where there is none.
+        covariance: [K, K] of them.
+        resistance: [K] variance of each by the information.
+        queries: [K] degrees of freedom.
+        reason: [K] as far as known: of those without an estimate.
+    """
+    known = np.isfinite(log_estimate) & (reason == "")
+    other = np.arange(len(names)) != reference
+    log_estimate = np.where(known, log_estimate, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        swaps = np.where(known & other, 4 / resistance, np.nan)
+    doubt = known & other & ((swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES))
+    # A single pair fits itself, so that its score is 0 and says nothing of its error.
+    variance = np.where(doubt, np.maximum(np.diag(covariance), resistance), np.diag(covariance))
+    error = np.where(known, np.sqrt(np.maximum(variance, 0)), np.nan)
+    tail = (1 + level) / 2
+    freedom = np.clip(np.nan_to_num(queries, nan=1), 1, NORMAL_FROM)
+    quantile = np.where(freedom < NORMAL_FROM, stdtrit(freedom, tail), ndtri(tail))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        half = quantile * error
+        low, high = np.exp(log_estimate - half), np.exp(log_estimate + half)
+    reason = reason.copy()
+    for k in np.flatnonzero(doubt):
+        reason[k] = (
+            f"doubtful: {_few(swaps[k])} effective swaps of {_few(queries[k])} effective queries, "
+            f"fewer than {ENOUGH_SWAPS:g} of {ENOUGH_QUERIES:g}"
+        )
+    return Curve(
+        names, np.exp(log_estimate), error, low, high, swaps,
+        np.where(known & other, queries, np.nan), reason, covariance, information, reference,
+    )  # fmt: skip

@@ -1,0 +1,194 @@
+"""Counts of query-document pairs by bias factor, reduced to what tells of bias.
+
+A pair tells of bias if it was shown under at least two bias factors. It tells the conditional
+estimates (`twotowers.fitting.conditional`) something only if it was also clicked. On a sparse log
+that leaves a small share of the rows, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from twotowers.errors import InputError
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """Impressions and clicks of pairs, usually of those that were shown under several bias factors.
+
+    Attributes:
+        pair: [rows] pair numbers from 0, ascending without gaps.
+        factor: [rows] bias factors in [0, K). A pair has one row per factor.
+        impressions: [rows] float, > 0.
+        clicks: [rows] float, in [0, impressions].
+        cluster: [pairs] the cluster of each pair, from 0: its query.
+        names: [K] a row per bias factor, with a column per bias feature.
+        shown, clicked: [K] impressions and clicks of the whole log, of all pairs.
+        component: [K] connected component of each factor in the whole log; -1 if never shown.
+    """
+
+    pair: np.ndarray
+    factor: np.ndarray
+    impressions: np.ndarray
+    clicks: np.ndarray
+    cluster: np.ndarray
+    names: pd.DataFrame
+    shown: np.ndarray
+    clicked: np.ndarray
+    component: np.ndarray
+
+    @property
+    def factors(self) -> int:
+        """K, the number of bias factors."""
+        return len(self.shown)
+
+    @property
+    def starts(self) -> np.ndarray:
+        """[pairs] the first row of each pair."""
+        return np.flatnonzero(np.diff(self.pair, prepend=-1))
+
+    @classmethod
+    def of_arrays(
+        cls,
+        pair: np.ndarray,
+        factor: np.ndarray,
+        impressions: np.ndarray,
+        clicks: np.ndarray,
+        *,
+        query: np.ndarray | None = None,
+        names: pd.DataFrame | None = None,
+        factors: int | None = None,
+        every: bool = False,
+    ) -> PairCounts:
+        """From rows in any order. Rows of one pair and factor are added up.
+
+        Args:
+            pair: [rows] integers: the query-document pair.
+            factor: [rows] integers in [0, K).
+            impressions, clicks: [rows] counts, 0 <= clicks <= impressions.
+            query: [rows] integers: the query of each row, the same within a pair. Without it each
+                pair is a cluster of its own.
+            names: [K] what the factors are; by default positions from 1.
+            factors: K; by default that of `names`, or the largest factor + 1.
+            every: whether to keep pairs that were shown under one factor only.
+
+        Raises:
+            InputError: a count is out of range.
+
+        Example:
+            >>> counts = PairCounts.of_arrays([7, 7, 8], [0, 1, 0], [10, 10, 5], [4, 2, 1])
+            >>> counts.pair.tolist(), counts.shown.tolist()  # pair 8 was at one position only
+            ([0, 0], [15.0, 10.0])
+        """
+        pair, factor = (np.asarray(each, np.int64) for each in (pair, factor))
+        impressions, clicks = (np.asarray(each, float) for each in (impressions, clicks))
+        bad = np.flatnonzero(~((clicks >= 0) & (clicks <= impressions) & np.isfinite(impressions)))
+        if bad.size:
+            row = bad[0]
+            raise InputError(
+                f"{clicks[row]:g} of {impressions[row]:g} impressions in row {row}",
+                field="clicks",
+                expected="from 0 to the impressions of the row",
+            )
+        if factors is None:
+            factors = len(names) if names is not None else int(factor.max(initial=-1)) + 1
+        if names is None:
+            names = pd.DataFrame({"position": np.arange(1, factors + 1)})
+        seen = impressions > 0
+        pair, factor, impressions, clicks = (
+            each[seen] for each in (pair, factor, impressions, clicks)
+        )
+        _, pair = np.unique(pair, return_inverse=True)
+        key, first, place = np.unique(
+            pair * np.int64(factors) + factor, return_index=True, return_inverse=True
+        )
+        impressions, clicks = (np.bincount(place, each) for each in (impressions, clicks))
+        pair, factor = np.divmod(key, factors)
+        cluster = pair if query is None else np.asarray(query)[seen][first]
+        return cls.of_sorted(pair, factor, impressions, clicks, cluster, names, every=every)
+
+    @classmethod
+    def of_sorted(
+        cls,
+        pair,
+        factor,
+        impressions,
+        clicks,
+        query,
+        names,
+        *,
+        totals=None,
+        component=None,
+        every=False,
+    ) -> PairCounts:
+        """From distinct rows, sorted by pair: [rows] each, with the query of each row.
+
+        Args:
+            totals: impressions and clicks of all factors, [K] each, if rows were left out.
+            component: [K] of the whole log, if rows were left out.
+            every: see `of_arrays`.
+        """
+        factors = len(names)
+        several = np.ones(len(pair), bool)
+        if len(pair) and not every:
+            several = np.bincount(pair)[pair] > 1
+        kept = [each[several] for each in (pair, factor, impressions, clicks, query)]
+        _, first, kept[0] = np.unique(kept[0], return_index=True, return_inverse=True)
+        if totals is None:
+            totals = (np.bincount(factor, each, factors) for each in (impressions, clicks))
+        shown, clicked = totals
+        if component is None:
+            component = components(kept[0], kept[1], factors)
+        return cls(
+            *kept[:4],
+            np.unique(kept[4][first], return_inverse=True)[1],
+            names,
+            shown,
+            clicked,
+            np.where(shown > 0, component, -1),
+        )
+
+    def where(self, rows: np.ndarray | bool = True) -> PairCounts:
+        """The rows chosen, of pairs that have a click and several factors among them."""
+        rows = np.broadcast_to(rows, len(self.pair))
+        pairs, chosen = len(self.cluster), self.pair[rows]
+        tells = np.bincount(chosen, self.clicks[rows], pairs) > 0
+        tells &= np.bincount(chosen, minlength=pairs) > 1
+        kept = rows & tells[self.pair]
+        number, pair = np.unique(self.pair[kept], return_inverse=True)
+        return replace(
+            self,
+            pair=pair,
+            factor=self.factor[kept],
+            impressions=self.impressions[kept],
+            clicks=self.clicks[kept],
+            cluster=np.unique(self.cluster[number], return_inverse=True)[1],
+        )
+
+
+def components(pair: np.ndarray, factor: np.ndarray, factors: int) -> np.ndarray:
+    """[factors] connected component of each factor: pairs join the factors they were seen under."""
+    nodes = factors + (int(pair.max()) + 1 if len(pair) else 0)
+    edges = coo_array((np.ones(len(pair), bool), (factor, factors + pair)), shape=(nodes, nodes))
+    return connected_components(edges, directed=False)[1][:factors]
+
+
+def strong_components(counts: PairCounts, form: str = "product") -> np.ndarray:
+    """[K] strong components: where clicks order factors both ways (Ford 1957).
+
+    An arrow leads from factor k over a pair to factor l if the pair was shown under k and clicked
+    under l; in the additive form, if it was shown under k without a click. Ratios are finite
+    exactly within the strong components of this graph.
+    """
+    factors, pairs = counts.factors, len(counts.cluster)
+    hit = counts.clicks > 0
+    missed = counts.impressions > (counts.clicks if form == "additive" else 0)
+    tail = np.concatenate([counts.factor[missed], factors + counts.pair[hit]])
+    head = np.concatenate([factors + counts.pair[missed], counts.factor[hit]])
+    edges = coo_array((np.ones(len(tail), bool), (tail, head)), shape=(factors + pairs,) * 2)
+    return connected_components(edges, directed=True, connection="strong")[1][:factors]

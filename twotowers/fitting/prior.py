@@ -1,0 +1,50 @@
+"""What a fit of a click model imagines beside the clicks.
+
+>>> Prior(1, 5).of("attraction"), Prior(parts={"attraction": (1, 2)}).of("examination")
+((1, 5), (0.0, 0.0))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from twotowers.errors import InputError, check_range
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What a fit imagines beside the clicks: trials of every probability, and their successes.
+
+    This is a Beta prior with mode successes / trials. The fit is then the mode of the posterior.
+    Nothing is imagined unless told.
+
+    Attributes:
+        successes, trials: of every probability of all parts that `parts` does not name, with
+            0 <= successes <= trials <= 1e9.
+        parts: part -> successes and trials of its own.
+
+    Raises:
+        InputError: a number is out of range.
+    """
+
+    successes: float = 0.0
+    trials: float = 0.0
+    parts: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __post_init__(self):
+        for successes, trials in ((self.successes, self.trials), *self.parts.values()):
+            check_range(trials, field="prior.trials", low=0, high=1e9)
+            check_range(successes, field="prior.successes", low=0, high=trials)
+
+    def of(self, part: str) -> tuple[float, float]:
+        """The imagined successes and trials of each probability of a part."""
+        return self.parts.get(part, (self.successes, self.trials))
+
+    def check(self, parts: Mapping[str, str]) -> None:
+        """Raise InputError if the prior names a part that is not among these."""
+        if set(self.parts) - set(parts):
+            raise InputError(
+                f"has the parts {sorted(self.parts)}", field="prior",
+                expected=f"the parts {sorted(parts)}",
+            )  # fmt: skip

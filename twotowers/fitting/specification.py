@@ -1,0 +1,115 @@
+"""Is examination the same for attractive and for unattractive documents? A test of a curve's form.
+
+Under the product form the log-ratio theta_k of examination is the same for every pair. Under the
+additive form the log-odds ratio is. If the form is wrong, the ratio changes with attraction,
+
+    theta_dk = theta_k (1 + slope z_d),    z_d = ln of the attraction of pair d, centred,
+
+and the slope is not 0. The pair's own click rate cannot stand for z_d, because it holds the clicks
+that are to be explained. So the impressions of each cell are divided at random into halves. One
+half gives z_d, the other the score of the slope, given its clicks; then they change places. Clicks
+of different impressions are independent, so the score has mean 0 under the form at any click rate.
+It is made orthogonal to the scores of theta (Neyman 1959), and its error is clustered by query.
+
+    >>> rng = np.random.default_rng(0)
+    >>> pair, factor = np.repeat(np.arange(4000), 4), rng.integers(2, size=16000)
+    >>> chance = rng.uniform(0, 1, 4000)[pair] * np.array([1, 0.3])[factor]
+    >>> counts = PairCounts.of_arrays(pair, factor, np.ones(16000), rng.random(16000) < chance)
+    >>> fit_slope(counts, rng=rng).p > 0.05, fit_slope(counts, form="additive", rng=rng).p < 0.01
+    (True, True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtr
+
+from twotowers.fitting.conditional import FORMS, by_pair, fit_conditional, unsure
+from twotowers.fitting.curves import Blocks, inverse_root
+from twotowers.fitting.pair_counts import PairCounts
+
+
+@dataclass(frozen=True)
+class Slope:
+    """How the log-ratios of a curve change with the log of attraction.
+
+    Attributes:
+        value: by what share of themselves, for a document that attracts e = 2.7 times as much; a
+            step of one from 0. NaN if no pair tells.
+        error: its standard error.
+        p: two-sided p-value of slope 0, by Student's t; 1 if no pair tells.
+    """
+
+    value: float
+    error: float
+    p: float
+
+
+def fit_slope(
+    counts: PairCounts, *, form: str = "product", rng: np.random.Generator, reference: int = 0
+) -> Slope:
+    """The slope of a curve, and the test that it is 0.
+
+    Args:
+        counts: impressions, whole numbers, and clicks by pair and bias factor.
+        form: 'product' or 'additive', as in `fit_conditional`.
+        rng: divides the impressions.
+        reference: number of the factor that has examination 1.
+    """
+    curve = fit_conditional(counts, form=form, reference=reference, errors="information")
+    known = np.isfinite(curve.estimate) & (curve.estimate > 0)
+    theta = np.log(np.where(known, curve.estimate, 1))
+    inside = known[counts.factor]
+    shown, clicked = (each.astype(np.int64) for each in (counts.impressions, counts.clicks))
+    half = shown // 2 + (shown % 2) * rng.integers(2, size=len(shown))
+    hits = rng.hypergeometric(clicked, shown - clicked, half)
+    parts = (half, hits), (shown - half, clicked - hits)
+    scores = np.zeros(int(counts.cluster.max(initial=-1)) + 1)
+    information = 0.0
+    for (n, c), (other_n, other_c) in (parts, parts[::-1]):
+        exposure = np.bincount(counts.pair, n * np.exp(theta)[counts.factor])
+        attraction = np.log((np.bincount(counts.pair, c) + 0.5) / (exposure + 1))
+        rows = inside & (other_n > 0)
+        told = PairCounts.of_arrays(
+            counts.pair[rows], counts.factor[rows], other_n[rows], other_c[rows],
+            query=counts.cluster[counts.pair[rows]], factors=counts.factors, every=True,
+        )  # fmt: skip
+        number = np.unique(counts.pair[rows])
+        query = counts.cluster[number]
+        score, more = _efficient(told, theta, attraction[number], query, form, len(scores))
+        scores += score
+        information += more
+    spread = np.sqrt((scores**2).sum())
+    if not (spread > 0 and information > 0):
+        return Slope(np.nan, np.nan, 1.0)
+    freedom = (scores**2).sum() ** 2 / (scores**4).sum()
+    p = 2 * stdtr(freedom, -abs(scores.sum()) / spread)
+    return Slope(float(scores.sum() / information), float(spread / information), float(p))
+
+
+def _efficient(every: PairCounts, theta, attraction, query, form: str, queries: int):
+    """[queries] scores of the slope, orthogonal to those of theta; and their information."""
+    useful = unsure(every) if form == "additive" else np.ones(len(every.pair), bool)
+    pairs = len(every.cluster)
+    tells = np.bincount(every.pair, every.clicks * useful, pairs) > 0
+    tells &= np.bincount(every.pair, minlength=pairs) > 1
+    told = every.where(useful)
+    if not len(told.pair):
+        return np.zeros(queries), 0.0
+    kept = np.flatnonzero(tells)
+    attraction, query = attraction[kept], query[kept]
+    moments = FORMS[form](told, theta)
+    weight, residual = moments.weight, told.clicks - moments.expected
+    # Centred where it tells, so that slope and level are apart.
+    total = np.bincount(told.pair, weight)
+    attraction = attraction - (total @ attraction) / total.sum()
+    along = attraction[told.pair] * theta[told.factor]
+    mean = np.bincount(told.pair, weight * along) / total
+    inner = weight * (along - mean[told.pair])
+    root = inverse_root(Blocks(by_pair(told, weight), told.cluster).laplacian(), None)
+    project = root @ (root.T @ np.bincount(told.factor, inner, told.factors))
+    left = along - project[told.factor]
+    found = np.bincount(query[told.pair], left * residual, queries)
+    return found, float((inner * left).sum())

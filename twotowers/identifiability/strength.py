@@ -1,0 +1,257 @@
+"""How well a log identifies bias: the identifiability graph with weights.
+
+The information that clicks hold on the logarithms of examination is the Laplacian of a graph
+between bias factors, whose edges have as weights the clicks that tell the two apart,
+
+    w_kl = sum over pairs d of C_d p_dk p_dl
+
+(`twotowers.fitting.conditional`: pair d has C_d clicks, and p_dk of them are expected under k).
+
+* Its rank is the number of factors less the number of components. So bias is identified up to one
+  constant if and only if the graph is connected: Theorem 1 of Chen et al. (2024), where edges have
+  no weights, is this case.
+* Its second eigenvalue is 0 if the graph falls apart, and small if two halves hang together by
+  little. The signs of its eigenvector are these halves (Fiedler 1973).
+* The variance of the log-ratio of two factors is the resistance between them,
+  R_kl = (e_k - e_l)' L+ (e_k - e_l). An edge with w_kl R_kl = 1 is a bridge: without it the log
+  falls apart.
+* A pair that is shown once under k and once under l adds r o_k o_l / (o_k + o_l) to w_kl, where r
+  is its attraction and o is examination. The inverse, 1 / (r o_k) + 1 / (r o_l), is the cost of a
+  swap by Eq. 3 of Chen et al. (2024), but for its constant -2: clicks here are Poisson.
+
+    >>> import numpy as np
+    >>> weights = np.array([[0, 50, 0], [50, 0, 2], [0, 2, 0]])
+    >>> found = strength(np.diag(weights.sum(0)) - weights)
+    >>> found.components, found.halves.tolist()
+    (1, [0, 0, 1])
+    >>> found.links[["one", "other", "error", "share"]].round(3).values.tolist()
+    [[1.0, 2.0, 0.707, 1.0], [0.0, 1.0, 0.141, 1.0]]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.sparse.csgraph import connected_components
+
+from twotowers.errors import InputError, check_range
+from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.curves import Curve, contrasts
+from twotowers.fitting.pair_counts import PairCounts
+
+
+@dataclass(frozen=True)
+class Strength:
+    """How well the factors of a log hang together.
+
+    Attributes:
+        component: [K] number of each factor's component, from 0.
+        eigenvalue: second smallest of the Laplacian, in clicks; 0 if the log falls apart.
+        halves: [K] 0 or 1: the two parts that are tied the least. By component if the log falls
+            apart: the first against the others.
+        between: error of the difference between the means of the two halves' log-examinations;
+            inf if the log falls apart.
+        resistance: [K, K] variance of each log-ratio; inf between components.
+        links: a row per edge, weakest first: factor numbers one and other, clicks (the weight),
+            error of the log-ratio between the two, swaps (4 / variance), and share: the part of
+            what is known of this ratio that comes from the edge itself; 1 for a bridge.
+    """
+
+    component: np.ndarray
+    eigenvalue: float
+    halves: np.ndarray
+    between: float
+    resistance: np.ndarray
+    links: pd.DataFrame
+
+    @property
+    def components(self) -> int:
+        """Their number."""
+        return int(self.component.max(initial=-1)) + 1
+
+
+def strength(information: np.ndarray) -> Strength:
+    """The strength of a log, from the information of its curve.
+
+    Args:
+        information: [K, K] Laplacian, such as `Curve.information`.
+
+    Raises:
+        InputError: it is no Laplacian.
+    """
+    laplacian = np.asarray(information, float)
+    off = ~np.eye(len(laplacian), dtype=bool)
+    scale = max(np.abs(laplacian).max(initial=0), 1e-300)
+    if (laplacian[off] > 1e-9 * scale).any() or (abs(laplacian.sum(1)) > 1e-6 * scale).any():
+        raise InputError(
+            "is no Laplacian", field="information", expected="rows of sum 0, at most 0 off them"
+        )
+    # Sums that cancel leave rounding errors, which are no edges.
+    weight = np.where(off & (-laplacian > 1e-12 * scale), -laplacian, 0)
+    component = connected_components(weight, directed=False)[1]
+    value, vector = np.linalg.eigh(laplacian)
+    together = component.max(initial=0) == 0
+    # The largest half comes first.
+    side = vector[:, 1] > 0 if together and len(value) > 1 else component > 0
+    halves = (side != (side.sum() * 2 > len(side))).astype(int)
+    inverse = np.linalg.pinv(laplacian, rcond=1e-12, hermitian=True)
+    resistance = np.diag(inverse)[:, None] + np.diag(inverse) - 2 * inverse
+    resistance[component[:, None] != component] = np.inf
+    between = np.inf
+    if together and halves.any():
+        difference = halves / halves.sum() - (1 - halves) / (1 - halves).sum()
+        between = float(np.sqrt(difference @ inverse @ difference))
+    one, other = np.nonzero(np.triu(weight))
+    links = pd.DataFrame({"one": one, "other": other, "clicks": weight[one, other]})
+    links["error"] = np.sqrt(resistance[one, other])
+    links["swaps"] = 4 / resistance[one, other]
+    links["share"] = np.minimum(links["clicks"] * resistance[one, other], 1)
+    links = links.sort_values("error", ascending=False, kind="stable", ignore_index=True)
+    second = float(max(value[1], 0)) if together and len(value) > 1 else 0.0
+    return Strength(component, second, halves, between, resistance, links)
+
+
+def strength_of_log(counts: PairCounts) -> Strength:
+    """The strength of a whole log, all components included.
+
+    Args:
+        counts: impressions and clicks by pair and bias factor.
+
+    A curve holds what is tied to its reference, so each component gives one of its own. Factors
+    that clicks order one way only (`twotowers.fitting.conditional`) are components of their own.
+
+    Example:
+        >>> counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 2, 3], [9] * 4, [5, 2, 4, 3])
+        >>> strength_of_log(counts).component.tolist()
+        [0, 0, 1, 1]
+    """
+    information = np.zeros((counts.factors,) * 2)
+    left = np.ones(counts.factors, bool)
+    while left.any():
+        curve = fit_conditional(counts, reference=int(np.argmax(left)), errors="information")
+        information += curve.information
+        left &= ~np.isfinite(curve.estimate)
+    return strength(information)
+
+
+def sessions_needed(curve: Curve, sessions: float, error: float) -> np.ndarray:
+    """[K] sessions for an error of each log-ratio: variance falls as sessions grow.
+
+    Args:
+        curve: of a log.
+        sessions: of this log.
+        error: wanted standard error of the logarithm, > 0; .1 is about a tenth of the ratio.
+
+    Returns:
+        inf where this log tells nothing, however long, and 0 at the reference.
+
+    Example:
+        >>> curve = fit_conditional(PairCounts.of_arrays([0, 0], [0, 1], [50, 50], [25, 25]),
+        ...     errors="information")
+        >>> sessions_needed(curve, sessions=100, error=0.1).round().tolist()
+        [0.0, 800.0]
+    """
+    check_range(error, field="error", low=1e-9, high=100)
+    return np.where(np.isfinite(curve.error), sessions * (curve.error / error) ** 2, np.inf)
+
+
+def best_swaps(
+    information: np.ndarray,
+    examination: np.ndarray,
+    attraction: float | np.ndarray,
+    *,
+    pages: float,
+    steps: int = 10,
+    reference: int = 0,
+) -> pd.DataFrame:
+    """Swaps to run, each the one that lowers the errors most after those before it.
+
+    A swap of factors k and l shows a list as it is on `pages` pages, and on as many pages with the
+    two documents of k and l exchanged. Each of both documents then adds
+    pages r o_k o_l / (o_k + o_l) to w_kl. While the log falls apart, the swap that adds most
+    between two components comes first. After that, each step lowers the sum of the variances of all
+    log-ratios to the reference most, by
+
+        W |S Q b|^2 / (1 + W b' Q b),    b = e_k - e_l,
+
+    where Q is the inverse of the information so far, W what the swap adds, and S subtracts the
+    reference.
+
+    Args:
+        information: [K, K] Laplacian so far.
+        examination: [K] estimates o, > 0, up to one scale. A factor without estimate needs a guess.
+        attraction: r of the swapped documents, in that scale: r o is a click rate. One number, or
+            [K] those of what is usually shown under each factor.
+        pages: of each arrangement.
+        steps: number of swaps.
+        reference: factor that others are compared with.
+
+    Returns:
+        A row per swap: one, other (factor numbers), clicks (added to w_kl), joins (whether it
+        connects two components), worst and mean: the largest and the mean error of the log-ratios
+        to the reference afterwards, inf while the log falls apart.
+
+    Raises:
+        InputError: an estimate is not positive.
+
+    Example:
+        >>> nothing = np.zeros((3, 3))
+        >>> swaps = best_swaps(nothing, [1, 0.5, 0.4], 0.3, pages=1000, steps=3)
+        >>> swaps[["one", "other", "joins"]].values.tolist()
+        [[0, 1, True], [0, 2, True], [1, 2, False]]
+        >>> swaps["worst"].round(3).tolist()
+        [inf, 0.076, 0.063]
+    """
+    laplacian = np.array(information, float)
+    factors = len(laplacian)
+    examination = np.asarray(examination, float)
+    attraction = np.broadcast_to(np.asarray(attraction, float), (factors,))
+    for name, value in (("examination", examination), ("attraction", attraction)):
+        if not (np.isfinite(value).all() and (value > 0).all()):
+            raise InputError("an estimate is not positive", field=name, expected="numbers > 0")
+    both = attraction[:, None] + attraction
+    add = pages * both * np.outer(examination, examination)
+    add /= examination[:, None] + examination
+    np.fill_diagonal(add, 0)
+    subtract = contrasts(factors, reference)
+    rows = []
+    for _ in range(steps):
+        component = connected_components(np.abs(laplacian) > 0, directed=False)[1]
+        apart = component[:, None] != component
+        if apart.any():
+            gain = np.where(apart, add, 0)
+        else:
+            inverse = np.linalg.pinv(laplacian, hermitian=True)
+            moved = subtract @ inverse
+            length = (moved**2).sum(0)
+            spread = length[:, None] + length - 2 * moved.T @ moved
+            own = np.diag(inverse)
+            gain = add * spread / (1 + add * (own[:, None] + own - 2 * inverse))
+        one, other = np.unravel_index(np.argmax(np.triu(gain)), gain.shape)
+        swap = np.zeros(factors)
+        swap[one], swap[other] = 1, -1
+        laplacian += add[one, other] * np.outer(swap, swap)
+        error = _errors(laplacian, subtract)
+        rows.append(
+            {
+                "one": int(one),
+                "other": int(other),
+                "clicks": add[one, other],
+                "joins": bool(apart[one, other]),
+                "worst": error.max(),
+                "mean": error.mean(),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _errors(laplacian: np.ndarray, subtract: np.ndarray) -> np.ndarray:
+    """[K - 1] errors of the log-ratios to the reference; inf if the graph falls apart."""
+    reference = np.flatnonzero(~subtract.any(1))[0]
+    others = np.arange(len(laplacian)) != reference
+    if connected_components(np.abs(laplacian) > 0, directed=False)[0] > 1:
+        return np.full(len(laplacian) - 1, np.inf)
+    inverse = np.linalg.pinv(laplacian, hermitian=True)
+    return np.sqrt(np.diag(subtract @ inverse @ subtract.T)[others])

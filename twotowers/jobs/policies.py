@@ -1,0 +1,67 @@
+"""The relevance of documents to users, and the scores and ranks of a policy's ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twotowers.files.artefacts import atomic
+from twotowers.files.rankings import Rankings
+from twotowers.logs.policies import ranks
+from twotowers.models.relevance import padding_of
+from twotowers.models.relevance import relevance as relevance_of
+from twotowers.rankers.training import train_ranker
+
+
+def write_policy(
+    path: str | Path,
+    rankings: Mapping[str, Rankings],
+    *,
+    relevance: str,
+    ranker: str,
+    settings: Mapping[str, Any] | None,
+    places: int | None = None,
+    seed: int,
+) -> None:
+    """Score and rank the documents of all splits, and write them as one file.
+
+    Args:
+        path: the parquet file.
+        rankings: the documents of each split. The ranker is trained on those of `train`.
+        relevance: what makes documents relevant: "annotated", "linear" or "deep".
+        ranker, settings: who ranks them, and how it is trained.
+        places: of a list, whose empty ones count in the percentiles of synthetic relevance; None
+            if only documents do.
+        seed: draws relevance, and the ranker.
+    """
+    labels = {
+        split: relevance_of(
+            relevance,
+            lists.label,
+            lists.features,
+            seed=seed,
+            split=split,
+            padding=padding_of(lists.lengths, places),
+        )
+        for split, lists in rankings.items()
+    }
+    score = train_ranker(ranker, rankings["train"], labels["train"], settings, seed=seed)
+    tables = []
+    for split, lists in rankings.items():
+        scores = np.asarray(score(lists, labels[split]), np.float32)
+        columns = {
+            "split": pa.repeat(split, len(scores)),
+            "query": lists.query,
+            "document": lists.document,
+            "relevance": labels[split],
+            "score": scores,
+            "rank": ranks(scores, lists.offsets),
+        }
+        tables.append(pa.table(columns))
+    with atomic(path) as temporary:
+        pq.write_table(pa.concat_tables(tables), temporary, compression="zstd")

@@ -1,0 +1,176 @@
+"""What a click log is, told by its file: the format, and the column behind each of our names.
+
+A table is recognised by the names of its columns, any other file by its first line. The answer says
+what it took the log for, so that a user can contradict it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from twotowers.errors import InputError, nearest
+from twotowers.files.artefacts import files_of
+from twotowers.files.batches import column_names, is_table, opened_text
+from twotowers.files.frames import Frame, Source
+
+USUAL: Mapping[str, tuple[str, ...]] = {
+    "session": ("session", "session_id", "sessionid", "sid", "search_id", "page_id", "serp_id"),
+    "query": ("query", "query_id", "qid", "q", "search_term", "keyword", "keywords"),
+    "document": (
+        "document", "document_id", "doc", "doc_id", "docid", "url", "url_id", "item", "item_id",
+        "product", "product_id", "sku", "asin",
+    ),
+    "position": ("position", "pos", "rank", "slot"),
+    "clicks": ("clicks", "click", "clicked", "is_click", "is_clicked", "click_count"),
+    "impressions": ("impressions", "impression_count", "views", "exposures"),
+    "documents": ("documents", "document_ids", "docs", "doc_ids", "query_doc_ids", "urls", "items"),
+    "features": ("query_doc_features", "features"),
+    "user": ("user", "user_id", "uid"),
+}  # fmt: skip
+"""Our names -> the names that columns usually have, the most usual first. Case does not matter."""
+
+TABLES: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "pages": (("documents", "clicks"),),
+    "vectors": (("features", "clicks"),),
+    "cells": (
+        ("query", "document", "position", "impressions", "clicks"),
+        ("query", "document", "position", "clicks"),
+    ),
+    "rows": (
+        ("session", "query", "document", "position", "clicks"),
+        ("session", "query", "document", "clicks"),
+    ),
+}
+"""The columns that make a table a log of each format, by our names."""
+ORDER = (("pages", 0), ("vectors", 0), ("cells", 0), ("rows", 0), ("rows", 1), ("cells", 1))
+"""A table is the first of these that it has the columns of."""
+OPTIONAL = {"pages": ("query", "user"), "vectors": ("query", "user"), "rows": ("user",)}
+"""Columns that are read if they are there."""
+SESSIONS = {"split", "query", "documents", "clicks"}
+"""The columns of our own sessions file."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a log is laid out.
+
+    Attributes:
+        format: one of `twotowers.logs.formats.FORMATS`.
+        columns: our name -> the file's.
+    """
+
+    format: str
+    columns: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """In words, with the columns whose names are not ours.
+
+        Example:
+            >>> print(Layout("rows", {"query": "qid", "clicks": "clicks"}))
+            format 'rows', with query in 'qid'
+        """
+        others = ((ours, theirs) for ours, theirs in self.columns.items() if ours != theirs)
+        where = ", ".join(f"{ours} in {theirs!r}" for ours, theirs in others)
+        return f"format {self.format!r}" + (f", with {where}" if where else "")
+
+
+def parts_of(path: Source) -> Source:
+    """The pattern of a folder's tables; anything else as it is.
+
+    Raises:
+        InputError: the folder holds no table, or tables of several kinds.
+    """
+    if isinstance(path, Frame) or not Path(path).is_dir():
+        return path
+    endings: dict[str, None] = {}
+    for each in sorted(Path(path).iterdir()):
+        # Hidden files and those of Spark, such as _SUCCESS, are no parts.
+        if each.name[0] not in "._" and each.is_file() and is_table(each):
+            ending = each.suffixes[-2:] if each.suffix == ".gz" else each.suffixes[-1:]
+            endings["".join(ending)] = None
+    if len(endings) != 1:
+        found = ", ".join(endings) or "none"
+        raise InputError(
+            f"the folder holds tables of these kinds: {found}", path=path,
+            expected="parts of one kind, such as .parquet or .csv.gz",
+        )  # fmt: skip
+    return Path(path) / f"[!._]*{next(iter(endings))}"
+
+
+def recognised(
+    path: Source,
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Layout:
+    """The layout of a log.
+
+    Args:
+        path: a file, a pattern of files, or a frame.
+        format: if it is known.
+        columns: our name -> the file's, as far as they are known.
+
+    Raises:
+        InputError: there is no such file, it is no log that we know, or a column is missing.
+
+    Example:
+        >>> _ = Path("log.csv").write_text("sid,q,sku,rank,click\\n1,7,a,1,0\\n")
+        >>> recognised("log.csv").columns["document"], recognised("log.csv").format
+        ('sku', 'rows')
+    """
+    given = dict(columns or {})
+    first = files_of(path)[0]
+    if isinstance(first, Path) and not first.is_file():
+        raise InputError("there is no such file", path=path, expected="a click log")
+    if isinstance(first, Path) and not is_table(first):
+        return Layout(format or _of_text(first), given)
+    names = column_names(first)
+    if format is None and set(names) >= SESSIONS and not given and not isinstance(first, Frame):
+        return Layout("sessions", {})
+    for theirs in given.values():
+        if theirs not in names:
+            expected = nearest(theirs, names)
+            raise InputError(f"there is no column {theirs!r}", path=first, expected=expected)
+    known = {**_usual(names), **given}
+    candidates = [(name, TABLES[name][at]) for name, at in ORDER if format in (None, name)]
+    for name, wanted in candidates:
+        if set(wanted) <= set(known):
+            own = [*wanted, *(each for each in OPTIONAL.get(name, ()) if each in known)]
+            read = {ours: known[ours] for ours in own} | given
+            return Layout(name, read)
+    if format is not None:  # Its reader says what is missing, by its own names.
+        return Layout(format, given)
+    raise InputError(
+        f"the columns are {', '.join(names)}", path=first,
+        expected="those of a log: session, query, document, position, clicks; documents, clicks; "
+        "or query, document, position, impressions, clicks; `columns` names them",
+    )  # fmt: skip
+
+
+def _usual(names: Iterable[str]) -> dict[str, str]:
+    """Our names -> the file's, of all columns with usual names."""
+    by_name = {name.lower(): name for name in reversed(list(names))}
+    found: dict[str, str] = {}
+    for ours, usual in USUAL.items():
+        for name in usual:
+            if name in by_name:
+                found[ours] = by_name[name]
+                break
+    return found
+
+
+def _of_text(path: Path) -> str:
+    """The format of a text file, by its first line."""
+    with opened_text(path, encoding="utf-8") as file:
+        line = file.readline(10_000)
+    columns = line.split("\t")
+    if len(columns) > 3 and columns[2] in ("Q", "C"):
+        return "wscd"
+    if len(columns) > 1 and " :" in columns[1] and "_" in columns[0]:
+        return "yandex"
+    raise InputError(
+        f"{line.strip()[:60]!r} is the first line of no log that we know", path=path,
+        expected="a table (.csv, .tsv, .parquet, .feather), or a log in format wscd or yandex",
+    )  # fmt: skip

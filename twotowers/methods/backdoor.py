@@ -1,0 +1,178 @@
+"""Two towers with a backdoor adjustment of examination (Luo et al. 2023; de Haan and Hager 2024).
+
+Three steps, each with sessions of the log:
+
+1. A network m(e(x)) learns the policy: it scores documents by their features x, and minimises the
+   attention rank loss with target 1 / k at position k.
+2. e and m are frozen. Positions P_k are added to encodings, and m(e(x) + P_k) minimises the same
+   loss with a target of the propensity of position k.
+3. This output b, frozen, is the bias of two towers: P(click) = s(f(x) + b). Or, as Luo et al. have
+   it, it weights clicks in the ranking loss of the dual learning algorithm, by o_1 / o with
+   o = softmax(b) over the documents of a page.
+
+The attention rank loss fits targets as logits. So with the propensities e_k themselves as targets,
+as published, the bias is about e_k and not ln e_k: nearly constant. Target "log" gives ln e_k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from twotowers.errors import InputError, check_range, nearest
+from twotowers.methods.ips import TRUE, propensities_of
+from twotowers.methods.page_losses import (
+    fitted_of,
+    relevance_of,
+    rows_of,
+    sessions_of,
+    table_of,
+    train,
+)
+from twotowers.methods.task import Fitted, Split, Task
+from twotowers.models.confounding import (
+    FROZEN,
+    ConfoundedExamination,
+    PolicyTower,
+    frozen_of,
+    logits_of,
+)
+from twotowers.models.towers import scores
+from twotowers.objectives.listwise import ratios_to_first
+from twotowers.objectives.pages import AttentionRank, Offset, Softmax
+
+TRAINS = True
+
+CHOICES = {"target": ("propensity", "log"), "loss": ("towers", "dual")}
+PAGES = 4_096
+"""Pages whose biases are computed at a time, which bounds memory."""
+
+
+def fit(
+    task: Task,
+    *,
+    propensities: str = TRUE,
+    target: str = "propensity",
+    loss: str = "towers",
+    units: int = 64,
+    layers: Sequence[int] = (64, 256),
+    dropout: float = 0.1,
+    learning_rate: float = 0.03,
+    batch: int = 256,
+    epochs: int = 3,
+) -> list[Fitted]:
+    """Fit every lane. Its bias is the mean of the frozen bias at each position of training pages.
+
+    Args:
+        task: the training of step 3, and the tower of f. Its model and examination are not used.
+        propensities: e_k; see `twotowers.methods.ips`.
+        target: of step 2, "propensity" for e_k or "log" for ln e_k.
+        loss: of step 3, "towers" (de Haan and Hager) or "dual" (Luo et al.), whose weights are at
+            most 10, and which predicts no clicks.
+        units: numbers per encoding.
+        layers: widths of the hidden layers of m.
+        dropout: of hidden layers in step 1, in [0, 0.99].
+        learning_rate, batch, epochs: of Adagrad in steps 1 and 2. The parameters with the lowest
+            loss on validation pages are kept; the published code keeps the last ones.
+
+    Raises:
+        InputError: the log has no sessions, its documents have no features, propensities, the
+            target or the loss are unknown, or a number is out of range.
+    """
+    for name, value in (("target", target), ("loss", loss)):
+        if value not in CHOICES[name]:
+            expected = nearest(str(value), CHOICES[name])
+            raise InputError(f"{value!r} is unknown", field=f"method.{name}", expected=expected)
+    check_range(units, field="method.units", low=1, high=10**6, whole=True)
+    train_split = task.splits["train"]
+    logs = range(len(sessions_of(train_split)))
+    if train_split.inputs.ndim == 2:
+        raise InputError(
+            "the policy is learnt from features, and documents have numbers",
+            field="model.tower", expected="a tower that reads features",
+        )  # fmt: skip
+    early = {
+        "learning_rate": learning_rate, "batch": batch, "epochs": epochs, "patience": epochs,
+        "min_delta": 0, "optimizer": "adagrad",
+    }  # fmt: skip
+    # The first steps do not depend on a lane's values, only on its log.
+    of_logs = replace(task, lanes=[(log, {}) for log in logs], training=early, examination={})
+    biases = _biases(of_logs, propensities, target, units, layers, dropout)
+    offsets = {
+        name: [_offset(bias, task.splits[name], log) for log, bias in enumerate(biases)]
+        for name in ("train", "validation")
+    }
+    dual = loss == "dual"
+
+    def given(name: str) -> np.ndarray:
+        found = offsets[name]
+        if dual:
+            pages = task.splits[name].sessions
+            found = [_ratios(found[log], pages[log].where) for log in logs]
+        return np.stack([found[log] for log, _ in task.lanes])
+
+    model, objective = relevance_of(task), Softmax(normalised="not") if dual else Offset()
+    result = train(task, model, objective, given=given)
+    means = [_of_positions(train_split, log, offsets["train"]) for log in logs]
+    return [
+        fitted_of(result, lane, bias=means[log])
+        if dual
+        else _fitted(result, lane, log, biases[log], means[log])
+        for lane, (log, _) in enumerate(task.lanes)
+    ]
+
+
+def _ratios(logits: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """[sessions, positions] o_1 / o, at most 10."""
+    return np.asarray(ratios_to_first(jnp.asarray(logits), where=jnp.asarray(where), highest=10.0))
+
+
+def _biases(
+    task: Task, propensities: str, target: str, units: int, layers: Sequence[int], dropout: float
+) -> list[ConfoundedExamination]:
+    """Steps 1 and 2: the frozen bias of each log."""
+    rngs = nnx.Rngs(task.seed)
+    width = task.splits["train"].inputs.shape[-1]
+    policy = PolicyTower(width, units=units, layers=layers, dropout=dropout, rngs=rngs)
+    inverse = np.tile(1 / np.arange(1, task.positions + 1), (len(task.lanes), 1))
+    found = train(task, policy, AttentionRank(), given=lambda split: inverse)
+    theta = np.stack([propensities_of(task, log, propensities) for log, _ in task.lanes])
+    lanes = [(log, {FROZEN: frozen_of(found.model(log))}) for log, _ in task.lanes]
+    given = replace(task, lanes=lanes)
+    model = ConfoundedExamination(policy, task.positions, rngs=rngs)
+    aims = np.log(theta) if target == "log" else theta
+    second = train(given, model, AttentionRank(), given=lambda split: aims)
+    return [second.model(lane) for lane in range(len(task.lanes))]
+
+
+def _offset(bias: ConfoundedExamination, split: Split, log: int) -> np.ndarray:
+    """[sessions, positions] the frozen bias at each place of a log's pages."""
+    table, rows = table_of(split), rows_of(split, log)
+    return np.concatenate([
+        np.asarray(logits_of(bias, table[rows[start : start + PAGES]]))
+        for start in range(0, len(rows), PAGES)
+    ])  # fmt: skip
+
+
+def _of_positions(split: Split, log: int, offsets: list[np.ndarray]) -> np.ndarray:
+    """[positions] mean bias of the documents shown at each position; NaN if there is none."""
+    where = split.sessions[log].where
+    shown = where.sum(0)
+    total = np.where(where, offsets[log], 0).sum(0, dtype=float)
+    return np.divide(total, shown, out=np.full(len(shown), np.nan), where=shown > 0)
+
+
+def _fitted(result, lane: int, log: int, bias: ConfoundedExamination, mean: np.ndarray) -> Fitted:
+    tower = result.model(lane).relevance
+
+    def page_losses(split: Split) -> tuple[np.ndarray, np.ndarray]:
+        found = np.asarray(scores(tower, split.inputs), float).ravel()[rows_of(split, log)]
+        logits = found + _offset(bias, split, log)
+        losses = np.logaddexp(0, np.where(split.sessions[log].clicks, -logits, logits))
+        return losses, losses
+
+    return fitted_of(result, lane, bias=mean, page_losses=page_losses)

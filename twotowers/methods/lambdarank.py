@@ -1,0 +1,26 @@
+"""LambdaRank on result pages: the clicked documents should be above the others.
+
+The loss is `twotowers.objectives.pairwise.lambda_rank_loss` (Hager 2026, Section 3.4). The scores
+do not predict clicks.
+"""
+
+from __future__ import annotations
+
+from twotowers.methods.page_losses import fitted_of, relevance_of, train
+from twotowers.methods.task import Fitted, Task
+from twotowers.objectives.pages import LambdaRank
+
+TRAINS = True
+
+
+def fit(task: Task) -> list[Fitted]:
+    """Fit the relevance tower of every lane by gradient descent.
+
+    Args:
+        task: its model's click probability is not used.
+
+    Raises:
+        InputError: the log has no sessions.
+    """
+    result = train(task, relevance_of(task), LambdaRank())
+    return [fitted_of(result, lane) for lane in range(len(task.lanes))]

@@ -1,0 +1,172 @@
+"""What methods share that train towers on result pages by a loss of whole pages.
+
+They need a log with `record: sessions`. The losses are in `twotowers.objectives.pages`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import expit, log_expit
+
+from twotowers.errors import InputError
+from twotowers.fitting.gradient import Fit, FitSettings
+from twotowers.fitting.gradient import fit as gradient_fit
+from twotowers.methods.ips import propensities_of
+from twotowers.methods.task import Fitted, Split, Task
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.listwise import ListTower
+from twotowers.models.protocol import CellModel
+from twotowers.models.towers import TwoTowers, scores, two_towers
+from twotowers.objectives.pages import PageLoss
+from twotowers.objectives.pointwise import clipped_weights
+
+NONE = "none"
+
+
+def train(
+    task: Task,
+    model,
+    loss: Callable,
+    *,
+    own: Sequence[str] = (),
+    given: Callable[[str], np.ndarray] | None = None,
+) -> Fit:
+    """Train a copy of the model per lane, with early stopping on the same loss.
+
+    Args:
+        task: its training settings, and its lanes.
+        model: what the loss asks for logits.
+        loss: of `twotowers.objectives.pages`.
+        own: columns of the lanes that are the method's own.
+        given: split -> [lanes, positions] or [lanes, pages, positions] numbers that the loss reads.
+
+    Raises:
+        InputError: the log has no sessions, or its lanes have different numbers of them.
+    """
+    parts = [
+        page_loss(task, split, loss, given and given(split)) for split in ("train", "validation")
+    ]
+    return gradient_fit(
+        model,
+        *parts,
+        FitSettings(**task.training),
+        lanes=len(task.lanes),
+        seed=task.seed,
+        varied=task.varied(own),
+    )
+
+
+def page_loss(task: Task, name: str, loss: Callable, given: np.ndarray | None = None) -> PageLoss:
+    """The objective on a split's sessions. Arguments and errors as of `train`."""
+    split = task.splits[name]
+    logs = range(len(sessions_of(split)))
+    if len(sizes := {len(log.query) for log in split.sessions}) > 1:
+        raise InputError(
+            f"lanes of {sorted(sizes)} sessions cannot share batches of sessions", field="sessions",
+            expected="one setting for each number of sessions",
+        )  # fmt: skip
+    clicks, where = (
+        np.stack([getattr(log, name) for log in split.sessions]) for name in ("clicks", "where")
+    )
+    return PageLoss(
+        inputs=jnp.asarray(table_of(split)),
+        document=jnp.asarray(np.stack([rows_of(split, log) for log in logs])),
+        clicks=jnp.asarray(clicks),
+        where=jnp.asarray(where),
+        log=jnp.asarray([log for log, _ in task.lanes]),
+        loss=loss,
+        given=None if given is None else jnp.asarray(given, jnp.float32),
+    )
+
+
+def sessions_of(split: Split) -> Sequence:
+    """The sessions of each log.
+
+    Raises:
+        InputError: logs are recorded as cells.
+    """
+    if split.sessions is None:
+        raise InputError(
+            "the loss is one of result pages, and the log has cells", field="log",
+            expected="a log with 'record: sessions'",
+        )  # fmt: skip
+    return split.sessions
+
+
+def table_of(split: Split) -> np.ndarray:
+    """[queries x documents, ...] the inputs of a split, a document after the other."""
+    return split.inputs.reshape(-1, *split.inputs.shape[2:])
+
+
+def rows_of(split: Split, log: int) -> np.ndarray:
+    """[sessions, positions] int32 row of `table_of` of the document at each position of a page."""
+    pages = split.sessions[log]
+    first = pages.query.astype(np.int32)[:, None] * split.inputs.shape[1]
+    return np.where(pages.where, first + pages.documents, 0).astype(np.int32)
+
+
+def towers_of(task: Task, model: CellModel) -> TwoTowers:
+    """Towers of the task, with a click model of the method's choice."""
+    inputs = task.splits["train"].inputs
+    width = task.pairs if inputs.ndim == 2 else inputs.shape[-1]
+    given = {"model": model, "positions": task.positions, "seed": task.seed, **task.examination}
+    return two_towers(task.tower, width=width, pairs=width, **given)
+
+
+def relevance_of(task: Task) -> ListTower:
+    """The relevance tower of a task, alone."""
+    return ListTower(towers_of(task, DocumentRate()).relevance)
+
+
+def weights_of(task: Task, propensities: str) -> np.ndarray | None:
+    """[lanes, positions] weights of clicks, clipped at each lane's `highest_weight`.
+
+    Args:
+        propensities: "none" gives None. Other values are as in `twotowers.methods.ips`.
+    """
+    if propensities == NONE:
+        return None
+    return np.stack(
+        [
+            clipped_weights(propensities_of(task, log, propensities), highest=own["highest_weight"])
+            for log, own in task.lanes
+        ]
+    )
+
+
+def fitted_of(result: Fit, lane: int, **further) -> Fitted:
+    """What training found for a lane: the scores of `model.relevance`, and further fields."""
+    model = result.model(lane)
+    return Fitted(
+        scores=lambda inputs: np.asarray(scores(model.relevance, inputs)),
+        values={"epochs": result.epochs[lane]},
+        history=result.history[:, lane],
+        **further,
+    )
+
+
+def position_based_losses(
+    relevance: np.ndarray, examined: np.ndarray, clicks: np.ndarray
+) -> np.ndarray:
+    """-ln P(click or none, as observed) with P(click) = e s(f), finite for all finite f.
+
+    Args:
+        relevance: [...] logits f.
+        examined: [...] propensities e in (0, 1].
+        clicks: [...] bool.
+
+    Returns:
+        [...] float64 in nats.
+
+    Example:
+        >>> losses = position_based_losses(np.array([0.0, 50.0]), np.array([0.5, 1.0]), False)
+        >>> losses.round(3).tolist()
+        [0.288, 50.0]
+    """
+    relevance, examined = np.asarray(relevance, float), np.asarray(examined, float)
+    # 1 - e s(f) as a sum. Where e = 1, and s(f) rounds to 1, the difference would be 0.
+    missed = np.log((1 - examined) + examined * expit(-relevance))
+    return -np.where(clicks, np.log(examined) + log_expit(relevance), missed)

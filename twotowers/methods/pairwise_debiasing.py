@@ -1,0 +1,49 @@
+"""Pairwise debiasing (Hu et al. 2019): LambdaRank with learnt ratios of clicks and non-clicks.
+
+The loss is `twotowers.objectives.pairwise.pairwise_debiasing_loss` (Hager 2026, Eq. 3.7). The
+scores do not predict clicks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from flax import nnx
+
+from twotowers.errors import check_range
+from twotowers.methods.page_losses import fitted_of, relevance_of, train
+from twotowers.methods.task import Fitted, Task
+from twotowers.models.ratios import RatioTowers
+from twotowers.objectives.pages import PairwiseDebiasing
+
+CHOICES = {"form": ("published", "paper", "corrected")}
+
+TRAINS = True
+
+
+def fit(task: Task, *, form: str = "corrected", highest_weight: float = 10.0) -> list[Fitted]:
+    """Fit the relevance tower and the ratios of every lane by gradient descent.
+
+    The bias of a lane is ln(t+_k / t+_1).
+
+    Args:
+        task: its model's click probability is not used.
+        form: "published", "paper" or "corrected".
+        highest_weight: the largest weight of a click and of a non-click, in [1, 1e9].
+
+    Raises:
+        InputError: the log has no sessions, or the weight is out of range.
+    """
+    check_range(highest_weight, field="method.highest_weight", low=1, high=1e9)
+    model = RatioTowers(
+        relevance_of(task).relevance, task.positions, rngs=nnx.Rngs(task.seed).fork()
+    )
+    batch = task.training["batch"]
+    result = train(task, model, PairwiseDebiasing(form=form, highest=highest_weight, batch=batch))
+    return [
+        fitted_of(result, lane, bias=_bias(result.model(lane))) for lane in range(len(task.lanes))
+    ]
+
+
+def _bias(model: RatioTowers) -> np.ndarray:
+    positive = np.asarray(model.ratios()[0], float)[:-1]
+    return np.log(positive / positive[0])

@@ -1,0 +1,105 @@
+"""Metrics of each annotated query and of each logged page, as Hager (2026, chapter 3) has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from twotowers.results.metrics import dcg, mrr, ndcg
+
+CUTS = (1, 3, 5, 10)
+"""The ranks at which DCG is cut."""
+
+
+def of_each_query(scores, labels, *, where) -> dict[str, np.ndarray]:
+    """DCG@1, 3, 5 and 10, nDCG@10 and MRR@10 of every annotated query.
+
+    Args:
+        scores, labels, where: [queries, documents], as in `twotowers.results.metrics.ndcg`.
+            Documents with equal scores are ranked in their order.
+
+    Returns:
+        metric -> [queries]; 0 for a query without a relevant document.
+
+    Example:
+        >>> found = of_each_query(
+        ...     np.array([[0.2, 0.9, 0.1]]), np.array([[2, 0, 1]]), where=np.ones((1, 3), bool)
+        ... )
+        >>> for name, value in found.items():
+        ...     print(name, value.round(3))
+        dcg@1 [0.]
+        dcg@3 [2.393]
+        dcg@5 [2.393]
+        dcg@10 [2.393]
+        ndcg@10 [0.659]
+        mrr@10 [0.5]
+    """
+    lists = (scores, labels)
+    cut = {f"dcg@{topn}": dcg(*lists, where=where, topn=topn) for topn in CUTS}
+    return cut | {"ndcg@10": ndcg(*lists, where=where), "mrr@10": mrr(*lists, where=where)}
+
+
+def logged_ndcg(scores: np.ndarray, *, where: np.ndarray, topn: int = 10) -> np.ndarray:
+    """How well scores predict the logged order: nDCG of pages, with label 1 / k at position k.
+
+    Gains are 2^(1 / k) - 1, as in Rax. So a random order of ten documents has about .7, not 0
+    (Hager 2026, Section 3.7.1; de Haan and Hager 2024, Table 1).
+
+    Args:
+        scores: [pages, positions] of the document at each position; higher ranks first.
+        where: [pages, positions] bool, False where a page shows no document.
+        topn: the last rank that counts.
+
+    Returns:
+        [pages] in [0, 1].
+
+    Example:
+        >>> shown = np.ones((2, 3), bool)
+        >>> logged_ndcg(np.array([[3.0, 2, 1], [1, 2, 3]]), where=shown).round(3)
+        array([1.   , 0.734], dtype=float32)
+    """
+    labels = np.broadcast_to(1 / np.arange(1, scores.shape[1] + 1), scores.shape)
+    return ndcg(scores, labels, where=where, topn=topn)
+
+
+def nll_of_pages(losses: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """Mean negative log-likelihood of each page's clicks.
+
+    Args:
+        losses: [pages, positions] in nats.
+        where: [pages, positions] bool, False where a page shows no document.
+
+    Returns:
+        [pages] float64; NaN for a page without documents.
+
+    Example:
+        >>> nll_of_pages(np.array([[0.1, 0.3, 9.0]]), np.array([[True, True, False]]))
+        array([0.2])
+    """
+    shown = where.sum(1)
+    total = np.where(where, losses, 0).sum(1, dtype=float)
+    return np.divide(total, shown, out=np.full(len(shown), np.nan), where=shown > 0)
+
+
+def joined_by_number(nll: np.ndarray, page: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """NLL beside annotated queries, as the published notebook joined them.
+
+    It joins pages and annotated queries on ids that only coincide in number. Its tables show the
+    mean without NaN, over the few pages that happen to have an annotated query's number. Its tests
+    take NaN for 0. `nll_of_pages` of all test pages is the metric that the text describes.
+
+    Args:
+        nll: [pages] of each page.
+        page: [pages] ids of pages. One may occur several times.
+        query: [queries] ids of annotated queries.
+
+    Returns:
+        [rows] a row per annotated query, or per page with its id if there are several; NaN if
+        there is none.
+
+    Example:
+        >>> joined_by_number(np.array([0.1, 0.4]), np.array([7, 9]), np.array([9, 10]))
+        array([0.4, nan])
+    """
+    pages = pd.DataFrame({"id": page, "nll": nll})
+    return pd.DataFrame({"id": query}).merge(pages, on="id", how="left")["nll"].to_numpy(float)

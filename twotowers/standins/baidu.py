@@ -1,0 +1,358 @@
+"""The stand-in `baidu_mlm` for Baidu-ULTR-UVA: text, users, annotators and a production ranker.
+
+A document has three traits that its tokens show, `match`, `topic` and `style`, and a topic beside
+its query's, which may charm (see `twotowers.standins.baidu_texts`). Annotators' relevance follows
+from match, topic and noise that is in no token. Appeal follows from style, charm and other noise.
+What attracts users mixes both, and so does what the production ranker sees, with noise of its own.
+It ranks the candidates of a query, and a page shows the first of them, in an order that varies a
+little from page to page.
+
+Some results are placeholders: "what other people searched", and results without content. They are
+generated, and then dropped as published: the first without a trace, the others leave gaps among
+the positions. Queries with fewer than five documents are dropped.
+
+All of a query's documents are a function of the seed and the query's number. So pages can come in
+any order, and memory does not grow with their number. `baidu.yaml` has the law;
+`twotowers.standins.calibrate_baidu` says what was calibrated to what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit, ndtr, ndtri
+
+from twotowers.errors import InputError, nearest
+from twotowers.files.yamls import read_yaml
+from twotowers.randomness import stream
+from twotowers.standins.baidu_texts import other_topic
+from twotowers.standins.hashed import hashed, key_of, normals, uniforms
+from twotowers.standins.wscd import Users, clicks_of
+
+NAME = "baidu_mlm"
+CANDIDATES = 55
+"""Documents of a query among which the production ranker chooses."""
+PARTS = 4
+"""Parts of a log, of equal size, as the real one has."""
+POSITIONS = 22
+SHOWN = (
+    0.842, 0.818, 0.867, 0.865, 0.874, 0.884, 0.925, 0.878, 0.937, 0.115, 0.041, 0.038,
+    *(0.024 * 0.684**k for k in range(10)),
+)  # fmt: skip
+"""Share of pages with a document at each position. From 13 on they are ours, with the published
+sum of positions 13 to 20."""
+LONGER = 0.9
+"""Share of documents at positions from 10 on that are no placeholders."""
+SEARCHED, TRAILING = 0.94, 0.32
+"""Share of pages with "what other people searched", and with a further result without content."""
+TOO_SHORT, FEWEST = 0.02, 5
+"""Share of queries with fewer than FEWEST documents, which are dropped."""
+TOO_SHORT_ANNOTATED = 0.003
+FAMOUS, SITES = 0.214, 0.105
+"""Share of documents whose address other queries find, too; number of such addresses a session."""
+OVERLAP = 0.12713
+"""Share of annotated queries that were asked in the train parts."""
+POOL = 54.7
+"""Documents that annotators see of a query, on average."""
+LARGEST_POOL = 160
+LABELS = (0.5516, 0.0921, 0.2836, 0.0709, 0.0018)
+"""Published shares of labels 0 to 4."""
+PROPENSITIES = (
+    1, 0.6738, 0.4145, 0.2932, 0.2079, 0.1714, 0.1363, 0.1166, 0.0838, 0.0579, 0.0527, 0.0437,
+    0.0395, 0.0289, 0.0358, 0.0195, 0.0268, 0.0056, 0.0034, 0.0135, 0.0153, 0.0276,
+)  # fmt: skip
+"""Examination of the position-based users: All Pairs, as published with chapter 3 of the thesis."""
+USERS = ("mixed", "position_based")
+CHUNK = 8192
+"""Sessions to draw at a time."""
+FILE = Path(__file__).with_name("baidu.yaml")
+
+
+@dataclass(frozen=True)
+class Law:
+    """The distribution of documents, pages and clicks.
+
+    Attributes:
+        queries: number of queries per session; most of them are never asked.
+        head: about this share of it is equally common. Beyond it, the share of a query falls with
+            its rank, as in Zipf's law.
+        jitter: standard deviation of what a page view adds to the ranker's scores, of variance 1.
+        pool: standard deviation of the logarithm of the number of documents that annotators see.
+        among: standard deviation of a query's own offset to the relevance of its documents, whose
+            variance is 1 otherwise.
+        match, topic: shares of the variance of relevance that follow from match and topic.
+        style, charm: shares of the variance of appeal that follow from style and from the charm of
+            the document's other topic.
+        agreement: correlation of attraction, and of satisfaction, with relevance.
+        ranked: correlation of the production ranker's scores with attraction. 0: it ranks at
+            random.
+        level, spread, warmth: log-odds of attraction are level + spread z + warmth z', with normal
+            z of the document and z' of the query.
+        satisfied: the level of satisfaction, whose spread is the same.
+        users: the mixed users.
+    """
+
+    queries: float
+    head: float
+    jitter: float
+    pool: float
+    among: float
+    match: float
+    topic: float
+    style: float
+    charm: float
+    agreement: float
+    ranked: float
+    level: float
+    spread: float
+    warmth: float
+    satisfied: float
+    users: Users
+
+    @classmethod
+    def read(cls, path: str | Path = FILE) -> Law:
+        """The law of a file."""
+        found = read_yaml(path)
+        return cls(**{**found, "users": Users(**found["users"])})
+
+    def but(self, **changes: float) -> Law:
+        """This law with other values, such as `agreement=1`: annotators agree with users.
+
+        Raises:
+            InputError: a name is unknown. The message offers the nearest.
+        """
+        for name in changes:
+            if name not in self.__dataclass_fields__:
+                expected = nearest(name, self.__dataclass_fields__)
+                raise InputError(f"{name!r} is unknown", field="law", expected=expected)
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Documents of some queries: arrays [queries, candidates].
+
+    Attributes:
+        traits: [queries, candidates, 4] match, topic, style, charm.
+        relevance, attraction, satisfaction, score: with variance 1; relevance about the query's
+            own level.
+    """
+
+    traits: np.ndarray
+    relevance: np.ndarray
+    attraction: np.ndarray
+    satisfaction: np.ndarray
+    score: np.ndarray
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Some pages, in the order of the log: arrays [pages, POSITIONS].
+
+    Attributes:
+        session: [pages] the session's number, with gaps where a query was dropped.
+        query: [pages] the query's number.
+        slot: the document's number among the query's candidates.
+        clicks, where: bool; `where` is False where the page shows no document.
+        traits: [pages, POSITIONS, 4] of the documents.
+    """
+
+    session: np.ndarray
+    query: np.ndarray
+    slot: np.ndarray
+    clicks: np.ndarray
+    where: np.ndarray
+    traits: np.ndarray
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Where pages had placeholders, before these were dropped.
+
+    Attributes:
+        position: [pages, POSITIONS] of what is at each position of the log.
+        empty: [pages, POSITIONS + 1] bool, a result without content, at positions of the log.
+        searched: [pages] the position of "what other people searched", 0 if there is none.
+    """
+
+    position: np.ndarray
+    empty: np.ndarray
+    searched: np.ndarray
+
+
+@dataclass(frozen=True)
+class World:
+    """All that one seed draws.
+
+    Attributes:
+        sessions: of the log, before queries with fewer than five documents are dropped.
+        seed: of the draw.
+        law: the distribution.
+        users: 'mixed', some of whom read from top to bottom; or 'position_based'.
+    """
+
+    sessions: int
+    seed: int
+    law: Law
+    users: str = "mixed"
+
+    def __post_init__(self):
+        if self.users not in USERS:
+            raise InputError(
+                f"{self.users!r} is unknown", field="users", expected=nearest(self.users, USERS)
+            )
+
+    def key(self, purpose: str) -> np.uint64:
+        return key_of(f"{NAME} {purpose}", self.seed)
+
+    @cached_property
+    def most(self) -> float:
+        return np.log1p(self.law.queries / self.law.head)
+
+    def asked(self, session: np.ndarray) -> np.ndarray:
+        """The query of each session. Queries with low numbers are frequent."""
+        share = uniforms(self.key("asked"), session)
+        return (self.law.head * self.sessions * np.expm1(share * self.most)).astype(np.int64)
+
+    def bucket(self, query: np.ndarray) -> np.ndarray:
+        """How rare a query is, from 0 to 9: each bucket has a tenth of the sessions."""
+        share = np.log1p(query / (self.law.head * self.sessions)) / self.most
+        return np.minimum((10 * share).astype(np.int64), 9)
+
+    def candidates(self, query: np.ndarray, number: int = CANDIDATES) -> Candidates:
+        """The first documents of some queries."""
+        slot = np.arange(number)
+
+        def normal(purpose: str) -> np.ndarray:
+            return normals(self.key(purpose), query[:, None], slot)
+
+        law = self.law
+        match, topic, style = (normal(name) for name in ("match", "topic", "style"))
+        charm = normals(self.key("charm"), other_topic(self.seed, query[:, None], slot))
+        relevance = _mixed([(law.match, worth(match)), (law.topic, topic)], normal("relevance"))
+        appeal = _mixed([(law.style, style), (law.charm, charm)], normal("appeal"))
+        both = law.agreement**2
+        attraction = _mixed([(both, relevance)], appeal)
+        own = normals(self.key("among"), query)[:, None]
+        return Candidates(
+            np.stack([match, topic, style, charm], axis=-1),
+            relevance + np.float32(law.among) * own,
+            attraction,
+            _mixed([(both, relevance)], normal("satisfaction")),
+            _mixed([(law.ranked**2, attraction)], normal("production")),
+        )
+
+    def promise(self, traits: np.ndarray) -> np.ndarray:
+        """What tokens can say of attraction at most: [...] its mean, given traits [..., 4]."""
+        law = self.law
+        match, topic, style, charm = np.moveaxis(traits, -1, 0)
+        relevance = np.sqrt(law.match) * worth(match) + np.sqrt(law.topic) * topic
+        appeal = np.sqrt(law.style) * style + np.sqrt(law.charm) * charm
+        return law.agreement * relevance + np.sqrt(1 - law.agreement**2) * appeal
+
+    def layout(self, query: np.ndarray) -> np.ndarray:
+        """[queries, POSITIONS] bool: where a query's page has a document."""
+        place = np.arange(POSITIONS)
+        full = np.where(place < 9, 1.0, np.array(SHOWN) / LONGER)
+        extent = (uniforms(self.key("extent"), query)[:, None] < full).sum(1)
+        short = uniforms(self.key("short"), query)
+        # The number of documents of a short page is 1 to 4, with equal chances.
+        extent = np.where(short < TOO_SHORT, 1 + (short / TOO_SHORT * 4).astype(int), extent)
+        content = uniforms(self.key("content"), query[:, None], place) < np.array(SHOWN) / full
+        return content & (place < extent[:, None])
+
+    def urls(self, query: np.ndarray, slot: np.ndarray) -> np.ndarray:
+        """uint64 [rows]: documents of several queries may be of one address, those of one not."""
+        sites = np.int64(max(round(SITES * self.sessions / CANDIDATES), 1))
+        site = (uniforms(self.key("site"), query, slot) * sites).astype(np.int64)
+        famous = uniforms(self.key("famous"), query, slot) < FAMOUS
+        return hashed(self.key("url"), np.where(famous, -1 - site, query), slot)
+
+    def pages(self, part: int | None = None) -> Iterator[Pages]:
+        """The log, or a part of it, some pages at a time."""
+        ends = [round(each * self.sessions / PARTS) for each in range(PARTS + 1)]
+        for each in range(PARTS) if part is None else [part]:
+            for first in range(ends[each], ends[each + 1], CHUNK):
+                yield self._pages(np.arange(first, min(first + CHUNK, ends[each + 1])))
+
+    def _pages(self, session: np.ndarray) -> Pages:
+        law, rng = self.law, stream(f"{NAME} clicks", self.seed, self.users, int(session[0]))
+        asked = self.asked(session)
+        where = self.layout(asked)
+        kept = where.sum(1) >= FEWEST
+        session, asked, where = session[kept], asked[kept], where[kept]
+        query, at = np.unique(asked, return_inverse=True)
+        found = self.candidates(query)
+        noise = normals(self.key("view"), session[:, None], np.arange(CANDIDATES))
+        order = np.argsort(-(found.score[at] + np.float32(law.jitter) * noise), axis=1)
+        rank = np.maximum(np.cumsum(where, axis=1) - 1, 0)
+        slot = np.take_along_axis(order, rank, axis=1)
+        cell = at[:, None], slot
+        own = law.warmth * normals(self.key("warmth"), asked)[:, None]
+        attracts = np.where(where, expit(law.level + own + law.spread * found.attraction[cell]), 0)
+        satisfies = expit(law.satisfied + law.spread * found.satisfaction[cell])
+        if self.users == "position_based":
+            clicks = rng.random(attracts.shape) < attracts * np.array(PROPENSITIES)
+        else:
+            clicks = clicks_of(rng, attracts, satisfies, law.users)
+        return Pages(session, asked, slot, clicks, where, found.traits[cell])
+
+    def raw(self, pages: Pages) -> Raw:
+        """The same pages with their placeholders."""
+        place = np.arange(1, POSITIONS + 2)
+        last = np.max(pages.where * place[:-1], axis=1)
+        trailing = uniforms(self.key("trailing"), pages.query) < TRAILING
+        shown = np.pad(pages.where, [(0, 0), (0, 1)])
+        empty = ~shown & (place <= (last + trailing)[:, None])
+        # It stands somewhere below the first result.
+        below = 2 + np.floor(uniforms(self.key("searched at"), pages.query) * (last - 1))
+        has = uniforms(self.key("searched"), pages.query) < SEARCHED
+        searched = np.where(has, below, 0).astype(int)
+        moved = (place[:-1] >= searched[:, None]) & has[:, None]
+        return Raw(place[:-1] + moved, empty, searched)
+
+    def annotated(self, queries: int) -> tuple[np.ndarray, np.ndarray]:
+        """Queries that annotators saw, and how many documents of each: [queries] both.
+
+        A few are dropped, since they have fewer than five documents. The published share of them
+        was asked in parts 1 to 3 of the log, if it has so many.
+        """
+        rng = stream(f"{NAME} annotated", self.seed)
+        asked = self.asked(np.arange(self.sessions))
+        train = np.unique(asked[round(self.sessions / PARTS) :])
+        train = train[self.layout(train).sum(1) >= FEWEST]
+        known = rng.permutation(train)[: round(OVERLAP * queries)]
+        # Each is as likely as it would be to be asked next.
+        others = np.setdiff1d(self.asked(self.sessions + np.arange(20 * queries)), asked)
+        query = rng.permutation([*known, *rng.permutation(others)[: queries - len(known)]])
+        spread = self.law.pool * normals(self.key("pool"), query)
+        length = np.exp(np.log(POOL) - self.law.pool**2 / 2 + spread)
+        length = np.clip(np.round(length), FEWEST, LARGEST_POOL).astype(int)
+        kept = uniforms(self.key("annotated short"), query) >= TOO_SHORT_ANNOTATED
+        return query[kept], length[kept]
+
+    def labels(self, relevance: np.ndarray) -> np.ndarray:
+        """Labels 0 to 4, with the published shares among all documents."""
+        cuts = np.sqrt(1 + self.law.among**2) * ndtri(np.cumsum(LABELS)[:-1])
+        return np.searchsorted(cuts, relevance)
+
+
+def worth(match: np.ndarray) -> np.ndarray:
+    """What a match adds to relevance, with variance 1: it saturates, as more than enough is enough.
+
+    It is uniform between -sqrt(3) and sqrt(3) for normal traits.
+    """
+    return (np.sqrt(12) * (ndtr(match) - 0.5)).astype(np.float32)
+
+
+def _mixed(parts: list[tuple[float, np.ndarray]], rest: np.ndarray) -> np.ndarray:
+    """Variance 1, of which each part has its share, and the rest what is left."""
+    left = 1 - sum(share for share, _ in parts)
+    found = np.float32(np.sqrt(max(left, 0))) * rest
+    for share, each in parts:
+        found = found + np.float32(np.sqrt(share)) * each
+    return found

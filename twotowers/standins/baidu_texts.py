@@ -1,0 +1,118 @@
+"""Texts of the stand-in `baidu_mlm`: tokens of queries, titles and abstracts.
+
+A query has a topic, and its tokens are of that topic. A document has three traits. `match` says how
+often its text repeats tokens of the query, `topic` how much of the rest is of the query's topic
+and not of another, and `style` how many tokens of its title are of a few that please. All else
+follows Zipf's law.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from scipy.special import expit
+
+from twotowers.randomness import stream
+from twotowers.standins.hashed import hashed, key_of, uniforms
+from twotowers.text.lexical import PAD
+
+VOCABULARY = 2000
+"""The real one has 22,000 tokens."""
+STYLE = 20
+"""The first tokens please in titles."""
+TOPICS, TOPIC_TOKENS = 50, 60
+QUERY, TITLE, ABSTRACT = (2, 6), (3, 12), (0, 40)
+"""The shortest and the longest text."""
+MATCHING = {"title": 0.35, "abstract": 0.2}
+"""The largest share of tokens that repeat the query's."""
+STYLISH = 0.3
+"""The largest share of tokens of a title that please."""
+SLOPE = 1.2
+"""Log-odds of a share per unit of its trait."""
+
+
+def zipf(size: int, head: float) -> np.ndarray:
+    """[size] the chance that a number is at most this one: shares fall as 1 / (head + number)."""
+    share = 1 / (head + np.arange(size))
+    return np.cumsum(share / share.sum())
+
+
+GENERAL, OF_TOPIC = zipf(VOCABULARY - STYLE, 10.0), zipf(TOPIC_TOKENS, 5.0)
+
+
+@cache
+def topics() -> np.ndarray:
+    """[TOPICS, TOPIC_TOKENS] the tokens of each topic, the same for all seeds."""
+    rng = stream("baidu_mlm topics")
+    rare = np.arange(5 * STYLE, VOCABULARY)
+    return np.stack([rng.choice(rare, TOPIC_TOKENS, replace=False) for _ in range(TOPICS)])
+
+
+def query_tokens(seed: int, query: np.ndarray) -> np.ndarray:
+    """[rows, 6] tokens of queries, given their numbers: [rows]."""
+    key = key_of("baidu_mlm query tokens", seed)
+    place = np.arange(QUERY[1])
+    rank = np.searchsorted(OF_TOPIC, uniforms(key, query[:, None], place))
+    tokens = topics()[_topic(seed, query)[:, None], rank]
+    return np.where(place < _length(key, QUERY, query)[:, None], tokens, PAD)
+
+
+def document_tokens(
+    seed: int, query: np.ndarray, slot: np.ndarray, traits: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Titles [rows, 12] and abstracts [rows, 40] of documents.
+
+    Args:
+        seed: of the draw.
+        query, slot: [rows] the query's number, and the document's among its candidates.
+        traits: [rows, 4] match, topic, style; what follows is in no way of using words.
+    """
+    return tuple(
+        _tokens(key_of(f"baidu_mlm {field}", seed), seed, field, bounds, query, slot, traits)
+        for field, bounds in (("title", TITLE), ("abstract", ABSTRACT))
+    )
+
+
+def _tokens(key, seed, field, bounds, query, slot, traits) -> np.ndarray:
+    place = np.arange(bounds[1])
+    kind, which = (
+        uniforms(key, query[:, None], slot[:, None], place, np.int64(draw)) for draw in (0, 1)
+    )
+    match, topic, style = (expit(SLOPE * each[:, None]) for each in traits.T[:3].astype(float))
+    matching = MATCHING[field] * match
+    stylish = STYLISH * style if field == "title" else 0 * style
+    rest = 1 - matching - stylish
+    own = query_tokens(seed, query)
+    length = (own != PAD).sum(1)[:, None]
+    repeated = np.take_along_axis(own, (which * length).astype(int), axis=1)
+    rank = np.searchsorted(OF_TOPIC, which)
+    ours, other = _topic(seed, query), other_topic(seed, query, slot)
+    bounds_of = np.cumsum([matching, stylish, rest * topic * 0.6, rest * (1 - topic) * 0.6], axis=0)
+    choices = [
+        repeated,
+        (which * STYLE).astype(int),
+        topics()[ours[:, None], rank],
+        topics()[other[:, None], rank],
+    ]
+    tokens = np.select(
+        [kind < bound for bound in bounds_of], choices, STYLE + np.searchsorted(GENERAL, which)
+    )
+    long = _length(key, bounds, query, slot)
+    return np.where(place < long[:, None], tokens, PAD)
+
+
+def other_topic(seed: int, query: np.ndarray, slot: np.ndarray) -> np.ndarray:
+    """The topic of a document besides its query's, which is another one."""
+    further = hashed(key_of("baidu_mlm other topic", seed), query, slot) % np.uint64(TOPICS - 1)
+    return (_topic(seed, query) + 1 + further.astype(int)) % TOPICS
+
+
+def _topic(seed: int, query: np.ndarray) -> np.ndarray:
+    return (uniforms(key_of("baidu_mlm topic", seed), query) * TOPICS).astype(int)
+
+
+def _length(key: np.uint64, bounds: tuple[int, int], *index: np.ndarray) -> np.ndarray:
+    low, high = bounds
+    spread = uniforms(key, *index, np.int64(1000))
+    return low + (spread * (high - low + 1)).astype(int)

@@ -1,0 +1,175 @@
+"""Lexical features of a query and a document: BM25, TF-IDF and query likelihood from token ids.
+
+Texts are padded arrays of token ids, with `PAD` behind their end. A token that occurs twice in a
+query counts twice, as in the published features of Baidu-ULTR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+PAD = -1
+"""Stands behind the end of a text. Token ids are 0 or more."""
+FIELDS = ("document", "title", "abstract")
+"""A document is its title and then its abstract."""
+LEXICAL = (
+    "bm25", "bm25_title", "bm25_abstract", "tf_idf", "tf", "idf", "ql_jelinek_mercer_short",
+    "ql_jelinek_mercer_long", "ql_dirichlet", "document_length", "title_length", "abstract_length",
+)  # fmt: skip
+"""The twelve columns of `lexical_features`, named as in the files of Baidu-ULTR-UVA."""
+K1, B = 1.2, 0.75
+SHORT, LONG, DIRICHLET = 0.1, 0.7, 128.0
+"""Weights of the corpus in Jelinek-Mercer smoothing for short and long queries; Dirichlet's mu."""
+ROWS = 8192
+"""Pairs to compare at a time."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What a collection says of its tokens.
+
+    Attributes:
+        documents: N, their number.
+        frequency: {field: [vocabulary]} n, the number of documents whose field has the token.
+        occurrences: {field: [vocabulary]} how often fields have the token.
+    """
+
+    documents: int
+    frequency: dict[str, np.ndarray]
+    occurrences: dict[str, np.ndarray]
+
+    @classmethod
+    def of(cls, texts: Iterable[tuple[np.ndarray, np.ndarray]], vocabulary: int) -> Corpus:
+        """Count a collection.
+
+        Args:
+            texts: titles and abstracts of some documents at a time: [documents, tokens] each.
+            vocabulary: number of tokens.
+
+        Example:
+            >>> corpus = Corpus.of([(np.array([[0, 1], [1, -1]]), np.array([[1], [2]]))], 3)
+            >>> corpus.documents, corpus.frequency["document"].tolist()
+            (2, [1, 2, 1])
+        """
+        number = 0
+        frequency, occurrences = (
+            {field: np.zeros(vocabulary, np.int64) for field in FIELDS} for _ in range(2)
+        )
+        for title, abstract in texts:
+            number += len(title)
+            for field, tokens in _fields(title, abstract).items():
+                tokens = np.sort(tokens, axis=1)
+                first = np.diff(tokens, axis=1, prepend=PAD) != 0
+                frequency[field] += np.bincount(
+                    tokens[first & (tokens != PAD)], minlength=vocabulary
+                )
+                occurrences[field] += np.bincount(tokens[tokens != PAD], minlength=vocabulary)
+        return cls(number, frequency, occurrences)
+
+    def mean_length(self, field: str) -> float:
+        """Tokens of a document's field, on average."""
+        return self.occurrences[field].sum() / max(self.documents, 1)
+
+
+def lexical_features(
+    query: np.ndarray, title: np.ndarray, abstract: np.ndarray, corpus: Corpus
+) -> np.ndarray:
+    """The twelve features of pairs, in the order of `LEXICAL`.
+
+    Args:
+        query, title, abstract: [pairs, tokens] token ids, `PAD` behind the end of a text. Pairs
+            have their query's tokens repeated.
+        corpus: counts of the collection, over the same vocabulary.
+
+    Returns:
+        [pairs, 12] float32. Lengths are those of the document, the title and the abstract.
+
+    Example:
+        >>> title, abstract = np.array([[0, 1], [1, -1]]), np.array([[1], [2]])
+        >>> corpus = Corpus.of([(title, abstract)], 3)
+        >>> query = np.array([[0], [0]])
+        >>> lexical_features(query, title, abstract, corpus)[:, 0].astype(float).round(3).tolist()
+        [0.641, 0.0]
+    """
+    parts = [
+        _features(query[rows], title[rows], abstract[rows], corpus)
+        for rows in (slice(start, start + ROWS) for start in range(0, len(query), ROWS))
+    ]
+    return np.concatenate(parts) if parts else np.zeros((0, len(LEXICAL)), np.float32)
+
+
+def bm25(
+    query: np.ndarray, counts: np.ndarray, length: np.ndarray, corpus: Corpus, field: str
+) -> np.ndarray:
+    """BM25 (Robertson and Walker 1994): sum of idf tf (k1 + 1) / (tf + k1 (1 - b + b len / mean)).
+
+    The sum is over the query's tokens, with idf = ln(1 + (N - n + .5) / (n + .5)), k1 = 1.2 and
+    b = .75.
+
+    Args:
+        query: [pairs, tokens] token ids.
+        counts: [pairs, tokens] tf, how often the field has each of them.
+        length: [pairs] tokens of the field.
+        corpus, field: counts of the collection, and which field.
+
+    Returns:
+        [pairs], 0 or more.
+    """
+    known = corpus.frequency[field][np.maximum(query, 0)]
+    idf = np.log1p((corpus.documents - known + 0.5) / (known + 0.5))
+    norm = 1 - B + B * length / max(corpus.mean_length(field), 1e-9)
+    return (idf * counts * (K1 + 1) / (counts + K1 * norm[:, None])).sum(1)
+
+
+def query_likelihood(
+    query: np.ndarray,
+    counts: np.ndarray,
+    length: np.ndarray,
+    corpus: Corpus,
+    weight: np.ndarray | float,
+) -> np.ndarray:
+    """Log-probability of a query (Zhai and Lafferty 2004): sum of ln(a p_corpus + (1 - a) tf/len).
+
+    Tokens that neither the document nor the collection has are skipped.
+
+    Args:
+        query, counts, length, corpus: see `bm25`.
+        weight: a in [0, 1], of the collection; a number, or [pairs].
+
+    Returns:
+        [pairs], 0 or less.
+    """
+    seen = corpus.occurrences["document"]
+    weight = np.broadcast_to(weight, length.shape)[:, None]
+    chance = weight * seen[np.maximum(query, 0)] / max(seen.sum(), 1)
+    chance = chance + (1 - weight) * counts / np.maximum(length, 1)[:, None]
+    return np.log(np.where((query != PAD) & (chance > 0), chance, 1)).sum(1)
+
+
+def _fields(title: np.ndarray, abstract: np.ndarray) -> dict[str, np.ndarray]:
+    return dict(zip(FIELDS, (np.hstack([title, abstract]), title, abstract), strict=True))
+
+
+def _features(query, title, abstract, corpus: Corpus) -> np.ndarray:
+    counts, lengths = {}, {}
+    for field, tokens in _fields(title, abstract).items():
+        alike = (query[:, :, None] == tokens[:, None, :]) & (query != PAD)[:, :, None]
+        counts[field] = alike.sum(2)
+        lengths[field] = (tokens != PAD).sum(1)
+    tf, length = counts["document"], lengths["document"]
+    damped = np.log1p(tf)
+    known = corpus.frequency["document"][np.maximum(query, 0)]
+    rarity = np.log((1 + corpus.documents) / (1 + known)) * (tf > 0)
+    weights = SHORT, LONG, DIRICHLET / (length + DIRICHLET)
+    columns = [
+        *(bm25(query, counts[field], lengths[field], corpus, field) for field in FIELDS),
+        (damped * rarity).sum(1),
+        damped.sum(1),
+        rarity.sum(1),
+        *(query_likelihood(query, tf, length, corpus, weight) for weight in weights),
+        *(lengths[field] for field in FIELDS),
+    ]
+    return np.column_stack(columns).astype(np.float32)
