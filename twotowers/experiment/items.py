@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field, ValidationInfo, WithJsonSchema, model_validator
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
@@ -39,7 +39,9 @@ class Item(Settled):
     """Heading."""
     kind: Literal["figure", "table"]
     """What it is."""
-    draw: dict[str, Any]
+    draw: Annotated[
+        dict[str, Any], Field(default={}), WithJsonSchema({"type": ["string", "object"]})
+    ]
     """How it is drawn: a drawing of twotowers/report/drawings/ or of the paper's items/, and its
     parameters; the paper's own of the item's name if absent."""
     needs: Annotated[Listed[str], Field(min_length=1)]
