@@ -149,7 +149,7 @@ class Kind:
             if name not in self.parameters:
                 raise InputError(
                     f"{self.name!r} has no parameter {name!r}",
-                    field=at or None,
+                    field=f"{at}.{name}" if at else name,
                     expected=nearest(name, self.parameters) if self.parameters else "none",
                 )
         for name, default in self.parameters.items():
