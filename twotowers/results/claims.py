@@ -37,7 +37,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.results.conditions import Condition, Names, short
-from twotowers.results.statistics import over_seeds, select
+from twotowers.results.statistics import select
 
 REPRODUCED = "reproduced"
 CONTRADICTED = "contradicted"
@@ -261,7 +261,9 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
     ]
     for column, values in zip(over, levels, strict=True):
         rows = _snapped(select(rows, **{column: values}), column, values)
-    summary = over_seeds(rows, list(over)).set_index(list(over))
+    if rows.duplicated([*over, "seed"]).any():
+        raise ValueError(f"{about}: a seed occurs twice, so a column is missing in {list(over)}")
+    summary = rows.groupby(list(over), dropna=False)["value"].agg(value="mean", n="size")
     cells = pd.MultiIndex.from_product(levels, names=list(over))
     if len(over) == 1:
         cells = pd.Index(levels[0], name=cells.names[0])
