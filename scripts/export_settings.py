@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from twotowers.experiment.config import Config
-from twotowers.experiment.paper import PaperFile
+from twotowers.experiment.paper import MATRIX, PaperFile
 from twotowers.files.artefacts import atomic
 
 SCHEMAS = {"config.schema.json": Config, "experiment.schema.json": PaperFile}
@@ -50,6 +50,9 @@ def schema_of(kind: Any) -> dict[str, Any]:
         setting = schema.get("$defs", {}).get("Setting", {}).get("properties", {})
         if name in setting:
             setting[name] = {"type": "string", "description": setting[name].get("description", "")}
+    if kind is PaperFile:
+        _add_matrix(schema["$defs"]["Setting"])
+        schema["$defs"]["SimulatedLog"]["required"].remove("sessions")  # The scale may have them.
     for each in [schema, *schema.get("$defs", {}).values()]:
         hidden = [
             key for key in ("name", "study", "click_model") if key in each.get("properties", {})
@@ -57,6 +60,18 @@ def schema_of(kind: Any) -> dict[str, Any]:
         for key in hidden:
             del each["properties"][key]
     return schema
+
+
+def _add_matrix(setting: dict[str, Any]) -> None:
+    """Add what `twotowers.experiment.paper.expanded` takes out before the class sees it."""
+    setting["properties"][MATRIX] = {
+        "type": "object",
+        "additionalProperties": {"type": "array", "minItems": 1},
+        "description": "Lists of values by key: the entry stands for a setting for each of their "
+        "combinations. Its name has the keys in braces.",
+    }
+    required = {"required": setting.pop("required")}
+    setting.update({"if": {"not": {"required": [MATRIX]}}, "then": required})
 
 
 def reference() -> Iterator[str]:
@@ -75,7 +90,7 @@ def reference() -> Iterator[str]:
 def _table(schema: Mapping[str, Any]) -> Iterator[str]:
     yield "| key | value | default | what it is |"
     yield "|---|---|---|---|"
-    required = schema.get("required", [])
+    required = schema.get("required", schema.get("then", {}).get("required", []))
     for key, each in schema["properties"].items():
         default = "required" if key in required else _default(each)
         text = inspect.cleandoc(each.get("description", "")).replace("\n", " ").replace("|", "\\|")

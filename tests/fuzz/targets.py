@@ -9,14 +9,14 @@ from pathlib import Path
 from random import Random
 
 import pyarrow as pa
-from twotowers.experiment.experiments import check_config, load_experiment
 
 from tests.fuzz import oracle, tables
 from tests.fuzz.mutations import mutate
 from twotowers import ROOT
 from twotowers.datasets import letor
-from twotowers.datasets.sources import resolve
 from twotowers.errors import InputError
+from twotowers.experiment.config import read_config
+from twotowers.experiment.paper import load_paper
 from twotowers.face.identification import any_log, describe, read_columns
 from twotowers.files.yamls import read_yaml
 from twotowers.identifiability.diagnosis import check_log
@@ -24,7 +24,7 @@ from twotowers.logs.tiangong import read_tiangong
 from twotowers.logs.yandex import read_yandex
 
 CORPUS = Path(__file__).with_name("corpus")
-CONFIG = read_yaml(ROOT / "config.yaml")
+CONFIG = read_config(read_yaml(ROOT / "config.yaml"))
 WIDTH, LABEL_MAX = 5, 4
 
 
@@ -137,19 +137,19 @@ def check_identify(path: Path) -> None:
 
 
 def check_read_config(path: Path) -> None:
-    config = check_config(read_yaml(path), path)
-    assert config["scale"] in ("smoke", "laptop", "paper")
-    for entry in config["datasets"].values():
+    config = read_config(read_yaml(path), path)
+    assert config.scale in ("smoke", "laptop", "paper")
+    for dataset in config.datasets.values():
         try:
-            resolve(entry["source"])
+            assert dataset.of.splits
         except InputError as error:  # it names the source, not the file
             raise InputError(str(error), path=path) from error
 
 
 def check_experiment(path: Path) -> None:
-    experiment = load_experiment(path.parent.name, CONFIG, root=path.parents[2])
-    assert experiment.seeds
-    assert all(isinstance(experiment.seeds_of(name), list) for name in experiment.studies)
+    paper = load_paper(path.parent.name, CONFIG, root=path.parents[2])
+    assert paper.seeds
+    assert all(isinstance(paper.seeds_of(name), list) for name in paper.studies)
 
 
 YAML_WORDS = (

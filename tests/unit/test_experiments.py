@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from twotowers.experiment.experiments import check_config, load_experiment
 
 from twotowers import ROOT
 from twotowers.errors import InputError
-from twotowers.experiment.kinds import find, kinds
+from twotowers.experiment.config import read_config
+from twotowers.experiment.kinds import kinds
+from twotowers.experiment.observed import ObservedLog, Shares
+from twotowers.experiment.paper import expanded, load_paper
+from twotowers.experiment.parts import Examination
+from twotowers.experiment.simulated import SimulatedLog
 from twotowers.files.yamls import read_yaml
 from twotowers.report.words import seed_range
 
@@ -80,23 +84,9 @@ def put(content, keys, value):
 
 
 def test_the_config_that_is_shipped_is_valid():
-    assert check_config(copy.deepcopy(CONFIG)) == CONFIG
-
-
-def test_every_key_of_the_schemas_has_a_description():
-    def undescribed(schema, where):
-        for name, part in schema.get("properties", {}).items():
-            part = schema["$defs_of_root"].get(part.get("$ref", "").split("/")[-1], part)
-            if not part.get("description"):
-                yield f"{where}.{name}"
-            yield from undescribed(part | {"$defs_of_root": schema["$defs_of_root"]}, name)
-        extra = schema.get("additionalProperties")
-        if isinstance(extra, dict):
-            yield from undescribed(extra | {"$defs_of_root": schema["$defs_of_root"]}, where)
-
-    for path in (ROOT / "config").glob("*schema.yaml"):
-        schema = read_yaml(path)
-        assert list(undescribed(schema | {"$defs_of_root": schema.get("$defs", {})}, "")) == []
+    config = read_config(CONFIG)
+    assert config.papers == tuple(CONFIG["papers"])
+    assert config.datasets["mslr30k"].standin["smoke"].train == 200
 
 
 @pytest.mark.parametrize(
@@ -104,10 +94,10 @@ def test_every_key_of_the_schemas_has_a_description():
     [
         (["scal"], "smoke", ["config.yaml", "'scal'", "did you mean 'scale'"]),
         (["result"], "x", ["config.yaml", "'result'", "did you mean 'results'"]),
-        (["scale"], "huge", ["scale", "'huge'", "one of 'smoke', 'laptop', 'paper'"]),
-        (["scale"], None, ["config.yaml", "'scale' is a required property"]),
-        (["papers"], "hager2025", ["papers", "type array"]),
-        (["papers"], [], ["papers"]),
+        (["scale"], "huge", ["scale", "'huge'", "one of 'laptop', 'paper', 'smoke'"]),
+        (["scale"], None, ["config.yaml", "'scale' is missing"]),
+        (["papers"], "hager2025", ["papers", "'hager2025'", "expected a list"]),
+        (["papers"], [], ["papers", "at least 1"]),
         (
             ["datasets", "mslr30k", "foldr"],
             "x",
@@ -121,12 +111,12 @@ def test_every_key_of_the_schemas_has_a_description():
         (
             ["datasets", "mslr30k", "standin", "smoke", "test"],
             None,
-            ["datasets.mslr30k.standin.smoke", "'test' is a dependency of"],
+            ["datasets.mslr30k.standin.smoke", "'test' is missing"],
         ),
         (
             ["datasets", "yandex", "standin", "smoke"],
             {},
-            ["datasets.yandex.standin.smoke"],
+            ["datasets.yandex.standin.smoke", "queries per split, or 'log'"],
         ),
         (["replace"], {"mslr30": "mslr30k"}, ["replace", "'mslr30'", "did you mean 'mslr30k'"]),
         (["replace"], {"mslr30k": "mq2008"}, ["replace", "'mq2008'"]),
@@ -134,7 +124,7 @@ def test_every_key_of_the_schemas_has_a_description():
 )
 def test_config_errors_name_file_field_and_the_nearest(keys, value, parts):
     with pytest.raises(InputError) as caught:
-        check_config(put(CONFIG, keys, value))
+        read_config(put(CONFIG, keys, value))
     for part in ["config.yaml", *parts]:
         assert part in str(caught.value)
 
@@ -148,7 +138,7 @@ def test_lanes_of_users_and_sessions(load):
         "user": {"kind": "position_based", "eta": [0, 1], "noise": 0.2},
         "sessions": {"train": [10, 100], "validation": [1, 10], "test": 5},
     }
-    lanes = load(put(EXPERIMENT, ["logs", "main"], log)).logs["main"]["lanes"]
+    lanes = load(put(EXPERIMENT, ["logs", "main"], log)).logs["main"].lanes
     assert list(lanes) == ["strength", "temperature", "sessions", "eta"]
     assert (lanes["sessions"], lanes["eta"]) == ([10, 100], [0, 1])
 
@@ -164,39 +154,36 @@ def load(tmp_path):
         for name, parameters in STUDIES.items():
             module = f"def run(inputs, *, seed{parameters}):\n    pass\n"
             (path.parent / "studies" / f"{name}.py").write_text(module)
-        return load_experiment("p", CONFIG | config, root=tmp_path)
+        return load_paper("p", read_config(CONFIG | config), root=tmp_path)
 
     return load
 
 
 def test_an_experiment_is_filled_in(load):
-    experiment = load()
-    fit = experiment.settings["fit"]
-    assert fit["lanes"] == {
+    paper = load()
+    fit, log = paper.settings["fit"], paper.logs["main"]
+    assert fit.lanes == {
         "log": {"strength": [-1, 0.5], "temperature": [0, 1]},
         "method": {"weighting": ["none"], "start": ["random"]},
     }
-    assert fit["model"] == {
-        "kind": "additive",
-        "tower": "deep",
-        "features": 1,
-        "examination": "table",
-    }
-    assert (fit["method"], fit["training"]) == ({"kind": "likelihood"}, "deep")
-    log = experiment.logs["main"]
-    assert log["sessions"] == {"train": [3], "validation": [2], "test": [1]}
-    assert log["user"] == {"kind": "additive"}
-    assert (experiment.key, experiment.seeds) == ("p", [1])
-    assert experiment.datasets == EXPERIMENT["datasets"]
+    assert (fit.model.kind, fit.model.tower.name, fit.model.features) == ("additive", "deep", 1)
+    assert fit.model.examination == Examination()
+    assert (fit.method.kind.name, fit.method.options) == ("likelihood", {})
+    assert (fit.log, fit.training.batch) == (log, 1)
+    assert isinstance(log, SimulatedLog)
+    assert [log.sessions.of(split) for split in ("train", "validation", "test")] == [[3], [2], [1]]
+    assert ([kind.name for kind in log.user.kinds], log.positions) == (["additive"], 25)
+    assert (paper.key, paper.seeds) == ("p", (1,))
+    assert {name: each.steps for name, each in paper.datasets.items()} == EXPERIMENT["datasets"]
 
 
 def test_what_may_be_left_out(load):
     small = {name: EXPERIMENT[name] for name in ("title", "citation", "datasets")}
     scales = {scale: {"seeds": [1]} for scale in SCALES}
-    experiment = load(small | {"scales": scales, "items": {}})
-    assert experiment.positions == 10
-    for part in ("sessions", "rankers", "training", "logs", "settings", "studies"):
-        assert getattr(experiment, part) == {}
+    paper = load(small | {"scales": scales, "items": {}})
+    assert paper.positions == 10
+    for part in ("rankers", "logs", "settings", "studies"):
+        assert getattr(paper, part) == {}
 
 
 def test_a_study_may_have_seeds_of_its_own(load):
@@ -238,9 +225,9 @@ def test_a_scale_may_fit_the_logs_of_some_data_sets(load):
     assert (set(smoke.settings), set(laptop.settings)) == ({"fit"}, {"fit", "far"})
     # The items have what is left, and one of nothing is not made. Studies stay.
     assert (set(smoke.items), set(laptop.items)) == ({"fig1"}, {"fig1", "fig2"})
-    assert smoke.items["fig1"]["needs"] == ["fit", "lemma"]
-    assert smoke.items["fig1"]["draw"]["settings"] == {"fit": "F"}
-    assert laptop.items["fig1"]["draw"]["settings"] == {"fit": "F", "far": "G"}
+    assert smoke.items["fig1"].needs == ("fit", "lemma")
+    assert smoke.items["fig1"].draw["settings"] == {"fit": "F"}
+    assert laptop.items["fig1"].draw["settings"] == {"fit": "F", "far": "G"}
     assert set(smoke.studies) == {"lemma", "real"}
     # A data set that a configuration puts in place of another is always fitted.
     mine = load(changed, scale="smoke", replace={"yahoo": "istella_s"})
@@ -250,10 +237,13 @@ def test_a_scale_may_fit_the_logs_of_some_data_sets(load):
 
 
 def test_only_a_ranker_has_a_kind(load):
-    with pytest.raises(InputError, match="kind"):
+    with pytest.raises(InputError, match="unknown setting 'kind'"):
         load(put(EXPERIMENT, ["training", "deep", "kind"], "deep"))
-    ranker = EXPERIMENT["training"]["deep"] | {"kind": "deep"}
-    assert load(put(EXPERIMENT, ["rankers", "large"], ranker)).rankers["large"]["kind"] == "deep"
+    ranker = EXPERIMENT["training"]["deep"]
+    large = put(EXPERIMENT, ["rankers", "large"], ranker | {"kind": "deep"})
+    assert load(large).rankers["large"].kind == "deep"
+    with pytest.raises(InputError, match=r"rankers.large: 'kind' is missing .*one of 'deep'"):
+        load(put(EXPERIMENT, ["rankers", "large"], ranker))
 
 
 def test_overrides_of_a_scale_apply_to_that_scale_only(load):
@@ -267,30 +257,28 @@ def test_overrides_of_a_scale_apply_to_that_scale_only(load):
         EXPERIMENT, ["scales", "smoke"], EXPERIMENT["scales"]["smoke"] | {"seeds": [5]} | overrides
     )
     smoke, laptop = load(changed, scale="smoke"), load(changed, scale="laptop")
-    assert (smoke.seeds, smoke.training["deep"]["steps"]) == ([5], 7)
-    assert smoke.rankers["svm"] == {"share": 0.1, "cost": 3}
-    assert smoke.studies["lemma"]["views"] == 9
+    trained = smoke.settings["fit"].training
+    assert (smoke.seeds, trained.steps, trained.epochs) == ((5,), 7, 1)
+    assert (smoke.rankers["svm"].share, smoke.rankers["svm"].cost) == (0.1, 3)
+    assert smoke.studies["lemma"].parameters == {"views": 9}
     assert (smoke.seeds_of("fit"), laptop.seeds_of("fit")) == ([8], [1])
-    assert (laptop.seeds, laptop.training["deep"]["steps"]) == ([1], 1)
-    assert laptop.rankers["svm"]["cost"] == 200
-    assert laptop.studies["lemma"]["views"] == 2
-    assert smoke.training["deep"]["epochs"] == 1
+    assert (laptop.seeds, laptop.settings["fit"].training.steps) == ((1,), 1)
+    assert laptop.rankers["svm"].cost == 200
+    assert laptop.studies["lemma"].parameters == {"views": 2}
 
 
-@pytest.mark.parametrize(
-    ("section", "first", "second"), [("training", "batch", "steps"), ("studies", "views", "draws")]
-)
-def test_overrides_apply_to_one_of_two_names_that_share_an_anchor(load, section, first, second):
+def test_overrides_apply_to_one_of_two_names_that_share_an_anchor(load):
     """YAML reads both names as one object."""
-    (name, entry), *_ = EXPERIMENT[section].items()
-    if section == "studies":
-        entry = entry | {"module": name}
-    shared = put(EXPERIMENT, [section], EXPERIMENT[section] | {name: entry, "other": entry})
-    overrides = {name: {first: 7}, "other": {second: 9}}
-    changed = put(shared, ["scales", "smoke"], EXPERIMENT["scales"]["smoke"] | {section: overrides})
+    entry = EXPERIMENT["studies"]["lemma"] | {"module": "lemma"}
+    shared = put(EXPERIMENT, ["studies"], {"lemma": entry, "other": entry})
+    shared = put(shared, ["items"], {})
+    overrides = {"lemma": {"views": 7}, "other": {"draws": 9}}
+    scale = EXPERIMENT["scales"]["smoke"] | {"studies": overrides}
+    changed = put(shared, ["scales", "smoke"], scale)
     assert "*id" in yaml.safe_dump(changed)
-    found = getattr(load(changed, scale="smoke"), section)
-    assert (found[name], found["other"]) == (entry | {first: 7}, entry | {second: 9})
+    found = load(changed, scale="smoke").studies
+    assert found["lemma"].parameters == {"views": 7}
+    assert found["other"].parameters == {"views": 2, "draws": 9}
 
 
 def replaced(**names):
@@ -304,9 +292,10 @@ def test_a_data_set_is_replaced_wherever_it_is_named(load):
     experiment = put(EXPERIMENT, ["studies"], EXPERIMENT["studies"] | {"a": study, "b": study})
     assert "*id" in yaml.safe_dump(experiment), "a and b are one object"
     found = load(experiment, **replaced(mslr30k="mine"))
-    assert found.datasets == {"mine": EXPERIMENT["datasets"]["mslr30k"], "yandex": {}}
-    assert found.logs["main"]["dataset"] == "mine"
-    assert {name: study.get("dataset") for name, study in found.studies.items()} == {
+    assert list(found.datasets) == ["mine", "yandex"]
+    assert found.datasets["mine"].steps == EXPERIMENT["datasets"]["mslr30k"]
+    assert found.logs["main"].dataset == "mine"
+    assert {name: study.dataset for name, study in found.studies.items()} == {
         "lemma": None,
         "real": "yandex",
         "a": "mine",
@@ -322,7 +311,7 @@ def test_one_data_set_cannot_be_prepared_in_two_ways(load):
     both = replaced(mslr30k="mine", yahoo="mine")
     steps = EXPERIMENT["datasets"]["mslr30k"]
     alike = put(EXPERIMENT, ["datasets", "yahoo"], steps)
-    assert load(alike, **both).datasets == {"mine": steps, "yandex": {}}
+    assert list(load(alike, **both).datasets) == ["mine", "yandex"]
     unlike = put(EXPERIMENT, ["datasets", "yahoo"], steps | {"top": 10})
     with pytest.raises(InputError, match=r"datasets\.yahoo: 'mine' .* prepared differently"):
         load(unlike, **both)
@@ -330,7 +319,7 @@ def test_one_data_set_cannot_be_prepared_in_two_ways(load):
 
 def test_an_expert_is_no_ranker_to_be_declared(load):
     study = {"dataset": "mslr30k", "ranker": "expert"}
-    assert load(put(EXPERIMENT, ["studies", "a"], study)).studies["a"] == study
+    assert load(put(EXPERIMENT, ["studies", "a"], study)).studies["a"].ranker == "expert"
 
 
 STRENGTH, TEMPERATURE = (["logs", "main", "policy", key] for key in ("strength", "temperature"))
@@ -445,23 +434,18 @@ STRENGTH, TEMPERATURE = (["logs", "main", "policy", key] for key in ("strength",
             {"train": [3, 9], "validation": [1, 2, 3], "test": 1},
             ["logs.main.sessions", "lists of one length"],
         ),
-        (
-            ["logs", "main", "strengths"],
-            [0],
-            ["logs.main.strengths", "another name now", "logs.main.policy.strength"],
-        ),
-        (
-            ["settings", "fit", "tower"],
-            "deep",
-            ["settings.fit.tower", "another name now", "settings.fit.model.tower"],
-        ),
+        (["logs", "main", "name"], "other", ["logs.main.name: unknown setting 'name'"]),
+        (["settings", "fit", "log"], EXPERIMENT["logs"]["main"], ["settings.fit.log", "declared"]),
+        (["settings", "fit", "tower"], "deep", ["settings.fit.tower: unknown setting 'tower'"]),
+        (["settings", "fit", "model", "click_model"], 1, ["no parameter 'click_model'"]),
+        (["logs", "main", "policy", "strength"], float("nan"), ["policy.strength", "a number"]),
         (["items", "fig1", "needs"], ["fti"], ["items.fig1.needs", "did you mean 'fit'"]),
         (["datasets"], {"mslr30": {}}, ["datasets", "did you mean 'mslr30k'"]),
         (["datasets", "yandex", "prepare"], "ultr", ["datasets.yandex.prepare", "'ultra'"]),
         (["datasets", "mslr30k", "topp"], 3, ["datasets.mslr30k", "did you mean 'top'"]),
         (["datasets", "mslr30k", "top"], 0, ["datasets.mslr30k.top", "at least 1"]),
         (["logs", "main", "dataset"], "mslr30", ["logs.main.dataset", "did you mean 'mslr30k'"]),
-        (["logs", "main", "dataset"], None, ["logs.main", "'dataset' is a required property"]),
+        (["logs", "main", "dataset"], None, ["logs.main", "'dataset' is missing"]),
         # Known to the configuration, but not declared by the experiment.
         (["logs", "main", "dataset"], "yahoo", ["logs.main.dataset", "'yahoo' is not declared"]),
         (
@@ -476,16 +460,20 @@ STRENGTH, TEMPERATURE = (["logs", "main", "policy", key] for key in ("strength",
         ),
         (["studies", "lemma", "ranker"], "svm", ["studies.lemma", "'dataset'"]),
         (["datasets", "mslr30k"], {"prepare": "top_labels"}, ["datasets.mslr30k", "'top'"]),
-        (["studies", "lemma", "module"], 3, ["studies.lemma.module", "type string"]),
+        (["studies", "lemma", "module"], 3, ["studies.lemma.module: 3", "expected text"]),
         (["studies", "lemma", "module"], "lema", ["studies.lemma", "did you mean 'lemma'"]),
         (["studies", "lemma", "drws"], 3, ["no parameter 'drws'", "did you mean 'draws'"]),
         (["studies", "lemma", "views"], None, ["studies.lemma", "needs 'views'"]),
-        (["studies", "lemma", "seeds"], [], ["studies.lemma.seeds"]),
+        (["studies", "lemma", "seeds"], [], ["studies.lemma.seeds", "at least 1"]),
         (["studies", "lemma", "seeds"], [-1], ["studies.lemma.seeds.0", "at least 0"]),
         (["rankers", "svm", "share"], 1.5, ["rankers.svm.share", "at most 1"]),
         (["rankers", "svm", "csot"], 1, ["rankers.svm", "did you mean 'cost'"]),
         (["rankers", "deep"], {"share": 1, "cost": 1}, ["rankers.deep"]),
-        (["scales", "laptop", "sessions"], None, ["scales.laptop", "'sessions' is missing"]),
+        (
+            ["scales", "laptop", "sessions"],
+            None,
+            ["logs.main", "'sessions' is missing", "of the scale"],
+        ),
         (["training", "deep", "steps"], 0, ["training.deep.steps", "at least 1"]),
         (["logs", "main", "dataset"], "yandex", ["logs.main.dataset", "'yandex' is a click log"]),
         (["logs", "main", "bootstrap"], True, ["a simulated log has no 'bootstrap'"]),
@@ -495,11 +483,11 @@ STRENGTH, TEMPERATURE = (["logs", "main", "policy", key] for key in ("strength",
             ["logs.main.user", "did you mean 'additive'"],
         ),
         (["logs", "main", "user"], {"kind": "additive", "centre": []}, ["'centre' is []"]),
-        (["logs", "main", "policy", "strength"], [1, 0, 1.0], ["'strength' is [1.0, 0.0, 1.0]"]),
+        (["logs", "main", "policy", "strength"], [1, 0, 1.0], ["strength: is [1.0, 0.0, 1.0]"]),
         (
             ["settings", "fit", "method"],
             {"kind": "likelihood", "weighting": ["ips", "ips"]},
-            ["settings.fit", "'weighting' is ['ips', 'ips']", "different values"],
+            ["fit.method.weighting", "is ['ips', 'ips']", "different values"],
         ),
         (
             ["settings", "fit", "method"],
@@ -569,7 +557,9 @@ REAL = {"from": "dataset", "dataset": "yandex", "split": {"train": 0.8, "validat
 )
 def test_a_real_log_is_one_and_says_only_how_it_is_divided(load, changes, parts):
     log = REAL | {"split": REAL["split"] | {"test": 0.1}}
-    assert load(put(EXPERIMENT, ["logs", "real"], log)).logs["real"] == {**log, "lanes": {}}
+    real = load(put(EXPERIMENT, ["logs", "real"], log)).logs["real"]
+    assert isinstance(real, ObservedLog)
+    assert (real.split, real.lanes) == (Shares(**log["split"]), {})
     with pytest.raises(InputError) as caught:
         load(put(EXPERIMENT, ["logs", "real"], log | changes))
     for part in parts:
@@ -580,29 +570,22 @@ def test_a_real_log_is_one_and_says_only_how_it_is_divided(load, changes, parts)
 def test_every_method_may_be_named(load, method):
     needed = {"external": {"file": "scores.parquet"}}.get(method, {})
     found = load(put(EXPERIMENT, ["settings", "fit", "method"], {"kind": method, **needed}))
-    assert found.settings["fit"]["method"] == {"kind": method, **needed}
+    assert found.settings["fit"].method.kind.name == method
+    assert found.settings["fit"].method.options == needed
 
 
 def test_unknown_paper():
     with pytest.raises(InputError, match=r"papers: 'hager2052' .*did you mean 'hager2025'"):
-        load_experiment("hager2052", CONFIG)
+        load_paper("hager2052", read_config(CONFIG))
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_scale_of_every_paper_loads(paper, scale):
-    experiment = load_experiment(paper, CONFIG | {"scale": scale})
-    assert experiment.seeds
-    for name, log in experiment.logs.items():
-        if log.get("from", "simulation") == "simulation":
-            assert set(log["sessions"]) == {"train", "validation", "test"}, name
-    for name, setting in experiment.settings.items():
-        assert setting["log"] in experiment.logs, name
-    folder = ROOT / "papers" / paper
-    for name, study in experiment.studies.items():
-        assert (folder / "studies" / f"{study.get('module', name)}.py").is_file(), name
-    for name, item in experiment.items.items():
-        assert (ROOT / find("drawings", item["draw"]["kind"], paper).path).is_file(), name
+    found = load_paper(paper, read_config(CONFIG | {"scale": scale}))
+    assert found.seeds
+    assert {setting.log.name for setting in found.settings.values()} <= found.logs.keys()
+    assert all(need in found.needs for item in found.items.values() for need in item.needs)
 
 
 # YAML
@@ -661,26 +644,127 @@ def test_a_setting_may_name_a_tower_which_a_scale_may_override(load):
     )
     changed = put(changed, ["scales", "smoke", "towers"], {"net": {"layers": [2]}})
     for scale, layers in (("smoke", [2]), ("paper", [8, 4])):
-        tower = load(changed, scale=scale).settings["fit"]["model"]["tower"]
-        assert tower == {"kind": "dense", "layers": layers}
+        tower = load(changed, scale=scale).settings["fit"].model.tower
+        assert (tower.name, tower.options) == ("dense", {"layers": layers})
 
 
 def test_an_unknown_named_tower_is_refused(load):
     changed = put(EXPERIMENT, ["scales", "smoke", "towers"], {"net": {"layers": [2]}})
-    with pytest.raises(InputError, match=r"scales\.smoke\.towers: 'net' is not declared"):
+    with pytest.raises(InputError, match=r"scales\.smoke\.towers\.net: 'net' is not declared"):
         load(changed, scale="smoke")
 
 
 def test_known_examination_is_a_part_like_a_table(load):
     model = {"kind": "additive", "tower": "deep", "examination": "known"}
     changed = put(EXPERIMENT, ["settings", "fit", "model"], model)
-    assert load(changed).settings["fit"]["model"]["examination"] == "known"
+    assert load(changed).settings["fit"].model.examination.kind == "known"
     changed = put(EXPERIMENT, ["settings", "fit", "model", "examination"], "knwon")
     with pytest.raises(InputError, match="did you mean 'known'"):
         load(changed)
 
 
 def test_training_without_steps_is_a_pass_over_a_lanes_own_queries(load):
+    found = load(put(EXPERIMENT, ["training", "deep", "steps"], None)).settings["fit"].training
+    assert "steps" not in found.arguments()
+
+
+# Products of settings
+
+
+def test_a_matrix_is_a_setting_for_each_combination(load):
+    fit = {
+        "model": {"tower": "deep"},
+        "matrix": {"log": ["main", "other"], "method": ["likelihood", "ips"]},
+    }
+    changed = put(EXPERIMENT, ["settings", "{log}-by-{method}"], fit)
+    changed = put(changed, ["logs", "other"], EXPERIMENT["logs"]["main"])
+    found = load(changed).settings
+    names = [f"{log}-by-{method}" for log in ("main", "other") for method in ("likelihood", "ips")]
+    assert list(found) == ["fit", *names]
+    assert found["other-by-ips"].log.name == "other"
+    assert found["other-by-ips"].method.kind.name == "ips"
+    alone = {**fit, "log": "other", "method": "ips"}
+    del alone["matrix"]
     assert (
-        "steps" not in load(put(EXPERIMENT, ["training", "deep", "steps"], None)).training["deep"]
+        found["other-by-ips"]
+        == load(
+            put(
+                changed, ["settings"], {"fit": EXPERIMENT["settings"]["fit"], "other-by-ips": alone}
+            )
+        ).settings["other-by-ips"]
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"{a}": {"matrix": {"a": 1}}}, r"settings.{a}.matrix: .* is no matrix .*per key"),
+        ({"{a}": {"matrix": {"a": []}}}, "is no matrix"),
+        ({"{a}": {"matrix": {"a": [{}]}}}, "is no matrix .*names or numbers"),
+        ({"{b}": {"matrix": {"a": [1]}}}, "the name has 'b', .*expected {a}"),
+        ({"{a.real}": {"matrix": {"a": [1]}}}, "the name has 'a.real'"),
+        ({"{a}": {"matrix": {"a": [1], "b": [2, 3]}}}, "not tell all .* apart .*{a} and {b}"),
+        ({"x1": {}, "x{a}": {"matrix": {"a": [1]}}}, "'x1' is declared twice"),
+    ],
+)
+def test_what_is_no_matrix(settings, message):
+    with pytest.raises(InputError, match=message):
+        expanded(settings)
+
+
+# Lines
+
+
+LINES = """\
+title: T
+citation: C
+datasets: {mslr30k: {prepare: ultra}}
+scales:
+  smoke:
+    seeds: [1]
+    training:
+      deep: {steps: 0}
+  laptop: {seeds: [1, -1]}
+  paper: {seeds: [1]}
+training:
+  deep: {learning_rate: 0.1, batch: 1, epochs: 1, patience: 1, min_delta: 0,
+         steps: 1}
+logs:
+  main:
+    dataset: mslr30k
+    sessions: {train: 3, validation: 2, test: 1}
+    relevance: annotated
+    policy: {ranker: expert, strength: [1,
+                                        2]}
+settings:
+  "{log}-fit":
+    matrix: {log: [main]}
+    model:
+      towr: deep
+      tower: deep
+items: {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mended", "line", "field"),
+    [
+        ([], "  laptop: {seeds: [1, -1]}", "scales.laptop.seeds.1"),
+        # The scale has put it in the place of another.
+        ([", -1"], "      deep: {steps: 0}", "training.deep.steps"),
+        ([", -1", "{steps: 0}"], " " * 40 + "2]}", "logs.main.policy.strength.1"),
+        ([", -1", "{steps: 0}", "2]}"], "      towr: deep", "settings.main-fit.model.towr"),
+    ],
+)
+def test_a_message_names_the_line(tmp_path, mended, line, field):
+    path = tmp_path / "papers" / "p" / "experiment.yaml"
+    path.parent.mkdir(parents=True)
+    text = LINES
+    for wrong in mended:
+        assert wrong in text
+        text = text.replace(wrong, {"{steps: 0}": "{steps: 9}", "2]}": "0]}"}.get(wrong, ""))
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_paper("p", read_config(CONFIG | {"scale": "smoke"}), root=tmp_path)
+    assert text.splitlines()[caught.value.line - 1] == line
+    assert str(caught.value).startswith(f"{path}:{caught.value.line}: {field}: ")

@@ -252,10 +252,11 @@ def test_a_project_in_a_folder_of_any_name(tmp_path):
     for name in ("twotowers", "config", "config.yaml", "papers"):
         (folder / name).symlink_to(ROOT / name)
     script = (
-        "from twotowers.experiment.experiments import check_config, load_experiment;"
+        "from twotowers.experiment.config import read_config;"
+        "from twotowers.experiment.paper import load_paper;"
         "from twotowers.files.yamls import read_yaml;"
-        "config = check_config(read_yaml('config.yaml'));"
-        "print(*(load_experiment(paper, config).key for paper in config['papers']))"
+        "config = read_config(read_yaml('config.yaml'));"
+        "print(*(load_paper(paper, config).key for paper in config.papers))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True

@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 from twotowers.errors import InputError
-from twotowers.experiment.parts import reads_pairs
+from twotowers.experiment.kinds import find
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.hashed import HashedTower, scrambled
 from twotowers.towers.lane import Lane
@@ -87,4 +87,4 @@ def test_a_ratio_below_one_is_refused(kind):
      ("linear", False), ("deep", False), ("deep_cross", False)],
 )  # fmt: skip
 def test_what_a_tower_reads(name, pairs):
-    assert reads_pairs(name, None) == pairs
+    assert find("towers", name).by_pair == pairs

@@ -8,10 +8,10 @@ import sys
 from dataclasses import replace
 
 import pytest
+from twotowers.experiment.experiments import Experiment
 
 from twotowers import ROOT
 from twotowers.errors import InputError
-from twotowers.experiment.experiments import Experiment
 from twotowers.workflow.descriptions import (
     crate_data,
     items_needs,

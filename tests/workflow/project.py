@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-
 from twotowers.experiment.experiments import keep_of_scale
 
 ROOT = Path(__file__).resolve().parents[2]

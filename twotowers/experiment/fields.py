@@ -26,7 +26,6 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import line_of
@@ -34,22 +33,15 @@ from twotowers.files.yamls import line_of
 T = TypeVar("T")
 
 
-def refused(message: str, expected: str | None = None, at: str = "") -> PydanticCustomError:
-    """The error for a value that a validator refuses.
+def refused(message: str, expected: str | None = None, at: str = "") -> InputError:
+    """The error for a value that a validator refuses. Any other InputError will do, too.
 
     Args:
         message: what is wrong, with the value found.
         expected: what would have been accepted.
         at: the key below the validated value, with dots between keys.
     """
-    return PydanticCustomError(
-        "refused", "{message}", {"message": message, "expected": expected, "at": at}
-    )
-
-
-def refusal(error: InputError) -> PydanticCustomError:
-    """An InputError of a value, as the error of the field that holds it."""
-    return refused(error.message, error.expected, error.field or "")
+    return InputError(message, expected=expected, field=at or None)
 
 
 class Settled(BaseModel):
@@ -205,9 +197,10 @@ def _told(error: ValidationError, given: Any) -> tuple[str, str | None, list]:
     )
     context = best.get("ctx", {})
     kind, value = best["type"], best["input"]
-    if kind == "refused":
-        message, expected = context["message"], context["expected"]
-        keys = [*keys, *filter(None, context["at"].split("."))]
+    if isinstance(own := context.get("error"), InputError):
+        where = f"{own.path}: " if own.path else ""
+        message, expected = f"{where}{own.message}", own.expected
+        keys = [*keys, *filter(None, (own.field or "").split("."))]
     elif kind == "missing":
         message, expected = f"{best['loc'][-1]!r} is missing", None
     else:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field, ValidationInfo, WithJsonSchema, model_validator
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.fields import Distinct, Listed, Seeds, Settled, refusal, refused
+from twotowers.experiment.fields import Distinct, Listed, Seeds, Settled, refused
 from twotowers.experiment.kinds import MADE_BY, Kind, find
 from twotowers.experiment.parts import with_kind
 
@@ -39,7 +39,9 @@ class Item(Settled):
     """Heading."""
     kind: Literal["figure", "table"]
     """What it is."""
-    draw: dict[str, Any]
+    draw: Annotated[
+        dict[str, Any], Field(default={}), WithJsonSchema({"type": ["string", "object"]})
+    ]
     """How it is drawn: a drawing of twotowers/report/drawings/ or of the paper's items/, and its
     parameters; the paper's own of the item's name if absent."""
     needs: Annotated[Listed[str], Field(min_length=1)]
@@ -97,10 +99,7 @@ class Item(Settled):
                     f"the item draws {setting!r} and does not need it",
                     nearest(str(setting), self.needs), "draw",
                 )  # fmt: skip
-        try:
-            kind.check(parameters, "draw")
-        except InputError as error:
-            raise refusal(error) from None
+        kind.check(parameters, "draw")
         if kind.holds is not getattr(kind.module, MADE_BY[self.kind], None):
             raise refused(
                 f"{kind.name!r} cannot draw a {self.kind}",

@@ -21,7 +21,6 @@ from twotowers import ROOT
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.experiment.fields import (
     as_tuple,
-    refusal,
     refused,
     repeats,
     several,
@@ -106,13 +105,10 @@ def read_part(family: str) -> Callable:
         options = with_kind(given)
         if "kind" not in options:
             raise refused("'kind' is missing")
-        try:
-            kind = find(family, options.pop("kind"), **_where(info))
-            kind.check(options)
-            if family in ("towers", "heads"):
-                _try(kind, repr(sorted(options.items())), options)
-        except InputError as error:
-            raise refusal(error) from None
+        kind = find(family, options.pop("kind"), **_where(info))
+        kind.check(options)
+        if family in ("towers", "heads"):
+            _try(kind, repr(sorted(options.items())), options)
         for name, value in options.items():
             if name in kind.lanes:
                 _differ(name, value)
@@ -225,19 +221,16 @@ def _read_user(given: Any, info: ValidationInfo) -> User:
         raise refused("'kind' is missing")
     names = constants.pop("kind")
     _differ("kind", names)
-    try:
-        found = tuple(find("models", name, **where) for name in values_of(names))
-        for kind in found:
-            kind.check(constants)
-        for name, value in constants.items():
-            for number in values_of(value):
-                check_range(number, field=name, low=-1e9, high=1e9)
-            _differ(name, value)
-        user = User(found, constants, several(names))
-        for _ in user.each():
-            pass  # which checks the range of constants
-    except InputError as error:
-        raise refusal(error) from None
+    found = tuple(find("models", name, **where) for name in values_of(names))
+    for kind in found:
+        kind.check(constants)
+    for name, value in constants.items():
+        for number in values_of(value):
+            check_range(number, field=name, low=-1e9, high=1e9)
+        _differ(name, value)
+    user = User(found, constants, several(names))
+    for _ in user.each():
+        pass  # which checks the range of constants
     return user
 
 
@@ -291,10 +284,7 @@ def _read_examination(given: Any, info: ValidationInfo) -> Examination:
     options = with_kind(given)
     dropout = options.pop("dropout", 0.0)
     for rate in values_of(dropout):
-        try:
-            check_range(rate, field="dropout", low=0, high=0.99)
-        except InputError as error:
-            raise refusal(error) from None
+        check_range(rate, field="dropout", low=0, high=0.99)
     _differ("dropout", dropout)
     name = options.get("kind")
     if name in (TABLE, KNOWN):

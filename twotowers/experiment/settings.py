@@ -16,7 +16,6 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from twotowers import ROOT
 from twotowers.errors import InputError, check_range, nearest
@@ -27,7 +26,6 @@ from twotowers.experiment.fields import (
     Seeds,
     Settled,
     named,
-    refusal,
     refused,
     repeats,
     values_of,
@@ -143,25 +141,18 @@ class Model(Settled):
         known = cls.model_fields.keys() - {"click_model"}
         constants = {key: given[key] for key in given if key not in known}
         context = info.context or {}
-        try:
-            kind = find("models", given.get("kind", "additive"), context.get("paper"),
-                        context.get("root", ROOT))  # fmt: skip
-        except InputError as error:
-            raise refused(error.message, error.expected) from None
+        where = context.get("paper"), context.get("root", ROOT)
+        kind = find("models", given.get("kind", "additive"), *where)
         for key, value in constants.items():
             if isinstance(value, list):
                 raise refused(
                     f"{key!r} of a fitted model cannot differ between lanes",
                     "one value; a setting of its own for each other value",
                 )
-        try:
-            kind.check(constants)
-            for key, value in constants.items():
-                check_range(value, field=key, low=-1e9, high=1e9)
-            model = kind.holds(**constants)
-        except InputError as error:
-            raise refusal(error) from None
-        return {**given, "click_model": (kind, model)}
+        kind.check(constants)
+        for key, value in constants.items():
+            check_range(value, field=key, low=-1e9, high=1e9)
+        return {**given, "click_model": (kind, kind.holds(**constants))}
 
     @property
     def of(self) -> ClickModel:
@@ -238,10 +229,9 @@ def _read_method(given: Any, info: ValidationInfo) -> Method:
             raise refused(f"{said!r} is not allowed", "options of the head", f"heads.{name}")
         try:
             found[name] = read_part("heads")({"kind": name, **(said or {})}, info)
-        except PydanticCustomError as error:
-            context = error.context
-            at = ".".join(filter(None, (f"heads.{name}", context["at"])))
-            raise refused(context["message"], context["expected"], at) from None
+        except InputError as error:
+            at = ".".join(filter(None, (f"heads.{name}", error.field)))
+            raise refused(error.message, error.expected, at) from None
     return Method(part=method, heads=found)
 
 
@@ -478,10 +468,7 @@ class Study(Settled):
         if self.ranker not in (None, "expert") and known is not None and self.ranker not in known:
             raise refused(f"{self.ranker!r} is not declared", nearest(self.ranker, known), "ranker")
         if "paper" in context:
-            try:
-                self.kind(context["paper"], context.get("root", ROOT)).check(self.parameters)
-            except InputError as error:
-                raise refusal(error) from None
+            self.kind(context["paper"], context.get("root", ROOT)).check(self.parameters)
         return self
 
     def kind(self, paper: str, root: Any = ROOT) -> Kind:

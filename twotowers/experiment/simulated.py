@@ -188,7 +188,9 @@ class SimulatedLog(Recorded):
     Lists are lanes, also of kinds (column `user_kind`)."""
     sessions: Sessions
     """Sessions per split, instead of those of the scale."""
-    queries: Annotated[Queries, BeforeValidator(_queries)] = Queries()
+    queries: Annotated[
+        Queries, BeforeValidator(_queries, json_schema_input_type=Literal["train"] | Queries)
+    ] = Queries()
     """The split that the queries of all sessions are from, or such settings."""
 
     @model_validator(mode="before")

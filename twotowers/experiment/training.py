@@ -16,12 +16,11 @@ from pydantic import (
     model_validator,
 )
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import nearest
 from twotowers.experiment.fields import (
     Lanes,
     Positive,
     Settled,
-    refusal,
     refused,
     several,
     values_of,
@@ -35,11 +34,7 @@ Above0 = Annotated[float, Field(gt=0)]
 def _optimizer(given: Any) -> Optimizer:
     if not isinstance(given, str | Mapping | Optimizer):
         raise refused(f"{given!r} is not allowed", "a name, alone or with options")
-    try:
-        return Optimizer.read(given, field="")
-    except InputError as error:
-        error.field = error.field.strip(".") if error.field else None
-        raise refusal(error) from None
+    return Optimizer.read(given, field="")
 
 
 def _plain(optimizer: Optimizer) -> str | dict[str, Any]:
@@ -83,13 +78,9 @@ class Training(Settled):
 
     @model_validator(mode="after")
     def _possible(self) -> Training:
-        try:
-            decay = None if several(self.weight_decay) else self.weight_decay
-            for each in values_of(self.weight_decay) if several(self.weight_decay) else [decay]:
-                check_decay(self.optimizer, each)
-            check_rows(self.rows, self.averaged)
-        except InputError as error:
-            raise refusal(error) from None
+        for decay in values_of(self.weight_decay):
+            check_decay(self.optimizer, decay)
+        check_rows(self.rows, self.averaged)
         return self
 
     @property

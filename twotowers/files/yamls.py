@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -76,6 +77,8 @@ class _Loader(*_BASES):
 def line_of(path: str | Path, keys: Sequence[str | int]) -> int | None:
     """The line of a YAML file that has a key: of the deepest of nested keys that the file has.
 
+    A key with parts in braces stands for all names of its form.
+
     Args:
         path: the file.
         keys: names and numbers of entries, from the outermost.
@@ -87,7 +90,7 @@ def line_of(path: str | Path, keys: Sequence[str | int]) -> int | None:
     line = None
     for key in keys:
         if isinstance(node, yaml.MappingNode):
-            found = [(name, value) for name, value in node.value if name.value == str(key)]
+            found = [pair for pair in node.value if _stands_for(pair[0].value, str(key))]
             if not found:
                 break
             line, node = found[-1][0].start_mark.line + 1, found[-1][1]
@@ -97,3 +100,8 @@ def line_of(path: str | Path, keys: Sequence[str | int]) -> int | None:
         else:
             break
     return line
+
+
+def _stands_for(written: str, key: str) -> bool:
+    pattern = re.sub(r"\\{\w+\\}", ".+", re.escape(str(written)))
+    return re.fullmatch(pattern, key) is not None

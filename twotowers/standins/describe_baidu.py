@@ -24,11 +24,11 @@ from twotowers.standins.baidu import (
     Law,
     World,
 )
+from twotowers.standins.baidu_files import COLLECTION
 from twotowers.standins.calibrate_baidu import (
     ANNOTATED,
     BM25,
     CLICKS,
-    COLLECTION,
     DOCUMENTS,
     FIRST,
     ONE,
