@@ -256,7 +256,7 @@ def propensities(
     Example:
         >>> rows = {"query": ["q"] * 4, "document": ["a", "a", "b", "b"],
         ...         "position": [1, 2, 1, 2], "impressions": [100] * 4, "clicks": [40, 20, 20, 10]}
-        >>> propensities(pa.table(rows)).frame()["estimate"].to_pylist()
+        >>> propensities(pa.table(rows)).frame()["estimate"].to_numpy().round(6).tolist()
         [1.0, 0.5]
     """
     if estimator not in ESTIMATORS:
