@@ -28,10 +28,10 @@ from scipy.special import expit, ndtr, ndtri
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import read_yaml
-from twotowers.standins.wscd import Users, clicks_of
 from twotowers.randomness import stream
 from twotowers.standins.baidu_texts import other_topic
 from twotowers.standins.hashed import hashed, key_of, normals, uniforms
+from twotowers.standins.wscd import Users, clicks_of
 
 NAME = "baidu_mlm"
 CANDIDATES = 55
