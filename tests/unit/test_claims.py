@@ -7,9 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from twotowers import ROOT
+from twotowers.files.yamls import read_yaml
 from twotowers.results.claims import (
     CONTRADICTED,
     NOT_TESTABLE,
+    ORIGINS,
     OURS,
     REPRODUCED,
     Claim,
@@ -96,6 +99,15 @@ def test_words_and_comparison_come_from_the_same_number(condition, met, threshol
     around = np.nextafter(float(read), [-np.inf, np.inf])
     values = (around[0], float(read), around[1])
     assert tuple(condition("MCC", threshold).met_by(value) for value in values) == met
+
+
+@pytest.mark.parametrize("paper", ["chen2024", "clax2025", "hager2023", "hager2025", "zhang2023"])
+def test_claims_name_items_that_there_are_and_whose_they_are(paper):
+    items = read_yaml(ROOT / "papers" / paper / "experiment.yaml")["items"]
+    for claim in _claims(paper):
+        assert {claim.item, *claim.also} <= set(items), claim.id
+        assert claim.origin in ORIGINS
+        assert claim.judged, claim.id
 
 
 def test_no_digit_of_a_threshold_is_lost_in_words():

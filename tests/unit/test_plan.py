@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
+from contextlib import redirect_stderr
 from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from twotowers.experiment.experiments import Experiment
+import yaml
 
 from twotowers import ROOT
 from twotowers.errors import InputError
+from twotowers.experiment.config import read_config
+from twotowers.experiment.items import Answer
+from twotowers.experiment.paper import Paper, load_paper
+from twotowers.workflow import plan as plans
+from twotowers.workflow import planning
 from twotowers.workflow.descriptions import (
     crate_data,
     items_needs,
@@ -20,80 +31,83 @@ from twotowers.workflow.descriptions import (
     page_paper,
     source_note,
 )
-from twotowers.workflow.order import Order
-from twotowers.workflow.plan import ENDINGS, ENVIRONMENTS, FILES, LOGS, Plan
+from twotowers.workflow.order import Order, fit_guess
+from twotowers.workflow.plan import (
+    ENVIRONMENTS,
+    FILES,
+    RECORDS,
+    WILDCARDS,
+    Plan,
+    planned,
+    read_plan,
+)
+from twotowers.workflow.planning import ENDINGS, Planner, plain
 
-TRAINING = {"batch": 10, "steps": 100}
-LANES = {"strength": [0, 1], "temperature": [0, 0.5, 1]}
+TRAINING = {
+    "learning_rate": 0.1, "batch": 10, "steps": 100, "epochs": 1, "patience": 1, "min_delta": 0,
+}  # fmt: skip
 TEXTS = {"title": "T", "caption": "c", "expected": "e"}
-
-
-def log(**changes) -> dict:
-    return {
-        "dataset": "web",
-        "relevance": "annotated",
-        "ranker": "linear",
-        "lanes": LANES,
-        "sessions": {"train": [3]},
-        "user": {"kind": "additive"},
-    } | changes
-
-
-def setting(log: str, tower: str = "linear", **changes) -> dict:
-    return {
-        "log": log,
-        "model": {"kind": "additive", "tower": tower},
-        "method": {"kind": "likelihood"},
-        "training": "brief",
-        "lanes": {"log": LANES, "method": {"weighting": ["none"]}},
-    } | changes
-
-
-PAPER = Experiment(
-    key="paper",
-    title="A paper",
-    citation="A. Author",
-    datasets={"web": {"prepare": "ultra"}, "shop": {}},
-    positions=5,
-    seeds=[7, 8, 9],
-    sessions={"train": 3},
-    rankers={},
-    training={"brief": TRAINING},
-    logs={"main": log(), "one": log(relevance="deep", ranker="deep", queries="train")},
-    settings={
-        "small": setting("main", lanes={"log": {**LANES, "strength": [1]}, "method": {}}),
-        "large": setting("one", "deep"),
+LOG = {
+    "dataset": "web",
+    "relevance": "annotated",
+    "policy": {"ranker": "linear", "strength": [0, 1], "temperature": [0, 0.5, 1]},
+    "sessions": {"train": 3, "validation": 2, "test": 1},
+}
+SCALE = {"seeds": [7, 8, 9]}
+PAPER = {
+    "title": "A paper",
+    "citation": "A. Author",
+    "datasets": {"web": {"prepare": "ultra"}, "shop": {}},
+    "positions": 5,
+    "scales": dict.fromkeys(("smoke", "laptop", "paper"), SCALE),
+    "rankers": {"linear": TRAINING, "deep": TRAINING, "svm": {"share": 0.5, "cost": 1}},
+    "training": {"brief": TRAINING},
+    "logs": {
+        "main": LOG,
+        "one": LOG | {"relevance": "deep", "policy": LOG["policy"] | {"ranker": "deep"},
+                      "queries": "train", "positions": 7},
     },
-    studies={
+    "settings": {
+        "small": {"log": "main", "model": {"tower": "linear"}, "training": "brief",
+                  "lanes": {"strength": [1]}},
+        "large": {"log": "one", "model": {"tower": "deep"}, "training": "brief"},
+    },
+    "studies": {
         "theory": {"draws": 3},
         "real": {"module": "logs", "dataset": "shop", "seeds": [1], "top": 2},
         "ranked": {"dataset": "web", "ranker": "svm", "depth": 4},
         "unranked": {"dataset": "web"},
+        "bare": {"module": "unranked", "dataset": "web", "raw": True},
     },
-    items={
-        "fig1": {
-            **TEXTS,
-            "kind": "figure",
-            "needs": ["small", "real"],
-            "highlight": {"n": [1]},
-            "draw": {"kind": "curves", "x": "n"},
-        },
+    "items": {
+        "fig1": {**TEXTS, "kind": "figure", "needs": ["small", "real"], "highlight": {"n": [1]},
+                 "draw": {"kind": "curve", "x": "n"}},
         "table1": {**TEXTS, "kind": "table", "needs": ["theory"]},
     },
-)
-OTHER = replace(
-    PAPER,
-    key="other",
-    seeds=[1],
-    logs={},
-    settings={},
-    studies={"theory": {}},
-    items={"a.b": {**TEXTS, "kind": "table", "needs": ["theory"]}},
-)
+}  # fmt: skip
+OTHER = {name: PAPER[name] for name in ("title", "citation", "datasets")} | {
+    "scales": {scale: {"seeds": [1]} for scale in ("smoke", "laptop", "paper")},
+    "studies": {"theory": {"draws": 1}},
+    "items": {"a.b": {**TEXTS, "kind": "table", "needs": ["theory"], "draw": "table1"}},
+}
+TABLE = "def table(results, published):\n    pass\n\n\ndef tex(table):\n    pass\n"
+CODE = {
+    "paper/studies/theory.py": "def run(inputs, *, seed, draws):\n    pass\n",
+    "paper/studies/logs.py": "def run(inputs, *, seed, top):\n    pass\n",
+    "paper/studies/ranked.py": "def run(inputs, *, seed, depth):\n    pass\n",
+    "paper/studies/unranked.py": "def run(inputs, *, seed):\n    pass\n",
+    "paper/items/curve.py": "def table(results, published):\n    pass\n\n\n"
+    "def draw(table, *, x):\n    pass\n",
+    "paper/items/table1.py": TABLE,
+    "other/studies/theory.py": "def run(inputs, *, seed, draws):\n    pass\n",
+    "other/items/table1.py": TABLE,
+}
 PAGES = ("index.html", "summary.json")
 SIZES = {"train": 3, "validation": 2, "test": 1}
 CONFIG = {
     "scale": "smoke",
+    "papers": ["paper", "other"],
+    "only": [],
     "device": "cuda",
     "results": "out",
     "figures": "shown",
@@ -101,17 +115,62 @@ CONFIG = {
         "web": {"source": "mslr_web30k", "folder": None, "standin": {"smoke": SIZES}},
         "shop": {"source": "yandex_20_queries", "folder": "/data"},
     },
+    "replace": {},
 }
 
 
-@pytest.fixture
-def plan(tmp_path) -> Plan:
-    return Plan(CONFIG, {"paper": PAPER, "other": OTHER}, root=tmp_path)
+@pytest.fixture(scope="module")
+def root(tmp_path_factory) -> Path:
+    """A project with two papers of its own."""
+    root = tmp_path_factory.mktemp("project")
+    for name in ("twotowers", "scripts"):
+        (root / name).symlink_to(ROOT / name)
+    for name, text in CODE.items():
+        (root / "papers" / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / "papers" / name).write_text(text)
+    for key, paper in {"paper": PAPER, "other": OTHER}.items():
+        (root / "papers" / key / "experiment.yaml").write_text(yaml.safe_dump(paper))
+    return root
 
 
-def test_the_plan_needs_no_snakemake_and_nothing_heavy():
-    heavy = ("snakemake", "numpy", "pandas", "pyarrow", "jax", "matplotlib")
-    code = "import sys; import twotowers.workflow.descriptions; print(*sys.modules)"
+@pytest.fixture(scope="module")
+def papers(root) -> dict[str, Paper]:
+    return {key: load_paper(key, read_config(CONFIG), root) for key in CONFIG["papers"]}
+
+
+@pytest.fixture(scope="module")
+def made(root, papers):
+    """made(changes, papers): what computes the jobs of a configuration."""
+
+    def made(changes=(), those=papers) -> Planner:
+        return Planner(read_config(CONFIG | dict(changes)), those, root)
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def plan(made) -> Planner:
+    return made()
+
+
+@pytest.fixture(scope="module")
+def read(made, root) -> Plan:
+    """The plan as a Snakefile reads it."""
+    return Plan(json.loads(json.dumps(made().content())), root)
+
+
+def inputs(read: Plan, rule: str, **wildcards):
+    return read.inputs(rule)(SimpleNamespace(**wildcards))
+
+
+def params(read: Plan, rule: str, **wildcards) -> dict:
+    return {name: of(SimpleNamespace(**wildcards)) for name, of in read.params(rule).items()}
+
+
+def test_reading_a_plan_needs_no_snakemake_and_nothing_heavy():
+    heavy = ("snakemake", "numpy", "pandas", "pyarrow", "jax", "matplotlib", "pydantic", "yaml")
+    code = "import sys; import twotowers.workflow.plan, twotowers.workflow.order; "
+    code += "print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {*heavy} & {*run.stdout.split()}
 
@@ -124,7 +183,7 @@ def test_what_is_not_named_stays_a_wildcard(plan):
     named = plan.file("fit", paper="paper", setting="small", seed=7)
     assert named == "out/smoke/fits/paper/small/7.parquet"
     assert plan.file("item", ending="pdf") == "shown/{paper}/{item}.pdf"
-    assert plan.log("fit", seed=7) == "out/smoke/logs/fits/{paper}/{setting}/7.log"
+    assert plan.record("fit", seed=7) == "out/smoke/logs/fits/{paper}/{setting}/7.log"
 
 
 def test_a_name_that_a_file_does_not_have_is_an_error(plan):
@@ -132,9 +191,9 @@ def test_a_name_that_a_file_does_not_have_is_an_error(plan):
         plan.file("fit", study="theory")
 
 
-def test_every_log_can_be_told_from_its_artefacts_wildcards():
-    """Wildcards of files and logs agree, as Snakemake requires. A job has one log."""
-    for kind, template in LOGS.items():
+def test_every_record_can_be_told_from_its_artefacts_wildcards():
+    """Wildcards of files and records agree, as Snakemake requires. A job has one record."""
+    for kind, template in RECORDS.items():
         assert {*re.findall(r"{\w+}", template)} <= {
             *re.findall(r"{\w+}", FILES[kind]),
             "{results}",
@@ -146,8 +205,8 @@ def test_results_are_those_of_all_seeds(plan):
         *(f"out/smoke/fits/paper/small/{seed}.parquet" for seed in (7, 8, 9)),
         "out/smoke/fits/paper/real/1.parquet",
     ]
-    assert len(plan.results_of("paper")) == (2 + 3) * 3 + 1
-    assert plan.logs_of("paper", ["real"]) == ["out/smoke/logs/fits/paper/real/1.log"]
+    assert len(plan.results_of("paper")) == (2 + 4) * 3 + 1
+    assert plan.records_of("paper", ["real"]) == ["out/smoke/logs/fits/paper/real/1.log"]
 
 
 def test_a_run_makes_every_item_the_pages_and_the_crate(plan):
@@ -164,11 +223,14 @@ def test_a_run_makes_every_item_the_pages_and_the_crate(plan):
     assert plan.of_papers("claims") == ["out/smoke/claims/paper.csv", "out/smoke/claims/other.csv"]
 
 
-def test_only_papers_that_run_bring_their_rules(plan, tmp_path):
-    for paper in ("other", "unselected"):
-        (tmp_path / "papers" / paper).mkdir(parents=True)
-        (tmp_path / "papers" / paper / "rules.smk").touch()
-    assert plan.paper_rules() == [str(tmp_path / "papers" / "other" / "rules.smk")]
+def test_only_papers_that_run_bring_their_rules(made, root, papers):
+    file = root / "papers" / "other" / "rules.smk"
+    file.touch()
+    try:
+        assert made().content()["rules"] == [str(file)]
+        assert made(those={"paper": papers["paper"]}).content()["rules"] == []
+    finally:
+        file.unlink()
 
 
 # What rules apply to
@@ -185,35 +247,31 @@ def test_only_papers_that_run_bring_their_rules(plan, tmp_path):
         ("table", ["table1", "a.b"], ["fig1", "a-b"]),
     ],
 )
-def test_a_constraint_matches_the_names_of_its_kind_only(plan, kind, names, not_names):
-    pattern = plan.constraint(kind)
+def test_a_constraint_matches_the_names_of_its_kind_only(read, kind, names, not_names):
+    pattern = read.constraint(kind)
     assert all(re.fullmatch(pattern, name) for name in names)
     assert not any(re.fullmatch(pattern, name) for name in not_names)
 
 
-def test_some_items_instead_of_everything(tmp_path):
-    papers = {"paper": PAPER, "other": OTHER}
-    some = Plan(CONFIG | {"only": ["paper/table1", "other/a.b"]}, papers, root=tmp_path)
-    assert some.targets() == [
+def test_a_constraint_without_names_matches_nothing(read):
+    none = Plan(read.content | {"names": {"setting": []}})
+    assert not any(re.fullmatch(none.constraint("setting"), text) for text in ("", "a", "web"))
+
+
+def test_some_items_instead_of_everything(made):
+    assert made({"only": ["paper/table1", "other/a.b"]}).targets() == [
         *("shown/paper/table1.tex", "shown/paper/table1.csv"),
         *("shown/other/a.b.tex", "shown/other/a.b.csv"),
     ]
-    wrong = Plan(CONFIG | {"only": ["paper/tabel1"]}, papers, root=tmp_path)
     with pytest.raises(InputError, match=r"only: 'paper/tabel1' .*did you mean 'paper/table1'"):
-        wrong.targets()
+        made({"only": ["paper/tabel1"]}).targets()
 
 
-def test_a_constraint_without_names_matches_nothing():
-    plan = Plan(CONFIG | {"datasets": {}}, {"other": OTHER})
-    for kind in ("standin", "files", "setting", "figure"):
-        assert not any(re.fullmatch(plan.constraint(kind), text) for text in ("", "a", "web"))
-
-
-def test_jobs_that_train_have_the_environment_of_the_device(plan, tmp_path):
-    assert plan.environment("fit") == str(tmp_path / "envs" / "jax-cuda.yaml")
-    assert plan.environment("page") == str(tmp_path / "envs" / "plots.yaml")
-    on_cores = Plan(CONFIG | {"device": "cpu"}, {}, root=tmp_path)
-    changed = {r for r in ENVIRONMENTS if on_cores.environment(r) != plan.environment(r)}
+def test_jobs_that_train_have_the_environment_of_the_device(read, root):
+    assert read.environment("fit") == str(root / "envs" / "jax-cuda.yaml")
+    assert read.environment("page") == str(root / "envs" / "plots.yaml")
+    on_cores = Plan(read.content | {"config": {"device": "cpu"}}, root)
+    changed = {r for r in ENVIRONMENTS if on_cores.environment(r) != read.environment(r)}
     assert changed == {"policy", "fit"}
 
 
@@ -223,137 +281,192 @@ def test_every_rule_says_what_it_makes():
             assert re.search(r'^    message:\n        "[A-Z]', body, re.MULTILINE), body[:20]
 
 
+def test_every_rule_has_its_jobs(read):
+    assert set(read["jobs"]) == set(WILDCARDS) == set(ENVIRONMENTS)
+    assert {rule for rule, jobs in read["jobs"].items() if not jobs} == set()
+
+
 # Inputs and parameters
 
 
-def test_a_fit_reads_rankings_who_ranked_them_and_clicks(plan):
+def test_a_fit_reads_rankings_who_ranked_them_and_clicks(read):
     rankings = {
         split: f"out/smoke/rankings/paper/web/{split}.parquet"
         for split in ("train", "validation", "test")
     }
-    assert plan.fit_inputs("paper", "large", "8") == {
+    assert inputs(read, "fit", paper="paper", setting="large", seed="8") == {
         **rankings,
         "policy": "out/smoke/policies/paper/web/deep-deep/8.parquet",
         "clicks": "out/smoke/clicks/paper/web/one/8.parquet",
     }
 
 
-def test_a_fit_is_told_its_training_and_what_its_log_is_like(plan):
-    assert plan.fit_parameters("paper", "large") == {
-        **PAPER.settings["large"],
-        "log": {"queries": "train", "user": {"kind": "additive"}},
-        "training": TRAINING,
-    }
+def test_a_job_is_told_what_it_loads_by_name(read, made, papers):
+    job = {"paper": "paper", "setting": "large", "seed": 8}
+    told = params(read, "fit", **job)
+    assert {key: told[key] for key in ("paper", "name", "seed")} == {
+        "paper": "paper", "name": "large", "seed": 8,
+    }  # fmt: skip
+    settings = papers["paper"].settings
+    changed = {**settings, "large": settings["small"].model_copy(update={"name": "large"})}
+    other = made(those={"paper": replace(papers["paper"], settings=changed)}).jobs()
+    assert other["fit"]["paper|large|8"]["params"]["settled"] != told["settled"]
 
 
-def test_clicks_are_simulated_from_scores(plan):
+def test_clicks_are_simulated_from_scores(read):
     policy = "out/smoke/policies/paper/web/annotated-linear/7.parquet"
-    assert plan.clicks_inputs("paper", "main", 7) == {"policy": policy}
-    assert plan.clicks_parameters("paper", "main") == {
-        "lanes": LANES,
-        "sessions": {"train": [3]},
-        "user": {"kind": "additive"},
-    }
+    job = {"paper": "paper", "dataset": "web", "log": "main", "seed": 7}
+    assert inputs(read, "clicks", **job) == {"policy": policy}
+    assert params(read, "clicks", **job)["name"] == "main"
+    named = {"paper": "paper", "dataset": "web", "relevance": "annotated", "ranker": "linear"}
+    assert inputs(read, "policy", **named, seed=7) == read.rankings("paper", "web")
+    assert params(read, "policy", **named, seed=7)["settings"]["batch"] == 10
 
 
-def test_a_study_without_a_module_is_told(plan):
-    folder = plan.root / "papers" / "paper" / "studies"
-    folder.mkdir(parents=True)
-    (folder / "log.py").touch()
-    with pytest.raises(InputError, match=r"studies\.real: .*'logs' .*did you mean 'log'"):
-        plan.study_sources("paper", "real")
-
-
-def test_a_data_set_has_a_folder_or_a_stand_in_of_this_scale():
-    plan = Plan(CONFIG | {"datasets": {"shop": {"source": "yandex_20_queries"}}}, {})
+def test_a_data_set_has_a_folder_or_a_stand_in_of_this_scale(made):
+    planner = made({"datasets": {"shop": {"source": "yandex_20_queries"}}}, {})
     with pytest.raises(InputError, match=r"datasets\.shop: .* no stand-in .*expected 'folder'"):
-        plan.standin("shop")
+        planner.standin_sizes("shop")
 
 
-def test_a_study_reads_nothing_a_click_log_or_rankings(plan):
-    assert plan.study_inputs("paper", "theory") == {}
-    assert plan.study_inputs("paper", "real") == {"log": "out/smoke/raw/shop/log.parquet"}
-    assert plan.study_inputs("paper", "unranked") == plan.rankings("paper", "web")
-    assert plan.study_inputs("paper", "ranked") == {
-        **plan.rankings("paper", "web"),
-        "policy": "out/smoke/policies/paper/web/annotated-svm/7.parquet",
-    }
+def test_a_study_reads_nothing_a_click_log_or_rankings(read):
+    def of(study, seed=7):
+        return inputs(read, "study", paper="paper", study=study, seed=seed)
+
+    assert of("theory") == {}
+    assert of("real", 1) == {"log": "out/smoke/raw/shop/log.parquet"}
+    assert of("unranked") == read.rankings("paper", "web")
+    assert of("bare")["train"] == "out/smoke/raw/web/train.parquet"
+    for seed in (7, 8):  # The seeds of a study share the policy of the first.
+        policy = "out/smoke/policies/paper/web/annotated-svm/7.parquet"
+        assert of("ranked", seed) == {**read.rankings("paper", "web"), "policy": policy}
 
 
-def test_a_study_is_called_with_what_the_road_does_not_use_itself(plan):
-    assert plan.study_parameters("paper", "real") == {"top": 2}
-    assert plan.study_parameters("paper", "ranked") == {"depth": 4}
-    modules = [plan.study_module("paper", study) for study in ("theory", "real")]
-    folder = plan.root / "papers" / "paper" / "studies"
-    folder.mkdir(parents=True)
-    (folder / "logs.py").touch()
-    assert modules == ["theory", "logs"]
-    assert plan.study_sources("paper", "real") == ["papers/paper/studies/logs.py"]
+def test_a_study_is_called_with_what_the_road_does_not_use_itself(read):
+    studies = read["studies"]["paper"]
+    assert (studies["real"]["parameters"], studies["real"]["module"]) == ({"top": 2}, "logs")
+    assert studies["ranked"]["parameters"] == {"depth": 4}
+    assert (studies["theory"]["module"], studies["bare"]["parameters"]) == ("theory", {})
 
 
-def test_published_numbers_belong_to_what_draws_and_judges(plan, tmp_path):
-    folder = tmp_path / "papers" / "paper" / "published"
-    folder.mkdir(parents=True)
-    for name in ("b.csv", "a.csv", "notes.md"):
-        (folder / name).touch()
-    items = tmp_path / "papers" / "paper" / "items"
-    items.mkdir()
-    (items / "curves.py").write_text("def table(r, p): ...\ndef draw(t, *, x): ...\n")
-    for name in ("published.py", "claims.py"):
-        (folder.parent / name).touch()
-    files = ("published.py", "published/a.csv", "published/b.csv")
-    published = [f"papers/paper/{name}" for name in files]
-    assert plan.item_sources("paper", "fig1") == ["papers/paper/items/curves.py", *published]
-    assert plan.claims_sources("paper") == ["papers/paper/claims.py", *published]
-    # A paper without claims.py has no claims.
-    assert plan.claims_sources("other") == []
+def test_published_numbers_belong_to_what_draws_and_judges(made, root):
+    folder = root / "papers" / "paper" / "published"
+    before = made().jobs()
+    folder.mkdir()
+    try:
+        (folder / "notes.md").touch()
+        assert made().jobs() == before
+        (folder / "a.csv").touch()
+        after = made().jobs()
+    finally:
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+    changed = {rule for rule in before if before[rule] != after[rule]}
+    assert changed == {"figure", "table", "claims"}
+    assert before["table"]["other|a.b"] == after["table"]["other|a.b"]
+
+
+# From configuration to plan
+
+
+def within(monkeypatch):
+    """A call of `subprocess.run` that makes the plan in this process."""
+
+    def run(command, *, input, **options):
+        monkeypatch.setattr(sys, "argv", command[2:])
+        monkeypatch.setattr(sys, "stdin", StringIO(input))
+        with redirect_stderr(StringIO()) as told:
+            try:
+                code = planning.main()
+            except SystemExit as error:
+                code = error.code
+        return SimpleNamespace(returncode=code, stderr=told.getvalue())
+
+    return run
+
+
+def test_a_plan_is_made_once_and_read_by_jobs(root, tmp_path, monkeypatch, papers):
+    monkeypatch.setenv(plans.PLAN, "")
+    monkeypatch.setattr(plans.subprocess, "run", within(monkeypatch))
+    made = read_plan(CONFIG, root, tmp_path)
+    (path,) = tmp_path.glob("*.json")
+    assert os.environ[plans.PLAN] == str(path)
+    assert planned("settings", "paper", "large") == plain(papers["paper"].settings["large"])
+    path.write_text(json.dumps(made.content | {"targets": ["marked"]}))
+    assert read_plan(CONFIG, root, tmp_path)["targets"] == ["marked"]
+    file = root / "papers" / "other" / "experiment.yaml"
+    text = file.read_text()
+    file.write_text(text.replace("title: T", "titel: T"))
+    try:
+        with pytest.raises(InputError) as caught:
+            read_plan(CONFIG, root, tmp_path)
+    finally:
+        file.write_text(text)
+    assert re.match(rf"{file}:\d+: items.a.b.titel: unknown setting 'titel'", str(caught.value))
+
+
+def test_old_plans_are_forgotten(tmp_path, monkeypatch):
+    monkeypatch.setattr(plans, "KEPT", 2)
+    for number in range(4):
+        path = tmp_path / f"{number}.json"
+        path.touch()
+        os.utime(path, (number, number))
+    plans._forget_old(path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["2.json", "3.json"]
 
 
 # The order of jobs
 
 
-def measured(**seconds: float) -> Order:
-    folders = {f"out/smoke/fits/paper/{need}": value for need, value in seconds.items()}
-    return Order(Plan(CONFIG, {"paper": PAPER, "other": OTHER}), seconds=folders)
+@pytest.fixture
+def measured(read):
+    """measured(**seconds): the order after jobs that took so long."""
+
+    def measured(**seconds: float) -> Order:
+        folders = {f"out/smoke/fits/paper/{need}": value for need, value in seconds.items()}
+        return Order(read, seconds=folders)
+
+    return measured
 
 
 def sorted_jobs(order: Order) -> list[tuple[str, int]]:
-    jobs = [(need, seed) for need in PAPER.needs for seed in PAPER.seeds_of(need)]
+    needs = [*PAPER["settings"], *PAPER["studies"]]
+    jobs = [(need, seed) for need in needs for seed in ([1] if need == "real" else [7, 8, 9])]
     return sorted(jobs, key=lambda job: -order.of_result("paper", *job))
 
 
-def test_never_measured_long_fits_are_first_and_studies_last():
+def test_never_measured_long_fits_are_first_and_studies_last(measured):
     order = measured()
     fits = [("large", 7), ("small", 7), ("large", 8), ("large", 9), ("small", 8), ("small", 9)]
     assert sorted_jobs(order)[: len(fits)] == fits
     assert order.of_result("paper", "theory", 7) == order.of_page("paper")
 
 
-def test_measured_seconds_replace_guesses():
+def test_measured_seconds_replace_guesses(measured):
     order = measured(small=100, large=10)
     first = [("small", 7), ("large", 7), ("small", 8), ("small", 9), ("large", 8), ("large", 9)]
     assert sorted_jobs(order)[: len(first)] == first
     assert order.expected_seconds("paper", "small") == 100
 
 
-def test_a_study_that_was_measured_takes_its_place_among_fits():
+def test_a_study_that_was_measured_takes_its_place_among_fits(measured):
     order = measured(small=1, large=10, real=100, theory=5)
     jobs = sorted_jobs(order)
     assert jobs[:4] == [("real", 1), ("large", 7), ("theory", 7), ("small", 7)]
-    assert {need for need, _ in jobs[-6:]} == {"ranked", "unranked"}, "not measured"
+    assert {need for need, _ in jobs[-9:]} == {"ranked", "unranked", "bare"}, "not measured"
 
 
-def test_measured_and_guessed_fits_are_compared_in_seconds():
-    order = measured()
-    guess = order.fit_guess("paper", "large")
-    assert order.expected_seconds("paper", "large") == guess > 0
-    assert order.fit_guess("paper", "large") > order.fit_guess("paper", "small")
+def test_measured_and_guessed_fits_are_compared_in_seconds(measured, papers):
+    order, settings = measured(), papers["paper"].settings
+    guess = fit_guess(settings["large"])
+    assert order.expected_seconds("paper", "large") == guess > fit_guess(settings["small"]) > 0
     assert sorted_jobs(measured(small=guess * 2))[0] == ("small", 7)
     assert sorted_jobs(measured(small=guess / 2))[0] == ("large", 7)
 
 
 @pytest.mark.parametrize("seconds", [{}, {"small": 1e9}, {"small": 0, "large": 0}])
-def test_inputs_then_results_then_pages_and_one_paper_after_the_other(seconds):
+def test_inputs_then_results_then_pages_and_one_paper_after_the_other(measured, seconds):
     """So that the first paper is on the page while the others still run."""
     order = measured(**seconds)
     results = [order.of_result("paper", *job) for job in sorted_jobs(order)]
@@ -361,18 +474,20 @@ def test_inputs_then_results_then_pages_and_one_paper_after_the_other(seconds):
     assert order.of_page("paper") > order.of_inputs("other") > order.of_page("other")
 
 
-def test_a_data_set_is_made_when_its_first_paper_needs_it():
-    alone = replace(OTHER, datasets={"own": {}})
-    order = Order(Plan(CONFIG, {"paper": PAPER, "other": alone}))
+def test_a_data_set_is_made_when_its_first_paper_needs_it(read):
+    papers = read["order"]
+    own = papers | {"other": papers["other"] | {"datasets": ["own"]}}
+    order = Order(Plan(read.content | {"order": own}))
     assert order.of_dataset("web") == order.of_inputs("paper")
     assert order.of_dataset("own") == order.of_inputs("other")
 
 
-def test_measured_elsewhere_does_not_count():
+def test_measured_elsewhere_does_not_count(read, papers):
     """At another scale, or of another paper of the same setting."""
     seconds = {"out/laptop/fits/paper/small": 9, "out/smoke/fits/other/small": 9}
-    order = Order(Plan(CONFIG, {"paper": PAPER}), seconds=seconds)
-    assert order.expected_seconds("paper", "small") == order.fit_guess("paper", "small")
+    order = Order(read, seconds=seconds)
+    guess = fit_guess(papers["paper"].settings["small"])
+    assert order.expected_seconds("paper", "small") == guess
 
 
 # Descriptions for items, the page and the crate
@@ -384,17 +499,17 @@ def test_an_item_says_where_its_numbers_came_from(plan):
     assert source_note(plan, "other", "a.b") == "Data: simulated. Scale: smoke. Seeds: 1."
 
 
-def test_every_need_reads_one_kind_of_data(plan):
+def test_every_need_reads_one_kind_of_data(plan, made):
     """Real data have checksums. A simulation without data reads none."""
     kinds = needs_data(plan, "paper")
     assert kinds == {
-        **dict.fromkeys(("small", "large", "ranked", "unranked"), "stand-in"),
+        **dict.fromkeys(("small", "large", "ranked", "unranked", "bare"), "stand-in"),
         "theory": "simulation",
         "real": "real data",
     }
     assert items_needs(plan, "paper") == {"fig1": ["small", "real"], "table1": ["theory"]}
     unknown = {"source": "tiangong_st", "folder": "/data"}
-    others = Plan(CONFIG | {"datasets": CONFIG["datasets"] | {"shop": unknown}}, {"paper": PAPER})
+    others = made({"datasets": CONFIG["datasets"] | {"shop": unknown}})
     assert needs_data(others, "paper")["real"] == "unverified data"
 
 
@@ -409,7 +524,7 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
     assert (paper["key"], paper["readme"]) == ("paper", "papers/paper/README.md")
     assert paper["datasets"] == {"web": "stand-in", "shop": "real data"}
     assert paper["claims"] == "out/smoke/claims/paper.csv"
-    assert paper["logs"] == plan.logs_of("paper")
+    assert paper["logs"] == plan.records_of("paper")
     assert paper["items"]["fig1"] == {
         **TEXTS,
         "kind": "figure",
@@ -417,7 +532,7 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
         "highlight": {"n": [1]},
         "answer": None,
         "files": plan.item_files("paper", "fig1"),
-        "logs": plan.logs_of("paper", ["small", "real"]),
+        "logs": plan.records_of("paper", ["small", "real"]),
         "datasets": {"web": "stand-in", "shop": "real data"},
         "seeds": [1, 7, 8, 9],
     }
@@ -427,6 +542,8 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
     assert (large["kind"], large["seeds"]) == ("setting", [7, 8, 9])
     assert large["parameters"]["training"] == TRAINING
     assert large["parameters"]["log"]["relevance"] == "deep"
+    assert large["parameters"]["log"]["positions"] == 7
+    assert paper["needs"]["small"]["parameters"]["log"]["positions"] == 5
     assert paper["needs"]["theory"]["parameters"] == {"draws": 3}
 
 
@@ -443,9 +560,10 @@ FOUND = {"text": "Yes.", "datasets": {"web": "stand-in"}, "seeds": [7, 8, 9]}
         ({"smoke": {**FOUND, "datasets": {"mslr30k": "stand-in"}}}, None),
     ],
 )
-def test_an_answer_is_shown_only_where_it_was_found(tmp_path, answer, shown):
-    item = {**TEXTS, "kind": "figure", "needs": ["small"], "answer": answer}
-    plan = Plan(CONFIG, {"paper": replace(PAPER, items={"fig1": item})}, root=tmp_path)
+def test_an_answer_is_shown_only_where_it_was_found(made, papers, answer, shown):
+    answer = {scale: Answer(**each) for scale, each in answer.items()}
+    item = papers["paper"].items["fig1"].model_copy(update={"needs": ("small",), "answer": answer})
+    plan = made(those={"paper": replace(papers["paper"], items={"fig1": item})})
     assert page_paper(plan, "paper")["items"]["fig1"]["answer"] == shown
 
 
@@ -454,16 +572,3 @@ def test_the_crate_is_told_how_data_was_made_or_where_it_is_listed(plan):
         {"name": "web", "generated": {"sizes": SIZES, "seed": 0}},
         {"name": "shop", "manifest": "out/smoke/raw/shop/manifest.json"},
     ]
-
-
-def test_a_log_may_have_positions_of_its_own(plan, monkeypatch):
-    assert plan.positions("paper", "main") == 5
-    monkeypatch.setitem(plan.experiments["paper"].logs, "main", log(positions=201))
-    assert plan.positions("paper", "main") == 201
-
-
-def test_a_study_may_read_data_that_are_not_prepared(plan, monkeypatch):
-    bare = {"dataset": "web", "raw": True, "most": 3}
-    monkeypatch.setitem(plan.experiments["paper"].studies, "bare", bare)
-    assert plan.study_inputs("paper", "bare")["train"] == "out/smoke/raw/web/train.parquet"
-    assert plan.study_parameters("paper", "bare") == {"most": 3}

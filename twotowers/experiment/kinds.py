@@ -309,4 +309,8 @@ def build_drawing(name: str, paper: str, **parameters: Any) -> Drawing:
 
 def sources(found: Sequence[Kind], root: Path = ROOT) -> list[str]:
     """The files of some kinds, relative to the project, each once."""
-    return list(dict.fromkeys(str(kind.path.relative_to(root)) for kind in found))
+    paths = [kind.path for kind in found]
+    # A paper outside the project uses the library's kinds, too.
+    homes = [ROOT if path.is_relative_to(ROOT) else root for path in paths]
+    relative = (path.relative_to(home) for path, home in zip(paths, homes, strict=True))
+    return list(dict.fromkeys(map(str, relative)))

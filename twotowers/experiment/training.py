@@ -53,7 +53,7 @@ OptimizerField = Annotated[
 class Training(Settled):
     """How to train; see `twotowers.fitting.gradient.FitSettings`."""
 
-    optimizer: OptimizerField = Field(default="adamw", validate_default=True)
+    optimizer: OptimizerField = Optimizer()
     """An optimiser of Optax: its name, or `name` and options (`twotowers.fitting.optimizers`)."""
     learning_rate: Lanes[Above0]
     """Of the optimiser. A list is lanes."""

@@ -315,13 +315,12 @@ def judge_all(
                     expected=nearest(name, known or items),
                 )
         needs = [need for name in (claim.item, *claim.also) for need in items.get(name, ())]
-        seen = results[results["setting"].isin(needs)]
-        if claim.item not in items:
-            ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is left out at this scale")
+        if claim.item in items:
+            ours = decide(claim, results[results["setting"].isin(needs)])
         else:
-            ours = decide(claim, seen)
+            ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is left out at this scale")
         theirs = "" if authors is None or authors.empty else judge(claim, authors).measured
-        stands_on = weakest(data[need] for need in needs)
+        stands_on = weakest(data[need] for need in needs or data)
         rows.append(
             (claim.id, claim.item, claim.origin, claim.statement, claim.where, ours.measured,
              theirs, claim.expected, ours.verdict, ours.held, ours.reason, stands_on)
