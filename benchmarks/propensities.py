@@ -42,14 +42,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from twotowers.fitting.pages import fit_pages
-from twotowers.models.independent import as_pages
 
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
+from twotowers.fitting.em import fit_em
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.marginal import fit_marginal, kinds_by_rank
 from twotowers.fitting.pair_counts import PairCounts
+from twotowers.fitting.prior import Prior
 from twotowers.fitting.specification import fit_slope
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.position_based import PositionBased
@@ -328,14 +328,14 @@ def priors(options) -> None:
             "click rates": harvest(counts, "naive").estimate,
         }
         statistics = Statistics.of_cells(
-            as_pages(PositionBased()), counts.pair, counts.factor,
+            PositionBased(), counts.pair, counts.factor,
             counts.impressions.astype(int), counts.clicks.astype(int),
             pairs=len(counts.cluster), positions=10,
         )  # fmt: skip
-        for prior in ((1, 1), (0.15, 1.35), (0, 0)):
-            fitted = fit_pages(statistics, prior=prior, iterations=2_000)
+        for successes, trials in ((1, 2), (0.15, 1.5), (0, 0)):
+            fitted = fit_em(statistics, prior=Prior(successes, trials), iterations=2_000)
             examination = fitted.parameters["examination"]
-            found[f"EM, prior {prior[0]:g} of {sum(prior):g}"] = examination / examination[0]
+            found[f"EM, prior {successes:g} of {trials:g}"] = examination / examination[0]
         table = pd.DataFrame(found, index=range(1, 11)).T
         tables.append(table.assign(relevance=relevance))
     table = pd.concat(tables).rename_axis("estimator").reset_index()

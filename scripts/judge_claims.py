@@ -1,10 +1,12 @@
 """All results of a paper -> a verdict on each of its claims."""
 
 from scripts.runner import paper_module, run
+from twotowers import ROOT
 from twotowers.files.artefacts import atomic
+from twotowers.files.yamls import read_yaml
 from twotowers.results import published
-from twotowers.results.claims import judge_all
 from twotowers.results.longform import read_results
+from twotowers.results.verdicts import judge_all
 
 
 def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict[str, str]):
@@ -12,7 +14,8 @@ def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict
     claims = paper_module(paper, "claims")
     judged = claims.CLAIMS if claims else []
     results, authors = read_results(inputs), published.results(paper)
-    verdicts = judge_all(judged, results, authors, items=needs, data=data)
+    known = read_yaml(ROOT / "papers" / paper / "experiment.yaml")["items"]
+    verdicts = judge_all(judged, results, authors, items=needs, data=data, known=known)
     verdicts.insert(0, "paper", paper)
     with atomic(outputs[0]) as path:
         verdicts.to_csv(path, index=False, lineterminator="\n")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from twotowers.results.claims import NOT_REPRODUCED, REPRODUCED, Claim, judge
+from twotowers.results.claims import CONTRADICTED, REPRODUCED, Claim, judge
 from twotowers.results.conditions import Condition
 from twotowers.results.statistics import select
 
@@ -48,7 +48,7 @@ def assert_borne_out(claim: Claim, results: pd.DataFrame) -> None:
 
 def assert_broken(claim: Claim, results: pd.DataFrame, words: str) -> None:
     judgement = judge(claim, results)
-    assert judgement.verdict == NOT_REPRODUCED, judgement
+    assert judgement.verdict == CONTRADICTED, judgement
     assert named(claim, words).words in judgement.reason
 
 

@@ -97,7 +97,14 @@ __all__ = [*FACE]
 def __getattr__(name: str) -> Any:
     if name not in FACE:
         raise AttributeError(f"module 'twotowers' has no attribute {name!r}")
-    found = getattr(import_module(f"twotowers.{FACE[name]}"), name)
+    try:
+        found = getattr(import_module(f"twotowers.{FACE[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("twotowers"):
+            raise
+        raise ModuleNotFoundError(
+            f"{name} needs {error.name}: pip install 'two-towers[jax]'", name=error.name
+        ) from error
     globals()[name] = found
     return found
 

@@ -3,8 +3,7 @@
 Thresholds were set before our results were seen, from the printed Table 2.2 where it decides. The
 README lists the exceptions, 11 to 14 and 23 to 26.
 
-Where the thesis tests over ten runs, sign and interval over seeds are judged; its own test is run
-where there are ten.
+The thesis tests over ten runs. Its own test decides claims 11 and 12, and needs ten.
 """
 
 from papers.hager2023.judges import analyses, grid, theory

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.results.claims import NotTestable
-from twotowers.results.statistics import interval, select
+from twotowers.results.statistics import select
 
 DATASETS = {"mslr": "MSLR-WEB30K", "istella": "Istella-S", "yahoo": "Yahoo! Webscope"}
 METHODS = {
@@ -48,23 +48,15 @@ def by_seed(results: pd.DataFrame, **where) -> pd.Series:
     return rows.set_index("seed")["value"].sort_index()
 
 
-def gap(one: pd.Series, other: pd.Series) -> tuple[float, float, float]:
-    """Mean of one less the other over common seeds, and the ends of its 95 % interval.
-
-    Of a single seed, as of printed means, both ends are the difference itself.
-    """
-    difference = (one - other).dropna()
-    mean = difference.mean()
-    if len(difference) < 2:
-        return mean, mean, mean
-    low, high = interval(mean, difference.std(), len(difference))
-    return mean, float(low), float(high)
+def gap(one: pd.Series, other: pd.Series) -> float:
+    """Mean of one less the other over common seeds."""
+    return (one - other).mean()
 
 
 def between(
     results: pd.DataFrame, dataset: str, one: str, other: str, *, metric: str = "ndcg@10",
     sessions: float = FULL,
-) -> tuple[float, float, float]:  # fmt: skip
+) -> float:  # fmt: skip
     """`gap` of two methods on a data set."""
     return gap(
         *(

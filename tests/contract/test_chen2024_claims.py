@@ -313,7 +313,7 @@ MUTATIONS = [
     ("1a", to(0.95), {"setting": LISTS, "method": "rate_dla", "repair": "plain", **MCC,
                       "views": 1000, "components": 3}, "clicks: MCC is below"),
     ("1a", to(0.97), {**PLAIN, **GAIN, "components": 4}, "clicks: nDCG@10 is below"),
-    ("1b", by(-0.3), {**PLAIN, **MCC, "components": 4}, "lowest high end"),
+    ("1b", by(-0.3), {**PLAIN, **MCC, "components": 4}, "any two of"),
     ("1c", spread(0.01), {**PLAIN, **MCC, "components": 1}, "at K = 1"),
     ("1c", spread(0.01), {**PLAIN, **MCC, "components": 3}, "K = 2, 3, 4"),
     ("2a", to(2e-5), {**AT2, **ERROR, "method": "two_tower", "repair": "plain"}, "click MSE"),

@@ -13,7 +13,7 @@ from papers.clax2025.studies.em_gradient import click_loss_difference, posterior
 from twotowers import ROOT
 from twotowers.experiment.kinds import build_drawing
 from twotowers.files.yamls import read_yaml
-from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
+from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import bands
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
@@ -49,7 +49,7 @@ def test_wrong_posteriors_have_another_gradient(wrong):
     assert own < 1e-12
     assert judge(JUDGED["41"], study(own)).verdict == REPRODUCED
     found = click_loss_difference(clicks, 1, wrong)
-    assert judge(JUDGED["41"], study(found)).verdict == NOT_REPRODUCED
+    assert judge(JUDGED["41"], study(found)).verdict == CONTRADICTED
 
 
 def by_rank(half=0.01, ninth=0.03, rounds=0.0):
@@ -79,10 +79,10 @@ def by_rank(half=0.01, ninth=0.03, rounds=0.0):
 def test_ranks_against_gradient_descent_are_told():
     found = by_rank()
     assert judge(JUDGED["42"], found).verdict == REPRODUCED
-    assert judge(JUDGED["42"], by_rank(half=0.04)).verdict == NOT_REPRODUCED
+    assert judge(JUDGED["42"], by_rank(half=0.04)).verdict == CONTRADICTED
     at_one = (found["setting"] == "em-ccm") & (found["prior_mean"] == 0.5) & (found.position == 3)
     moved = judge(JUDGED["42"], found.assign(value=found["value"].mask(at_one, 1.6)))
-    assert (moved.verdict, moved.measured) == (NOT_REPRODUCED, "not at: CCM 3")
+    assert (moved.verdict, moved.measured) == (CONTRADICTED, "not at: CCM 3")
 
 
 def test_rounds_are_compared_on_their_own_division():

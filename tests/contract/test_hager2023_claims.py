@@ -11,8 +11,9 @@ from papers.hager2023.claims import CLAIMS
 from papers.hager2023.judges.grid import EARLY
 from papers.hager2023.studies import theory
 from tests.judging import altered, assert_borne_out, assert_broken, by, times, to, untested
-from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
+from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
 from twotowers.results.published import bands
+from twotowers.results.verdicts import decide
 
 AT = {claim.id: claim for claim in CLAIMS}
 SEEDS = range(grid.RUNS)
@@ -112,17 +113,14 @@ MUTATIONS = [
     ("16", by(-0.03), {**FULL, "setting": "mslr-ips"}, ""),
     ("20", to(0.9), {"setting": "onehot", "method": "estimated", **FULL, "collisions": 0}, ""),
     ("22", by(-0.05), IPS, "what IPS loses in"),
-    ("22", by(0.195), PBM, "what PBM loses, at"),
-    ("22", noisier, PBM, "what PBM loses, at"),
+    ("22", by(0.195), PBM, "what PBM loses is above"),
     ("22", by(-0.3), IPS, "times what PBM loses"),
     ("23", by(-0.2), RAW, "lead of IPS over"),
-    ("23", noisier, RAW, "lead of IPS over"),
     ("23", by(0.2), {**RAW, "sessions": 1e3}, "lead of PBM over"),
     ("2", by(0.01), {"metric": "ignored_minimum"}, "minimum"),
     ("26", by(0.1), {"setting": "weak-pbm", "metric": "policy_ndcg@10"}, "production ranker"),
     ("26", by(-0.1), {**FULL, "setting": "weak-pbm"}, "naive"),
     ("26", by(-0.1), {**FULL, "setting": "weak-estimated"}, "naive"),
-    ("26", noisier, {**FULL, "setting": "weak-estimated"}, "naive"),
 ]  # fmt: skip
 for letter, dataset in zip("abc", grid.DATASETS, strict=True):
     pbm, ips, naive, estimated = (
@@ -133,11 +131,9 @@ for letter, dataset in zip("abc", grid.DATASETS, strict=True):
     fit = {"setting": f"mechanism-{dataset}", "metric": "ndcg@10", "kind": "ips"}
     MUTATIONS += [
         (f"7{letter}", by(0.2), {**pbm, "metric": "policy_ndcg@10"}, ""),
-        (f"7{letter}", noisier, naive, ""),
         (f"8{letter}", by(0.01), {**naive, "sessions": 1e6}, ""),
         (f"8{letter}", by(-0.01), {**naive, "sessions": 1e6}, ""),
         (f"10{letter}", by(-0.2), pbm, ""),
-        (f"10{letter}", noisier, naive, ""),
         (f"12{letter}", by(0.2), estimated, ""),
         (f"12{letter}", by(-0.2), estimated, ""),
         (f"13{letter}", times(20), {**pbm, "metric": "ndcg@5"}, ""),
@@ -155,19 +151,17 @@ for letter, dataset in zip("abc", grid.DATASETS, strict=True):
             for at in (1e3, 1e4)
         ),
         (f"24{letter}", by(-0.1), {**fit, "tower": "linear"}, "linear ranker"),
-        (f"24{letter}", noisier, {**fit, "tower": "linear"}, "linear ranker"),
     ]  # fmt: skip
 for number, datasets in {"9": ("mslr", "yahoo"), "15": ("istella", "yahoo")}.items():
     for letter, dataset in zip("ab", datasets, strict=True):
         winner = {"9": "estimated", "15": "ips"}[number]
         where = {**FULL, "setting": f"{dataset}-{winner}"}
-        MUTATIONS += [(number + letter, change, where, "") for change in (by(-0.2), noisier)]
+        MUTATIONS += [(number + letter, by(-0.2), where, "")]
 for letter, method in zip("ab", ("pbm", "estimated"), strict=True):
     lane = {"setting": "onehot", **FULL}
     MUTATIONS += [
         (f"21{letter}", by(-0.01), {**lane, "method": method, "collisions": 0}, "without"),
         (f"21{letter}", by(0.3), {**lane, "method": method, "collisions": 0.5}, "at .5"),
-        (f"21{letter}", noisier, {**lane, "method": "ips", "collisions": 0.5}, "at .5"),
         (f"21{letter}", by(-0.3), {**lane, "method": "ips", "collisions": 0.9}, "at .9"),
     ]
 
@@ -199,15 +193,36 @@ def of_seeds(count: int) -> pd.DataFrame:
     return made_up()[made_up()["seed"] < count]
 
 
-@pytest.mark.parametrize(("name", "method"), [("11", "istella-estimated"), ("12b", "istella-pbm")])
-def test_of_few_runs_the_interval_of_the_paired_difference_decides(name, method):
-    where = {**FULL, "setting": method}
-    unsure = altered(of_seeds(3), lambda rows: rows["value"] + (rows["seed"] - 1), where)
-    assert judge(AT[name], unsure).verdict == REPRODUCED
-    assert_broken(AT[name], altered(of_seeds(3), by(0.1), where), "significant")
+@pytest.mark.parametrize("name", ["11", "12a", "12b", "12c"])
+def test_the_thesis_test_needs_ten_runs(name):
+    assert decide(AT[name], made_up()).verdict == REPRODUCED
+    found = decide(AT[name], of_seeds(9))
+    assert found.verdict == UNDECIDED
+    assert found.reason == "the thesis tests over 10 runs, and here are 9"
 
 
-@pytest.mark.parametrize("name", [name for name in AT if name.rstrip("abc") in ("11", "12", "13")])
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("7a", {**FULL, "setting": "mslr-naive"}),
+        ("9b", {**FULL, "setting": "yahoo-estimated"}),
+        ("10c", {**FULL, "setting": "yahoo-naive"}),
+        ("15a", {**FULL, "setting": "istella-ips"}),
+        ("21a", {"setting": "onehot", **FULL, "method": "ips", "collisions": 0.5}),
+        ("22", PBM),
+        ("23", RAW),
+        ("24b", {"setting": "mechanism-istella", "tower": "linear", "kind": "ips"}),
+        ("26", {**FULL, "setting": "weak-estimated"}),
+    ],
+)
+def test_runs_that_do_not_agree_leave_a_difference_undecided(name, where):
+    assert decide(AT[name], made_up()).verdict == REPRODUCED
+    found = decide(AT[name], altered(made_up(), noisier, {**where, "metric": "ndcg@10"}))
+    assert found.verdict == UNDECIDED
+    assert found.reason.startswith("open: ")
+
+
+@pytest.mark.parametrize("name", [name for name in AT if name.rstrip("abc") == "13"])
 def test_a_single_run_tells_nothing_of_differences_between_runs(name):
     judgement = judge(AT[name], of_seeds(1))
     assert judgement.verdict == NOT_TESTABLE

@@ -55,7 +55,7 @@ def test_verdicts_are_filtered_and_searched_and_the_address_remembers(overview):
     with opened(overview, DESK) as tab:
         everything = choose(tab)
         assert everything["told"] == f"{len(everything['shown'])} of 12 verdicts"
-        failed = choose(tab, verdict="not reproduced")
+        failed = choose(tab, verdict="contradicted")
         assert failed["shown"] == ["sample2025-claim-5b", "sample2026-claim-5b"]
         both = choose(tab, verdict="", paper="sample2026", words="REAL confounded")
         assert both["shown"] == ["sample2026-claim-11"]

@@ -30,7 +30,7 @@ from tests.unit.simulated import write_world
 from twotowers.report.comparison import comparison_view
 from twotowers.report.figures import save
 from twotowers.results import published
-from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED, judge
+from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.statistics import paired_p, select
 
 AUTHORS = published.results("zhang2023")
@@ -45,7 +45,7 @@ IN_PRINT = {name for name in JUDGED if int(name.rstrip("abcd")) <= 8}
 @pytest.mark.parametrize("name", sorted(IN_PRINT))
 def test_printed_numbers_decide_what_already_fails(name):
     verdict = judge(JUDGED[name], AUTHORS).verdict
-    assert verdict == (NOT_REPRODUCED if name in FAILS_IN_PRINT else REPRODUCED)
+    assert verdict == (CONTRADICTED if name in FAILS_IN_PRINT else REPRODUCED)
 
 
 @pytest.mark.parametrize("name", sorted(set(JUDGED) - IN_PRINT))
@@ -56,7 +56,7 @@ def test_nothing_else_is_judged_on_print(name):
 def test_a_missing_mark_changes_the_verdict():
     mark = {"setting": "yahoo-drop", "mixing_weight": 0.8, "metric": "significant"}
     without = altered(AUTHORS, to(0), mark)
-    assert judge(JUDGED["5a"], without).verdict == NOT_REPRODUCED
+    assert judge(JUDGED["5a"], without).verdict == CONTRADICTED
 
 
 def test_every_policy_of_the_cross_examination_has_a_weight():
@@ -315,7 +315,7 @@ def test_gradients_of_the_reversal_are_those_of_its_losses():
 
 def test_theory_is_judged_and_printed(numbers):
     verdicts = {name: judge(JUDGED[name], numbers).verdict for name in ("17", "18", "19")}
-    assert set(verdicts.values()) == {NOT_REPRODUCED}
+    assert set(verdicts.values()) == {CONTRADICTED}
     item = drawing("zhang2023", "theory")
     table = item.table(numbers, BANDS)
     assert on_the_page("theory", table)["rows"]

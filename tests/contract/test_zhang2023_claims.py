@@ -137,12 +137,12 @@ STARTED = {"metric": "nll"}
 # Claim, change, rows to change, and words of the condition that the change must break.
 MUTATIONS = [
     ("8", by(-0.05), {**NDCG, "setting": "yahoo-utility", "mixing_weight": 0.6}, ""),
-    ("9", by(0.2), {**GRADREV, "mixing_weight": 0.8, "reversal_scale": 0.2}, "at least"),
-    ("9", by(0.2), {**GRADREV, "mixing_weight": 1, "reversal_scale": 1}, "at most"),
+    ("9", by(0.2), {**GRADREV, "mixing_weight": 0.8, "reversal_scale": 0.2}, "best below"),
+    ("9", by(0.2), {**GRADREV, "mixing_weight": 1, "reversal_scale": 1}, "best above"),
     ("10", by(0.02), {**GRADREV, "mixing_weight": 0.2, "reversal_scale": 0.2}, "over eta"),
     ("10", to(0.7), {**GRADREV, "mixing_weight": 0.8}, "under Oracle and under L1"),
-    ("11", by(0.3), {**DROP, "mixing_weight": 0.6, "examination_dropout": 0.1}, "at least"),
-    ("11", by(0.3), {**DROP, "mixing_weight": 0.2, "examination_dropout": 0.7}, "at most"),
+    ("11", by(0.3), {**DROP, "mixing_weight": 0.6, "examination_dropout": 0.1}, "best below"),
+    ("11", by(0.3), {**DROP, "mixing_weight": 0.2, "examination_dropout": 0.7}, "best above"),
     ("12", by(0.3), {**DROP, "mixing_weight": 0.6, "examination_dropout": 0.5}, "never falls"),
     ("12", by(0.3), {**DROP, "examination_dropout": 0.2}, "less that under L3"),
     ("13", by(-0.05), {**NDCG, "setting": "yahoo-combination"}, ""),

@@ -2,23 +2,24 @@
 
 import importlib
 import re
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from twotowers import ROOT
+from twotowers.files.yamls import read_yaml
 from twotowers.results.claims import (
-    COLUMNS,
-    NOT_REPRODUCED,
+    CONTRADICTED,
     NOT_TESTABLE,
+    ORIGINS,
+    OURS,
     REPRODUCED,
     Claim,
     Claims,
     NotTestable,
     in_order,
     judge,
-    judge_all,
     seed_means,
 )
 from twotowers.results.conditions import (
@@ -50,10 +51,6 @@ def above_one(frame: pd.DataFrame):
     return means[0], True
 
 
-ITEMS = {"fig9": ["s"], "other": ["t"]}
-DATA = {"s": "real data", "t": "stand-in", "u": "simulation"}
-judged = partial(judge_all, items=ITEMS, data=DATA)
-
 CONDITIONS = [above("the mean", 1), holds("it is finite")]
 CLAIM = Claim("7", "fig9", "Sec. 1", "Something holds", CONDITIONS, above_one)
 
@@ -62,7 +59,7 @@ CLAIM = Claim("7", "fig9", "Sec. 1", "Something holds", CONDITIONS, above_one)
     ("ours", "verdict", "reason"),
     [
         (results(value=2), REPRODUCED, ""),
-        (results(value=1), NOT_REPRODUCED, "fails: the mean is above 1"),
+        (results(value=1), CONTRADICTED, "fails: the mean is above 1"),
         (results(setting="other"), NOT_TESTABLE, "no results for setting s"),
         (results().query("temperature != .333"), NOT_TESTABLE, "no results at temperature .333"),
         (results().drop(index=0), NOT_TESTABLE, "seeds missing at temperature 0"),
@@ -70,45 +67,16 @@ CLAIM = Claim("7", "fig9", "Sec. 1", "Something holds", CONDITIONS, above_one)
     ],
 )
 def test_every_verdict_and_its_reason(ours, verdict, reason):
-    table = judged([CLAIM], ours, results(value=3))
-    assert list(table.columns) == COLUMNS
-    row = table.iloc[0]
-    assert row["verdict"] == verdict
-    assert reason in row["reason"]
-    assert row["authors"] == "the mean = 3; it is finite: yes"
-    assert row["expected"] == "the mean is above 1; it is finite"
-    assert bool(row["measured"]) == (verdict != NOT_TESTABLE)
-
-
-def test_nothing_published_leaves_authors_empty():
-    for authors in (results().iloc[:0], None):
-        assert judged([CLAIM], results(value=2), authors)["authors"].item() == ""
-
-
-@pytest.mark.parametrize(
-    ("item", "also", "seen", "kind"),
-    [
-        ("fig9", [], {"s"}, "real data"),
-        ("fig9", ["other"], {"s", "t"}, "stand-in"),
-        ("", [], {"s", "t", "u"}, "stand-in"),
-    ],
-)
-def test_a_verdict_stands_on_the_weakest_data_that_its_judge_sees(item, also, seen, kind):
-    told = Claims()
-
-    @told.add("1", item, "Sec. 1", "It is", exactly("the settings", 0), also=also)
-    def of_all(frame):
-        assert set(frame["setting"]) == seen
-        return 0
-
-    frame = pd.concat(results(setting) for setting in "stu")
-    assert judged(told, frame, None)["stands_on"].tolist() == [kind]
+    found = judge(CLAIM, ours)
+    assert found.verdict == verdict
+    assert reason in found.reason
+    assert bool(found.measured) == (verdict != NOT_TESTABLE)
 
 
 def test_a_fault_in_a_judge_is_not_hidden():
     broken = Claim("1", "fig1", "", "", [], lambda frame: frame["no such column"])
     with pytest.raises(KeyError):
-        judged([broken], results(), results())
+        judge(broken, results())
 
 
 # Whether a value just below, at and just above the threshold meets the condition.
@@ -131,6 +99,15 @@ def test_words_and_comparison_come_from_the_same_number(condition, met, threshol
     around = np.nextafter(float(read), [-np.inf, np.inf])
     values = (around[0], float(read), around[1])
     assert tuple(condition("MCC", threshold).met_by(value) for value in values) == met
+
+
+@pytest.mark.parametrize("paper", ["chen2024", "clax2025", "hager2023", "hager2025", "zhang2023"])
+def test_claims_name_items_that_there_are_and_whose_they_are(paper):
+    items = read_yaml(ROOT / "papers" / paper / "experiment.yaml")["items"]
+    for claim in _claims(paper):
+        assert {claim.item, *claim.also} <= set(items), claim.id
+        assert claim.origin in ORIGINS
+        assert claim.judged, claim.id
 
 
 def test_no_digit_of_a_threshold_is_lost_in_words():
@@ -181,8 +158,8 @@ def test_what_has_no_threshold_is_told_and_judged_as_it_is():
     [
         ([0.1, True], REPRODUCED, ""),
         ([0.1, False], NOT_TESTABLE, "a stand-in"),
-        ([0.2, True], NOT_REPRODUCED, "fails: the error is at most .1"),
-        ([0.2, False], NOT_REPRODUCED, "fails: the error is at most .1"),
+        ([0.2, True], CONTRADICTED, "fails: the error is at most .1"),
+        ([0.2, False], CONTRADICTED, "fails: the error is at most .1"),
     ],
 )
 def test_what_is_no_evidence_cannot_be_reproduced_but_can_fail(values, verdict, reason):
@@ -255,7 +232,7 @@ def test_a_judge_must_measure_what_the_conditions_ask_for(values):
 
 
 def test_a_claim_about_several_lanes_has_a_part_for_each():
-    told = Claims()
+    told = Claims(origin=OURS)
     lanes = {"one": {"lane": 1}, "two": {"lane": 2}}
 
     @told.add("10", "fig1", "Sec. 1", "It is so", exactly("the lane", 1), parts=lanes)
@@ -263,11 +240,17 @@ def test_a_claim_about_several_lanes_has_a_part_for_each():
     def of_lane(frame, lane):
         return lane
 
-    table = judged(in_order(told), results(), results()).set_index("claim")
-    assert list(table.index) == ["9", "10a", "10b"]
-    assert list(table["statement"]) == ["It is", "It is so (one)", "It is so (two)"]
-    assert list(table["measured"]) == [f"the lane = {lane}" for lane in (2, 1, 2)]
-    assert list(table["verdict"]) == [REPRODUCED, REPRODUCED, NOT_REPRODUCED]
+    found = {claim.id: claim for claim in in_order(told)}
+    assert list(found) == ["9", "10a", "10b"]
+    assert [claim.statement for claim in found.values()] == [
+        "It is",
+        "It is so (one)",
+        "It is so (two)",
+    ]
+    judged = [judge(claim, results()) for claim in found.values()]
+    assert [each.measured for each in judged] == [f"the lane = {lane}" for lane in (2, 1, 2)]
+    assert [each.verdict for each in judged] == [REPRODUCED, REPRODUCED, CONTRADICTED]
+    assert {claim.origin for claim in found.values()} == {OURS}
     assert of_lane(None, lane=3) == 3
 
 

@@ -250,6 +250,8 @@ def test_the_weakest_link_by_hand():
     weakest = tt.identify(log).weakest
     assert weakest[["position", "position_with"]].to_numpy().tolist() == [[2, 3]]
     assert weakest["clicks"].item() == pytest.approx(3.5 * 1.5 / 5)
+    assert weakest["error"].item() == pytest.approx((1 / 3.5 + 1 / 1.5) ** 0.5)
+    assert weakest["share"].item() == pytest.approx(1)
     assert tt.identify(log.iloc[[0]]).weakest is None
 
 

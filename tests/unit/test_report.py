@@ -23,7 +23,7 @@ from twotowers.report.paper_page import (
     SettingPage,
     write_paper,
 )
-from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, OURS, PAPER, REPRODUCED
 
 PROVENANCE = {
     "datasets": {"mslr30k": "stand-in"},
@@ -54,7 +54,7 @@ def table() -> pd.DataFrame:
 def claim(**columns) -> dict:
     """A judged claim."""
     row = dict.fromkeys(CLAIM_COLUMNS, "words")
-    known = {"claim": "1", "verdict": REPRODUCED, "stands_on": "stand-in"}
+    known = {"claim": "1", "verdict": REPRODUCED, "stands_on": "stand-in", "origin": PAPER}
     return {**row, "paper": "sample2025", **known, **columns}
 
 
@@ -203,7 +203,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
             **texts,
             table=rows,
             highlight=None,
-            claims=[{**told, "verdict": NOT_TESTABLE, "stands_on": "simulation"}],
+            claims=[{**told, "verdict": NOT_TESTABLE, "stands_on": "simulation", "origin": OURS}],
             provenance=hostile,
         )
     ]
@@ -266,7 +266,7 @@ def test_items_claims_and_settings_have_links_of_their_own(tmp_path, item, paper
 def test_verdicts_are_counted_apart_by_what_they_stand_on(tmp_path, item, paper):
     judged = [
         claim(),
-        claim(claim="2", verdict=NOT_REPRODUCED, reason="too low"),
+        claim(claim="2", verdict=CONTRADICTED, reason="too low", origin=OURS),
         claim(claim="3", stands_on="real data"),
     ]
     items = [replace(item, claims=judged)]
@@ -276,17 +276,19 @@ def test_verdicts_are_counted_apart_by_what_they_stand_on(tmp_path, item, paper)
     def counts(page: str) -> list[str]:
         body = page.split('<table class="standing">')[1].split("<tbody>")[1].split("</tbody>")[0]
         return [
-            [cell.split("<")[0] for cell in row.split('">')[-3:]]
+            [cell.split("<")[0] for cell in row.split('">')[-4:]]
             for row in body.split("</tr>")[:-1]
         ]
 
     page = build(tmp_path, one)
-    # Real data first, then the stand-in; reproduced, not reproduced, not testable.
-    assert counts(page) == [["1", "0", "1"], ["1", "1", "0"]]
+    # Real data first, then the stand-in; reproduced, contradicted, undecided, not testable.
+    assert counts(page) == [["1", "0", "0", "1"], ["1", "1", "0", "0"]]
+    whose = page.split("our claim</th>")[1].split("</tr>")[0]
+    assert [cell.split("<")[0] for cell in whose.split('">')[1:]] == ["0", "1", "0", "0"]
     assert "too low" in page
     two = replace(one, key="other2025", items=[], claims=[claim(paper="other2025")])
     page = overview(tmp_path, one, two)
-    assert counts(page) == [["1", "0", "1"], ["2", "1", "0"]]
+    assert counts(page) == [["1", "0", "0", "1"], ["2", "1", "0", "0"]]
     assert "5 claims judged" in page
 
 

@@ -113,7 +113,9 @@ def test_every_setting_of_the_page_is_drawn_and_on_the_page(extended):
     assert all(f'id="{item}"' in page for item in experiment["items"])
     with (extended.folder / "figures-mine" / "claims.csv").open(newline="") as file:
         (claim,) = csv.DictReader(file)
-    assert claim["verdict"] == "reproduced"
+    # One seed tells nothing of chance.
+    assert claim["verdict"] == "undecided"
+    assert claim["measured"].startswith("nDCG@10 = ")
 
 
 def test_logs_of_ones_own_are_counted_and_what_was_left_out_is_said(extended):

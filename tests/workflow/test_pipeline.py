@@ -28,7 +28,7 @@ import yaml
 from tests.browser import check_page, find_chromium
 from tests.workflow.project import PAPER, PAPERS, SMOKE, Finished, Project, jobs
 from twotowers import SPLITS
-from twotowers.results.claims import NOT_REPRODUCED, NOT_TESTABLE, REPRODUCED
+from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
 from twotowers.workflow.records import read
 
 # One group, so that pytest-xdist gives the shared runs to one worker (--dist loadgroup).
@@ -119,7 +119,7 @@ def check_claims(project: Project) -> None:
         rows = list(csv.DictReader(file))
     expected = [(project.paper, claim.id) for claim in claims]
     assert [(row["paper"], row["claim"]) for row in rows] == expected
-    assert {row["verdict"] for row in rows} <= {REPRODUCED, NOT_REPRODUCED, NOT_TESTABLE}
+    assert {row["verdict"] for row in rows} <= {REPRODUCED, CONTRADICTED, UNDECIDED, NOT_TESTABLE}
     judged = [row for row in rows if row["verdict"] != NOT_TESTABLE]
     assert all(row["measured"] for row in judged)
     assert all(row["reason"] for row in rows if row["verdict"] != REPRODUCED)

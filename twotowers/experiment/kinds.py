@@ -22,7 +22,7 @@ from functools import cache, cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
@@ -108,10 +108,15 @@ class Kind:
         found = _keywords(self.holds).items()
         return tuple(name for name, each in found if word in str(each.annotation))
 
-    @property
+    @cached_property
     def choices(self) -> Mapping[str, tuple]:
-        """The allowed values of some parameters, the first of which is the default."""
-        return getattr(self.module, "CHOICES", {})
+        """The allowed values of some parameters."""
+        declared = dict(getattr(self.module, "CHOICES", {}))
+        start = self.holds.__init__ if inspect.isclass(self.holds) else self.holds
+        for name, hint in get_type_hints(start).items():
+            if get_origin(hint) is Literal:
+                declared[name] = get_args(hint)
+        return declared
 
     @property
     def trains(self) -> bool:
@@ -131,7 +136,7 @@ class Kind:
     @property
     def by_pair(self) -> bool:
         """Whether a tower reads numbers of query-document pairs, and not features."""
-        return getattr(self.module, "READS", None) == "pairs"
+        return self.holds.BY_PAIR
 
     def check(self, given: Mapping[str, Any], at: str = "") -> None:
         """Raise InputError for an unknown, missing or impossible parameter.

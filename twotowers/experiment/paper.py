@@ -244,6 +244,7 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
     path = root / "papers" / key / "experiment.yaml"
     raw = read_yaml(path)
     if "settings" in raw and isinstance(raw["settings"], Mapping):
+        _name_products(raw)
         raw["settings"] = expanded(raw["settings"], path)
     scale = config.scale
     _overridden(raw, scale, path)
@@ -293,6 +294,20 @@ def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str,
             raise _wrong(path, "settings", name, message=f"{sorted(twice)[0]!r} is declared twice")
         found |= own
     return found
+
+
+def _name_products(raw: dict) -> None:
+    """An item that needs an entry with a matrix needs all of its settings."""
+    products = {
+        name: list(expanded({name: entry}))
+        for name, entry in raw["settings"].items()
+        if isinstance(entry, Mapping) and MATRIX in entry
+    }
+    for item in raw["items"].values() if isinstance(raw.get("items"), Mapping) else ():
+        if isinstance(item, dict) and isinstance(item.get("needs"), list):
+            item["needs"] = [
+                each for need in item["needs"] for each in products.get(str(need), [need])
+            ]
 
 
 def _product(name: str, entry: dict[str, Any], wrong: Callable) -> dict[str, Any]:

@@ -66,6 +66,7 @@ def compare(
         losses.append(given.sum(1))
     table = pd.DataFrame(rows)
     best = int(table["log_likelihood"].argmax())
+    assert pages.ids is not None  # Pages of a file have ids.
     query = pd.factorize(pages.ids["query"].to_numpy()[pages.pair[:, 0]])[0]
     shown = pages.where.sum(1)
     behind = [_clustered(each - losses[best], shown, query) for each in losses]

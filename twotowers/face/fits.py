@@ -124,7 +124,7 @@ class Fit:
 
         Example:
             >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [0, 1]]}
-            >>> fit(pa.table(pages), "dctr").relevance()["estimate"].to_pylist()
+            >>> fit_click_model(pa.table(pages), "dctr").relevance()["estimate"].to_pylist()
             [0.75, 0.25]
         """
         if "attraction" not in self.model.parts:

@@ -49,6 +49,7 @@ def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | TowerFit:
         InputError: see both; or a model does not suit the log.
 
     Example:
+        >>> import pyarrow as pa
         >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
         >>> fit(pa.table(pages), "pbm")
         <pbm fitted to 2 query-document pairs>

@@ -89,21 +89,24 @@ class Identification:
 
     @cached_property
     def weakest(self) -> Native | None:
-        """The link that holds a component together by the fewest clicks: a frame of one row.
+        """The link between two bias factors that is known the least: a frame of one row.
 
-        It has the columns of both bias factors (the second ones with the ending `_with`) and
-        `clicks`, the number of clicks by which they can be compared; see
-        `twotowers.identifiability.links`. The strongest links that connect a component are its
-        maximum spanning tree, and the weakest of them is told. Half a click is added to those of
-        each row; without clicks in the log, impressions are counted. None if each bias factor is
-        alone, or if there are more than 2,000.
+        It has the columns of both bias factors (the second ones with the ending `_with`); clicks,
+        by which the two can be compared; error, the standard error of the logarithm of the ratio of
+        their examination, all ways between the two taken together; and share, the part of what is
+        known of it that comes from this link, 1 for a link without which the log falls apart
+        (`twotowers.identifiability.strength`). None if each bias factor is alone, or if there are
+        more than 1,000.
         """
-        found = self.report.weakest()
+        found = self.report.strength()
         if found is None:
             return None
-        *pair, clicks = found
-        one, other = (self.report.factors.iloc[[each]].reset_index(drop=True) for each in pair)
-        return self._frame(one.join(other.add_suffix("_with")).assign(clicks=clicks))
+        link = found.links.head(1)
+        one, other = (
+            self.report.factors.iloc[link[end]].reset_index(drop=True) for end in ("one", "other")
+        )
+        told = link[["clicks", "error", "share"]].reset_index(drop=True)
+        return self._frame(one.join(other.add_suffix("_with")).join(told))
 
     def _frame(self, table: pd.DataFrame) -> Native:
         if self.kind == PANDAS:

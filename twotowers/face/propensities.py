@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +25,12 @@ from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.strength import Strength, best_swaps, sessions_needed, strength
 from twotowers.logs.formats import to_cells
 
-ESTIMATORS = {
+ESTIMATORS: dict[str, Callable[..., Curve]] = {
     "conditional": fit_conditional,
-    "odds": lambda counts, **how: fit_conditional(counts, form="additive", **how),
-    "all_pairs": lambda counts, **how: harvest(counts, "all_pairs", **how),
-    "adjacent_chain": lambda counts, **how: harvest(counts, "adjacent_chain", **how),
-    "pivot_one": lambda counts, **how: harvest(counts, "pivot_one", **how),
+    "odds": partial(fit_conditional, form="additive"),
+    "all_pairs": partial(harvest, estimator="all_pairs"),
+    "adjacent_chain": partial(harvest, estimator="adjacent_chain"),
+    "pivot_one": partial(harvest, estimator="pivot_one"),
     "empirical_bayes": fit_marginal,
 }
 """Estimators by name. `conditional` is the default, because its intervals keep their promise
@@ -256,7 +256,7 @@ def propensities(
     Example:
         >>> rows = {"query": ["q"] * 4, "document": ["a", "a", "b", "b"],
         ...         "position": [1, 2, 1, 2], "impressions": [100] * 4, "clicks": [40, 20, 20, 10]}
-        >>> propensities(pa.table(rows)).frame()["estimate"].to_pylist()
+        >>> propensities(pa.table(rows)).frame()["estimate"].to_numpy().round(6).tolist()
         [1.0, 0.5]
     """
     if estimator not in ESTIMATORS:

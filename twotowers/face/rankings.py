@@ -70,7 +70,8 @@ def stand_in(name: str = "mslr30k", *, queries: int = 1000, top: int = 25) -> Ra
     Args:
         name: "mslr30k", with the distributions of MSLR-WEB30K's features and labels; "yahoo",
             "istella_s", "yahoo_ltr" or "istella_s_ltr".
-        queries: of the training split, 3 or more. Validation and test have a third each.
+        queries: of the training split, 3 or more. Validation and test have a third each. Queries
+            without a relevant document are left out.
         top: the documents of the highest labels that each query keeps.
 
     Raises:
@@ -78,7 +79,7 @@ def stand_in(name: str = "mslr30k", *, queries: int = 1000, top: int = 25) -> Ra
 
     Example:
         >>> stand_in(queries=30)
-        <stand-in for mslr30k: 30 train, 10 validation, 10 test queries>
+        <stand-in for mslr30k: 29 train, 10 validation, 10 test queries>
     """
     if name not in NAMES:
         raise InputError(f"{name!r} is unknown", field="name", expected=nearest(name, NAMES))

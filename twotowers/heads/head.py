@@ -20,7 +20,7 @@ class Head(nnx.Module):
     training only. Early stopping and tests use the model's loss without it.
 
     A head's file's name is its name in a configuration. `Head(*, <options>, rngs)` builds it.
-    Options that the file names in `LANES` may differ between lanes.
+    Options that may be a `Lane` may differ between lanes, and a `Literal` lists the choices of one.
 
     Attributes:
         needs: the parts that a model must have.

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.errors import InputError, check_range, nearest
-from twotowers.heads.head import Head
+from twotowers.heads.head import LABELS, Head
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import linear, number, reverse, value_of
 
-LANES = ("scale",)
-CHOICES = {"label": ("click", "relevance", "prediction")}
+CLICKS = ("click", *LABELS)
+"""What the adversary may predict."""
 
 
 class Reversal(Head):
@@ -34,7 +35,7 @@ class Reversal(Head):
         self,
         *,
         scale: float | Lane = 1.0,
-        label: str = "click",
+        label: Literal["click", "relevance", "prediction"] = "click",
         weight: float | None = None,
         rngs: nnx.Rngs,
     ):
@@ -51,9 +52,9 @@ class Reversal(Head):
             InputError: the scale or the weight is out of range, or the label is unknown.
         """
         self.scale = number(scale, field="scale", low=0, high=1e6)
-        if label not in CHOICES["label"]:
+        if label not in CLICKS:
             raise InputError(
-                f"{label!r} is unknown", field="label", expected=nearest(label, CHOICES["label"])
+                f"{label!r} is unknown", field="label", expected=nearest(label, CLICKS)
             )
         self.labels = () if label == "click" else (label,)
         self.layer = linear(1, 1, rngs=rngs)

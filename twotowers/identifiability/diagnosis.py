@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import coo_array
 
 from twotowers.errors import InputError, nearest
-from twotowers.identifiability import links
+from twotowers.fitting.curves import Blocks
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import Intervention, node_intervention
 from twotowers.identifiability.merging import Merging, node_merging
+from twotowers.identifiability.strength import Strength, strength
 
 COUNTS = ("impressions", "clicks")
+MOST_WEIGHED = 1_000
+"""The most bias factors whose links are weighed: time grows with the third power."""
 MOST_COUNTED = 1e15
 """Largest count that is accepted. Sums of larger ones would not be exact in float64."""
 
@@ -56,21 +60,19 @@ class Report:
         """Whether bias is identified up to one constant (Chen et al. 2024, Theorem 1)."""
         return len(self.sizes) == 1
 
-    def weakest(self) -> tuple[int, int, float] | None:
-        """The link that holds a component together by the fewest clicks.
+    def strength(self) -> Strength | None:
+        """How well bias factors hang together, weighed by the clicks of the log.
 
-        Half a click is added to those of each row.
+        Each click is expected where it fell, and half a click is added to those of each row.
 
         Returns:
-            its two bias factors and its strength (`twotowers.identifiability.links.strengths`);
-            None if there is no link, or if more than 2,000 bias factors would have to be compared.
+            None if no two bias factors are linked, or if there are more than `MOST_WEIGHED`.
         """
-        factors = len(self.factors)
-        if factors > links.MOST:
+        shape = len(self.features), len(self.factors)
+        if len(self.sizes) == shape[1] or shape[1] > MOST_WEIGHED:
             return None
-        return links.weakest_link(
-            links.strengths(self.feature, self.factor, self.clicks + 0.5, factors=factors)
-        )
+        clicks = coo_array((self.clicks + 0.5, (self.feature, self.factor)), shape=shape).tocsr()
+        return strength(Blocks(clicks, np.zeros(shape[0], int)).laplacian())
 
 
 def check_columns(wanted: Iterable[str], names: Iterable[str], path: object) -> None:

@@ -3,7 +3,6 @@ few labelled queries, LambdaMART."""
 
 from __future__ import annotations
 
-import lightgbm
 import numpy as np
 
 from twotowers.errors import InputError, check_range
@@ -45,6 +44,8 @@ def fit_trees(
         "force_row_wise": True,
         "verbose": -1,
     }
+    import lightgbm  # here, because other rankers need no trees
+
     data = lightgbm.Dataset(features, target, params=parameters)
     model = lightgbm.train(parameters, data, num_boost_round=trees)
     return lambda features: model.predict(features, num_threads=threads)
@@ -91,6 +92,8 @@ def fit_lambdamart(
         "force_row_wise": True,
         "verbose": -1,
     }
+    import lightgbm
+
     data = lightgbm.Dataset(rankings.features, labels, group=rankings.lengths, params=parameters)
     model = lightgbm.train(parameters, data, num_boost_round=trees)
     return lambda features: model.predict(features, num_threads=threads)

@@ -47,6 +47,7 @@ def write_overview(
             claims=rows,
             tally=tally(rows),
             tallies=tallies(rows),
+            whose=tallies(rows, "origin"),
             scale=scale,
             version=version,
         )

@@ -21,10 +21,13 @@ from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
 from twotowers.report.rendering import VERDICTS, link, render, svg_size
 from twotowers.report.words import bibtex, printed_name
-from twotowers.results import claims
+from twotowers.results.claims import ORIGINS
 from twotowers.results.standing import KINDS
+from twotowers.results.verdicts import COLUMNS
 
-CLAIM_COLUMNS = ("paper", *claims.COLUMNS)
+CLAIM_COLUMNS = ("paper", *COLUMNS)
+APART = {"stands_on": KINDS, "origin": ORIGINS}
+"""What claims are counted apart by."""
 FORMATS = ("csv", "pdf", "svg", "tex")
 
 PAGE, SUMMARY = "index.html", "summary.json"
@@ -136,11 +139,13 @@ def tally(rows: Iterable[Mapping[str, object]]) -> dict[str, int]:
     return {verdict: counts[verdict] for verdict in VERDICTS}
 
 
-def tallies(rows: Iterable[Mapping[str, object]]) -> dict[str, dict[str, int]]:
-    """The same apart for each kind of data that a verdict of these stands on."""
+def tallies(
+    rows: Iterable[Mapping[str, object]], column: str = "stands_on"
+) -> dict[str, dict[str, int]]:
+    """The same apart for each kind of data that a verdict stands on, or for each `origin`."""
     rows = list(rows)
-    apart = {kind: [row for row in rows if row["stands_on"] == kind] for kind in KINDS}
-    return {kind: tally(part) for kind, part in apart.items() if part}
+    apart = {value: [row for row in rows if row[column] == value] for value in APART[column]}
+    return {value: tally(part) for value, part in apart.items() if part}
 
 
 def _paper_view(paper: PaperPage, folder: Path) -> dict:
@@ -174,6 +179,7 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
         "readme": link(paper.readme, folder),
         "tally": tally(rows),
         "tallies": tallies(rows),
+        "whose": tallies(rows, "origin"),
         "items": [_item_view(item, folder) for item in paper.items],
         "settings": paper.settings,
         "claims": paper.claims,
@@ -247,7 +253,7 @@ def _rows(paper: PaperPage) -> list[Mapping[str, object]]:
 def _check_claim(row: Mapping[str, object]) -> None:
     if missing := [column for column in CLAIM_COLUMNS if column not in row]:
         raise InputError(f"no column {', '.join(map(repr, missing))}", field="claims")
-    for column, known in (("verdict", VERDICTS), ("stands_on", KINDS)):
+    for column, known in {"verdict": VERDICTS, **APART}.items():
         if row[column] not in known:
             raise InputError(
                 f"{row[column]!r} is unknown (claim {row['claim']})",

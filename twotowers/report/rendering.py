@@ -16,7 +16,12 @@ from twotowers.results.standing import KINDS
 
 TEMPLATES = Path(__file__).with_name("templates")
 
-VERDICTS = {claims.REPRODUCED: "✓", claims.NOT_REPRODUCED: "✗", claims.NOT_TESTABLE: "○"}
+VERDICTS = {
+    claims.REPRODUCED: "✓",
+    claims.CONTRADICTED: "✗",
+    claims.UNDECIDED: "?",
+    claims.NOT_TESTABLE: "○",
+}
 """Every verdict and its sign."""
 
 

@@ -20,7 +20,7 @@ was measured, the verdict and its reason are derived from it.
     >>> results = pd.DataFrame(rows, columns=["metric", "position", "seed", "value"])
     >>> found = judge(CLAIMS[0], results)
     >>> found.verdict, found.reason
-    ('not reproduced', 'fails: every error is at most .1')
+    ('contradicted', 'fails: every error is at most .1')
     >>> found.measured
     'every error = .120 (position 10), .060 (position 25); the error at position 25 = .060'
 """
@@ -37,21 +37,16 @@ import numpy as np
 import pandas as pd
 
 from twotowers.results.conditions import Condition, Names, short
-from twotowers.results.standing import REAL, weakest
-from twotowers.results.statistics import over_seeds, select
+from twotowers.results.statistics import select
 
 REPRODUCED = "reproduced"
-NOT_REPRODUCED = "not reproduced"
+CONTRADICTED = "contradicted"
+UNDECIDED = "undecided"
 NOT_TESTABLE = "not testable"
 
 PAPER, OURS, CHECK = "the paper's claim", "our claim", "a check of the paper's tables"
 ORIGINS = (PAPER, OURS, CHECK)
 """Whose claim it is."""
-
-COLUMNS = [
-    "claim", "item", "origin", "statement", "where", "measured", "authors", "expected", "verdict",
-    "reason", "stands_on",
-]  # fmt: skip
 
 # What a judge returns: one measurement per condition, in a tuple or a list. A single one may stand
 # alone, unless it is a pair.
@@ -62,19 +57,27 @@ class NotTestable(Exception):
     """A judge raises it if the result lacks what the claim is about. The message says what."""
 
 
+class TooFewRuns(Exception):
+    """A judge raises it if the paper's own test needs more runs than there are."""
+
+
 @dataclass(frozen=True)
 class Judgement:
     """The outcome of a claim.
 
     Attributes:
-        verdict: REPRODUCED, NOT_REPRODUCED or NOT_TESTABLE.
+        verdict: REPRODUCED, CONTRADICTED, UNDECIDED or NOT_TESTABLE.
         measured: The numbers behind the verdict, as a text.
-        reason: Which conditions failed, or what was missing. Empty if the claim is reproduced.
+        reason: Which conditions fail or are open, or what is missing. Empty if the claim is
+            reproduced.
+        held: In how many of the results without a seed all conditions held, as a text. Empty if the
+            judge was not asked again.
     """
 
     verdict: str
-    measured: str
+    measured: str = ""
     reason: str = ""
+    held: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ class Claim:
         also: Other items whose results the judge sees too.
         origin: One of ORIGINS.
         names: What columns, and their values, are called in texts.
+        chance: False for a claim that no chance enters, or whose conditions are a test.
     """
 
     id: str
@@ -103,6 +107,7 @@ class Claim:
     also: Sequence[str] = ()
     origin: str = PAPER
     names: Names = field(default_factory=dict)
+    chance: bool = True
 
     @property
     def judged(self) -> list[Condition]:
@@ -146,12 +151,12 @@ class Claims(list[Claim]):
     """The claims of a paper, or of a part of it. A decorator adds each claim to its judge.
 
     Args:
-        origin, names: Of all its claims, where they say nothing else.
+        origin, names, chance: Of all its claims, where they say nothing else.
     """
 
-    def __init__(self, *, origin: str = PAPER, names: Names | None = None):
+    def __init__(self, *, origin: str = PAPER, names: Names | None = None, chance: bool = True):
         super().__init__()
-        self._common = {"origin": origin, "names": names or {}}
+        self._common = {"origin": origin, "names": names or {}, "chance": chance}
 
     def add(
         self,
@@ -164,18 +169,20 @@ class Claims(list[Claim]):
         letters: str = ascii_lowercase,
         also: Sequence[str] = (),
         origin: str | None = None,
+        chance: bool | None = None,
         **lane,
     ) -> Callable:
         """A decorator that adds the claims measured by a judge.
 
         Args:
-            id, item, where, statement, conditions, also, origin: As in `Claim`.
+            id, item, where, statement, conditions, also, origin, chance: As in `Claim`.
             parts: Label -> arguments of the judge, for a statement about several cases. Each makes
                 a claim of its own, such as 4a and 4b, and the label ends its statement.
             letters: The letters of the parts.
             lane: Further arguments of the judge.
         """
-        own = {**self._common, "also": also, **({"origin": origin} if origin else {})}
+        said = {"origin": origin, "chance": chance}
+        own = {**self._common, **{key: value for key, value in said.items() if value is not None}}
 
         def of(judge: Callable) -> Callable:
             cases = {"": {}} if parts is None else parts
@@ -184,7 +191,7 @@ class Claims(list[Claim]):
             ):
                 text = f"{statement} ({label})" if label else statement
                 one = partial(judge, **lane, **part)
-                self.append(Claim(id + letter, item, where, text, conditions, one, **own))
+                self.append(Claim(id + letter, item, where, text, conditions, one, also, **own))
             return judge
 
         return of
@@ -198,69 +205,35 @@ def in_order(*lists: Iterable[Claim]) -> list[Claim]:
 
 
 def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
-    """Judge one claim.
+    """Judge one claim on results as they are. `twotowers.results.verdicts` asks how sure this is.
 
     It is reproduced if every condition holds. Otherwise the reason names the conditions that fail.
     It is not testable if the result lacks what the judge needs, or if only conditions with an
-    `otherwise` fail.
+    `otherwise` fail. It is undecided if the paper's own test needs more runs.
     """
     try:
-        pairs = claim.measure(results)
+        return outcome(claim, claim.measure(results))
     except NotTestable as lacking:
-        return Judgement(NOT_TESTABLE, measured="", reason=str(lacking))
+        return Judgement(NOT_TESTABLE, reason=str(lacking))
+    except TooFewRuns as few:
+        return Judgement(UNDECIDED, reason=str(few))
+
+
+def outcome(claim: Claim, pairs: Iterable[tuple[Condition, object]]) -> Judgement:
+    """The judgement on what a judge measured."""
+    pairs = list(pairs)
     told = claim.told(pairs)
     failed = [each for each, measured in pairs if each.judged and not each.met_by(measured)]
     if not failed:
         return Judgement(REPRODUCED, told)
     if all(condition.otherwise for condition in failed):
         return Judgement(NOT_TESTABLE, told, failed[0].otherwise)
-    words = [condition.words for condition in failed if not condition.otherwise]
-    return Judgement(NOT_REPRODUCED, told, "fails: " + "; ".join(words))
+    return Judgement(CONTRADICTED, told, failing(failed))
 
 
-def judge_all(
-    claims: Iterable[Claim],
-    results: pd.DataFrame,
-    authors: pd.DataFrame | None,
-    *,
-    items: Mapping[str, Sequence[str]],
-    data: Mapping[str, str],
-) -> pd.DataFrame:
-    """Judge every claim on the results that its items are drawn from.
-
-    A judge sees no other results, so `stands_on` covers all data behind a verdict. The results that
-    a judge sees have a column `stands_on` too, with the kind of data behind each row.
-
-    Args:
-        claims: The claims of one paper.
-        results: Our results, long form.
-        authors: The authors' published results in the same form, with each mean as a single seed;
-            None if nothing is published.
-        items: Item -> the settings and studies that it is drawn from. A claim whose items are not
-            among these is judged on all results.
-        data: Setting or study -> what it reads, one of `twotowers.results.standing.KINDS`.
-
-    Returns:
-        One row per claim with the columns COLUMNS. `authors` is the judge's text on the published
-        results, empty if they lack what it needs. `stands_on` is the weakest kind of data behind
-        the results that the judge saw.
-    """
-    results = results.assign(stands_on=results["setting"].map(data))
-    if authors is not None:
-        authors = authors.assign(stands_on=REAL)
-    rows = []
-    for claim in claims:
-        known = [items[name] for name in (claim.item, *claim.also) if name in items]
-        needs = list(chain(*known)) or list(data)
-        seen = results[results["setting"].isin(needs)]
-        ours = judge(claim, seen)
-        theirs = "" if authors is None else judge(claim, authors).measured
-        stands_on = weakest(data[need] for need in needs)
-        rows.append(
-            (claim.id, claim.item, claim.origin, claim.statement, claim.where, ours.measured,
-             theirs, claim.expected, ours.verdict, ours.reason, stands_on)
-        )  # fmt: skip
-    return pd.DataFrame(rows, columns=COLUMNS)
+def failing(conditions: Iterable[Condition]) -> str:
+    """The reason of a claim whose conditions fail."""
+    return "fails: " + "; ".join(each.words for each in conditions if not each.otherwise)
 
 
 def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where) -> pd.Series:
@@ -288,7 +261,9 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
     ]
     for column, values in zip(over, levels, strict=True):
         rows = _snapped(select(rows, **{column: values}), column, values)
-    summary = over_seeds(rows, list(over)).set_index(list(over))
+    if rows.duplicated([*over, "seed"]).any():
+        raise ValueError(f"{about}: a seed occurs twice, so a column is missing in {list(over)}")
+    summary = rows.groupby(list(over), dropna=False)["value"].agg(value="mean", n="size")
     cells = pd.MultiIndex.from_product(levels, names=list(over))
     if len(over) == 1:
         cells = pd.Index(levels[0], name=cells.names[0])

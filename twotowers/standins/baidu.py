@@ -90,8 +90,9 @@ class Law:
         agreement: correlation of attraction, and of satisfaction, with relevance.
         ranked: correlation of the production ranker's scores with attraction. 0: it ranks at
             random.
-        level, spread, warmth: log-odds of attraction are level + spread z + warmth z', with normal
-            z of the document and z' of the query.
+        level, spread, warmth: log-odds of attraction are level + spread z + warmth (z' - 1), with
+            normal z of the document, and z' of the query from the exponential distribution: few
+            queries have many clicks.
         satisfied: the level of satisfaction, whose spread is the same.
         users: the mixed users.
     """
@@ -174,8 +175,9 @@ class Raw:
     """Where pages had placeholders, before these were dropped.
 
     Attributes:
-        position: [pages, POSITIONS] of what is at each position of the log.
-        empty: [pages, POSITIONS + 1] bool, a result without content, at positions of the log.
+        position: [pages, POSITIONS + 1] the original position of what the log has at each of its
+            own: those below "what other people searched" move up by one when it is dropped.
+        empty: [pages, POSITIONS + 1] bool, a result without content.
         searched: [pages] the position of "what other people searched", 0 if there is none.
     """
 
@@ -292,7 +294,7 @@ class World:
         rank = np.maximum(np.cumsum(where, axis=1) - 1, 0)
         slot = np.take_along_axis(order, rank, axis=1)
         cell = at[:, None], slot
-        own = law.warmth * normals(self.key("warmth"), asked)[:, None]
+        own = law.warmth * (-np.log(uniforms(self.key("warmth"), asked))[:, None] - 1)
         attracts = np.where(where, expit(law.level + own + law.spread * found.attraction[cell]), 0)
         satisfies = expit(law.satisfied + law.spread * found.satisfaction[cell])
         if self.users == "position_based":
@@ -312,8 +314,8 @@ class World:
         below = 2 + np.floor(uniforms(self.key("searched at"), pages.query) * (last - 1))
         has = uniforms(self.key("searched"), pages.query) < SEARCHED
         searched = np.where(has, below, 0).astype(int)
-        moved = (place[:-1] >= searched[:, None]) & has[:, None]
-        return Raw(place[:-1] + moved, empty, searched)
+        moved = (place >= searched[:, None]) & has[:, None]
+        return Raw(place + moved, empty, searched)
 
     def annotated(self, queries: int) -> tuple[np.ndarray, np.ndarray]:
         """Queries that annotators saw, and how many documents of each: [queries] both.
@@ -342,11 +344,11 @@ class World:
 
 
 def worth(match: np.ndarray) -> np.ndarray:
-    """What a match adds to relevance, with variance 1: it saturates, as more than enough is enough.
+    """What a match adds to relevance, with mean 0 and variance 1: more than enough is enough.
 
-    It is uniform between -sqrt(3) and sqrt(3) for normal traits.
+    It is 1 - (1 - u)^2 for the rank u of the match, from 0 to 1, less 2/3, times sqrt(45) / 2.
     """
-    return (np.sqrt(12) * (ndtr(match) - 0.5)).astype(np.float32)
+    return (np.sqrt(11.25) * (1 / 3 - (1 - ndtr(match)) ** 2)).astype(np.float32)
 
 
 def _mixed(parts: list[tuple[float, np.ndarray]], rest: np.ndarray) -> np.ndarray:

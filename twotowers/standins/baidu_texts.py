@@ -32,13 +32,9 @@ SLOPE = 1.2
 """Log-odds of a share per unit of its trait."""
 
 
-def zipf(size: int, head: float) -> np.ndarray:
-    """[size] the chance that a number is at most this one: shares fall as 1 / (head + number)."""
-    share = 1 / (head + np.arange(size))
-    return np.cumsum(share / share.sum())
-
-
-GENERAL, OF_TOPIC = zipf(VOCABULARY - STYLE, 10.0), zipf(TOPIC_TOKENS, 5.0)
+def zipf(uniform: np.ndarray, size: int, head: float) -> np.ndarray:
+    """Numbers below `size` whose shares fall as 1 / (head + number), nearly, from uniform ones."""
+    return (head * np.expm1(uniform * np.log1p(size / head))).astype(int)
 
 
 @cache
@@ -53,7 +49,7 @@ def query_tokens(seed: int, query: np.ndarray) -> np.ndarray:
     """[rows, 6] tokens of queries, given their numbers: [rows]."""
     key = key_of("baidu_mlm query tokens", seed)
     place = np.arange(QUERY[1])
-    rank = np.searchsorted(OF_TOPIC, uniforms(key, query[:, None], place))
+    rank = zipf(uniforms(key, query[:, None], place), TOPIC_TOKENS, 5)
     tokens = topics()[_topic(seed, query)[:, None], rank]
     return np.where(place < _length(key, QUERY, query)[:, None], tokens, PAD)
 
@@ -86,7 +82,7 @@ def _tokens(key, seed, field, bounds, query, slot, traits) -> np.ndarray:
     own = query_tokens(seed, query)
     length = (own != PAD).sum(1)[:, None]
     repeated = np.take_along_axis(own, (which * length).astype(int), axis=1)
-    rank = np.searchsorted(OF_TOPIC, which)
+    rank = zipf(which, TOPIC_TOKENS, 5)
     ours, other = _topic(seed, query), other_topic(seed, query, slot)
     bounds_of = np.cumsum([matching, stylish, rest * topic * 0.6, rest * (1 - topic) * 0.6], axis=0)
     choices = [
@@ -96,7 +92,7 @@ def _tokens(key, seed, field, bounds, query, slot, traits) -> np.ndarray:
         topics()[other[:, None], rank],
     ]
     tokens = np.select(
-        [kind < bound for bound in bounds_of], choices, STYLE + np.searchsorted(GENERAL, which)
+        [kind < bound for bound in bounds_of], choices, STYLE + zipf(which, VOCABULARY - STYLE, 10)
     )
     long = _length(key, bounds, query, slot)
     return np.where(place < long[:, None], tokens, PAD)

@@ -26,13 +26,11 @@ from twotowers.standins.baidu import (
     Law,
     World,
 )
-from twotowers.standins.baidu_texts import VOCABULARY, document_tokens, query_tokens
-from twotowers.text.lexical import Corpus, lexical_features
+from twotowers.standins.baidu_files import collection
+from twotowers.standins.baidu_texts import document_tokens, query_tokens
+from twotowers.text.lexical import lexical_features
 
 SESSIONS, ANNOTATED, SEED = 40_000, 1_500, 0
-FAR = 10**12
-"""Queries from here on are no log's: their documents are the collection that BM25 counts."""
-COLLECTION = 500
 RANKS = 10
 DISCOUNT = 1 / np.log2(2 + np.arange(10))
 # Thesis, Table 3.1, train and test parts.
@@ -67,27 +65,18 @@ def rewards(scores: np.ndarray, labels: np.ndarray, where: np.ndarray) -> dict[s
     }
 
 
-def texts_of(world: World, query: np.ndarray, number: int) -> tuple[np.ndarray, ...]:
-    """Tokens of queries, titles and abstracts of the first documents of each query, by rows."""
-    traits = world.candidates(query, number).traits.reshape(len(query) * number, -1)
-    rows, slot = np.repeat(query, number), np.tile(np.arange(number), len(query))
-    return query_tokens(world.seed, rows), *document_tokens(world.seed, rows, slot, traits)
-
-
-def collection(world: World) -> Corpus:
-    """What BM25 counts: documents of queries that are none of the log's."""
-    far = np.arange(FAR, FAR + COLLECTION)
-    return Corpus.of([texts_of(world, far, CANDIDATES)[1:]], VOCABULARY)
-
-
 @cache
 def scores_of_bm25(queries: float, head: float, pool: float) -> np.ndarray:
     """[queries, LARGEST_POOL] BM25 of the annotated documents. It needs no more of the law."""
     world = World(SESSIONS, SEED, Law.read().but(queries=queries, head=head, pool=pool))
     query, length = world.annotated(ANNOTATED)
-    texts = texts_of(world, query, int(length.max()))
-    found = lexical_features(*texts, collection(world))[:, 0].reshape(len(query), -1)
-    return np.pad(found, [(0, 0), (0, LARGEST_POOL - found.shape[1])])
+    row, slot = there = np.nonzero(np.arange(LARGEST_POOL) < length[:, None])
+    traits = world.candidates(query, LARGEST_POOL).traits[there]
+    texts = document_tokens(world.seed, query[row], slot, traits)
+    tokens = query_tokens(world.seed, query[row])
+    found = np.zeros((len(query), LARGEST_POOL))
+    found[there] = lexical_features(tokens, *texts, collection(world))[:, 0]
+    return found
 
 
 def annotated(law: Law, *, texts: bool = True) -> dict[str, dict[str, float]]:

@@ -24,11 +24,11 @@ from twotowers.standins.baidu import (
     Law,
     World,
 )
+from twotowers.standins.baidu_files import COLLECTION
 from twotowers.standins.calibrate_baidu import (
     ANNOTATED,
     BM25,
     CLICKS,
-    COLLECTION,
     DOCUMENTS,
     FIRST,
     ONE,
@@ -202,7 +202,8 @@ authors' pointwise naive reranker (7.546), so the level of naive models is no pr
 
 **Not calibrated:** all else. Which share of relevance is a matter of topic ({law.topic}), and of
 appeal a matter of style ({law.style}) and of another topic's charm ({law.charm}), is ours. So are
-the lengths of texts, the vocabulary, and who reads from top to bottom.
+the lengths of texts and the vocabulary. How far apart numbers may be was set after the first of
+three searches for the law, and not changed after.
 
 ## How it is made
 

@@ -8,8 +8,6 @@ from flax import nnx
 
 from twotowers.towers.parts import Tower, drawn
 
-READS = "pairs"
-
 
 class BaselineTower(Tower):
     """logit = baseline + difference[pair] (thesis, Section 5.4.2).
@@ -30,6 +28,8 @@ class BaselineTower(Tower):
         >>> tower(jnp.array([[0, 2]])).tolist()
         [[1.0, 1.0]]
     """
+
+    BY_PAIR = True
 
     def __init__(
         self, pairs: int, *, baseline: float = 1.0, variance: float = 1e-5, rngs: nnx.Rngs

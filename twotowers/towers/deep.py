@@ -8,8 +8,6 @@ from flax import nnx
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, linear, matmul, number, rows
 
-LANES = ("dropout",)
-
 
 class DeepTower(Tower):
     """Two hidden layers of ELU units, each with optional dropout.

@@ -9,8 +9,6 @@ from twotowers.errors import check_range
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, linear, matmul, number, rows
 
-LANES = ("dropout",)
-
 
 class DeepCrossTower(Tower):
     """x_0 = norm(x), x_l = x_0 * (x_{l-1} W_l + b_l) + x_{l-1}; then dense layers of the last x_l.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +13,6 @@ from flax import nnx
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, linear, matmul, number, rows
-
-LANES = ("dropout",)
-CHOICES = {"activation": ("elu", "relu", "tanh"), "normalise": ("none", "batch", "layer")}
 
 ACTIVATIONS = {"elu": elu, "relu": jax.nn.relu, "tanh": jnp.tanh}
 
@@ -47,9 +45,9 @@ class DenseTower(Tower):
         width: int,
         *,
         layers: Sequence[int | Mapping],
-        activation: str = "elu",
+        activation: Literal["elu", "relu", "tanh"] = "elu",
         dropout: float | Lane = 0.0,
-        normalise: str = "none",
+        normalise: Literal["none", "batch", "layer"] = "none",
         rngs: nnx.Rngs,
     ):
         """Initialise a tower.

@@ -7,8 +7,6 @@ from flax import nnx
 
 from twotowers.towers.parts import Tower, embedding
 
-READS = "pairs"
-
 
 class EmbeddingTower(Tower):
     """One logit per query-document pair, looked up by the pair's number.
@@ -17,6 +15,8 @@ class EmbeddingTower(Tower):
         pairs: number of query-document pairs.
         rngs: source of randomness.
     """
+
+    BY_PAIR = True
 
     def __init__(self, pairs: int, *, rngs: nnx.Rngs):
         self.pairs = pairs

@@ -9,9 +9,6 @@ from flax import nnx
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import SmallTable, Tower
 
-READS = "pairs"
-LANES = ("ratio",)
-
 
 class HashedTower(Tower):
     """logit = baseline + sign(pair) t[hash(pair)] (Weinberger et al. 2009; thesis, Section 5.4.2).
@@ -27,6 +24,8 @@ class HashedTower(Tower):
     Raises:
         InputError: the ratio or the variance is out of range.
     """
+
+    BY_PAIR = True
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -25,9 +26,13 @@ class Tower(nnx.Module):
 
     Its file's name is its name in a configuration. `Tower(width, *, <options>, rngs)` builds it,
     with `width` numbers per row of input. The keyword-only parameters are its options. Those that
-    the file names in `LANES` may differ between lanes. A file with `READS = "pairs"` gets numbers
-    of query-document pairs instead of features.
+    may be a `Lane` may differ between lanes, and a `Literal` lists the choices of one.
+
+    Attributes:
+        BY_PAIR: whether it gets numbers of query-document pairs instead of features.
     """
+
+    BY_PAIR: ClassVar[bool] = False
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] -> [...] logits. Only training steps pass a `key`."""

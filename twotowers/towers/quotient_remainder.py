@@ -11,9 +11,6 @@ from flax import nnx
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import SmallTable, Tower
 
-READS = "pairs"
-LANES = ("ratio",)
-
 
 class QuotientRemainderTower(Tower):
     """logit = baseline + q[pair // m] r[pair mod m] (Shi et al. 2020; thesis, Section 5.4.2).
@@ -29,6 +26,8 @@ class QuotientRemainderTower(Tower):
     Raises:
         InputError: the ratio or the variance is out of range.
     """
+
+    BY_PAIR = True
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from papers.chen2024.judges.cells import (
 from papers.chen2024.judges.words import NAMES, metric_name
 from twotowers.results.claims import Claims, Measured
 from twotowers.results.conditions import above, at_least, at_most, below, short, shown
-from twotowers.results.statistics import over_seeds, select
+from twotowers.results.statistics import select
 
 CLAIMS = Claims(names=NAMES)
 
@@ -66,17 +66,17 @@ def only_connected_is_perfect(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "1b", "fig3a", "Sec. 5.1, Fig. 3(a)",
     "Among disconnected graphs a larger K makes no significant difference",
-    at_most(f"{CLICKS:,} clicks: the highest low end of the 95 % intervals of MCC at K = 2, 3 and "
-            "4, less the lowest high end,", 0),
+    at_most(f"{CLICKS:,} clicks: the difference in MCC of any two of K = 2, 3 and 4", DISPARATE),
     shown("means"),
 )  # fmt: skip
 def larger_k_no_different(results: pd.DataFrame) -> Measured:
-    runs = by_seed(
+    """No difference: at most that which tells two methods apart (claim 2a)."""
+    mean = by_seed(
         results, {"components": (2, 3, 4)},
         setting=LISTS, method="rate_dla", repair="plain", views=CLICKS, metric="mcc",
-    )  # fmt: skip
-    band = over_seeds(runs.stack().rename("value").reset_index(), ["components"])
-    return band["low"].max() - band["high"].min(), band.set_index("components")["value"]
+    ).mean(axis="columns")  # fmt: skip
+    pairs = pd.Series({f"{a} and {b}": mean[a] - mean[b] for a, b in ((2, 3), (2, 4), (3, 4))})
+    return pairs.abs(), mean
 
 
 @CLAIMS.add(
@@ -160,7 +160,7 @@ def methods_unstable(results: pd.DataFrame) -> Measured:
     at_most("the distance of each mean from the printed", 1,
             f"times what two means of {RUNS} runs may differ by, with {short(1 - OUTSIDE)} for "
             "all three"),
-    shown("means"),
+    shown("means"), chance=False,
 )  # fmt: skip
 def plain_rows_as_printed(results: pd.DataFrame) -> Measured:
     """Welch's test of two means, each of ten runs; it does not allow for another data set."""

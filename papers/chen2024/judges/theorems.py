@@ -12,7 +12,7 @@ from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
 from twotowers.results.conditions import above, at_most, below, exactly, holds, shown
 from twotowers.results.statistics import select
 
-CLAIMS = Claims(names=NAMES)
+CLAIMS = Claims(names=NAMES, chance=False)
 
 # Claims 21 to 23: what floating point leaves of an exact equality.
 EXACT = 1e-9

@@ -12,7 +12,7 @@ from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
 from twotowers.results.conditions import above, at_most, below, exactly, rises, shown
 from twotowers.results.statistics import select
 
-CLAIMS = Claims(names=NAMES)
+CLAIMS = Claims(names=NAMES, chance=False)
 
 # Claim 14: standard errors that simulation may be off by, and how large they may be; what of a
 # bound the largest error may lack where it should reach it.

@@ -17,6 +17,7 @@ CLAIMS = Claims(names={"model": CALLED})
     "The gradient of Q at the current parameters is that of the marginal likelihood",
     # What central differences of step 1e-6 leave.
     at_most("every model: the largest difference, relative to the largest gradient", 1e-5),
+    chance=False,
 )  # fmt: skip
 def same_gradient(results: pd.DataFrame) -> Measured:
     return _study(results, "gradient_difference")
@@ -27,6 +28,7 @@ def same_gradient(results: pd.DataFrame) -> Measured:
     "EM is gradient ascent with a step size that depends on the parameters",
     above("every model: the smallest factor by which an EM step scales the gradient", 0),
     at_most("every model: what of an EM step these factors leave unexplained", 1e-9),
+    chance=False,
 )  # fmt: skip
 def scaled(results: pd.DataFrame) -> Measured:
     return _study(results, "smallest_factor"), _study(results, "step_difference")
@@ -61,7 +63,7 @@ def own_is_best(results: pd.DataFrame) -> Measured:
     "TF-Ranking's ClickEMLoss has the gradient of the binary cross-entropy of clicks",
     # Rounding in float64 leaves about 1e-15.
     at_most("PBM: the largest difference by both logits, relative to the largest gradient", 1e-6),
-    origin=OURS,
+    origin=OURS, chance=False,
 )  # fmt: skip
 def click_loss(results: pd.DataFrame) -> Measured:
     return _study(results, "click_loss_difference", ("pbm",))

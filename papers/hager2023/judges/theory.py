@@ -9,7 +9,7 @@ from twotowers.results.claims import CHECK, Claims, Measured, NotTestable, seed_
 from twotowers.results.conditions import at_least, at_most, below, exactly, shown
 from twotowers.results.statistics import select
 
-CLAIMS = Claims()
+CLAIMS = Claims(chance=False)
 
 
 def rows(results, metric: str, **where):

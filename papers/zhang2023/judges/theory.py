@@ -35,6 +35,7 @@ def _values(results: pd.DataFrame, **where) -> pd.Series:
     "On a strict subset of features and positions, where there is a second optimum there is a "
     "continuum of them",
     at_least("directions in which the loss stays at its optimum, wherever there is a second", 1),
+    chance=False,
 )  # fmt: skip
 def continuum(results: pd.DataFrame) -> Measured:
     return _values(results, part="theorem2", metric="dimension").loc[STRICT]
@@ -43,6 +44,7 @@ def continuum(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "18", "theory", "Proposition 3", "Every optimum other than the truth ranks worse",
     exactly("the share of other optima that put a label above a higher one", 1),
+    chance=False,
 )  # fmt: skip
 def others_rank_worse(results: pd.DataFrame) -> Measured:
     return _values(results, part="theorem2", metric="share_worse").loc[STRICT]
@@ -51,6 +53,7 @@ def others_rank_worse(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "19", "theory", "Lemma 7", "An optimum under dropout is an optimum without it",
     at_most("the loss without dropout above its least value, at every rate and support,", OPTIMAL),
+    chance=False,
 )  # fmt: skip
 def dropout_is_optimal(results: pd.DataFrame) -> Measured:
     return _values(results, part="lemma7", metric="excess_loss")
@@ -59,6 +62,7 @@ def dropout_is_optimal(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "20", "theory", "Proposition 9", "Where gradient reversal ends, the click loss is optimal",
     at_most("the click loss above its least value, at every scale and support,", OPTIMAL),
+    chance=False,
     parts={name: {"label": name} for name in ("click", "relevance")},
 )  # fmt: skip
 def reversal_is_optimal(results: pd.DataFrame, label: str) -> Measured:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from papers.zhang2023.winners import NAMES, POLICIES, REMEDIES, cells, on_common_grid, won
 from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
-from twotowers.results.conditions import above, at_least, at_most, holds, shown
+from twotowers.results.conditions import Condition, above, at_least, at_most, holds, short, shown
 from twotowers.results.statistics import select
 
 CLAIMS = Claims(names=NAMES)
@@ -44,16 +44,35 @@ def _curve(results: pd.DataFrame, setting: str, lane: str) -> pd.DataFrame:
 BEST = shown("the best under each policy")
 
 
+def between(lane: str, policies: str, low: float, high: float) -> list[Condition]:
+    """That the best value of a lane lies between two, as distances in nDCG@5 (see `leads`)."""
+    return [
+        above(f"nDCG@5 of the best {lane} from {short(low)} on less that of the best below, on "
+              f"test queries, under {policies},", 0),
+        at_least(f"nDCG@5 of the best {lane} up to {short(high)} less that of the best above, on "
+                 f"test queries, under {policies},", 0),
+    ]  # fmt: skip
+
+
+def leads(curve: pd.DataFrame, low: float, high: float) -> list[pd.Series]:
+    """What the best values from `low` on, and those up to `high`, are ahead of all others."""
+
+    def best(keep):
+        # Of no value the best is behind all others.
+        return curve.loc[:, keep].max(axis="columns").fillna(-np.inf)
+
+    lane = curve.columns
+    return [best(lane >= low) - best(lane < low), best(lane <= high) - best(lane > high)]
+
+
 @CLAIMS.add(
     "9", "fig6", "Sec. 5.5, Fig. 6",
     "Under strong policies the best gradient scale is .6 to .8",
-    at_least("the best eta on test queries, under Oracle and L1,", 0.6),
-    at_most("the best eta on test queries, under Oracle and L1,", 0.8), BEST,
+    *between("eta", "Oracle and L1", 0.6, 0.8), BEST,
 )  # fmt: skip
 def best_scale(results: pd.DataFrame) -> Measured:
     curve = _curve(results, "yahoo-gradrev", "reversal_scale")
-    best = curve.idxmax(axis="columns")
-    return best[[1.0, 0.8]], best[[1.0, 0.8]], best
+    return *leads(curve.loc[[1.0, 0.8]], 0.6, 0.8), curve.idxmax(axis="columns")
 
 
 @CLAIMS.add(
@@ -70,13 +89,11 @@ def flat_when_weak(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "11", "fig7", "Sec. 5.5, Fig. 7",
     "Under every policy but Random the best dropout rate is between .2 and .5",
-    at_least("the best rate on test queries, under every policy but Random,", 0.2),
-    at_most("the best rate on test queries, under every policy but Random,", 0.5), BEST,
+    *between("rate", "every policy but Random", 0.2, 0.5), BEST,
 )  # fmt: skip
 def best_rate(results: pd.DataFrame) -> Measured:
     curve = _curve(results, "yahoo-drop", "examination_dropout")
-    best = curve.idxmax(axis="columns")
-    return best.drop(0.0), best.drop(0.0), best
+    return *leads(curve.drop(0.0), 0.2, 0.5), curve.idxmax(axis="columns")
 
 
 @CLAIMS.add(

@@ -5,13 +5,14 @@ const rows = [...document.querySelectorAll(".claims > li")];
 const texts = rows.map(row => row.textContent.toLowerCase());
 
 function show() {
-  const { paper, verdict, stands, words } = Object.fromEntries(new FormData(form));
+  const { paper, verdict, stands, origin, words } = Object.fromEntries(new FormData(form));
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
   rows.forEach((row, index) => {
     const fits = (!paper || row.dataset.paper === paper)
       && (!verdict || row.dataset.verdict === verdict)
       && (!stands || row.dataset.stands === stands)
+      && (!origin || row.dataset.origin === origin)
       && wanted.every(word => texts[index].includes(word));
     row.hidden = !fits;
     shown += fits;

@@ -1,0 +1,287 @@
+"""The stand-in of Baidu-ULTR-UVA with text: published figures, texts, files, and no surprises."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from scipy.special import ndtri
+
+from twotowers import ROOT
+from twotowers.errors import InputError
+from twotowers.files.rankings import read_rankings
+from twotowers.logs.baidu import documents_of, read_annotations, read_baidu, texts_of
+from twotowers.logs.described import read_documents
+from twotowers.logs.sessions import read_sessions
+from twotowers.standins.baidu import (
+    CANDIDATES,
+    FEWEST,
+    LABELS,
+    LARGEST_POOL,
+    POSITIONS,
+    PROPENSITIES,
+    Law,
+    World,
+    worth,
+)
+from twotowers.standins.baidu_files import (
+    EMPTY,
+    PLAIN,
+    SEARCHED,
+    WRITTEN,
+    log_rows,
+    write_annotations,
+    write_log,
+    write_part,
+)
+from twotowers.standins.baidu_texts import STYLE, document_tokens, other_topic, query_tokens, topics
+from twotowers.standins.describe_baidu import targets
+from twotowers.standins.hashed import hashed, key_of, normals, uniforms
+from twotowers.text.lexical import PAD
+
+LAW = Law.read()
+WORLD = World(2000, 1, LAW)
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return list(WORLD.pages())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("baidu")
+    write_log(folder, World(400, 1, LAW))
+    write_annotations(folder / "validation.feather", World(400, 1, LAW), 20)
+    return folder
+
+
+def test_published_figures():
+    """All that docs/standins_baidu.md promises, and the page says what is measured."""
+    page = (ROOT / "docs" / "standins_baidu.md").read_text()
+    for topic, rows in targets(LAW).items():
+        assert topic in page
+        for row in rows:
+            assert row.met, str(row)
+            assert str(row) in page
+
+
+def test_the_same_seed_gives_the_same_files(folder, tmp_path):
+    write_log(tmp_path, World(400, 1, LAW))
+    for part in range(4):
+        name = f"part-{part}_split-0.feather"
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+    write_log(tmp_path, World(400, 2, LAW))
+    name = "part-1_split-0.feather"
+    assert (tmp_path / name).read_bytes() != (folder / name).read_bytes()
+
+
+def test_a_part_is_the_same_alone(pages):
+    own = list(WORLD.pages(2))
+    session = np.concatenate([page.session for page in own])
+    assert session.min() >= 1000
+    assert session.max() < 1500
+    whole = {each.session[0]: each for each in pages}
+    for page in own:
+        np.testing.assert_array_equal(page.clicks, whole[page.session[0]].clicks)
+
+
+def test_the_reader_reads_the_files(folder):
+    world = World(400, 1, LAW)
+    found = [page for batch in read_baidu(folder / "part-*").batches for page in batch.to_pylist()]
+    drawn = list(world.pages())
+    where = np.concatenate([page.where for page in drawn])
+    clicks = np.concatenate([page.clicks for page in drawn])
+    assert [page["positions"] for page in found] == [
+        (np.flatnonzero(row) + 1).tolist() for row in where
+    ]
+    assert [page["clicks"] for page in found] == [
+        row[there].tolist() for row, there in zip(clicks, where, strict=True)
+    ]
+    assert {page["split"] for page in found} == {f"part-{number}" for number in range(4)}
+    query = np.concatenate([page.query for page in drawn])
+    assert len(set(query)) == len({page["query"] for page in found})
+    # No page shows a document twice.
+    assert all(len(set(page["documents"])) == len(page["documents"]) for page in found)
+    features = np.concatenate([each for _, each in documents_of(folder / "part-*")])
+    numbers = {number for page in found for number in page["documents"]}
+    assert features.shape == (len(numbers), 12)
+    texts = [row for batch in texts_of(folder / "part-*") for row in batch.to_pylist()]
+    assert {row["document"] for row in texts} == numbers
+    annotated = read_annotations(folder / "validation.feather")
+    assert annotated.lengths.min() >= FEWEST
+    assert set(annotated.label.tolist()) <= {0, 1, 2, 3, 4}
+    # The twelfth and tenth columns are lengths of abstract and document.
+    lengths = np.expm1(features[:, [9, 10, 11]])
+    np.testing.assert_allclose(lengths[:, 0], lengths[:, 1:].sum(1), rtol=1e-4)
+    own = [len(row["title"]) for row in texts]
+    np.testing.assert_allclose(lengths[:, 1], own, rtol=1e-4)
+
+
+def test_parts_of_the_road(tmp_path):
+    world = World(120, 1, LAW)
+    for part in WRITTEN:
+        write_part(tmp_path / part, part, world, queries=5)
+    pages = [page for batch in read_sessions(tmp_path / "pages") for page in batch.to_pylist()]
+    shown = {number for page in pages for number in page["documents"]}
+    described = read_documents(tmp_path / "documents")
+    assert set(described.document.tolist()) == shown
+    texts = pq.read_table(tmp_path / "texts")
+    assert set(texts["document"].to_pylist()) == shown
+    rankings = read_rankings(tmp_path / "annotations")
+    own = pq.read_table(tmp_path / "annotated_texts")
+    assert len(own) == len(rankings.label)
+    # The eleventh feature is the length of the title.
+    lengths = [len(title) for title in own["title"].to_pylist()]
+    np.testing.assert_allclose(np.expm1(rankings.features[:, 10]), lengths, rtol=1e-4)
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(WRITTEN)
+    with pytest.raises(InputError, match=r"part: 'page' is unknown .*did you mean 'pages'"):
+        write_part(tmp_path / "page", "page", world)
+
+
+def test_pages(pages):
+    for page in pages:
+        assert not (page.clicks & ~page.where).any()
+        assert (page.where.sum(1) >= FEWEST).all()
+        for slot, where in zip(page.slot, page.where, strict=True):
+            assert len(set(slot[where])) == where.sum()
+    users = {"mixed": WORLD, "position_based": World(2000, 1, LAW, "position_based")}
+    drawn = {name: next(world.pages()) for name, world in users.items()}
+    # Both kinds of users see the same pages.
+    np.testing.assert_array_equal(drawn["mixed"].slot, drawn["position_based"].slot)
+    assert (drawn["mixed"].clicks != drawn["position_based"].clicks).any()
+    with pytest.raises(InputError, match=r"users: 'position' is unknown"):
+        World(2000, 1, LAW, "position")
+
+
+def test_causes_can_be_switched():
+    """Annotators agree with users; the ranker ranks at random; nothing is an unknown name."""
+    query = np.arange(3000)
+    agreeing = World(2000, 1, LAW.but(agreement=1.0, among=0.0)).candidates(query)
+    np.testing.assert_allclose(agreeing.relevance, agreeing.attraction, atol=1e-6)
+    usual = World(2000, 1, LAW).candidates(query)
+    np.testing.assert_array_equal(usual.traits, agreeing.traits)
+    assert correlation(usual.score, usual.attraction) == pytest.approx(LAW.ranked, abs=0.01)
+    blind = World(2000, 1, LAW.but(ranked=0.0)).candidates(query)
+    assert correlation(blind.score, blind.attraction) == pytest.approx(0, abs=0.01)
+    with pytest.raises(InputError, match=r"law: 'agreemint' .*did you mean 'agreement'"):
+        LAW.but(agreemint=1)
+
+
+def correlation(one, other):
+    return np.corrcoef(one.ravel(), other.ravel())[0, 1]
+
+
+def test_candidates_have_the_variances_of_the_law():
+    found = World(2000, 1, LAW).candidates(np.arange(4000))
+    for name in ("attraction", "satisfaction", "score"):
+        assert getattr(found, name).std() == pytest.approx(1, abs=0.01)
+    # Relevance has the queries' own level, too.
+    assert found.relevance.std() == pytest.approx(np.sqrt(1 + LAW.among**2), abs=0.02)
+    own = found.relevance - found.relevance.mean(1, keepdims=True)
+    match, topic, style, _ = np.moveaxis(found.traits, -1, 0)
+    assert correlation(own, worth(match)) == pytest.approx(np.sqrt(LAW.match), abs=0.02)
+    assert correlation(own, topic) == pytest.approx(np.sqrt(LAW.topic), abs=0.02)
+    assert correlation(own, style) == pytest.approx(0, abs=0.01)
+    assert correlation(own, found.attraction) == pytest.approx(LAW.agreement, abs=0.02)
+    labels = World(2000, 1, LAW).labels(found.relevance)
+    np.testing.assert_allclose(np.bincount(labels.ravel()) / labels.size, LABELS, atol=0.015)
+    # The first candidates are the same, however many are drawn.
+    more = World(2000, 1, LAW).candidates(np.arange(5), LARGEST_POOL)
+    np.testing.assert_array_equal(more.relevance[:, :CANDIDATES], found.relevance[:5])
+    uniform = (np.arange(10_000) + 0.5) / 10_000
+    assert worth(ndtri(uniform)).mean() == pytest.approx(0, abs=1e-3)
+    assert worth(ndtri(uniform)).std() == pytest.approx(1, abs=1e-3)
+
+
+def test_position_based_users_examine_with_the_published_propensities():
+    """On one and the same document, click rates are in the ratio of propensities."""
+    alike = LAW.but(spread=0.0, warmth=0.0, level=2.0)
+    found = list(World(60_000, 1, alike, "position_based").pages())
+    clicks = np.concatenate([page.clicks for page in found]).sum(0)
+    where = np.concatenate([page.where for page in found]).sum(0)
+    rates = clicks[:9] / where[:9]
+    np.testing.assert_allclose(rates / rates[0], PROPENSITIES[:9], atol=0.02)
+
+
+def test_texts_show_traits():
+    rows = 4000
+    query, slot = np.arange(rows) // 4, np.arange(rows) % 4
+    own, topic_of = query_tokens(1, query), other_topic(1, query, slot)
+    assert ((own != PAD).sum(1) >= 2).all()
+
+    def shares(traits):
+        title, abstract = document_tokens(1, query, slot, np.tile(traits, (rows, 1)))
+        both = np.hstack([title, abstract])
+        there = both != PAD
+        matching = (both[:, :, None] == own[:, None, :]).any(2) & there
+        other = (both[:, :, None] == topics()[topic_of][:, None, :]).any(2) & there
+        pleasing = (title < STYLE) & (title != PAD)
+        return (
+            matching.sum() / there.sum(),
+            other.sum() / there.sum(),
+            pleasing.sum() / (title != PAD).sum(),
+        )
+
+    low = np.array([0.0, 0.0, 0.0, 0.0])
+    base = shares(low)
+    for place, trait in enumerate(("match", "topic", "style")):
+        found = shares(low + 2.0 * (np.arange(4) == place))
+        change = np.array(found) / base
+        if trait == "match":
+            assert change[0] > 1.5
+        if trait == "topic":
+            assert change[1] < 0.5
+        if trait == "style":
+            assert change[2] > 1.5
+    # Charm is a matter of which other topic a document has, not of how it is written.
+    assert shares(low + 2.0 * (np.arange(4) == 3)) == base
+
+
+def test_placeholders_stand_where_they_were_dropped():
+    world = World(400, 1, LAW)
+    (batch,) = log_rows(world, 1, placeholders=True)
+    rows = batch.to_pylist()
+    (kept,) = log_rows(world, 1, PLAIN)
+    logged = {}
+    for row in kept.to_pylist():
+        logged.setdefault(row["query_no"], []).append((row["position"], row["url_md5"]))
+    sessions = {}
+    for row in rows:
+        sessions.setdefault(row["query_no"], []).append(row)
+    assert set(sessions) == set(logged)
+    for number, own in sessions.items():
+        assert [row["position"] for row in own] == list(range(1, len(own) + 1))
+        # As published: the first kind goes without a trace, the second leaves a gap.
+        left = [row for row in own if row["title"] != list(SEARCHED)]
+        assert len(own) - len(left) <= 1
+        shown = [(at, row) for at, row in enumerate(left, 1) if row["title"] != [EMPTY]]
+        assert [(at, row["url_md5"]) for at, row in shown] == logged[number]
+
+
+def test_annotated_queries():
+    world = World(2000, 1, LAW)
+    query, length = world.annotated(300)
+    assert len(set(query)) == len(query) <= 300
+    assert length.min() >= FEWEST
+    assert (world.bucket(query) <= 9).all()
+    train = np.concatenate([page.query for part in (1, 2, 3) for page in world.pages(part)])
+    assert np.isin(query, train).mean() == pytest.approx(0.127, abs=0.01)
+
+
+def test_memory_does_not_grow_with_the_log():
+    """A page is drawn from its number alone: the last chunk of a huge log needs no other."""
+    page = World(2_000_000, 1, LAW)._pages(np.arange(1_999_990, 2_000_000))
+    assert page.where.shape[1] == POSITIONS
+    assert len(page.session) > 5
+
+
+def test_hashed_numbers_are_random():
+    key = key_of("test", 1)
+    drawn = uniforms(key, np.arange(2000)[:, None], np.arange(50))
+    assert drawn.min() > 0
+    assert drawn.max() < 1
+    counts = np.histogram(drawn, 20, (0, 1))[0]
+    assert ((counts - drawn.size / 20) ** 2 / (drawn.size / 20)).sum() < 45
+    values = normals(key, np.arange(20_000)[:, None], np.arange(5))
+    assert np.abs(np.corrcoef(values.T) - np.eye(5)).max() < 0.03
+    assert abs(np.corrcoef(values[:-1].ravel(), values[1:].ravel())[0, 1]) < 0.01
+    assert (hashed(key, np.arange(9)) != hashed(key_of("test", 2), np.arange(9))).all()

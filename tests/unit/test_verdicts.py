@@ -1,0 +1,257 @@
+"""Verdicts: how sure they are, which results a judge sees, and the error rates of the rule."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import verdicts as study
+from benchmarks.measure import ROOT
+from twotowers.errors import InputError
+from twotowers.results.claims import (
+    CHECK,
+    CONTRADICTED,
+    NOT_TESTABLE,
+    OURS,
+    PAPER,
+    REPRODUCED,
+    UNDECIDED,
+    Claim,
+    Claims,
+    NotTestable,
+    TooFewRuns,
+    seed_means,
+)
+from twotowers.results.conditions import above, at_most, below, evidence_if, exactly, holds, rises
+from twotowers.results.statistics import interval, select
+from twotowers.results.verdicts import COLUMNS, HOLDS, LEAST_ALONE, decide, judge_all
+
+
+def runs(values, setting: str = "s", **lane) -> pd.DataFrame:
+    """A number per seed."""
+    seeds = range(1, len(values) + 1)
+    return pd.DataFrame({"setting": setting, **lane, "seed": seeds, "value": values})
+
+
+def claimed(*conditions, judge=lambda results: results["value"].mean(), **other) -> Claim:
+    return Claim("1", "fig9", "Sec. 1", "It is so", conditions, judge, **other)
+
+
+def test_a_mean_is_decided_by_students_interval():
+    values = np.array([0.3, 0.1, 0.45, 0.2])
+    low, _ = interval(values.mean(), values.std(ddof=1), 4, level=HOLDS)
+    assert decide(claimed(above("it", low - 1e-9)), runs(values)).verdict == REPRODUCED
+    found = decide(claimed(above("it", low + 1e-9)), runs(values))
+    assert (found.verdict, found.held) == (UNDECIDED, "4 of 4")
+    assert found.reason.startswith("open: it is above ")
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "held"),
+    [
+        ([1.0, 1.1, 0.9], REPRODUCED, "3 of 3"),
+        ([-1.0, -1.1, -0.9], CONTRADICTED, "0 of 3"),
+        ([1.0, 1.1, -1.05], UNDECIDED, "2 of 3"),
+        ([0.5, 0.5, 0.5], REPRODUCED, "3 of 3"),
+        ([1.0], UNDECIDED, ""),
+    ],
+)
+def test_every_verdict_of_a_mean_above_0(values, verdict, held):
+    found = decide(claimed(above("it", 0)), runs(values))
+    assert (found.verdict, found.held) == (verdict, held)
+    assert bool(found.reason) == (verdict != REPRODUCED)
+
+
+def test_a_claim_without_chance_decides_itself():
+    for value, verdict in ((1, REPRODUCED), (-1, CONTRADICTED)):
+        for count in (1, 2):
+            found = decide(claimed(above("it", 0), chance=False), runs([value] * count))
+            assert (found.verdict, found.held) == (verdict, "")
+
+
+def test_seeds_leave_all_settings_together():
+    """Seeds differ by more than settings do: only pairs tell them apart."""
+    both = pd.concat([runs([1, 5, 9]), runs([0.9, 4.8, 8.95], "t")])
+
+    def ahead(results):
+        means = seed_means(results, {"setting": ("s", "t")})
+        return means["s"] - means["t"]
+
+    assert decide(claimed(above("the lead", -0.3), judge=ahead), both).verdict == REPRODUCED
+    shuffled = both.assign(seed=[1, 2, 3, 3, 1, 2])
+    assert decide(claimed(above("the lead", -0.3), judge=ahead), shuffled).verdict == UNDECIDED
+
+
+def test_a_setting_with_one_seed_stays():
+    both = pd.concat([runs([1.0, 1.1, 0.9]), runs([0.5], "t")])
+
+    def ahead(results):
+        assert (results["setting"] == "t").sum() == 1
+        means = results.groupby("setting")["value"].mean()
+        return means["s"] - means["t"]
+
+    assert decide(claimed(above("the lead", 0), judge=ahead), both).verdict == REPRODUCED
+
+
+def test_of_many_numbers_the_worst_needs_a_stricter_test():
+    """A number that surely fails alone does not among twenty that hold."""
+    values = np.full((4, 20), 5.0) + np.arange(4)[:, None] * 1e-3
+    values[:, 0] = [-1.0, -1.4, -0.8, -1.6]
+
+    def first(count):
+        def means(results):
+            return values[results["seed"].to_numpy() - 1, :count].mean(axis=0)
+
+        return decide(claimed(above("it", 0), judge=means), runs([0] * 4)).verdict
+
+    assert first(1) == CONTRADICTED
+    assert first(20) == UNDECIDED
+
+
+def test_an_order_is_as_sure_as_its_weakest_step():
+    frame = pd.concat([runs([0, 0.1, 0.05], lane=1), runs([1, 1.2, 1.1], lane=2)])
+    order = claimed(rises("means"), judge=lambda r: r.groupby("lane")["value"].mean())
+    assert decide(order, frame).verdict == REPRODUCED
+    last = pd.concat([frame, runs([1.0, 1.5, 1.2], lane=3)])
+    found = decide(order, last)
+    assert found.verdict == UNDECIDED
+    assert "(step: -" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("count", "odd", "verdict"),
+    [(LEAST_ALONE, False, REPRODUCED), (LEAST_ALONE, True, UNDECIDED), (3, False, UNDECIDED)],
+)
+def test_a_condition_without_a_number_needs_every_seed_and_enough_of_them(count, odd, verdict):
+    values = np.ones(count)
+    values[0] = -0.5 if odd else 1
+    found = decide(claimed(holds("so"), judge=lambda r: r["value"].mean() > 0), runs(values))
+    assert found.verdict == verdict
+
+
+def test_what_is_no_evidence_can_be_contradicted_only():
+    claim = claimed(
+        above("it", 0), evidence_if("real", "a stand-in"),
+        judge=lambda results: (results["value"].mean(), False),
+    )  # fmt: skip
+    verdicts = {
+        mean: decide(claim, runs(mean + np.array([-0.1, 0, 0.1]))).verdict for mean in (1, 0.01, -1)
+    }
+    assert verdicts == {1: NOT_TESTABLE, 0.01: NOT_TESTABLE, -1: CONTRADICTED}
+
+
+def test_the_papers_own_test_needs_its_runs():
+    def test(results):
+        raise TooFewRuns("the paper tests over 10 runs, and here are 3")
+
+    found = decide(claimed(at_most("p", 0.05), judge=test, chance=False), runs([1, 2, 3]))
+    assert (found.verdict, found.reason[:15]) == (UNDECIDED, "the paper tests")
+
+
+def test_results_that_cannot_spare_a_seed_are_undecided():
+    def deviation(results):
+        if len(results) < 3:
+            raise NotTestable("too few seeds for a spread")
+        return results["value"].std()
+
+    found = decide(claimed(below("the deviation", 9), judge=deviation), runs([1, 2, 3]))
+    assert found.verdict == UNDECIDED
+    assert found.reason == "without one of the seeds: too few seeds for a spread"
+
+
+# Which results a judge sees.
+
+ITEMS = {"fig9": ["s"], "other": ["t"]}
+DATA = {"s": "real data", "t": "stand-in", "u": "simulation"}
+judged = partial(judge_all, items=ITEMS, data=DATA)
+ALL = pd.concat(runs([1.0, 1.1, 0.9], setting) for setting in "stu")
+
+
+@pytest.mark.parametrize(
+    ("also", "seen", "kind"), [([], {"s"}, "real data"), (["other"], {"s", "t"}, "stand-in")]
+)
+def test_a_verdict_stands_on_the_weakest_data_that_its_judge_sees(also, seen, kind):
+    def of_all(frame):
+        assert set(frame["setting"]) == seen
+        return 0
+
+    table = judged([claimed(exactly("it", 0), judge=of_all, also=also)], ALL, None)
+    assert list(table.columns) == COLUMNS
+    assert table["stands_on"].tolist() == [kind]
+
+
+def test_claims_are_counted_by_whose_they_are():
+    told = Claims(origin=OURS)
+    for number, origin in (("1", None), ("2", CHECK), ("3", PAPER)):
+        told.add(number, "fig9", "", "", above("it", 0), origin=origin)(lambda frame: 1)
+    assert judged(told, ALL, None)["origin"].tolist() == [OURS, CHECK, PAPER]
+
+
+def test_authors_results_are_judged_as_they_are():
+    authors = runs([3.0])
+    table = judged([claimed(above("it", 0))], ALL, authors)
+    assert table["authors"].item() == "it = 3"
+    for nothing in (authors.iloc[:0], None):
+        assert judged([claimed(above("it", 0))], ALL, nothing)["authors"].item() == ""
+
+
+def test_a_misspelt_item_is_an_error_and_one_that_a_scale_leaves_out_is_not():
+    claim = claimed(above("it", 0))
+    for other in ({"also": ["fig8"]}, {"item": "fig8"}):
+        wrong = Claim(**{**vars(claim), **other})
+        with pytest.raises(InputError, match="claim 1 names an item"):
+            judged([wrong], ALL, None, known=["fig9", "other"])
+    found = judge_all([claim], ALL, None, items={"other": ["t"]}, data=DATA, known=ITEMS)
+    assert found["verdict"].item() == NOT_TESTABLE
+    assert found["reason"].item() == "fig9 is left out at this scale"
+
+
+def test_no_results_are_an_error():
+    with pytest.raises(InputError, match="no results to judge"):
+        judged([claimed(above("it", 0))], ALL.iloc[:0], None)
+
+
+def test_a_judge_that_selects_nothing_is_an_error():
+    nothing = claimed(above("it", 0), judge=lambda frame: frame["value"].iloc[:0])
+    with pytest.raises(ValueError, match="selected nothing"):
+        judged([nothing], ALL, None)
+
+
+# The study.
+
+
+def test_the_rule_keeps_its_error_rates_and_the_others_do_not():
+    table = pd.read_csv(ROOT / "benchmarks/results/verdicts.csv")
+    wrong = study.wrong(table).groupby(table["rule"]).max()
+    assert wrong["interval"] <= study.LIMIT < min(wrong["bootstrap"], wrong["leave one out"])
+    whole = pd.DataFrame(study.plan(), columns=["rule", "case", "law", "seeds", "distance"])
+    pd.testing.assert_frame_equal(table[list(whole)], whole, check_dtype=False)
+
+
+@pytest.mark.parametrize("case", ["mean", "spread above, ties", "twelve numbers, all near"])
+def test_the_study_can_be_repeated(case):
+    table = pd.read_csv(ROOT / "benchmarks/results/verdicts.csv")
+    for seeds in (3, 10):
+        row = ("interval", case, "skewed", seeds, 0)
+        keys = dict(zip(("rule", "case", "law", "seeds", "distance"), row, strict=True))
+        kept = select(table, **keys)
+        found = study.rates(*row, trials=1000)
+        for word in (REPRODUCED, CONTRADICTED):
+            assert found[word] == pytest.approx(kept[word].item(), abs=0.03)
+
+
+def test_the_study_judges_as_papers_are_judged():
+    """The same experiment through a claim, and through the arrays of the study."""
+    case, rng = study.CASES["twelve numbers, one near"], np.random.default_rng(0)
+    for distance in (-4, -1, 1, 4):
+        values = case.draw("normal", 4, 5, distance, rng)
+        found = zip(*study.by_interval(case, values, rng), values, strict=True)
+        for reproduced, contradicted, each in found:
+            claim = claimed(
+                above("it", 0),
+                judge=lambda frame, each=each: each[frame["seed"].to_numpy() - 1].mean(axis=0),
+            )
+            verdict = decide(claim, runs([0] * 5)).verdict
+            assert reproduced == (verdict == REPRODUCED)
+            assert contradicted == (verdict == CONTRADICTED)

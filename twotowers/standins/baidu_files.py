@@ -1,0 +1,236 @@
+"""The stand-in `baidu_mlm` as files in the layout of the real ones (`twotowers.logs.baidu`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twotowers.errors import InputError, nearest
+from twotowers.files.artefacts import atomic
+from twotowers.files.rankings import write_rankings
+from twotowers.logs import baidu
+from twotowers.logs.described import write_documents
+from twotowers.logs.sessions import write_sessions
+from twotowers.standins.baidu import CANDIDATES, LARGEST_POOL, PARTS, Pages, World
+from twotowers.standins.baidu_texts import VOCABULARY, document_tokens, query_tokens
+from twotowers.standins.hashed import hashed
+from twotowers.text.lexical import LEXICAL, PAD, Corpus, lexical_features
+
+FAR, COLLECTION = 10**12, 500
+"""Queries from here on are no log's. Documents of so many of them are what BM25 counts."""
+EMPTY, SEARCHED = VOCABULARY, tuple(range(VOCABULARY + 1, VOCABULARY + 6))
+"""The title of a result without content, and that of "what other people searched"."""
+QUERIES = 256
+"""Annotated queries of a batch."""
+PLAIN, LEXICALS, TEXTS = "plain", "lexical", "texts"
+"""What rows have besides ids, position and click: nothing; lexical columns; tokens, too."""
+WRITTEN = {
+    "pages": PLAIN, "documents": LEXICALS, "texts": TEXTS,
+    "annotations": TEXTS, "annotated_texts": TEXTS,
+}  # fmt: skip
+"""The parts of `write_part`, and the columns that each needs."""
+
+
+@cache
+def collection(world: World) -> Corpus:
+    """What lexical features count: documents of queries that are none of the log's."""
+    query = np.repeat(np.arange(FAR, FAR + COLLECTION), CANDIDATES)
+    slot = np.tile(np.arange(CANDIDATES), COLLECTION)
+    traits = world.candidates(np.arange(FAR, FAR + COLLECTION)).traits
+    texts = document_tokens(world.seed, query, slot, traits.reshape(len(query), -1))
+    return Corpus.of([texts], VOCABULARY)
+
+
+def write_log(folder: str | Path, world: World, *, columns: str = TEXTS) -> None:
+    """Write `part-<0 to 3>_split-0.feather` below a folder; see `log_rows`."""
+    for part in range(PARTS):
+        _write(Path(folder) / f"part-{part}_split-0.feather", log_rows(world, part, columns))
+
+
+def write_annotations(path: str | Path, world: World, queries: int) -> None:
+    """Write one file of annotated queries."""
+    _write(path, annotation_rows(world, queries))
+
+
+def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -> None:
+    """Write one part of the data set as the road keeps it, by way of the files and their reader.
+
+    Args:
+        path: the parquet file.
+        part: 'pages' (sessions), 'documents' (numbers and lexical features), 'texts' (numbers
+            and tokens), 'annotations' (rankings), or 'annotated_texts' (tokens, row by row).
+        world: what is drawn.
+        queries: annotated, before a few are dropped; for the last two parts.
+
+    Raises:
+        InputError: the part is unknown.
+    """
+    if part not in WRITTEN:
+        raise InputError(f"{part!r} is unknown", field="part", expected=nearest(part, WRITTEN))
+    with TemporaryDirectory(dir=Path(path).parent) as folder:
+        if part in ("annotations", "annotated_texts"):
+            files = Path(folder) / "validation.feather"
+            write_annotations(files, world, queries)
+        else:
+            files = Path(folder) / "part-*_split-0.feather"
+            write_log(folder, world, columns=WRITTEN[part])
+        if part == "pages":
+            log = baidu.read_baidu(files)
+            write_sessions(path, log.batches, log.seen)
+        elif part == "documents":
+            write_documents(path, baidu.documents_of(files))
+        elif part == "annotations":
+            write_rankings(baidu.read_annotations(files), path)
+        else:
+            reader = baidu.texts_of if part == "texts" else baidu.annotated_texts
+            write_batches(path, reader(files))
+
+
+def log_rows(
+    world: World, part: int, columns: str = TEXTS, *, placeholders: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """A row per shown document of a part, in the order of the log.
+
+    Args:
+        world: what is drawn.
+        part: 0 to 3.
+        columns: 'plain', 'lexical', or 'texts' for lexical columns and tokens.
+        placeholders: with those, at the original positions, as they were before they were dropped.
+            Only a log with texts has them; lexical columns then count their tokens as unknown.
+    """
+    corpus = None if columns == PLAIN else collection(world)
+    for pages in world.pages(part):
+        page, position, slot, click, kind = _cells(world, pages, placeholders)
+        query = pages.query[page]
+        found = {
+            "query_no": pages.session[page],
+            "query_id": _names("query id", pages.session[page]),
+            "query_md5": _names("query", query),
+            "url_md5": _names("url", np.where(kind == 0, world.urls(query, slot), kind)),
+            "position": position,
+            "click": click.astype(np.int64),
+        }
+        if columns != PLAIN:
+            pair = (query * CANDIDATES + slot) * 3 + kind
+            first, at = np.unique(pair, return_index=True, return_inverse=True)[1:]
+            asked, own = np.unique(query[first], return_inverse=True)
+            traits = world.candidates(asked).traits[own, slot[first]]
+            texts = _texts(world, query[first], slot[first], traits, kind[first])
+            found |= _columns([each[at] for each in texts], corpus, columns)
+        yield pa.RecordBatch.from_pydict(found)
+
+
+def annotation_rows(world: World, queries: int) -> Iterator[pa.RecordBatch]:
+    """A row per annotated document, with texts and lexical columns.
+
+    Args:
+        world: what is drawn.
+        queries: annotated, before a few with less than five documents are dropped.
+    """
+    corpus = collection(world)
+    query, length = world.annotated(queries)
+    for start in range(0, len(query), QUERIES):
+        own, number = query[start : start + QUERIES], length[start : start + QUERIES]
+        found = world.candidates(own, LARGEST_POOL)
+        row, slot = np.nonzero(np.arange(LARGEST_POOL) < number[:, None])
+        texts = _texts(world, own[row], slot, found.traits[row, slot], np.zeros(len(row), int))
+        yield pa.RecordBatch.from_pydict(
+            {
+                "query_no": start + row,
+                "query_id": _names("annotated", start + row),
+                "query_md5": _names("query", own[row]),
+                "label": world.labels(found.relevance[row, slot]),
+                "frequency_bucket": world.bucket(own[row]),
+                **_columns(texts, corpus, TEXTS),
+            }
+        )
+
+
+def _cells(world: World, pages: Pages, placeholders: bool) -> tuple[np.ndarray, ...]:
+    """Page, position, slot, click and kind of each row: 0 a document, 1 without content, 2 what
+    others searched."""
+    page, place = np.nonzero(pages.where)
+    slot, click = pages.slot[pages.where], pages.clicks[pages.where]
+    if not placeholders:
+        return page, place + 1, slot, click, np.zeros(len(page), int)
+    raw = world.raw(pages)
+    empty_page, empty_place = np.nonzero(raw.empty)
+    (searched,) = np.nonzero(raw.searched)
+    page_of = np.concatenate([page, empty_page, searched])
+    position = np.concatenate(
+        [raw.position[page, place], raw.position[empty_page, empty_place], raw.searched[searched]]
+    )
+    order = np.lexsort([position, page_of])
+    none = np.zeros(len(empty_page) + len(searched), int)
+    kind = np.repeat([0, 1, 2], [len(page), len(empty_page), len(searched)])
+    columns = page_of, position, np.append(slot, none), np.append(click, none), kind
+    return tuple(column[order] for column in columns)
+
+
+def _texts(world, query, slot, traits, kind) -> list[np.ndarray]:
+    """Tokens of queries, titles and abstracts: [rows, tokens] each."""
+    title, abstract = document_tokens(world.seed, query, slot, traits)
+    for number, tokens in ((1, (EMPTY,)), (2, SEARCHED)):
+        own = kind == number
+        title[own], abstract[own] = PAD, PAD
+        title[own, : len(tokens)] = tokens
+    return [query_tokens(world.seed, query), title, abstract]
+
+
+def _columns(texts: list[np.ndarray], corpus: Corpus, columns: str) -> dict:
+    query, title, abstract = texts
+    # Placeholders are in no collection, and no query has their tokens.
+    values = lexical_features(query, title, abstract, corpus).astype(float)
+    found = dict(zip(LEXICAL, values.T, strict=True))
+    for name in ("document_length", "title_length", "abstract_length"):
+        found[name] = found[name].astype(np.int64)
+    if columns == TEXTS:
+        names = zip(("query", "title", "abstract"), texts, strict=True)
+        found |= {name: _lists(tokens) for name, tokens in names}
+    return found
+
+
+def _lists(tokens: np.ndarray) -> pa.ListArray:
+    there = tokens != PAD
+    offsets = pa.array(np.append(0, np.cumsum(there.sum(1))), pa.int32())
+    return pa.ListArray.from_arrays(offsets, pa.array(tokens[there], pa.int64()))
+
+
+def write_batches(path: str | Path, batches: Iterator[pa.RecordBatch]) -> None:
+    """Write a parquet file of batches of one kind, all or nothing."""
+    first = next(batches)
+    with (
+        atomic(path) as temporary,
+        pq.ParquetWriter(
+            temporary, first.schema, compression="zstd", compression_level=1
+        ) as writer,
+    ):
+        for batch in chain([first], batches):
+            writer.write_batch(batch)
+
+
+def _names(purpose: str, number: np.ndarray) -> pa.Array:
+    """32 hexadecimal digits each, such as a hash has."""
+    salt = np.uint64(int.from_bytes(purpose.encode()[:8], "big"))
+    halves = np.stack([hashed(salt + np.uint64(half), number) for half in range(2)], axis=1)
+    digits = halves.astype(">u8").tobytes().hex()
+    return pa.array([digits[at : at + 32] for at in range(0, len(digits), 32)])
+
+
+def _write(path: str | Path, batches: Iterator[pa.RecordBatch]) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    first = next(batches)
+    with (
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_file(file, first.schema, options=options) as writer,
+    ):
+        for batch in chain([first], batches):
+            writer.write_batch(batch)
