@@ -127,7 +127,7 @@ class Model(Settled):
     the paper's `towers`."""
     features: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of the features that the tower sees, from the first."""
-    examination: ExaminationField = Examination()
+    examination: ExaminationField = Field(Examination(), json_schema_extra={"default": TABLE})
     """The examination part: a `table` with a parameter per position, a tower of positions, or
     `known`, the simulated user's own, held fixed. Its `dropout` applies to the part's logits."""
     click_model: Any = Field(None, exclude=True)

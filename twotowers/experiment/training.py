@@ -53,7 +53,7 @@ OptimizerField = Annotated[
 class Training(Settled):
     """How to train; see `twotowers.fitting.gradient.FitSettings`."""
 
-    optimizer: OptimizerField = Optimizer()
+    optimizer: OptimizerField = Field(Optimizer(), json_schema_extra={"default": "adamw"})
     """An optimiser of Optax: its name, or `name` and options (`twotowers.fitting.optimizers`)."""
     learning_rate: Lanes[Above0]
     """Of the optimiser. A list is lanes."""
