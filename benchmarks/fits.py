@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.by_session import cells_of
 from benchmarks.measure import ONE_THREAD, ROOT, child
 from benchmarks.replay import Arrays, Samples, replay
 from benchmarks.worlds import SEED, read_log, write_log
@@ -132,7 +133,7 @@ def counts_settings(tower: str, epochs: int) -> FitSettings:
 
 def from_counts(features: np.ndarray, log: Sessions):
     """The objective on counts, as in `twotowers.jobs.fit`."""
-    counts = log.counts(len(features))
+    counts = cells_of(log, len(features))
     narrow = np.min_scalar_type(int(counts.impressions.max()))
     lane = Counts(counts.impressions[None].astype(narrow), counts.clicks[None].astype(narrow))
     return count_loss(Split(features, np.ones(features.shape[:2], bool), None, lane))

@@ -15,15 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency, norm
 
+from benchmarks.by_session import cells_of, simulate_sessions
 from twotowers.errors import InputError
 from twotowers.logs import simulation as clicks
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import (
     Traffic,
     random_rankings,
-    shuffled_impressions,
     simulate_clicks,
-    simulate_sessions,
 )
 
 ALPHA = 1e-4
@@ -125,10 +124,13 @@ def test_random_rankings_are_uniform_over_all_permutations():
 @pytest.mark.parametrize("chunk", [1, 7, 10**6])
 def test_shuffled_impressions_are_uniform_whatever_the_chunk(monkeypatch, chunk):
     monkeypatch.setattr(clicks, "CHUNK", chunk)
-    sessions = np.array([2000, 0, 1000, 3000]) // (10 if chunk == 1 else 1)
     lengths = np.array([3, 4, 1, 3])
-    impressions = shuffled_impressions(sessions, lengths, 4, rng=np.random.default_rng(0))
-    for query, (count, size) in enumerate(zip(sessions, lengths, strict=True)):
+    traffic = Traffic(
+        lengths, sessions=600 if chunk == 1 else 6000, temperatures=[1.0], length=4,
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    impressions = traffic.impressions(np.tile(np.arange(4), (4, 1)), 1.0)
+    for query, (count, size) in enumerate(zip(traffic.visits, lengths, strict=True)):
         shown = impressions[query, :size, :size]
         assert impressions[query].sum() == shown.sum() == count * size
         assert (shown.sum(0) == count).all()
@@ -175,7 +177,7 @@ def test_counts_of_sessions_by_a_loop():
             document = sessions.documents[row, position]
             impressions[query, document, position] += 1
             clicked[query, document, position] += sessions.clicks[row, position]
-    counts = sessions.counts(2)
+    counts = cells_of(sessions, 2)
     np.testing.assert_array_equal(counts.impressions, impressions)
     np.testing.assert_array_equal(counts.clicks, clicked)
     np.testing.assert_array_equal(counts.sessions, np.bincount(sessions.query, minlength=2))
@@ -257,9 +259,12 @@ def from_counts(temperatures, replications=REPLICATIONS, seed=5) -> dict[float, 
 def from_sessions(temperature, replications=REPLICATIONS, seed=6) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return as_rows(
-        simulate_sessions(
-            ORDER, PROBABILITY, LENGTHS, sessions=SESSIONS, temperature=temperature, rng=rng
-        ).counts(2)
+        cells_of(
+            simulate_sessions(
+                ORDER, PROBABILITY, LENGTHS, sessions=SESSIONS, temperature=temperature, rng=rng
+            ),
+            2,
+        )
         for _ in range(replications)
     )
 
@@ -372,7 +377,7 @@ def test_whole_logs_of_counts_and_sessions_are_equally_frequent():
         shown = traffic.impressions(order, 0.7)
         counted.append(Counts(shown, simulate_clicks(shown, chance, rng=rng)))
         sessions = simulate_sessions(order, chance, lengths, sessions=2, temperature=0.7, rng=rng)
-        replayed.append(sessions.counts(1))
+        replayed.append(cells_of(sessions, 1))
         swapped = simulate_clicks(shown, chance[:, ::-1], rng=rng)
         wrong.append(Counts(shown, swapped))
     statistic, freedom = two_sample_statistic(as_rows(counted), as_rows(replayed))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from benchmarks.by_session import cells_of
 from tests.unit.simulated import (
     POSITIONS,
     WIDTH,
@@ -262,7 +263,7 @@ def test_counts_of_sessions_are_their_cells(folder, pages):
     logs = read(folder, pages)["train"]
     found = counts_of(logs, 6, POSITIONS)
     for number, log in enumerate(logs):
-        counted = log.counts(6)
+        counted = cells_of(log, 6)
         np.testing.assert_array_equal(found.impressions[number], counted.impressions)
         np.testing.assert_array_equal(found.clicks[number], counted.clicks)
 

@@ -9,6 +9,7 @@ import pytest
 from flax import nnx
 from jax.tree_util import register_dataclass
 
+from benchmarks.by_session import cells_of, simulate_sessions
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask
 from twotowers.fitting import gradient as fitting
@@ -16,7 +17,6 @@ from twotowers.fitting.batches import batch_order
 from twotowers.fitting.gradient import FitSettings, fit, mean_loss
 from twotowers.fitting.newton import fit_embedding
 from twotowers.logs.counts import Counts
-from twotowers.logs.simulation import simulate_sessions
 from twotowers.methods.likelihood import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
@@ -303,7 +303,7 @@ def test_counts_and_sessions_reach_the_same_parameters_and_the_exact_optimum():
     lengths, log = identified_log()
     where = mask(lengths, 3)
     pairs = np.arange(9).reshape(3, 3)
-    counts = log.counts(3)
+    counts = cells_of(log, 3)
     by_counts = count_loss(
         Split(pairs, where, None, Counts(counts.impressions[None], counts.clicks[None]))
     )

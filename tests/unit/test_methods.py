@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.by_session import cells_of, simulate_sessions
 from twotowers import SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment.fields import read
@@ -18,7 +19,7 @@ from twotowers.jobs.fit import fit_setting
 from twotowers.logs.cells import LaneLog, write_logs
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order, read_scores
-from twotowers.logs.simulation import Traffic, simulate_clicks, simulate_sessions
+from twotowers.logs.simulation import Traffic, simulate_clicks
 from twotowers.methods import likelihood
 from twotowers.models.additive import Additive
 from twotowers.results.metrics import shown_ndcg
@@ -59,7 +60,7 @@ def test_shown_ndcg_is_the_mean_over_sessions(topn):
     values = [[] for _ in lengths]
     for query, documents in zip(sessions.query, sessions.documents, strict=True):
         values[query].append(session_ndcg(query, documents))
-    result = shown_ndcg(sessions.counts(5), relevance, where=where, topn=topn)
+    result = shown_ndcg(cells_of(sessions, 5), relevance, where=where, topn=topn)
     np.testing.assert_allclose(result, [np.mean(each) for each in values], rtol=1e-12)
 
 

@@ -11,10 +11,10 @@ from flax import nnx
 from jax.test_util import check_grads
 from scipy.special import expit
 
+from benchmarks.by_session import cells_of, simulate_sessions
 from twotowers.files.rankings import mask
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
-from twotowers.logs.simulation import simulate_sessions
 from twotowers.methods.likelihood import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
@@ -56,8 +56,8 @@ def sessions_objective(inputs=FEATURES) -> SessionLoss:
 
 
 COUNTS = Counts(
-    impressions=stack([log.counts(4) for log in LOGS], "impressions"),
-    clicks=stack([log.counts(4) for log in LOGS], "clicks"),
+    impressions=stack([cells_of(log, 4) for log in LOGS], "impressions"),
+    clicks=stack([cells_of(log, 4) for log in LOGS], "clicks"),
 )
 
 
@@ -146,7 +146,7 @@ def test_sessions_against_rax(lane):
 
 def test_weighted_counts_against_rax_with_weights():
     model, log = model_of(), LOGS[1]
-    counts = log.counts(4)
+    counts = cells_of(log, 4)
     shown = counts.impressions[log.query[:, None], log.documents, np.arange(POSITIONS)]
     searched = np.bincount(log.query, minlength=4)[log.query]
     inverse = searched[:, None] / np.maximum(shown, 1)

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import chi2
 
+from benchmarks.by_session import cells_of, simulate_sessions
 from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.errors import InputError
@@ -18,7 +19,6 @@ from twotowers.logs.formats import to_sessions
 from twotowers.logs.ids import beside, write_clax
 from twotowers.logs.sessions import read_sessions, write_sessions
 from twotowers.logs.simulated_sessions import as_batch, stream_sessions
-from twotowers.logs.simulation import simulate_sessions
 from twotowers.logs.warehouse import count_sessions
 from twotowers.logs.wscd import write_wscd
 
@@ -206,7 +206,7 @@ def test_dense_sessions_become_pages(tmp_path):
         ORDER, CHANCE, LENGTHS, sessions=300, temperature=0.5, rng=np.random.default_rng(0)
     )
     count_sessions([as_batch(dense, split="train")], tmp_path / "c.parquet")
-    counts = dense.counts(2)
+    counts = cells_of(dense, 2)
     found = pq.read_table(tmp_path / "c.parquet").to_pydict()
     cell = (found["query"], found["document"], np.array(found["position"]) - 1)
     assert counts.impressions[cell].tolist() == found["impressions"]

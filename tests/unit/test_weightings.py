@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks.by_session import cells_of, simulate_sessions
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
-from twotowers.logs.simulation import simulate_sessions
 from twotowers.methods import likelihood
 from twotowers.objectives.weightings import WEIGHTINGS, weighted
 
@@ -59,13 +59,13 @@ def test_counts_equal_weighting_every_impression_of_a_session_log(temperature):
         propensity = shown[query, document, position] / searched[query]
         impressions[query, document, position] += 1 / propensity
         clicks[query, document, position] += click / propensity
-    result = inverse_propensity(sessions.counts(3))
+    result = inverse_propensity(cells_of(sessions, 3))
     np.testing.assert_allclose(result.impressions, impressions, rtol=1e-5)
     np.testing.assert_allclose(result.clicks, clicks, rtol=1e-5)
 
 
 def test_a_deterministic_policy_is_left_as_it_is():
-    counts = log(0).counts(3)
+    counts = cells_of(log(0), 3)
     result = inverse_propensity(counts)
     np.testing.assert_array_equal(result.impressions, counts.impressions)
     np.testing.assert_array_equal(result.clicks, counts.clicks)
@@ -76,7 +76,7 @@ def test_a_setting_may_name_every_weighting():
 
 
 def test_each_lane_has_its_own_weighting():
-    counts = on_device(log(0.5).counts(3))
+    counts = on_device(cells_of(log(0.5), 3))
     names = ("queries", "ips", "none", "ips", "impressions")
     for lane, name in enumerate(names):
         together = weighted(names, jnp.asarray(lane), counts)

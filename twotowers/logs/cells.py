@@ -71,7 +71,46 @@ class Pairs:
         return np.diff(self.offsets)
 
 
-def pair_keys(query: np.ndarray, document: np.ndarray) -> np.ndarray:
+class Lookup:
+    """Finds pairs by their ids.
+
+    Args:
+        pairs: of one split.
+        path: the file that names them, for messages.
+
+    Attributes:
+        query, document: [pairs] index of each pair's query, and of its document on the list.
+    """
+
+    def __init__(self, pairs: Pairs, path: str | Path):
+        self.query = np.repeat(np.arange(len(pairs.lengths)), pairs.lengths)
+        self.document = np.arange(len(self.query)) - pairs.offsets[self.query]
+        key = _keys(pairs.query, pairs.document)
+        self._order = np.argsort(key)
+        self._key, self._path = key[self._order], path
+
+    def pairs(self, query: np.ndarray, document: np.ndarray) -> np.ndarray:
+        """[rows] numbers of the pairs with these ids.
+
+        Raises:
+            InputError: a pair is not in the rankings.
+        """
+        # Rows of a pair are often contiguous. Each run of rows needs one look-up.
+        changes = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
+        starts = np.flatnonzero(np.concatenate([[True], changes])[: len(query)])
+        key = _keys(query[starts], document[starts])
+        found = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
+        unknown = self._key[found] != key
+        if unknown.any():
+            row = starts[unknown][0]
+            raise InputError(
+                f"query {query[row]}, document {document[row]} is not in the rankings",
+                path=self._path,
+            )
+        return np.repeat(self._order[found], np.diff(starts, append=len(query)))
+
+
+def _keys(query: np.ndarray, document: np.ndarray) -> np.ndarray:
     """[rows] int64, a key for each pair of a query id and a document number below 2^24."""
     return query.astype(np.int64) << 24 | document
 
@@ -182,7 +221,8 @@ def _read_lanes(path, lanes, split: str, pairs: Pairs, length: int) -> Iterator[
     with opened(path, dictionaries=text) as file:
         check_types(file.schema_arrow, _types(lanes[0]), path)
         groups = {_lane(file, group, len(names)): group for group in range(file.num_row_groups)}
-        lookup = _Lookup(pairs, length, path)
+        lookup = Lookup(pairs, path)
+        first = (lookup.query * length + lookup.document) * length
         for lane in lanes:
             values = (split, *lane.values())
             if values not in groups:
@@ -191,40 +231,10 @@ def _read_lanes(path, lanes, split: str, pairs: Pairs, length: int) -> Iterator[
             query, document, position, shown, clicked = (
                 column.to_numpy() for column in file.read_row_group(groups[values], CELL).columns
             )
-            yield lookup.cells(query, document, position), shown, clicked
+            yield first[lookup.pairs(query, document)] + (position - 1), shown, clicked
 
 
 def _lane(file: pq.ParquetFile, group: int, columns: int) -> tuple:
     """The split and lane of a row group, in its first columns: all of its rows have them."""
     group = file.metadata.row_group(group)
     return tuple(group.column(number).statistics.min for number in range(columns))
-
-
-class _Lookup:
-    """Finds the dense cell of (query, document, position) rows."""
-
-    def __init__(self, pairs: Pairs, length: int, path: str | Path):
-        query = np.repeat(np.arange(len(pairs.lengths)), pairs.lengths)
-        rank = np.arange(len(pairs.query)) - pairs.offsets[query]
-        key = pair_keys(pairs.query, pairs.document)
-        self.order = np.argsort(key)
-        self.key, self.first_cell = key[self.order], ((query * length + rank) * length)[self.order]
-        self.shape = (len(pairs.lengths), length, length)
-        self.path = path
-
-    def cells(self, query, document, position) -> np.ndarray:
-        """[rows] flat indices into [queries, documents, positions]."""
-        # Rows of a pair are contiguous, so each run of rows needs one look-up.
-        changes = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
-        starts = np.flatnonzero(np.concatenate([[True], changes])[: len(query)])
-        key = pair_keys(query[starts], document[starts])
-        found = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
-        unknown = self.key[found] != key
-        if unknown.any():
-            row = starts[unknown][0]
-            raise InputError(
-                f"query {query[row]}, document {document[row]} is not in the rankings",
-                path=self.path,
-            )
-        first = np.repeat(self.first_cell[found], np.diff(starts, append=len(query)))
-        return first + (position - 1)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.tables import check_types
-from twotowers.logs.cells import Lane, Pairs, pair_keys
+from twotowers.logs.cells import Lane, Lookup, Pairs
 from twotowers.logs.counts import LONGEST_DENSE, Counts, lay_out
 from twotowers.logs.sessions import read_sessions, schema_of
 from twotowers.logs.simulation import Sessions
@@ -38,7 +38,7 @@ def read_lane_sessions(
     columns = {name: pa.string() if isinstance(value, str) else pa.float64()
                for name, value in lanes[0].items()}  # fmt: skip
     check_types(schema_of(path), ids | columns, path)
-    lookups = {split: _Lookup(each, length, path) for split, each in pairs.items()}
+    lookups = {split: Lookup(each, path) for split, each in pairs.items()}
     found = {split: [[] for _ in lanes] for split in pairs}
     for batch in read_sessions(path):
         splits = batch["split"].to_numpy(zero_copy_only=False)
@@ -50,7 +50,7 @@ def read_lane_sessions(
                     rows = rows & (values[name] == value)
                 if rows.any():
                     part = batch.filter(pa.array(rows))
-                    found[split][number].append(lookup.sessions(part))
+                    found[split][number].append(_sessions(part, lookup, length))
     for split, logs in found.items():
         for lane, parts in zip(lanes, logs, strict=True):
             if not parts:
@@ -84,36 +84,19 @@ def _cells(log: Sessions, queries: int, length: int) -> tuple[np.ndarray, np.nda
     return distinct, shown, np.bincount(row[clicked], minlength=len(distinct))
 
 
-class _Lookup:
-    """Finds the list index of a document by its query and number."""
-
-    def __init__(self, pairs: Pairs, length: int, path: str | Path):
-        key = pair_keys(pairs.query, pairs.document)
-        self.order = np.argsort(key)
-        self.key = key[self.order]
-        self.offsets, self.length, self.path = pairs.offsets, length, path
-
-    def sessions(self, pages: pa.RecordBatch) -> Sessions:
-        """The pages as dense arrays of indices."""
-        shown = pages["documents"].value_lengths().to_numpy()
-        key = pair_keys(
-            np.repeat(pages["query"].to_numpy(), shown), pages["documents"].flatten().to_numpy()
-        )
-        found = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
-        if (unknown := self.key[found] != key).any():
-            query, document = divmod(int(key[unknown][0]), 1 << 24)
-            raise InputError(
-                f"query {query}, document {document} is not in the rankings", path=self.path
-            )
-        pair = self.order[found]
-        query = np.searchsorted(self.offsets, pair, side="right") - 1
-        where = np.arange(self.length) < shown[:, None]
-        documents = np.zeros(where.shape, np.min_scalar_type(self.length - 1))
-        clicks = np.zeros(where.shape, bool)
-        documents[where] = pair - self.offsets[query]
-        clicks[where] = pages["clicks"].flatten().to_numpy(zero_copy_only=False)
-        first = np.cumsum(shown) - shown
-        return Sessions(query[first].astype(np.int32), documents, clicks, where)
+def _sessions(pages: pa.RecordBatch, lookup: Lookup, length: int) -> Sessions:
+    """The pages as dense arrays of indices."""
+    shown = pages["documents"].value_lengths().to_numpy()
+    pair = lookup.pairs(
+        np.repeat(pages["query"].to_numpy(), shown), pages["documents"].flatten().to_numpy()
+    )
+    where = np.arange(length) < shown[:, None]
+    documents = np.zeros(where.shape, np.min_scalar_type(length - 1))
+    clicks = np.zeros(where.shape, bool)
+    documents[where] = lookup.document[pair]
+    clicks[where] = pages["clicks"].flatten().to_numpy(zero_copy_only=False)
+    query = lookup.query[pair[np.cumsum(shown) - shown]]
+    return Sessions(query.astype(np.int32), documents, clicks, where)
 
 
 def _joined(parts: list[Sessions]) -> Sessions:

@@ -32,8 +32,7 @@ def stream_sessions(
     """Simulate pages, CHUNK at a time, in random order.
 
     The query of each page is drawn uniformly. The page has the policy's ranking or, with
-    probability `temperature`, a uniformly random one. Pages have the distribution of
-    `twotowers.logs.simulation.simulate_sessions`. Memory does not grow with their number.
+    probability `temperature`, a uniformly random one. Memory does not grow with their number.
 
     Args:
         order: [queries, positions] list index of the policy's document at each position.
