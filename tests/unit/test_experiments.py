@@ -568,10 +568,8 @@ def test_a_real_log_is_one_and_says_only_how_it_is_divided(load, changes, parts)
 
 @pytest.mark.parametrize("method", sorted(kinds("methods")))
 def test_every_method_may_be_named(load, method):
-    needed = {"external": {"file": "scores.parquet"}}.get(method, {})
-    found = load(put(EXPERIMENT, ["settings", "fit", "method"], {"kind": method, **needed}))
+    found = load(put(EXPERIMENT, ["settings", "fit", "method"], method))
     assert found.settings["fit"].method.kind.name == method
-    assert found.settings["fit"].method.options == needed
 
 
 def test_unknown_paper():

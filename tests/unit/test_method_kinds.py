@@ -1,8 +1,6 @@
-"""Methods without training: EM and files of scores, from a task to measurements."""
+"""EM, Newton's method and inverse propensities, from a task to estimates."""
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from scipy.special import expit
 
@@ -10,9 +8,8 @@ from twotowers.errors import InputError
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics
-from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts
-from twotowers.methods import em, external, ips, newton
+from twotowers.methods import em, ips, newton
 from twotowers.methods.task import Split, Task, cells
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
@@ -24,11 +21,6 @@ SHOWN = np.full((1, QUERIES, DOCUMENTS, POSITIONS), 1000)
 CLICKED = np.round(SHOWN * USER.chance(RELEVANCE, POSITIONS)).astype(int)
 WHERE = np.ones((QUERIES, DOCUMENTS), bool)
 NUMBERS = np.arange(QUERIES * DOCUMENTS).reshape(QUERIES, DOCUMENTS)
-PAIRS = Pairs(
-    np.repeat(np.arange(QUERIES) + 10, DOCUMENTS),
-    np.tile(np.arange(DOCUMENTS, dtype=np.int32), QUERIES),
-    np.arange(QUERIES + 1) * DOCUMENTS,
-)
 
 
 def listed(shown=SHOWN, clicked=CLICKED) -> Counts:
@@ -39,7 +31,7 @@ def listed(shown=SHOWN, clicked=CLICKED) -> Counts:
 
 
 def task(counts=None, **changes) -> Task:
-    split = Split(NUMBERS, WHERE, RELEVANCE, counts or Counts(SHOWN, CLICKED), PAIRS)
+    split = Split(NUMBERS, WHERE, RELEVANCE, counts or Counts(SHOWN, CLICKED))
     options = {
         "model": PositionBased(),
         "tower": "embedding",
@@ -160,34 +152,6 @@ def test_a_prior_is_on_all_parts_or_on_the_one_that_it_names():
         assert (examined == 1) == (on == "attraction")
     with pytest.raises(InputError, match=r"prior: has the parts \['satisfaction'\]"):
         em.fit(task(lanes=lanes), prior_on="satisfaction")
-
-
-def scores_file(path, *, drop=0, twice=False):
-    columns = {"query": PAIRS.query, "document": PAIRS.document, "score": np.arange(30.0)[::-1]}
-    order = np.random.default_rng(1).permutation(30)[drop:]
-    order = np.append(order, order[:1]) if twice else order
-    pq.write_table(pa.table({name: column[order] for name, column in columns.items()}), path)
-    return str(path)
-
-
-def test_scores_of_a_file_stand_where_their_documents_are(tmp_path):
-    lanes = [(0, {}), (0, {})]
-    found = external.fit(task(lanes=lanes), file=scores_file(tmp_path / "scores.parquet"))
-    assert len(found) == 2
-    for lane in found:
-        np.testing.assert_array_equal(lane.scores(NUMBERS), np.arange(30.0)[::-1].reshape(6, 5))
-        assert lane.bias is None
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [({"drop": 1}, "has no score of query"), ({"twice": True}, "row 31 repeats")],
-)
-def test_files_of_scores_that_do_not_fit(tmp_path, change, message):
-    path = scores_file(tmp_path / "scores.parquet", **change)
-    with pytest.raises(InputError, match=message) as caught:
-        external.fit(task(), file=path)
-    assert path in str(caught.value)
 
 
 TRAINING = {
