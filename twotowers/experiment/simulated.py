@@ -298,7 +298,6 @@ class SimulatedLog(Recorded):
                 relevance=pad(policy.relevance, pairs.offsets, positions),
                 counts=counts,
                 sessions=sessions,
-                pairs=pairs,
             )
         return splits
 
