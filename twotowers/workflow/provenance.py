@@ -81,7 +81,7 @@ def _read(path: Path) -> tuple[str, set[str]]:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
             # `import twotowers` may use any name of the face.
-            if "twotowers" in names:
+            if any(alias.name == "twotowers" for alias in node.names):
                 names.update(f"twotowers.{each}" for each in FACE)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
