@@ -92,6 +92,24 @@ def test_digest_depends_on_no_absolute_path(digest, tmp_path):
     assert code_digest("scripts/job.py", root=moved) == before
 
 
+@pytest.mark.parametrize(
+    ("text", "follows"),
+    [
+        ("from twotowers import Additive\n", True),
+        ("import twotowers as tt\n", True),
+        # No import of the whole face, in whichever order.
+        ("import ast\n\nfrom twotowers import ROOT\n", False),
+        ("from twotowers import ROOT\n\nimport ast\n", False),
+        ("if TYPE_CHECKING:\n    from twotowers import Additive\n", False),
+    ],
+)
+def test_a_name_of_the_face_is_the_module_that_it_comes_from(digest, tmp_path, text, follows):
+    (tmp_path / "twotowers" / "models").mkdir()
+    module = "twotowers/models/additive.py"
+    before = digest({"scripts/job.py": text, module: "VALUE = 1\n"})
+    assert (digest({module: "VALUE = 2\n"}) != before) == follows
+
+
 def test_cycles_end(digest):
     assert digest({"twotowers/b.py": "import twotowers.a\n\nVALUE = 1\n"})
 
