@@ -195,7 +195,8 @@ def test_a_drawing_that_finds_nothing_says_so(folder, fit):
 @pytest.fixture(scope="module")
 def claims(folder, fit, study) -> Path:
     path = folder / "claims" / f"{PAPER}.csv"
-    needs = {"grid": ["misfit-linear"], "appendixA": ["appendix_a"]}
+    needs = {name: ["misfit-linear"] for claim in CLAIMS for name in (claim.item, *claim.also)}
+    needs |= {"appendixA": ["appendix_a"]}
     data = {"misfit-linear": "stand-in", "appendix_a": "simulation"}
     judge_claims.main([fit, study], [path], paper=PAPER, needs=needs, data=data)
     return path
