@@ -113,7 +113,7 @@ def click_rates(task: Task, *, times: int = 1) -> list[Fitted]:
         pair, _, shown, clicked = cells(task.splits["train"], log)
         shown, clicked = (np.bincount(pair, by, task.pairs) for by in (shown, clicked))
         rates = times * (clicked + lane["smooth"]) / (shown + 2 * lane["smooth"])
-        found.append(Fitted(scores=lambda pairs, rates=rates: rates[pairs], values={"n": len(pair)}))
+        found.append(Fitted(scores=lambda pairs, rates=rates: rates[pairs]))
     return found
 
 

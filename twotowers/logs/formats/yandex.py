@@ -23,6 +23,8 @@ from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import Stream, page_batches
 from twotowers.logs.strays import Tally
 
+LAYOUT = "PyClick's trainSample, pages separated by ;"
+
 # Result pages of a query differ by region, so a query of the log is a query and a region.
 REGIONS = 10_000
 CHUNK = 1 << 20
@@ -69,7 +71,7 @@ def read_yandex(path: str | Path) -> pa.Table:
     )
 
 
-def read_yandex_sessions(
+def read(
     path: str | Path, *, split: str = LOG, strays: str = "drop", repeats: str = "drop"
 ) -> Stream:
     """Read the sample page by page.
