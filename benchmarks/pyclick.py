@@ -20,7 +20,7 @@ from twotowers.experiment.kinds import build_model
 from twotowers.fitting.em import Problem, fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
-from twotowers.logs.formats import open_log
+from twotowers.logs.opening import open_log
 from twotowers.models.names import MODELS as SHORT
 from twotowers.models.page import last_clicks
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION

@@ -11,8 +11,8 @@ from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES
 from twotowers.datasets.letor import read_letor
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
-from twotowers.logs import baidu, vectors
 from twotowers.logs.described import write_documents
+from twotowers.logs.formats import baidu, vectors
 from twotowers.logs.sessions import seen_in
 from twotowers.logs.tiangong import read_tiangong
 
@@ -53,7 +53,7 @@ def main(
         write_documents(outputs[0], documents)
         return
     if split == PAGES:
-        from twotowers.logs.formats import to_sessions
+        from twotowers.logs.conversion import to_sessions
 
         to_sessions(source, outputs[0], format=format, **reading)
     elif format == TIANGONG and not reading:
@@ -62,7 +62,7 @@ def main(
     else:
         # DuckDB is imported here, since it complains at the end of a job if it is frozen
         # (scripts/runner.py). LETOR files do not need it.
-        from twotowers.logs.formats import to_log
+        from twotowers.logs.conversion import to_log
 
         to_log(source, outputs[0], format=format, threads=1, **reading)
     for what, number in seen_in(outputs[0]).items():

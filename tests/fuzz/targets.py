@@ -21,8 +21,8 @@ from twotowers.experiment.paper import load_paper
 from twotowers.face.identification import any_log, describe, read_columns
 from twotowers.files.yamls import read_yaml
 from twotowers.identifiability.diagnosis import check_log
+from twotowers.logs.formats.yandex import read_yandex
 from twotowers.logs.tiangong import read_tiangong
-from twotowers.logs.yandex import read_yandex
 
 CORPUS = Path(__file__).with_name("corpus")
 CONFIG = read_config(read_yaml(ROOT / "config.yaml"))

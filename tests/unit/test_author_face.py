@@ -1,12 +1,22 @@
 """The face for authors of methods: rankings, simulated clicks, two towers; as papers have them."""
 
+from dataclasses import dataclass
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import twotowers as tt
 from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
+from twotowers.heads.head import Head
 from twotowers.jobs.fit import fit_setting
+from twotowers.methods.task import Fitted, Task, cells
+from twotowers.models.position_based import PositionBased
+from twotowers.towers.lane import Lane
+from twotowers.towers.linear import LinearTower
+from twotowers.towers.parts import Tower, number, value_of
 from twotowers.workflow.planning import plain
 
 QUICK = {"steps": 5, "epochs": 2, "batch": 8}
@@ -59,6 +69,104 @@ def test_the_same_seed_gives_the_same_clicks(clicks):
             assert ours.read() == theirs.read(), name
 
 
+# What callers define themselves: classes and functions in the place of names.
+
+LANES = {"smooth": 1.0}
+
+
+@dataclass(frozen=True)
+class Browsing(PositionBased):
+    """The position-based model under another name."""
+
+
+class Scaled(LinearTower):
+    """A linear tower whose logits have a factor."""
+
+    def __init__(self, width: int, *, scale: float | Lane = 1.0, rngs: nnx.Rngs):
+        super().__init__(width, rngs=rngs)
+        self.scale = number(scale, field="scale", low=0, high=10)
+
+    def __call__(self, features, key=None):
+        return value_of(self.scale) * super().__call__(features)
+
+
+class Own(Tower):
+    """A tower that cannot be built."""
+
+    def __init__(self, width: int, *, scale: float = 1.0, rngs: nnx.Rngs):
+        number(-scale, field="scale", low=0, high=10)
+
+
+class Towards(Head):
+    """Pulls relevance towards a constant."""
+
+    def __init__(self, *, weight: float | Lane = 1.0, rngs: nnx.Rngs):
+        self.weight = number(weight, field="weight", low=0, high=1e6)
+
+    def losses(self, parts, shown, clicked, key, labels):
+        return value_of(self.weight) * shown * jnp.square(parts["attraction"] - 1)
+
+
+def click_rates(task: Task, *, times: int = 1) -> list[Fitted]:
+    found = []
+    for log, lane in task.lanes:
+        pair, _, shown, clicked = cells(task.splits["train"], log)
+        shown, clicked = (np.bincount(pair, by, task.pairs) for by in (shown, clicked))
+        rates = times * (clicked + lane["smooth"]) / (shown + 2 * lane["smooth"])
+        found.append(Fitted(scores=lambda pairs, rates=rates: rates[pairs]))
+    return found
+
+
+def test_a_click_model_of_ones_own_is_a_user_and_a_model():
+    rankings = tt.stand_in("mslr30k", queries=20)
+    users = Browsing(eta=0.5), tt.PositionBased(eta=0.5), {"kind": Browsing, "eta": [0.5, 2]}
+    own, ours, lanes = (tt.simulate(rankings, user=user, sessions=300) for user in users)
+    with open(own.files["clicks"], "rb") as one, open(ours.files["clicks"], "rb") as other:
+        assert one.read() == other.read()
+    assert repr(own) == "<300 sessions of Browsing users on stand-in for mslr30k>"
+    model = tt.TwoTower("linear", click_model=Browsing(), examination="known")
+    assert tt.fit(own, model, training=QUICK).setting.model.kind == "Browsing"
+    found = tt.fit(lanes, tt.TwoTower("linear"), training=QUICK).evaluate(rankings.test)
+    assert found["eta"].tolist() == [0.5, 2]
+
+
+def test_a_click_model_of_ones_own_is_fitted_to_a_frame_under_its_name(tmp_path):
+    import pyarrow as pa
+
+    pages = pa.table({"documents": [["a", "b"], ["b", "a"]] * 5, "clicks": [[1, 0], [0, 1]] * 5})
+    own, ours = tt.fit(pages, Browsing()), tt.fit(pages, "pbm")
+    assert repr(own) == "<Browsing fitted to 2 query-document pairs>"
+    assert own.examination().equals(ours.examination())
+    own.save(tmp_path / "fit.parquet")
+    loaded = tt.load(tmp_path / "fit.parquet", model=Browsing()).relevance()
+    assert loaded["estimate"].tolist() == own.relevance()["estimate"].to_pylist()
+    both = pages.append_column("query", pa.array([*range(5), *range(5)]))
+    assert sorted(tt.compare(both, ["pbm", Browsing()])["model"].to_pylist()) == ["Browsing", "pbm"]
+
+
+def test_a_tower_and_a_head_of_ones_own_are_given_as_classes(clicks):
+    own = tt.fit(clicks, tt.TwoTower(tt.Tower(Scaled, scale=[1, 3])), training=QUICK)
+    ours = tt.fit(clicks, tt.TwoTower("linear"), training=QUICK)
+    found, theirs = (each.evaluate(clicks.rankings.test) for each in (own, ours))
+    assert found["tower_scale"].tolist() == [1, 1, 3, 3]
+    np.testing.assert_allclose(found["ndcg@5"][:2], theirs["ndcg@5"], rtol=1e-5)
+    heads = tt.Method("likelihood", heads={Towards: {"weight": [0, 1000]}})
+    pulled = tt.fit(clicks, tt.TwoTower("linear", examination=Scaled), method=heads, training=QUICK)
+    assert pulled.evaluate(clicks.rankings.test)["Towards_weight"].tolist() == [0, 0, 1000, 1000]
+
+
+def test_a_method_of_ones_own_is_given_as_a_function():
+    log = tt.simulate(tt.stand_in("mslr30k", queries=20), sessions=300, queries="train")
+    method = tt.Method(click_rates, smooth=[1, 4], times=3)
+    fitted = tt.fit(log, tt.TwoTower("embedding"), method=method)
+    assert [lane["smooth"] for lane in fitted.lanes] == [1, 4]
+    pair = np.arange(4).reshape(1, 4)
+    assert (fitted.fitted[0][1].scores(pair) <= 3).all()
+    assert repr(fitted).startswith("<embedding tower, additive, by click_rates: 2 lanes")
+    with pytest.raises(tt.InputError, match="'click_rates' has no parameter 'tmies'"):
+        tt.fit(log, tt.TwoTower("embedding"), method=tt.Method(click_rates, tmies=3))
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -66,8 +174,10 @@ def test_the_same_seed_gives_the_same_clicks(clicks):
         ({"model": tt.TwoTower("depe")}, "model.tower: 'depe' is unknown .*did you mean 'deep'"),
         ({"method": tt.Method("likelihod")}, "method: .*did you mean 'likelihood'"),
         ({"method": tt.Method("ips", weighting="all")}, "method.weighting: 'all' is unknown"),
-        ({"training": {"bacth": 3}}, "training: unknown setting 'bacth' .*did you mean 'batch'"),
+        ({"training": {"bacth": 3}}, "training.bacth: unknown .*did you mean 'batch'"),
         ({"model": tt.TwoTower("embedding")}, "model.tower: an embedding per pair"),
+        ({"model": tt.TwoTower(dict)}, "model.tower: .*a class derived from Tower"),
+        ({"model": tt.TwoTower(Own)}, "model.tower.scale: -1.0 is out of range"),
     ],
 )
 def test_a_wrong_argument_is_named(clicks, change, told):
@@ -79,7 +189,7 @@ def test_a_wrong_argument_is_named(clicks, change, told):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"policy": tt.policy(strengt=1)}, "policy: unknown setting 'strengt'"),
+        ({"policy": tt.policy(strengt=1)}, "policy.strengt: unknown setting"),
         ({"user": "positional"}, "user: 'positional' is unknown"),
         ({"positions": 3}, "positions: 3 is out of range"),
         ({"sessions": {"train": 5}}, "sessions: 'validation' is missing"),

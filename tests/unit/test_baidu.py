@@ -15,17 +15,17 @@ from twotowers.datasets.download import locate, manifest
 from twotowers.datasets.sources import source
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, read_rankings
-from twotowers.logs.baidu import (
+from twotowers.logs.described import read_documents
+from twotowers.logs.formats.baidu import (
     EMBEDDING,
     POSITIONS,
     annotated_texts,
     documents_of,
     feature_columns,
+    read,
     read_annotations,
-    read_baidu,
     texts_of,
 )
-from twotowers.logs.described import read_documents
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.portions import Portion, rows_of
@@ -72,7 +72,7 @@ def written(path, rows=ROWS, *, batch=3, **options):
 
 
 def pages_of(path, **options):
-    log = read_baidu(path, **options)
+    log = read(path, **options)
     return [page for batch in log.batches for page in batch.to_pylist()], log.seen
 
 
@@ -172,7 +172,7 @@ def test_annotations_of_one_query_id_are_two_queries(tmp_path):
 
 def test_gaps_stay_where_they_are(tmp_path):
     path = tmp_path / "pages.parquet"
-    log = read_baidu(written(tmp_path / "part-0_split-0.feather"))
+    log = read(written(tmp_path / "part-0_split-0.feather"))
     write_sessions(path, log.batches)
     found = read_page_arrays(path, positions=22, places=POSITIONS)
     assert [np.flatnonzero(row).tolist() for row in found.where] == [[0, 1, 4], [1, 2], [0, 3, 21]]
@@ -277,10 +277,10 @@ def test_wrong_annotations(tmp_path):
 
 def test_no_file(tmp_path):
     with pytest.raises(InputError, match="no file fits"):
-        read_baidu(tmp_path / "part-*.feather")
+        read(tmp_path / "part-*.feather")
     (tmp_path / "part-0.feather").write_text("not a table")
     with pytest.raises(InputError, match="the file is damaged"):
-        read_baidu(tmp_path / "part-0.feather")
+        read(tmp_path / "part-0.feather")
 
 
 def test_a_file_without_rows(tmp_path):
@@ -294,7 +294,7 @@ def peak(path) -> int:
     """The most bytes while a log is read, of Python, NumPy and Arrow."""
     tracemalloc.start()
     highest = 0
-    for batches in (read_baidu(path).batches, documents_of(path)):
+    for batches in (read(path).batches, documents_of(path)):
         before = pa.total_allocated_bytes()
         for _ in batches:
             highest = max(highest, pa.total_allocated_bytes() - before)

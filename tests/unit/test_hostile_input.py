@@ -20,8 +20,8 @@ from twotowers.datasets.sources import source_from_config
 from twotowers.errors import LONGEST, InputError
 from twotowers.face.identification import any_log, read_columns
 from twotowers.files.yamls import read_yaml
+from twotowers.logs.formats.yandex import read_yandex
 from twotowers.logs.tiangong import read_tiangong
-from twotowers.logs.yandex import read_yandex
 
 
 def case(what, *values):

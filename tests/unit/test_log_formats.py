@@ -13,8 +13,9 @@ import pytest
 
 from twotowers.errors import InputError
 from twotowers.files import batches as tables
-from twotowers.logs import rows as rows_module
-from twotowers.logs.formats import FORMATS, open_log, to_cells, to_sessions
+from twotowers.logs.conversion import to_cells, to_sessions
+from twotowers.logs.formats import rows as rows_module
+from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import read_sessions, seen_in
 
 BEYOND = "123456789012345678901234567890"  # no int64

@@ -8,9 +8,10 @@ import pytest
 
 from tests.streams import cells_of
 from twotowers.errors import InputError
-from twotowers.logs.formats import open_log, to_cells, to_sessions
+from twotowers.logs.conversion import to_cells, to_sessions
+from twotowers.logs.formats.yandex import read_yandex
+from twotowers.logs.opening import open_log
 from twotowers.logs.sessions import seen_in
-from twotowers.logs.yandex import read_yandex
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "trainSample"
 real_data = pytest.mark.skipif(
@@ -87,7 +88,7 @@ def test_yandex_pages_in_chunks(tmp_path, monkeypatch):
         (20_000, [10], [True]),
     ]
     assert whole[1] == {"pages": 3, "clicks": 4, "repeated_clicks": 1, "clicks_off_page": 1}
-    monkeypatch.setattr("twotowers.logs.yandex.CHUNK", 3)
+    monkeypatch.setattr("twotowers.logs.formats.yandex.CHUNK", 3)
     assert taken(path, "yandex") == whole
     assert "record 1: a document is clicked" in str(refused(path, "yandex", repeats="error"))
 

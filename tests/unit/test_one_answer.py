@@ -9,7 +9,7 @@ from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
 from twotowers.face.fits import model_of
 from twotowers.jobs.fit import fit_setting
-from twotowers.logs.formats import to_sessions
+from twotowers.logs.conversion import to_sessions
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.names import MODELS
 from twotowers.standins.logs import generate_pages

@@ -15,12 +15,12 @@ from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.logs import ids
 from twotowers.logs import simulated_sessions as simulated
-from twotowers.logs.formats import to_sessions
+from twotowers.logs.conversion import to_sessions
+from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.ids import beside, write_clax
 from twotowers.logs.sessions import read_sessions, write_sessions
 from twotowers.logs.simulated_sessions import as_batch, stream_sessions
 from twotowers.logs.warehouse import count_sessions
-from twotowers.logs.wscd import write_wscd
 
 PAGES = {
     "split": ["log"] * 4,

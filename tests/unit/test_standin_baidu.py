@@ -8,8 +8,8 @@ from scipy.special import ndtri
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.files.rankings import read_rankings
-from twotowers.logs.baidu import documents_of, read_annotations, read_baidu, texts_of
 from twotowers.logs.described import read_documents
+from twotowers.logs.formats.baidu import documents_of, read, read_annotations, texts_of
 from twotowers.logs.sessions import read_sessions
 from twotowers.standins.baidu import (
     CANDIDATES,
@@ -86,7 +86,7 @@ def test_a_part_is_the_same_alone(pages):
 
 def test_the_reader_reads_the_files(folder):
     world = World(400, 1, LAW)
-    found = [page for batch in read_baidu(folder / "part-*").batches for page in batch.to_pylist()]
+    found = [page for batch in read(folder / "part-*").batches for page in batch.to_pylist()]
     drawn = list(world.pages())
     where = np.concatenate([page.where for page in drawn])
     clicks = np.concatenate([page.clicks for page in drawn])

@@ -15,8 +15,8 @@ from twotowers.errors import InputError
 from twotowers.files.artefacts import sha256
 from twotowers.files.rankings import read_rankings
 from twotowers.logs.described import read_documents, write_documents
+from twotowers.logs.formats.vectors import documents_of, numbers_of, read, read_annotations
 from twotowers.logs.sessions import read_sessions, seen_in
-from twotowers.logs.vectors import documents_of, numbers_of, read_annotations, read_vectors
 
 A, B, C = [0.5, 1.0, -2.0], [2.0, 0.0, 0.25], [0.0, 0.0, 1.0]
 PAGE = {
@@ -54,7 +54,7 @@ def test_both_names_of_the_column_and_any_floats(tmp_path, column, kind):
     table = pq.read_table(path)
     renamed = [column if name == "query_doc_features" else name for name in table.column_names]
     pq.write_table(table.rename_columns(renamed), path)
-    log = read_vectors(path, bias=["positions"])
+    log = read(path, bias=["positions"])
     batches = list(log.batches)
     assert numbers(batches) == [ids(A, B), ids(B), ids(A, C, B)]
     assert numbers(batches, "clicks") == [[False, True], [False], [True, False, False]]
@@ -65,18 +65,18 @@ def test_both_names_of_the_column_and_any_floats(tmp_path, column, kind):
 
 @pytest.mark.parametrize("name", NAMED.values())
 def test_many_files_under_both_patterns(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("twotowers.logs.vectors.ROWS", 2)
+    monkeypatch.setattr("twotowers.logs.formats.vectors.ROWS", 2)
     for part in range(2):
         written(tmp_path / name.format(part), PAGE)
     written(tmp_path / "annotations.parquet", {"features": [[A]], "labels": [[1]]})
     pattern = tmp_path / "part-*split-*.parquet"
     once = [ids(A, B), ids(B), ids(A, C, B)]
-    assert numbers(read_vectors(pattern).batches) == once * 2
+    assert numbers(read(pattern).batches) == once * 2
     documents, features = map(np.concatenate, zip(*documents_of(pattern), strict=True))
     assert documents.tolist() == ids(A, B, C)
     np.testing.assert_array_equal(features, np.float32([A, B, C]))
     with pytest.raises(InputError, match=r"no file fits .*a pattern of files"):
-        read_vectors(tmp_path / "part-*.feather")
+        read(tmp_path / "part-*.feather")
 
 
 def test_numbers_are_of_the_vector_alone():
@@ -131,7 +131,7 @@ def changed(**columns):
 def test_what_is_no_log(tmp_path, columns, message):
     path = written(tmp_path / "log.parquet", columns)
     with pytest.raises(InputError, match=message) as error:
-        list(read_vectors(path).batches)
+        list(read(path).batches)
     assert str(path) in str(error.value)
 
 
@@ -163,21 +163,21 @@ def test_an_empty_annotations_file(tmp_path):
 
 
 def test_the_error_names_the_file_and_its_own_row(tmp_path, monkeypatch):
-    monkeypatch.setattr("twotowers.logs.vectors.ROWS", 2)
+    monkeypatch.setattr("twotowers.logs.formats.vectors.ROWS", 2)
     written(tmp_path / "part-0_split-0.parquet", PAGE)
     second = written(
         tmp_path / "part-0_split-1.parquet",
         changed(query_doc_features=[[A, B], [B], [A, C, [1.0, 2.0]]]),
     )
     with pytest.raises(InputError, match="row 3: a vector of 2 numbers") as error:
-        list(read_vectors(tmp_path / "part-*.parquet").batches)
+        list(read(tmp_path / "part-*.parquet").batches)
     assert str(second) in str(error.value)
 
 
 def test_clicks_twice_may_be_refused(tmp_path):
     path = written(tmp_path / "log.parquet", PAGE)
     with pytest.raises(InputError, match="row 3: 2 clicks on one document"):
-        list(read_vectors(path, repeats="error").batches)
+        list(read(path, repeats="error").batches)
 
 
 # Their own file.

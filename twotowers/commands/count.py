@@ -20,11 +20,11 @@ from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.face.logs import ClickLog
 from twotowers.files.artefacts import check_target
-from twotowers.logs.formats import to_cells, to_sessions
+from twotowers.logs.conversion import to_cells, to_sessions
+from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.ids import beside, number_cells, write_clax
 from twotowers.logs.sessions import seen_lines
 from twotowers.logs.warehouse import MEMORY
-from twotowers.logs.wscd import write_wscd
 
 EXPORTS = {"clax": write_clax, "wscd": write_wscd}
 """Formats of other libraries, written from a sessions file."""

@@ -7,11 +7,13 @@ import re
 
 from twotowers.errors import InputError
 from twotowers.face.logs import ClickLog, read_log
-from twotowers.logs.formats import FORMATS
+from twotowers.logs.opening import FORMATS
 
 SETTINGS = ("lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids")
-"""Names that an option shares with a setting of the reader (`twotowers.logs.formats`)."""
-FORMAT_HELP = "formats:\n" + "\n".join(f"  {name:<10}{each.what}" for name, each in FORMATS.items())
+"""Names that an option shares with a setting of the reader (`twotowers.logs.opening`)."""
+FORMAT_HELP = "formats:\n" + "\n".join(
+    f"  {name:<10}{each.layout}" for name, each in FORMATS.items()
+)
 
 
 def add_reader_options(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 from twotowers import ANNOTATIONS, LOG, SPLITS
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.files.yamls import read_yaml
-from twotowers.logs.signatures import check_settings, log_formats
+from twotowers.logs.opening import FORMATS as LOGS
+from twotowers.logs.opening import check_settings
 
 TABLE = Path(__file__).with_name("sources.yaml")
 
@@ -21,7 +22,7 @@ WIDEST = 100_000
 """The most features. A corrupt index must not allocate terabytes."""
 ACCESS = ("public", "manual", "gated", "local")
 LETOR = "letor"
-FORMATS = {LETOR: SPLITS, "tiangong": (LOG,), **dict.fromkeys(log_formats(), (LOG,))}
+FORMATS = {LETOR: SPLITS, "tiangong": (LOG,), **dict.fromkeys(LOGS, (LOG,))}
 """For each format of files, the parts of a data set."""
 FURTHER = {"vectors": (ANNOTATIONS,), "baidu": (ANNOTATIONS,)}
 """For some formats, parts that a data set may have besides."""
@@ -48,7 +49,7 @@ class Source:
             and test split, or the log, perhaps with annotations. A log of format "vectors" or
             "baidu" may be many files: a pattern.
         files_sha256: Of these files; None if not known.
-        format: "letor", or that of a click log: one of `twotowers.logs.formats.FORMATS`, or
+        format: "letor", or that of a click log: one of `twotowers.logs.opening.FORMATS`, or
             "tiangong".
         reading: Settings of a click log's reader, such as the names of columns.
         width: Number of features, 1 or more; None for a click log.

@@ -9,7 +9,7 @@
     studies   none, studies/                     a function `run(inputs, *, seed, ...)`
 
 No list is kept: a new file is a new kind. A paper's file must not have the name of one of the
-library's.
+library's. Callers from Python may give the class or function itself (`kind_of`).
 """
 
 from __future__ import annotations
@@ -179,10 +179,14 @@ class Kind:
 def find(family: str, name: Any, paper: str | None = None, root: Path = ROOT) -> Kind:
     """The model, method, tower, head, drawing or study of that name.
 
+    A class or function in the place of the name is the kind itself: see `kind_of`.
+
     Raises:
         InputError: the name is unknown (the nearest one is offered), or a paper's file has the
-            name of one of the library's.
+            name of one of the library's; or a class is none of the family.
     """
+    if callable(name):
+        return kind_of(family, name)
     known = files(family, paper, root)
     kind = _kind(family, known[name]) if isinstance(name, str) and name in known else None
     if kind is None:
@@ -190,6 +194,22 @@ def find(family: str, name: Any, paper: str | None = None, root: Path = ROOT) ->
             f"{name!r} is unknown", expected=nearest(str(name), kinds(family, paper, root))
         )
     return kind
+
+
+def kind_of(family: str, holds: Any) -> Kind:
+    """The kind that a class or function is. One of a user's own has its name.
+
+    Constants of a method, such as `LANES`, are those of the module that defines the function.
+
+    Raises:
+        InputError: it is no class of the family.
+    """
+    if family in BASES and not (inspect.isclass(holds) and issubclass(holds, _bases(family))):
+        expected = " or ".join(base.__name__ for base in _bases(family))
+        raise InputError(f"{holds!r} is not allowed", expected=f"a class derived from {expected}")
+    *above, file = holds.__module__.split(".")
+    name = file if above and above[0] in ("twotowers", "papers") else holds.__name__
+    return Kind(family, name, sys.modules[holds.__module__], holds)
 
 
 def kinds(family: str, paper: str | None = None, root: Path = ROOT) -> dict[str, Kind]:

@@ -6,7 +6,6 @@ which are lanes. Their column is named after the part and the option: `tower_dro
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -26,7 +25,7 @@ from twotowers.experiment.fields import (
     several,
     values_of,
 )
-from twotowers.experiment.kinds import Kind, find, kinds
+from twotowers.experiment.kinds import Kind, find, kind_of, kinds
 from twotowers.models.protocol import ClickModel
 from twotowers.models.towers import TOWERS
 from twotowers.towers.lane import KNOWN, Lane
@@ -43,9 +42,9 @@ def _where(info: ValidationInfo) -> dict[str, Any]:
     return {"paper": context.get("paper"), "root": context.get("root", ROOT)}
 
 
-def with_kind(value: str | Mapping) -> dict[str, Any]:
-    """The part as a mapping. A name alone is that kind with its defaults."""
-    return {"kind": value} if isinstance(value, str) else dict(value)
+def with_kind(value: str | Callable | Mapping) -> dict[str, Any]:
+    """The part as a mapping. A name, class or function alone is that kind with its defaults."""
+    return dict(value) if isinstance(value, Mapping) else {"kind": value}
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def read_part(family: str) -> Callable:
     def read(given: Any, info: ValidationInfo) -> Part:
         if isinstance(given, Part):
             return given
-        if not isinstance(given, str | Mapping):
+        if not (isinstance(given, str | Mapping) or callable(given)):
             raise refused(f"{given!r} is not allowed", "a kind, alone or with its options")
         options = with_kind(given)
         if "kind" not in options:
@@ -128,19 +127,19 @@ _TRIED: dict[tuple, InputError | None] = {}
 
 def _try(kind: Kind, key: str, options: Mapping) -> None:
     """Build a small tower or head without its numbers, which checks the range of its options."""
-    if (kind.path, key) not in _TRIED:
+    if (kind.holds, key) not in _TRIED:
         arguments = (2,) if kind.family == "towers" else ()
         options = _with_lanes(options, kind.lanes, kind.name)
         try:
             nnx.eval_shape(lambda: kind.holds(*arguments, **options, rngs=nnx.Rngs(0)))
-            _TRIED[kind.path, key] = None
+            _TRIED[kind.holds, key] = None
         except InputError as error:
-            _TRIED[kind.path, key] = error
+            _TRIED[kind.holds, key] = error
         except jax.errors.JAXTypeError:  # It needs numbers. Its job will tell.
-            _TRIED[kind.path, key] = None
+            _TRIED[kind.holds, key] = None
         except (TypeError, ValueError) as error:
-            _TRIED[kind.path, key] = InputError(str(error))
-    if (error := _TRIED[kind.path, key]) is not None:
+            _TRIED[kind.holds, key] = InputError(str(error))
+    if (error := _TRIED[kind.holds, key]) is not None:
         raise error
 
 
@@ -211,10 +210,8 @@ def _read_user(given: Any, info: ValidationInfo) -> User:
         return given
     where = _where(info)
     if isinstance(given, ClickModel):
-        kind = Kind("models", type(given).__module__.split(".")[-1],
-                    inspect.getmodule(type(given)), type(given))  # fmt: skip
-        return User((kind,), asdict(given))
-    if not isinstance(given, str | Mapping):
+        return User((kind_of("models", type(given)),), asdict(given))
+    if not (isinstance(given, str | Mapping) or callable(given)):
         raise refused(f"{given!r} is not allowed", "a click model, alone or with its constants")
     constants = with_kind(given)
     if "kind" not in constants:
@@ -279,7 +276,7 @@ class Examination:
 def _read_examination(given: Any, info: ValidationInfo) -> Examination:
     if isinstance(given, Examination):
         return given
-    if not isinstance(given, str | Mapping):
+    if not (isinstance(given, str | Mapping) or callable(given)):
         raise refused(f"{given!r} is not allowed", "a kind, alone or with its options")
     options = with_kind(given)
     dropout = options.pop("dropout", 0.0)
@@ -294,7 +291,7 @@ def _read_examination(given: Any, info: ValidationInfo) -> Examination:
             )
         return Examination(name, as_tuple(dropout))
     known = [each for each, kind in kinds("towers", **_where(info)).items() if not kind.by_pair]
-    if name not in known:
+    if name not in known and not callable(name):
         raise refused(f"{name!r} is unknown", nearest(str(name), [TABLE, KNOWN, *known]))
     return Examination(read_part("towers")(options, info), as_tuple(dropout))
 
@@ -310,4 +307,5 @@ ExaminationField = Annotated[
 
 def relevance_tower(tower: Part) -> str | Callable:
     """The relevance tower of a task: the name of a plain one, or a function that builds it."""
-    return tower.name if tower.name in TOWERS and not tower.options else tower.builder("tower")
+    plain = TOWERS.get(tower.name) is tower.kind.holds and not tower.options
+    return tower.name if plain else tower.builder("tower")

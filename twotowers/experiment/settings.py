@@ -87,7 +87,8 @@ class Model(Settled):
         kind.check(constants)
         for key, value in constants.items():
             check_range(value, field=key, low=-1e9, high=1e9)
-        return {**given, "click_model": (kind, kind.holds(**constants))}
+        named = {"kind": kind.name} if "kind" in given else {}
+        return {**given, **named, "click_model": (kind, kind.holds(**constants))}
 
     @property
     def of(self) -> ClickModel:
@@ -151,7 +152,7 @@ def _without_kind(plain: str | Mapping) -> dict[str, Any]:
 def _read_method(given: Any, info: ValidationInfo) -> Method:
     if isinstance(given, Method):
         return given
-    options = with_kind(given) if isinstance(given, str | Mapping) else given
+    options = dict(given) if isinstance(given, Mapping) else given
     heads = options.pop("heads", None) or {} if isinstance(options, Mapping) else {}
     if not isinstance(heads, Mapping):
         raise refused(f"{heads!r} is not allowed", "heads with their options", "heads")
@@ -163,10 +164,11 @@ def _read_method(given: Any, info: ValidationInfo) -> Method:
         if not isinstance(said, Mapping | None):
             raise refused(f"{said!r} is not allowed", "options of the head", f"heads.{name}")
         try:
-            found[name] = read_part("heads")({"kind": name, **(said or {})}, info)
+            head = read_part("heads")({"kind": name, **(said or {})}, info)
         except InputError as error:
             at = ".".join(filter(None, (f"heads.{name}", error.field)))
             raise refused(error.message, error.expected, at) from None
+        found[head.name] = head
     return Method(part=method, heads=found)
 
 

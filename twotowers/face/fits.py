@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_range, nearest
-from twotowers.experiment.kinds import build_model, kinds
+from twotowers.experiment.kinds import build_model, kind_of, kinds
 from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log
@@ -306,8 +306,8 @@ def model_of(given: str | ClickModel) -> tuple[str, ClickModel]:
         raise InputError(
             f"a {type(given).__name__} was given", field="model", expected="a name or a click model"
         )
-    file = type(given).__module__.rsplit(".", 1)[-1]
-    return short.get(file, file), given
+    name = kind_of("models", type(given)).name
+    return short.get(name, name), given
 
 
 def check_pages(log: ClickLog) -> None:

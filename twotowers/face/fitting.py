@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from twotowers.errors import InputError
@@ -22,7 +22,7 @@ def fit(
     log: SimulatedClicks,
     model: TwoTower,
     *,
-    method: str | Mapping[str, Any] = ...,
+    method: str | Callable[..., Any] | Mapping[str, Any] = ...,
     training: Mapping[str, Any] | None = ...,
     seeds: Sequence[int] = ...,
 ) -> TowerFit: ...

@@ -18,8 +18,9 @@ from twotowers.errors import InputError, check_range
 from twotowers.face.frames import Native, native, source_of
 from twotowers.files.artefacts import check_target
 from twotowers.files.frames import Source
-from twotowers.logs.formats import FORMATS, open_log, to_cells, to_sessions
+from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.layouts import Layout, parts_of, recognised
+from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import read_sessions, seen_in
 from twotowers.logs.warehouse import MEMORY
 

@@ -23,7 +23,7 @@ from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.marginal import fit_marginal
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.strength import Strength, best_swaps, sessions_needed, strength
-from twotowers.logs.formats import to_cells
+from twotowers.logs.conversion import to_cells
 
 ESTIMATORS: dict[str, Callable[..., Curve]] = {
     "conditional": fit_conditional,

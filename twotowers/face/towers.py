@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,12 @@ TRAINING = {
 """How towers are trained unless told: AdamW as in Hager et al. (2025), on queries of a stand-in."""
 
 
-def Tower(kind: str, **options: Any) -> dict[str, Any]:
-    """A tower by the name of its file in twotowers/towers, with its options; lists may be lanes.
+def Tower(kind: str | type, **options: Any) -> dict[str, Any]:
+    """A tower with its options; lists may be lanes.
+
+    Args:
+        kind: the name of a file in twotowers/towers, or a class of your own.
+        options: those of the tower.
 
     Example:
         >>> Tower("dense", layers=[32, 16], dropout=0.1)
@@ -47,8 +51,13 @@ def Dense(layers: Sequence[int], **options: Any) -> dict[str, Any]:
     return Tower("dense", layers=list(layers), **options)
 
 
-def Method(kind: str, **options: Any) -> dict[str, Any]:
-    """A method by the name of its file in twotowers/methods, with its options; lists may be lanes.
+def Method(kind: str | Callable[..., Any], **options: Any) -> dict[str, Any]:
+    """A method with its options; lists may be lanes.
+
+    Args:
+        kind: the name of a file in twotowers/methods, or a function of your own. Its module holds
+            the constants that a method's file may have, such as `LANES` (docs/extending.md).
+        options: those of the method. `heads` are auxiliary losses, by name or class, with options.
 
     Example:
         >>> Method("likelihood", weighting=["none", "ips"])
@@ -62,28 +71,23 @@ class TwoTower:
     """A click model whose parts are towers (docs/settings.md, Model).
 
     Attributes:
-        relevance: the relevance tower: "linear", "deep", "embedding", or `Tower` or `Dense`.
+        relevance: the relevance tower: "linear", "deep", "embedding", a class, or `Tower` or
+            `Dense`.
         examination: "table" (a parameter per position), "known" (the simulated user's), or a tower
             of positions.
         click_model: how both make a click: "additive", "position_based", ... or a click model.
         features: the share of the features that the relevance tower sees, from the first.
     """
 
-    relevance: str | Mapping[str, Any] = "deep"
-    examination: str | Mapping[str, Any] = "table"
+    relevance: str | type | Mapping[str, Any] = "deep"
+    examination: str | type | Mapping[str, Any] = "table"
     click_model: str | ClickModel = "additive"
     features: float = 1.0
 
     def settled(self) -> dict[str, Any]:
         """The model as a paper has it."""
-        from dataclasses import asdict
-
         model = self.click_model
-        own = (
-            {"kind": model}
-            if isinstance(model, str)
-            else {"kind": type(model).__module__.rsplit(".", 1)[-1], **asdict(model)}
-        )
+        own = {"kind": model} if isinstance(model, str) else {"kind": type(model), **asdict(model)}
         return {
             **own, "tower": self.relevance, "examination": self.examination,
             "features": self.features,
@@ -188,7 +192,7 @@ def fit_towers(
     clicks: SimulatedClicks,
     model: TwoTower,
     *,
-    method: str | Mapping[str, Any] = "likelihood",
+    method: str | Callable[..., Any] | Mapping[str, Any] = "likelihood",
     training: Mapping[str, Any] | None = None,
     seeds: Sequence[int] = (0,),
 ) -> TowerFit:
@@ -197,7 +201,7 @@ def fit_towers(
     Args:
         clicks: from `simulate`.
         model: the towers.
-        method: a name, or `Method`.
+        method: a name, a function, or `Method`.
         training: what differs from `TRAINING` (docs/settings.md, Training).
         seeds: of the initial parameters and the order of batches.
 

@@ -57,7 +57,7 @@ class Layout:
     """How a log is laid out.
 
     Attributes:
-        format: one of `twotowers.logs.formats.FORMATS`.
+        format: one of `twotowers.logs.opening.FORMATS`.
         columns: our name -> the file's.
     """
 

@@ -1,4 +1,4 @@
-"""The stand-in `baidu_mlm` as files in the layout of the real ones (`twotowers.logs.baidu`)."""
+"""The stand-in `baidu_mlm` as files of format `baidu` (`twotowers.logs.formats`)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
-from twotowers.logs import baidu
 from twotowers.logs.described import write_documents
+from twotowers.logs.formats import baidu
 from twotowers.logs.sessions import write_sessions
 from twotowers.standins.baidu import CANDIDATES, LARGEST_POOL, PARTS, Pages, World
 from twotowers.standins.baidu_texts import VOCABULARY, document_tokens, query_tokens
@@ -82,7 +82,7 @@ def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -
             files = Path(folder) / "part-*_split-0.feather"
             write_log(folder, world, columns=WRITTEN[part])
         if part == "pages":
-            log = baidu.read_baidu(files)
+            log = baidu.read(files)
             write_sessions(path, log.batches, log.seen)
         elif part == "documents":
             write_documents(path, baidu.documents_of(files))

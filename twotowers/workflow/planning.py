@@ -28,6 +28,7 @@ from twotowers.experiment.settings import Setting, Study
 from twotowers.experiment.simulated import ANNOTATED
 from twotowers.files.artefacts import atomic
 from twotowers.jobs.fit import TRANSFER
+from twotowers.logs.opening import FOLDER, FORMATS
 from twotowers.workflow import descriptions
 from twotowers.workflow.descriptions import STANDIN_SEED
 from twotowers.workflow.order import fit_guess
@@ -140,11 +141,13 @@ class Planner(Targets):
             },
         }
         parts = (*SPLITS, LOG, PAGES, DOCUMENTS, ANNOTATIONS)
+        reader = FOLDER.relative_to(ROOT) / f"{source.format}.py"
+        readers = [reader] if source.format in FORMATS else []
         for split in parts:
             jobs["parse"][f"{name}|{split}"] = {
                 "inputs": [self.file("manifest", dataset=name)],
                 "params": {
-                    "code": self.code("scripts/parse_dataset.py"),
+                    "code": self.code("scripts/parse_dataset.py", *readers),
                     "split": split,
                     "format": source.format,
                     "label_max": source.label_max,

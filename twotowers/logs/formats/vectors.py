@@ -22,9 +22,11 @@ from twotowers.files.artefacts import files_of
 from twotowers.files.batches import read_batches
 from twotowers.files.frames import Source
 from twotowers.files.rankings import Rankings
-from twotowers.logs.pages import OPTIONAL, check_list, click_flags, named
+from twotowers.logs.formats.pages import OPTIONAL, check_list, click_flags, named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
+
+LAYOUT = "a row per result page, with a vector per document"
 
 FEATURES, CLICKS, LABELS = "features", "clicks", "labels"
 NAMES = ("query_doc_features", "features")
@@ -36,7 +38,7 @@ ROWS = 1_000
 LARGEST_LABEL = 2**24
 
 
-def read_vectors(
+def read(
     path: Source,
     *,
     columns: Mapping[str, str] | None = None,
@@ -69,7 +71,7 @@ def read_vectors(
         >>> import pyarrow.parquet as pq
         >>> page = {"features": [[[0.5, 1.0], [2.0, 0.0]]], "clicks": [[0, 1]]}
         >>> pq.write_table(pa.table(page), "part-0_split-0.parquet")
-        >>> log = read_vectors("part-*_split-0.parquet")
+        >>> log = read("part-*_split-0.parquet")
         >>> [batch["clicks"].to_pylist() for batch in log.batches]
         [[[False, True]]]
     """
@@ -87,14 +89,14 @@ def documents_of(
     A set of all numbers is in memory, about 60 bytes each, and no features but those of a batch.
 
     Args:
-        path, columns: as of `read_vectors`.
+        path, columns: as of `read`.
 
     Raises:
-        InputError: see `read_vectors`.
+        InputError: see `read`.
     """
     seen: set[int] = set()
     width = None
-    # The other columns are of pages, and `read_vectors` checks them.
+    # The other columns are of pages, and `read` checks them.
     own = {FEATURES: columns[FEATURES]} if columns and FEATURES in columns else {}
     layouts = [{FEATURES: name} for name in NAMES]
     for file in files_of(path):
@@ -114,14 +116,14 @@ def read_annotations(path: str | Path, *, columns: Mapping[str, str] | None = No
     """Read annotated documents: a row per query, with lists of vectors and of labels.
 
     Args:
-        path: as of `read_vectors`.
+        path: as of `read`.
         columns: our name -> the file's, for features and labels.
 
     Returns:
         Rankings. Queries are numbered from 0 in the order of rows.
 
     Raises:
-        InputError: see `read_vectors`; also for a query without documents, or a label that is not
+        InputError: see `read`; also for a query without documents, or a label that is not
             a number from 0 on.
     """
     lengths, labels, features, width = [], [], [], None

@@ -35,6 +35,8 @@ from twotowers.logs.sessions import Stream, check_free, conform
 from twotowers.logs.strays import Tally
 from twotowers.text.lexical import LEXICAL
 
+LAYOUT = "a row per shown document, with tokens and features"
+
 EMBEDDING, LABEL = "query_document_embedding", "label"
 FEATURES = (*LEXICAL, EMBEDDING)
 TOKENS = ("query", "title", "abstract")
@@ -49,7 +51,7 @@ ROWS = 20_000
 """Rows to decode at a time."""
 
 
-def read_baidu(path: str | Path, *, bias: Sequence[str] = (), repeats: str = "drop") -> Stream:
+def read(path: str | Path, *, bias: Sequence[str] = (), repeats: str = "drop") -> Stream:
     """Read a log's pages, without features and texts; see `documents_of` and `texts_of`.
 
     Args:
@@ -71,7 +73,7 @@ def read_baidu(path: str | Path, *, bias: Sequence[str] = (), repeats: str = "dr
         >>> rows = {"query_no": [4, 4], "query_md5": ["a", "a"], "url_md5": ["x", "y"]}
         >>> rows |= {"position": [1, 3], "click": [0, 1]}
         >>> pa.feather.write_feather(pa.table(rows), "part-0_split-1.feather")
-        >>> (page,) = next(iter(read_baidu("part-*.feather").batches)).to_pylist()
+        >>> (page,) = next(iter(read("part-*.feather").batches)).to_pylist()
         >>> page["split"], page["positions"], page["clicks"]
         ('part-0', [1, 3], [False, True])
     """
@@ -93,11 +95,11 @@ def documents_of(
     batch.
 
     Args:
-        path: as of `read_baidu`.
+        path: as of `read`.
         columns: of `FEATURES`; the default is those that the first file has.
 
     Raises:
-        InputError: see `read_baidu`; also for a vector of another width than before, a missing
+        InputError: see `read`; also for a vector of another width than before, a missing
             value, or one that is not finite.
     """
     seen, width = Seen(), None
@@ -118,10 +120,10 @@ def texts_of(path: str | Path) -> Iterator[pa.RecordBatch]:
     `abstract`. A document has the text of its first row.
 
     Args:
-        path: as of `read_baidu`.
+        path: as of `read`.
 
     Raises:
-        InputError: see `read_baidu`; also for tokens that are not lists of whole numbers from 0.
+        InputError: see `read`; also for tokens that are not lists of whole numbers from 0.
     """
     seen = Seen()
     for file in files_of(path):
@@ -136,7 +138,7 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
     """Read annotated documents.
 
     Args:
-        path: as of `read_baidu`.
+        path: as of `read`.
         columns: as of `documents_of`.
 
     Returns:

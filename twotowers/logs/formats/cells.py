@@ -12,8 +12,11 @@ from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import are_numbers, as_kinds, read_batches, whole_numbers
 from twotowers.files.frames import Source
-from twotowers.logs.pages import named
+from twotowers.logs.formats.pages import named
 from twotowers.logs.sessions import Stream
+
+LAYOUT = "a row per query, document and position, counted"
+COUNTED = True
 
 LAYOUTS = (
     {
@@ -29,7 +32,7 @@ LAYOUTS = (
 NUMBERS = ("position", "impressions", "clicks")
 
 
-def read_cells(
+def read(
     path: Source,
     *,
     columns: Mapping[str, str] | None = None,
@@ -61,7 +64,7 @@ def read_cells(
         >>> from pathlib import Path
         >>> text = "query,document,position,impressions,clicks\\n7,x,1,20,3\\n"
         >>> _ = Path("cells.csv").write_text(text)
-        >>> [batch["clicks"].to_pylist() for batch in read_cells("cells.csv").batches]
+        >>> [batch["clicks"].to_pylist() for batch in read("cells.csv").batches]
         [[3]]
     """
     named_in = {

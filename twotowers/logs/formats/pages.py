@@ -16,6 +16,8 @@ from twotowers.files.frames import Source
 from twotowers.logs.sessions import BATCH, RESERVED, Stream, check_free, conform
 from twotowers.logs.strays import Tally
 
+LAYOUT = "a row per result page, with lists of documents and clicks"
+
 LAYOUTS = (
     {"query": "query", "documents": "documents", "clicks": "clicks"},
     # clax-datasets: Yandex; then Baidu-ULTR, whose ids are of pairs of query and document.
@@ -28,7 +30,7 @@ OPTIONAL = ("split", "user")
 CLICKS = ("flags", "documents")
 
 
-def read_pages(
+def read(
     path: Source,
     *,
     columns: Mapping[str, str] | None = None,
@@ -64,7 +66,7 @@ def read_pages(
         >>> import pyarrow.parquet as pq
         >>> pages = {"query_id": [7], "query_doc_ids": [[30, 10]], "clicks": [[0, 2]]}
         >>> pq.write_table(pa.table(pages), "pages.parquet")
-        >>> log = read_pages("pages.parquet")
+        >>> log = read("pages.parquet")
         >>> [batch["clicks"].to_pylist() for batch in log.batches], log.seen["repeated_clicks"]
         ([[[False, True]]], 1)
     """

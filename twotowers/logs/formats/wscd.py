@@ -20,13 +20,15 @@ from twotowers.files.batches import opened_text
 from twotowers.logs.sessions import Stream, page_batches, read_sessions
 from twotowers.logs.strays import Tally
 
+LAYOUT = "the text of WSCD 2012: lines of pages and of clicks"
+
 IDS = ("numbers", "text")
 NUMBER = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
 LONGEST_LINE = 1 << 20
 PAGE, CLICK = "Q", "C"
 
 
-def read_wscd(
+def read(
     path: str | Path,
     *,
     ids: str = "numbers",
@@ -54,7 +56,7 @@ def read_wscd(
 
     Examples:
         >>> _ = Path("wscd.txt").write_text("0\\t0\\tQ\\t7\\t1\\t30\\t10\\n0\\t5\\tC\\t10\\n")
-        >>> [batch["clicks"].to_pylist() for batch in read_wscd("wscd.txt").batches]
+        >>> [batch["clicks"].to_pylist() for batch in read("wscd.txt").batches]
         [[[False, True]]]
     """
     if ids not in IDS:

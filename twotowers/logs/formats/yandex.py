@@ -19,6 +19,8 @@ from twotowers.files.batches import opened_text
 from twotowers.logs.sessions import Stream, page_batches
 from twotowers.logs.strays import Tally
 
+LAYOUT = "PyClick's trainSample, pages separated by ;"
+
 # Result pages of a query differ by region, so a query of the log is a query and a region.
 REGIONS = 10_000
 CHUNK = 1 << 20
@@ -27,7 +29,7 @@ PAGE = re.compile(r"(\d{1,14})_(\d{1,4})\t(\d{1,18}(?:,\d{1,18})*) :([ \d,]*)", 
 CLICKS = re.compile(r"|\d{1,18}(?: , \d{1,18})*", re.ASCII)
 
 
-def read_yandex(
+def read(
     path: str | Path, *, split: str = LOG, strays: str = "drop", repeats: str = "drop"
 ) -> Stream:
     """Read the sample page by page.

@@ -13,9 +13,11 @@ from twotowers.errors import InputError, check_range, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import are_numbers, as_kinds, read_batches, whole_numbers
 from twotowers.files.frames import Source
-from twotowers.logs.pages import named
+from twotowers.logs.formats.pages import named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
+
+LAYOUT = "a row per shown document"
 
 LAYOUTS = (
     {
@@ -43,7 +45,7 @@ TOGETHER = "the rows of a page one after the other"
 GAPS = ("error", "close")
 
 
-def read_rows(
+def read(
     path: Source,
     *,
     columns: Mapping[str, str] | None = None,
@@ -87,7 +89,7 @@ def read_rows(
         >>> from pathlib import Path
         >>> text = "session,query,document,position,clicks\\na,7,x,1,0\\na,7,y,2,1\\nb,7,y,1,0\\n"
         >>> _ = Path("rows.csv").write_text(text)
-        >>> batches = read_rows("rows.csv").batches
+        >>> batches = read("rows.csv").batches
         >>> [page for batch in batches for page in batch["documents"].to_pylist()]
         [['x', 'y'], ['y']]
     """
