@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.streams import cells_of
 from twotowers.errors import InputError
 from twotowers.logs.counting import seen
-from twotowers.logs.formats.yandex import read_yandex
+from twotowers.logs.formats.yandex import read as read_yandex
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "trainSample"
 real_data = pytest.mark.skipif(
