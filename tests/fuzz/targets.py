@@ -21,7 +21,7 @@ from twotowers.experiment.paper import load_paper
 from twotowers.face.identification import any_log, describe, read_columns
 from twotowers.files.yamls import read_yaml
 from twotowers.identifiability.diagnosis import check_log
-from twotowers.logs.formats.yandex import read_yandex
+from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.tiangong import read_tiangong
 
 CORPUS = Path(__file__).with_name("corpus")

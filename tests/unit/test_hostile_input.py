@@ -20,7 +20,7 @@ from twotowers.datasets.sources import source_from_config
 from twotowers.errors import LONGEST, InputError
 from twotowers.face.identification import any_log, read_columns
 from twotowers.files.yamls import read_yaml
-from twotowers.logs.formats.yandex import read_yandex
+from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.tiangong import read_tiangong
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.streams import cells_of
 from twotowers.errors import InputError
 from twotowers.logs.conversion import to_cells, to_sessions
-from twotowers.logs.formats.yandex import read_yandex
+from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.opening import open_log
 from twotowers.logs.sessions import seen_in
 
