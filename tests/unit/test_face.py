@@ -2,6 +2,8 @@
 
 import ast
 import gzip
+import os
+import re
 import subprocess
 import sys
 
@@ -38,8 +40,11 @@ def rows():
     return pd.DataFrame(found, columns=names)
 
 
-def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+def run(code, folder=ROOT):
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True,
+    )  # fmt: skip
 
 
 # The names
@@ -81,6 +86,22 @@ print(len(tt.compare(log)), len(log.count()))
     done = run(code)
     assert done.stderr == ""
     assert done.stdout == "10 45\n"
+
+
+def test_what_the_readme_shows_runs(rows, tmp_path):
+    practitioner, author = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    rows.to_parquet(tmp_path / "clicks.parquet")
+    smaller = {"queries=300": "queries=30", "[32, 16]": "[4]", "seeds=[1, 2, 3]": "seeds=[1], "
+               "training={'steps': 5, 'epochs': 1}"}  # fmt: skip
+    for shown, here in smaller.items():
+        assert shown in author
+        author = author.replace(shown, here)
+    for code in (practitioner, author):
+        done = run(code, tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert len(tt.load(tmp_path / "fit.parquet").relevance()) == 15
 
 
 # Frames in and out

@@ -1,4 +1,4 @@
-"""Methods without training: EM and files of scores, from a task to measurements."""
+"""EM, Newton's method and inverse propensities, from a task to estimates."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from twotowers.errors import InputError
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics
-from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts
 from twotowers.methods import em, ips, newton
 from twotowers.methods.task import Split, Task, cells
@@ -22,11 +21,6 @@ SHOWN = np.full((1, QUERIES, DOCUMENTS, POSITIONS), 1000)
 CLICKED = np.round(SHOWN * USER.chance(RELEVANCE, POSITIONS)).astype(int)
 WHERE = np.ones((QUERIES, DOCUMENTS), bool)
 NUMBERS = np.arange(QUERIES * DOCUMENTS).reshape(QUERIES, DOCUMENTS)
-PAIRS = Pairs(
-    np.repeat(np.arange(QUERIES) + 10, DOCUMENTS),
-    np.tile(np.arange(DOCUMENTS, dtype=np.int32), QUERIES),
-    np.arange(QUERIES + 1) * DOCUMENTS,
-)
 
 
 def listed(shown=SHOWN, clicked=CLICKED) -> Counts:
@@ -37,7 +31,7 @@ def listed(shown=SHOWN, clicked=CLICKED) -> Counts:
 
 
 def task(counts=None, **changes) -> Task:
-    split = Split(NUMBERS, WHERE, RELEVANCE, counts or Counts(SHOWN, CLICKED), PAIRS)
+    split = Split(NUMBERS, WHERE, RELEVANCE, counts or Counts(SHOWN, CLICKED))
     options = {
         "model": PositionBased(),
         "tower": "embedding",

@@ -29,6 +29,7 @@ def digest(tmp_path):
 
     def measure(edits=(), source="scripts/job.py"):
         for name, text in dict(edits).items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
         for cached in (provenance._read, provenance._imports):
             cached.cache_clear()
@@ -135,3 +136,19 @@ def test_version_outside_git(tmp_path, monkeypatch):
     assert code_version(tmp_path) == "unknown"
     monkeypatch.setenv("PATH", str(tmp_path))  # no git at all
     assert code_version(tmp_path) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("imports", "followed"),
+    [
+        ("import numpy\nfrom twotowers import LOG", False),
+        ("from twotowers import LOG\nimport numpy", False),
+        ("from twotowers import LOG, read_log", True),
+        ("import twotowers as tt", True),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import twotowers as tt", False),
+    ],
+)
+def test_the_face_is_followed_where_it_is_used(digest, imports, followed):
+    job, face = {"scripts/job.py": f"{imports}\n"}, "twotowers/face/logs.py"
+    (before, after) = (digest({**job, face: f"VALUE = {value}\n"}) for value in (1, 2))
+    assert (before != after) == followed

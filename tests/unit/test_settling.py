@@ -189,6 +189,7 @@ TRAINED = ("training", "slow")
             ["slow.optimizer", "['sgd', 'adam']", "a name, alone"],
         ),
         ((*TRAINED, "optimizer"), {"name": "sgd", "b1": 1}, ["'sgd' has no option 'b1'"]),
+        (TRAINED, TRAINING | {"rows": True, "averaged": True}, ["slow.rows", "changes all rows"]),
         ((*TRAINED, "weight_decay"), 0.1, ["slow.weight_decay", "'adam' has no weight decay"]),
         ((*TRAINED, "batch"), [1, 2], ["slow.batch", "[1, 2]", "an integer"]),
         ((*TRAINED, "learning_rate"), [0.1, "b"], ["slow.learning_rate.1", "a number"]),

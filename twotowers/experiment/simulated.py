@@ -280,7 +280,6 @@ class SimulatedLog(Recorded):
                 relevance=pad(policy.relevance, pairs.offsets, positions),
                 counts=counts,
                 sessions=sessions,
-                pairs=pairs,
             )
         return splits
 

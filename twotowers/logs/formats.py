@@ -20,7 +20,7 @@ from twotowers.logs.sessions import Stream, read_sessions, seen_in, write_sessio
 from twotowers.logs.vectors import read_vectors
 from twotowers.logs.warehouse import MEMORY, add_up_cells, count_sessions
 from twotowers.logs.wscd import read_wscd
-from twotowers.logs.yandex import read_yandex_sessions
+from twotowers.logs.yandex import read_yandex
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ FORMATS = {
     "vectors": Format(read_vectors, "a row per result page, with a vector per document"),
     "baidu": Format(read_baidu, "a row per shown document, with tokens and features"),
     "cells": Format(read_cells, "a row per query, document and position, counted", counted=True),
-    "yandex": Format(read_yandex_sessions, "PyClick's trainSample, pages separated by ;"),
+    "yandex": Format(read_yandex, "PyClick's trainSample, pages separated by ;"),
     "wscd": Format(read_wscd, "the text of WSCD 2012: lines of pages and of clicks"),
 }
 

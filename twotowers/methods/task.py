@@ -20,7 +20,6 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
-from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import Sessions
 from twotowers.models.protocol import CellModel, ClickModel
@@ -40,8 +39,6 @@ class Split:
         where: [queries, documents] bool, False on padding.
         relevance: [queries, documents] float32 labels for ranking metrics; None if unknown.
         counts: [logs, queries, ...] unweighted counts of the logs.
-        pairs: ids of queries and documents, in the order of the lists; None if the log does not
-            come from rankings.
         sessions: the sessions of each log; None if logs are recorded as cells.
         factors: [logs, queries, positions] number of the bias factor at each place of each list;
             None if bias factors are the positions.
@@ -51,7 +48,6 @@ class Split:
     where: np.ndarray
     relevance: np.ndarray | None
     counts: Counts
-    pairs: Pairs | None = None
     sessions: Sequence[Sessions] | None = None
     factors: np.ndarray | None = None
 
