@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.measure import CACHE, ONE_THREAD, child
-from twotowers.experiment import simulated
+from twotowers.experiment import simulated, simulated_clicks
 from twotowers.experiment.simulated import Policy, Sessions, SimulatedLog
 from twotowers.files.rankings import mask, pad
 from twotowers.logs import counts, simulation
@@ -84,7 +84,7 @@ def simulate_and_write(
         sessions=Sessions(train=sessions, validation=1, test=1),
     )
     start = time.perf_counter()
-    lanes = simulated.draw_cells(log, "train", policy, seed=SEED)
+    lanes = simulated_clicks.draw_cells(log, "train", policy, seed=SEED)
     write_logs(_path(layout, temperature), lanes, {"train": policy.pairs})
     took = time.perf_counter() - start
     return {"seconds": took, "cells": pq.read_metadata(_path(layout, temperature)).num_rows}
@@ -130,7 +130,7 @@ def fit_epoch(
 def _force(layout: str) -> None:
     """Use this layout for lists of any length in this process."""
     longest = 10**6 if layout == "dense" else 1
-    for module in (counts, simulation, simulated):
+    for module in (counts, simulation, simulated_clicks):
         module.LONGEST_DENSE = longest
 
 

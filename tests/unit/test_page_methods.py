@@ -13,6 +13,8 @@ from tests.unit import simulated
 from tests.unit.test_method_kinds import task as task_of_counts
 from twotowers import SPLITS
 from twotowers.errors import InputError
+from twotowers.experiment.fields import read
+from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import Rankings
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.jobs.fit import fit_setting
@@ -460,16 +462,12 @@ def test_a_setting(tmp_path, method, lanes, metrics):
     pages = simulated.simulated(folder, "pages", record="sessions")
     files = {name: folder / f"{name}.parquet" for name in (*SPLITS, "policy")}
     setting = {
-        "model": {"kind": "additive", "tower": "linear", "features": 1.0},
-        "method": method,
-        "lanes": {"log": simulated.LANES, "method": lanes},
+        "log": {**simulated.LOG, "record": "sessions", "positions": simulated.POSITIONS},
+        "model": {"tower": "linear"},
+        "method": method | lanes,
         "training": TRAINING | {"epochs": 2, "steps": 10},
-        "log": {"record": "sessions", "queries": simulated.LOG["queries"],
-                "user": {"kind": "additive"}},
-    }  # fmt: skip
-    results = fit_setting(
-        {**files, "clicks": pages}, setting, positions=simulated.POSITIONS, seed=3
-    )
+    }
+    results = fit_setting({**files, "clicks": pages}, read(Setting, setting), seed=3)
     assert np.isfinite(results["value"]).all()
     assert {"ndcg@10", "epochs", *metrics} <= set(results["metric"])
     columns = ["strength", "temperature", *lanes]

@@ -152,8 +152,8 @@ class Curve:
     Attributes:
         names: [K] a row per bias factor.
         estimate: [K] ratio to the reference; NaN where the log does not tell.
-        error: [K] standard error of its logarithm; 0 at the reference. Where there is reason to
-            doubt it, it is at least that by the information.
+        error: [K] standard error of its logarithm; 0 at the reference. Of too few effective
+            queries, it is at least that by the information.
         low, high: [K] interval; NaN where there is none, 1 at the reference.
         swaps: [K] effective number of swaps: clicks on documents that are shown under both factors
             in turn, and are clicked as often under both, which would give the same error by the
@@ -221,8 +221,9 @@ def as_curve(
     with np.errstate(divide="ignore", invalid="ignore"):
         swaps = np.where(known & other, 4 / resistance, np.nan)
     doubt = known & other & ((swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES))
-    # A single pair fits itself, so that its score is 0 and says nothing of its error.
-    variance = np.where(doubt, np.maximum(np.diag(covariance), resistance), np.diag(covariance))
+    # A single query fits itself, so that its score is 0 and says nothing of its error.
+    alone = doubt & (queries < ENOUGH_QUERIES)
+    variance = np.where(alone, np.maximum(np.diag(covariance), resistance), np.diag(covariance))
     error = np.where(known, np.sqrt(np.maximum(variance, 0)), np.nan)
     tail = (1 + level) / 2
     freedom = np.clip(np.nan_to_num(queries, nan=1), 1, NORMAL_FROM)
