@@ -12,7 +12,8 @@ from twotowers.datasets.preprocess import preprocess
 from twotowers.files.artefacts import atomic
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
-from twotowers.logs.simulation import Sessions, Traffic, simulate_clicks, simulate_sessions
+from twotowers.logs.simulated_sessions import simulate_sessions
+from twotowers.logs.simulation import Sessions, Traffic, simulate_clicks
 from twotowers.models.additive import Additive
 from twotowers.models.relevance import relevance
 from twotowers.randomness import stream

@@ -18,12 +18,11 @@ from scipy.stats import chi2, chi2_contingency, norm
 from twotowers.errors import InputError
 from twotowers.logs import simulation as clicks
 from twotowers.logs.counts import Counts
+from twotowers.logs.simulated_sessions import simulate_sessions
 from twotowers.logs.simulation import (
     Traffic,
     random_rankings,
-    shuffled_impressions,
     simulate_clicks,
-    simulate_sessions,
 )
 
 ALPHA = 1e-4
@@ -123,12 +122,14 @@ def test_random_rankings_are_uniform_over_all_permutations():
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 10**6])
-def test_shuffled_impressions_are_uniform_whatever_the_chunk(monkeypatch, chunk):
+def test_impressions_at_temperature_one_are_uniform_whatever_the_chunk(monkeypatch, chunk):
     monkeypatch.setattr(clicks, "CHUNK", chunk)
-    sessions = np.array([2000, 0, 1000, 3000]) // (10 if chunk == 1 else 1)
-    lengths = np.array([3, 4, 1, 3])
-    impressions = shuffled_impressions(sessions, lengths, 4, rng=np.random.default_rng(0))
-    for query, (count, size) in enumerate(zip(sessions, lengths, strict=True)):
+    lengths, sessions = np.array([3, 4, 1, 3]), 800 if chunk == 1 else 8000
+    traffic = Traffic(
+        lengths, sessions=sessions, temperatures=[1], length=4, rng=np.random.default_rng(0)
+    )
+    impressions = traffic.impressions(np.zeros((4, 4), int), 1)
+    for query, (count, size) in enumerate(zip(traffic.visits, lengths, strict=True)):
         shown = impressions[query, :size, :size]
         assert impressions[query].sum() == shown.sum() == count * size
         assert (shown.sum(0) == count).all()

@@ -16,7 +16,7 @@ from twotowers.fitting.batches import batch_order
 from twotowers.fitting.gradient import FitSettings, fit, mean_loss
 from twotowers.fitting.newton import fit_embedding
 from twotowers.logs.counts import Counts
-from twotowers.logs.simulation import simulate_sessions
+from twotowers.logs.simulated_sessions import simulate_sessions
 from twotowers.methods.likelihood import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.additive import Additive

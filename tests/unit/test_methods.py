@@ -18,7 +18,8 @@ from twotowers.jobs.fit import fit_setting
 from twotowers.logs.cells import LaneLog, write_logs
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order, read_scores
-from twotowers.logs.simulation import Traffic, simulate_clicks, simulate_sessions
+from twotowers.logs.simulated_sessions import simulate_sessions
+from twotowers.logs.simulation import Traffic, simulate_clicks
 from twotowers.methods import likelihood
 from twotowers.models.additive import Additive
 from twotowers.results.metrics import shown_ndcg

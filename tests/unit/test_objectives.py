@@ -14,7 +14,7 @@ from scipy.special import expit
 from twotowers.files.rankings import mask
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
-from twotowers.logs.simulation import simulate_sessions
+from twotowers.logs.simulated_sessions import simulate_sessions
 from twotowers.methods.likelihood import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.additive import Additive

@@ -17,8 +17,7 @@ from twotowers.logs import simulated_sessions as simulated
 from twotowers.logs.formats import to_sessions
 from twotowers.logs.ids import beside, write_clax
 from twotowers.logs.sessions import read_sessions, write_sessions
-from twotowers.logs.simulated_sessions import as_batch, stream_sessions
-from twotowers.logs.simulation import simulate_sessions
+from twotowers.logs.simulated_sessions import as_batch, simulate_sessions, stream_sessions
 from twotowers.logs.warehouse import count_sessions
 from twotowers.logs.wscd import write_wscd
 

@@ -6,7 +6,7 @@ import pytest
 
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
-from twotowers.logs.simulation import simulate_sessions
+from twotowers.logs.simulated_sessions import simulate_sessions
 from twotowers.methods import likelihood
 from twotowers.objectives.weightings import WEIGHTINGS, weighted
 

@@ -161,24 +161,6 @@ class _ListedTally:
         return Cells(query, document, position, total.counts, np.zeros_like(total.counts))
 
 
-def shuffled_impressions(
-    sessions: np.ndarray, lengths: np.ndarray, length: int, *, rng: np.random.Generator
-) -> np.ndarray:
-    """Impressions of sessions that each show a uniformly random ranking.
-
-    Args:
-        sessions: [queries] sessions of each query.
-        lengths: [queries] documents of each query, at most `length`.
-        length: positions on the page.
-        rng: source of randomness.
-
-    Returns:
-        [queries, length documents, length positions] int64.
-    """
-    cells = _shuffled_cells(sessions, lengths, length, rng=rng)
-    return _DenseTally.of(cells, len(lengths), length).counts
-
-
 def _shuffled_cells(sessions, lengths, length: int, *, rng) -> Iterator[np.ndarray]:
     """[sessions, positions] numbers of the shown cells, some sessions at a time."""
     for size in np.unique(lengths):
@@ -251,34 +233,3 @@ class Sessions:
             return total.reshape(queries, length, length)
 
         return Counts(count(self.where), count(self.where & self.clicks))
-
-
-def simulate_sessions(
-    order: np.ndarray,
-    probability: np.ndarray,
-    lengths: np.ndarray,
-    *,
-    sessions: int,
-    temperature: float,
-    rng: np.random.Generator,
-) -> Sessions:
-    """The plain simulation, session by session (Hager et al. 2025, Section 7).
-
-    Args:
-        order: [queries, positions] the policy's ranking; see `Traffic.impressions`.
-        probability: [queries, documents, positions] P(click) of each cell.
-        lengths: [queries] documents of each query.
-        sessions: number of sessions. Queries are drawn uniformly.
-        temperature: probability in [0, 1] that a session's ranking is uniformly random.
-        rng: source of randomness.
-    """
-    check_range(temperature, field="temperature", low=0, high=1)
-    queries, length = order.shape
-    query = np.sort(rng.integers(queries, size=sessions))
-    where = np.arange(length) < np.asarray(lengths)[query, None]
-    documents = order[query].copy()
-    for row in np.flatnonzero(rng.random(sessions) < temperature):
-        size = lengths[query[row]]
-        documents[row, :size] = rng.permutation(size)
-    chance = probability[query[:, None], documents, np.arange(length)]
-    return Sessions(query, documents, (rng.random(chance.shape) < chance) & where, where)
