@@ -5,6 +5,7 @@ import os
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks import (
@@ -26,6 +27,8 @@ from twotowers.errors import InputError
 from twotowers.fitting.gradient import FitSettings
 from twotowers.logs.simulation import Sessions
 from twotowers.models.towers import two_towers
+from twotowers.results.longform import write_results
+from twotowers.workflow import records
 
 
 @pytest.fixture
@@ -418,13 +421,34 @@ def test_click_models_run_beside_their_peers(tmp_path, monkeypatch):
 
 
 def test_the_gpu_part_where_there_is_none_fits_on_cores_twice(tmp_path, monkeypatch):
+    """In the place of the pipeline: a second fit of the same job has another likelihood."""
+    commands = []
+
+    def pipeline(scale, jobs, *options):
+        commands.append(options)
+        lane = {"strength": 1, "temperature": 0.5, "weighting": "none", "position": [None, 2, 3]}
+        values = [[3, 0], [0.2, 0], [-1.5, 0.25 if "--force" in options else 0.0]]
+        frames = [
+            pd.DataFrame(lane | {"metric": metric, "value": level + np.array([0.0, 0, step])})
+            for metric, (level, step) in zip(("epochs", "ndcg@10", "nll"), values, strict=True)
+        ]
+        bias = frames[1].assign(metric="position_bias")
+        for job in jobs:
+            path = tmp_path / scale / f"{job}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            frame = pd.concat([*frames, bias])
+            write_results(frame, path, paper="p", setting="s", seed=int(path.stem))
+            with records.job_log(tmp_path / scale / "logs" / f"{job}.log", {}):
+                pass
+
     monkeypatch.setattr(gpu, "FOLDER", tmp_path)
+    monkeypatch.setattr(gpu, "make", pipeline)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     _, every, setting, first, again = gpu.run(**gpu.SIZES["quick"])
-    assert every["fits"] == setting["fits"] == first["fits"] == again["fits"] == 12
+    assert every["fits"] == setting["fits"] == 3 * every["jobs"]
+    assert first["fits"] == again["fits"] == 3
     assert every["device"] == "cpu"
-    assert all(again[f"{metric} off"] == 0 for metric in gpu.COMPARED)
-    assert min(setting["seconds"], every["seconds"]) > 0
+    assert [again[f"{metric} off"] for metric in gpu.COMPARED] == [0, 0, 0.25]
+    assert commands[-1] == ("--workflow-profile=profiles/default", "--force")
     with pytest.raises(InputError, match="no GPU is visible"):
         next(gpu.run(**gpu.SIZES["full"]))
-    assert list((tmp_path / "smoke" / "compiled").iterdir())
