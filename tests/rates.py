@@ -29,6 +29,12 @@ def exact(feature=FEATURE, factor=FACTOR, lanes=1):
     )
 
 
+def one_cell(rate=0.4):
+    """One document under one factor."""
+    one = np.ones((1, 1), np.float32)
+    return ClickRates(np.array([0]), np.array([[0]]), np.float32(rate) * one, one, 1, 1)
+
+
 def noisy(lanes=3, rows=80, features=20, factors=5, seed=0):
     """Rows with duplicates and features under up to all factors; weights 0, 1 and 2.
 

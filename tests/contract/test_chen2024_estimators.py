@@ -15,10 +15,11 @@ from tests.rates import (
     high_start,
     least_squares_relevance,
     noisy,
+    one_cell,
     rows_of,
 )
 from twotowers.fitting.alternating import LeastSquares, alternate
-from twotowers.fitting.click_rates import ClickRates, click_mse
+from twotowers.fitting.click_rates import click_mse
 from twotowers.fitting.tiles import lay_out
 
 
@@ -160,14 +161,7 @@ def test_a_factor_never_seen_stays_as_it_started(fit):
 
 def test_dla_keeps_a_start_below_the_click_rate():
     """One document under one factor: r is cut to 1, and only least squares then moves o."""
-    rates = ClickRates(
-        feature=np.array([0]),
-        factor=np.array([[0]]),
-        rate=np.array([[0.4]], np.float32),
-        weight=np.ones((1, 1), np.float32),
-        features=1,
-        factors=1,
-    )
+    rates = one_cell()
     start = np.array([[0.1]])
     mended = alternate(rates, start, LeastSquares(), steps=3)
     assert mended.examination[0, 0] == pytest.approx(0.4)

@@ -3,6 +3,7 @@
 import importlib
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from string import ascii_lowercase
 from types import SimpleNamespace
@@ -581,7 +582,7 @@ def test_regimes_connect_what_they_say():
 def test_components_are_the_shared_content_and_device():
     result = appendix_a.regime(appendix_a.ISOLATED, seed=0, documents=300, views=10, impressions=10)
     component = select(result, metric="component")["value"].to_numpy()
-    kinds = [kind for _, *kind in appendix_a.CONFIGURATIONS]
+    kinds = list(product(appendix_a.CONTENT, appendix_a.DEVICE)) * appendix_a.POSITIONS
     for a, b in ((0, 6), (0, 1), (5, 29), (2, 4)):
         assert (component[a] == component[b]) == (kinds[a] == kinds[b])
 

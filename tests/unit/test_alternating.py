@@ -18,13 +18,13 @@ from tests.rates import (
     high_start,
     least_squares_relevance,
     noisy,
+    one_cell,
     rows_of,
 )
 from twotowers.errors import InputError
 from twotowers.fitting import alternating
 from twotowers.fitting.alternating import ExpectationMaximisation, LeastSquares, alternate
 from twotowers.fitting.click_rates import (
-    ClickRates,
     RateEstimate,
     click_mse,
     fit_naive,
@@ -150,14 +150,7 @@ def test_extreme_rates_stay_finite(fit):
 
 def test_least_squares_mends_a_start_below_the_click_rate():
     """One document under one factor. r is cut to 1, and o follows in a step."""
-    rates = ClickRates(
-        feature=np.array([0]),
-        factor=np.array([[0]]),
-        rate=np.array([[0.4]], np.float32),
-        weight=np.ones((1, 1), np.float32),
-        features=1,
-        factors=1,
-    )
+    rates = one_cell()
     start = np.array([[0.1]])
     assert least_squares(rates, start, steps=3).examination[0, 0] == pytest.approx(0.4)
 

@@ -11,6 +11,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from tests.logs import refused, taken
 from twotowers.errors import InputError
 from twotowers.files import batches as tables
 from twotowers.logs.conversion import to_cells, to_sessions
@@ -19,21 +20,6 @@ from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import read_sessions, seen_in
 
 BEYOND = "123456789012345678901234567890"  # no int64
-
-
-def taken(path, format, **settings):
-    """All pages, and the other counts."""
-    log = open_log(path, format, **settings)
-    found = pa.Table.from_batches(log.batches)
-    return found.to_pylist(), log.seen
-
-
-def refused(path, format, **settings):
-    with pytest.raises(InputError) as error:
-        taken(path, format, **settings)
-    if path.exists():
-        assert str(path) in str(error.value)
-    return error.value
 
 
 # Pages

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,21 +16,6 @@ SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "
 real_data = pytest.mark.skipif(
     not SAMPLE.is_file(), reason="real data: ../shared/data is not on this machine"
 )
-
-
-def taken(path, format, **settings):
-    """All pages, and the other counts."""
-    log = open_log(path, format, **settings)
-    found = pa.Table.from_batches(log.batches)
-    return found.to_pylist(), log.seen
-
-
-def refused(path, format, **settings):
-    with pytest.raises(InputError) as error:
-        taken(path, format, **settings)
-    if path.exists():
-        assert str(path) in str(error.value)
-    return error.value
 
 
 def write_wscd_text(folder, *lines):

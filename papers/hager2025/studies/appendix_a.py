@@ -26,7 +26,6 @@ CONTENT = {"text": 0.0, "image": 0.4, "video": -0.6}
 DEVICE = {"desktop": 0.0, "mobile": -0.5}
 POSITIONS = 5
 USER = Additive()
-CONFIGURATIONS = list(product(range(POSITIONS), CONTENT, DEVICE))
 
 BRIDGE = 20
 """One document of so many is shown under any configuration where bridges are."""
