@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.logs.formats import open_log
+from twotowers.logs.opening import open_log
 
 
 def taken(path, format, **settings):

@@ -19,7 +19,6 @@ from benchmarks.by_session import cells_of, simulate_sessions
 from twotowers.errors import InputError
 from twotowers.logs import simulation as clicks
 from twotowers.logs.counts import Counts
-from twotowers.logs.simulated_sessions import simulate_sessions
 from twotowers.logs.simulation import (
     Traffic,
     random_rankings,
@@ -123,7 +122,7 @@ def test_random_rankings_are_uniform_over_all_permutations():
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 10**6])
-def test_impressions_at_temperature_one_are_uniform_whatever_the_chunk(monkeypatch, chunk):
+def test_shuffled_impressions_are_uniform_whatever_the_chunk(monkeypatch, chunk):
     monkeypatch.setattr(clicks, "CHUNK", chunk)
     lengths = np.array([3, 4, 1, 3])
     traffic = Traffic(

@@ -5,11 +5,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tests.logs import refused, taken
 from tests.streams import cells_of
-from twotowers.errors import InputError
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.formats.yandex import read as read_yandex
-from twotowers.logs.opening import open_log
 from twotowers.logs.sessions import seen_in
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "trainSample"

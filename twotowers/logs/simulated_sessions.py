@@ -13,52 +13,7 @@ from twotowers.logs.sessions import REQUIRED
 from twotowers.logs.simulation import CHUNK, Sessions
 
 Sampler = Callable[..., np.ndarray]
-"""(query, documents, where, rng=) -> clicks, as `simulate_sessions` describes them."""
-
-
-def simulate_sessions(
-    order: np.ndarray | NoisyOrder,
-    clicks: np.ndarray | Sampler,
-    lengths: np.ndarray,
-    *,
-    sessions: int,
-    temperature: float,
-    rng: np.random.Generator,
-) -> Sessions:
-    """Simulate pages one by one, in random order (Hager et al. 2025, Section 7).
-
-    The query of each page is drawn uniformly. The page has the policy's ranking or, with
-    probability `temperature`, a uniformly random one.
-
-    Args:
-        order: [queries, positions] list index of the policy's document at each position.
-            Entries behind the end of a list are ignored. Or a policy that draws them.
-        clicks: P(click), [queries, documents, positions], if clicks are independent given these.
-            Otherwise a function (query, documents, where, rng=) -> clicks: query [pages] indices,
-            documents [pages, positions] list indices, where [pages, positions] False behind the
-            end of a list, clicks [pages, positions] bool.
-        lengths: [queries] documents of each query, at most `positions`.
-        sessions: number of pages.
-        temperature: in [0, 1].
-        rng: source of randomness.
-
-    Raises:
-        InputError: a temperature out of range, or clicks of another shape.
-    """
-    check_range(temperature, field="temperature", low=0, high=1)
-    number, length = order.shape
-    query = rng.integers(number, size=sessions)
-    where = np.arange(length) < np.asarray(lengths)[query, None]
-    shown = order.draw(query, rng) if isinstance(order, NoisyOrder) else order[query]
-    shuffled = np.flatnonzero(rng.random(sessions) < temperature)
-    # Documents are sorted by random numbers. Padding gets a larger number and stays behind.
-    keys = np.where(where[shuffled], rng.random((len(shuffled), length)), 2.0)
-    shown[shuffled] = keys.argsort(axis=1)
-    sampler = clicks if callable(clicks) else _independent(clicks)
-    clicked = np.asarray(sampler(query, shown, where, rng=rng))
-    if clicked.shape != shown.shape:
-        raise InputError(f"the shape is {clicked.shape}", field="clicks", expected=f"{shown.shape}")
-    return Sessions(query, shown, clicked.astype(bool) & where, where)
+"""(query, documents, where, rng=) -> clicks, as `stream_sessions` describes them."""
 
 
 def stream_sessions(
@@ -74,13 +29,22 @@ def stream_sessions(
     documents: np.ndarray | None = None,
     lanes: Mapping[str, str | float] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Simulate pages as `simulate_sessions` does, CHUNK at a time.
+    """Simulate pages, CHUNK at a time, in random order.
 
     The query of each page is drawn uniformly. The page has the policy's ranking or, with
     probability `temperature`, a uniformly random one. Memory does not grow with their number.
 
     Args:
-        order, clicks, lengths, sessions, temperature, rng: see `simulate_sessions`.
+        order: [queries, positions] list index of the policy's document at each position.
+            Entries behind the end of a list are ignored. Or a policy that draws them.
+        clicks: P(click), [queries, documents, positions], if clicks are independent given these.
+            Otherwise a function (query, documents, where, rng=) -> clicks for a chunk of pages:
+            query [pages] indices, documents [pages, positions] list indices, where
+            [pages, positions] False behind the end of a list, clicks [pages, positions] bool.
+        lengths: [queries] documents of each query, at most `positions`.
+        sessions: number of pages.
+        temperature: in [0, 1].
+        rng: source of randomness.
         split: the split of all pages.
         queries: [queries] ids; None for the indices.
         documents: [queries, positions] ids of each query's documents by list index; None for
@@ -102,14 +66,27 @@ def stream_sessions(
         [{'strength': 1.0, 'split': 'train', 'query': 0, 'documents': [1, 0],
           'clicks': [True, True]}]
     """
+    check_range(temperature, field="temperature", low=0, high=1)
     check_range(sessions, field="sessions", low=0, high=2**53, whole=True)
-    told = {"split": split, "queries": queries, "documents": documents, "lanes": lanes}
+    lengths = np.asarray(lengths)
+    number, length = order.shape
+    sampler = clicks if callable(clicks) else _independent(clicks)
     for start in range(0, sessions, CHUNK):
         pages = min(CHUNK, sessions - start)
-        drawn = simulate_sessions(
-            order, clicks, lengths, sessions=pages, temperature=temperature, rng=rng
-        )
-        yield as_batch(drawn, **told)
+        query = rng.integers(number, size=pages)
+        where = np.arange(length) < lengths[query, None]
+        shown = order.draw(query, rng) if isinstance(order, NoisyOrder) else order[query]
+        shuffled = np.flatnonzero(rng.random(pages) < temperature)
+        # Documents are sorted by random numbers. Padding gets a larger number and stays behind.
+        keys = np.where(where[shuffled], rng.random((len(shuffled), length)), 2.0)
+        shown[shuffled] = keys.argsort(axis=1)
+        clicked = np.asarray(sampler(query, shown, where, rng=rng))
+        if clicked.shape != shown.shape:
+            raise InputError(
+                f"the shape is {clicked.shape}", field="clicks", expected=f"{shown.shape}"
+            )
+        page = Sessions(query, shown, clicked.astype(bool) & where, where)
+        yield as_batch(page, split=split, queries=queries, documents=documents, lanes=lanes)
 
 
 def _independent(probability: np.ndarray) -> Sampler:
