@@ -1,9 +1,11 @@
-"""docs/extending.md works: its files and changes, one after the other, give a page."""
+"""docs/extending.md works: its files and changes, one after the other, give a page and a script."""
 
 from __future__ import annotations
 
 import csv
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,6 +118,32 @@ def test_every_setting_of_the_page_is_drawn_and_on_the_page(extended):
     # One seed tells nothing of chance.
     assert claim["verdict"] == "undecided"
     assert claim["measured"].startswith("nDCG@10 = ")
+
+
+def python(project: Project, *arguments: str) -> str:
+    """What the project's Python prints, which must end well."""
+    run = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=project.folder,
+        env=project.environment | {"PYTHONPATH": str(project.folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout + run.stderr
+
+
+def test_the_script_of_the_page_runs(extended):
+    lines = [line.split() for line in python(extended, "mine.py").splitlines()]
+    heads = [line for line in lines if line and not line[0].isdigit()]
+    ranked = ["seed", "ndcg@5", "ndcg@10", "mrr@10", "arp"]
+    assert heads[0][:2] == ["position", "estimate"]
+    assert heads[1:] == [ranked, ranked, ["Flat_weight", *ranked]]
+
+
+def test_a_format_of_ones_own_is_one_of_the_command(extended):
+    count = ["-m", "twotowers", "count", "data/pages.txt", "--format", "lines"]
+    assert "clicks off page: 1" in python(extended, *count, "--out", "cells.parquet")
 
 
 def test_logs_of_ones_own_are_counted_and_what_was_left_out_is_said(extended):
