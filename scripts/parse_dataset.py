@@ -13,13 +13,11 @@ from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
 from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu, vectors
-from twotowers.logs.formats.yandex import read_yandex
 from twotowers.logs.sessions import seen_in
 from twotowers.logs.tiangong import read_tiangong
 
 LOGGER = logging.getLogger("twotowers.parse")
-IN_MEMORY = {"tiangong": read_tiangong, "yandex": read_yandex}
-"""Readers of small published logs, if `reading` is empty."""
+TIANGONG = "tiangong"
 DESCRIBED = {"vectors": vectors, "baidu": baidu}
 """Readers of logs whose documents have features."""
 
@@ -58,9 +56,9 @@ def main(
         from twotowers.logs.conversion import to_sessions
 
         to_sessions(source, outputs[0], format=format, **reading)
-    elif format in IN_MEMORY and not reading:
+    elif format == TIANGONG and not reading:
         with atomic(outputs[0]) as path:
-            pq.write_table(IN_MEMORY[format](source), path)
+            pq.write_table(read_tiangong(source), path)
     else:
         # DuckDB is imported here, since it complains at the end of a job if it is frozen
         # (scripts/runner.py). LETOR files do not need it.

@@ -1,8 +1,8 @@
 """What users see -> the clicks of every lane and split of a log."""
 
 from scripts.runner import run
+from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
-from twotowers.experiment.settings import AnyLog
 from twotowers.workflow.plan import planned
 
 

@@ -16,7 +16,6 @@ from tests.items import drawing, experiment
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.report.comparison import side_by_side
-from twotowers.report.figures import save
 from twotowers.results import published
 from twotowers.results.longform import read_results, write_results
 from twotowers.results.statistics import BAND, over_seeds, select
@@ -330,14 +329,10 @@ def test_an_items_csv_is_what_the_page_needs(name, results, tmp_path):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-@pytest.mark.parametrize(
-    ("seeds", "bands"), [(10, BANDS), (1, BANDS.iloc[:0])], ids=["whole", "one run, unpublished"]
-)
-def test_figures_draw_what_there_is(name, seeds, bands, results, tmp_path):
-    found = results(TEXTS[name].needs).query("seed <= @seeds")
-    figure = item(name).draw(item(name).table(found, bands))
-    save(figure, [tmp_path / "figure.svg"])
-    assert (tmp_path / "figure.svg").stat().st_size > 5000
+def test_figures_draw_what_there_is(name, results):
+    """One run, and nothing published."""
+    one = results(TEXTS[name].needs).query("seed == 1")
+    figure = item(name).draw(item(name).table(one, BANDS.iloc[:0]))
     assert all(panel.has_data() or panel.patches for panel in figure.axes)
 
 

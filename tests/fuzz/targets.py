@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tests.fuzz import oracle, tables
 from tests.fuzz.mutations import mutate
+from tests.streams import cells_of
 from twotowers import ROOT
 from twotowers.datasets import letor
 from twotowers.errors import InputError
@@ -20,7 +21,7 @@ from twotowers.experiment.paper import load_paper
 from twotowers.face.identification import any_log, describe, read_columns
 from twotowers.files.yamls import read_yaml
 from twotowers.identifiability.diagnosis import check_log
-from twotowers.logs.formats.yandex import read_yandex
+from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.tiangong import read_tiangong
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -181,7 +182,7 @@ TARGETS = {
     ),
     "yandex": Target(
         from_corpus("yandex", "; ", ";", "\t", " :", " , ", ",", "_", "1_0\t5,6 : 5", "5", "6,6"),
-        lambda path: check_click_log(read_yandex(path)),
+        lambda path: check_click_log(cells_of(read_yandex(path))),
         locates=r"record \d+: |holds no record",
     ),
     "tiangong": Target(

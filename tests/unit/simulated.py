@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 
 from twotowers import SPLITS
 from twotowers.experiment import fields
-from twotowers.experiment.settings import AnyLog
+from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.lane_sessions import read_lane_sessions

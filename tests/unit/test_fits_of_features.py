@@ -5,8 +5,9 @@ import pytest
 
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG
 from twotowers.errors import InputError
+from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
-from twotowers.experiment.settings import AnyLog, Setting
+from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import read_rankings, write_rankings
 from twotowers.jobs.fit import annotated, fit_setting
 from twotowers.jobs.measures import measure

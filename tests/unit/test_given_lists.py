@@ -7,9 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from twotowers.errors import InputError
+from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.list_files import read_lists
-from twotowers.experiment.settings import AnyLog, Setting
+from twotowers.experiment.settings import Setting
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
 from twotowers.jobs.fit import fit_setting

@@ -10,11 +10,12 @@ import pytest
 
 from papers.chen2024.models.contextual import Contextual
 from twotowers.errors import InputError
+from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.given import Repair
 from twotowers.experiment.list_files import read_lists
 from twotowers.experiment.ranked_lists import Contexts, contexts_of, factors_of
-from twotowers.experiment.settings import AnyLog, Setting
+from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.identifiability.contexts import Places
 from twotowers.identifiability.graph import factor_components

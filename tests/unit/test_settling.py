@@ -8,11 +8,12 @@ import yaml
 
 from twotowers import ROOT
 from twotowers.errors import InputError
+from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.config import read_config
 from twotowers.experiment.fields import read
 from twotowers.experiment.kinds import REQUIRED, kinds
 from twotowers.experiment.paper import load_paper
-from twotowers.experiment.settings import AnyLog, Setting
+from twotowers.experiment.settings import Setting
 from twotowers.files.yamls import read_yaml
 from twotowers.workflow.order import fit_guess
 from twotowers.workflow.planning import Planner, plain

@@ -19,10 +19,10 @@ from tests.unit.simulated import (
 from twotowers import ROOT, SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment import fields
-from twotowers.experiment import simulated as simulation
+from twotowers.experiment import simulated_clicks as simulation
+from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import PaperFile, load_paper
-from twotowers.experiment.settings import AnyLog
 from twotowers.files.rankings import mask, pad
 from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions
@@ -310,7 +310,7 @@ def test_queries_that_a_split_is_about(said, about):
         ({"queries": "test"}, r"logs\.log\.queries.*'test' .*'train'"),
         ({"queries": {"fisrt": 5}}, "unknown setting 'fisrt' .*did you mean 'first'"),
         ({"queries": {"first": 0}}, r"logs\.log\.queries\.first: .*at least 1"),
-        ({"policy": {"ranker": "expert", "ties": "kept"}}, r"policy\.ties: .*'random' or 'listed'"),
+        ({"policy": {"ranker": "expert", "ties": "kept"}}, r"policy\.ties: .*'listed', 'random'"),
         ({"record": "pages"}, r"logs\.log\.record: .*'cells' or 'sessions'"),
     ],
 )

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.streams import cells_of
 from twotowers.errors import InputError
 from twotowers.logs.counting import seen
-from twotowers.logs.formats.yandex import read_yandex
+from twotowers.logs.formats.yandex import read as read_yandex
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "trainSample"
 real_data = pytest.mark.skipif(
@@ -50,7 +51,7 @@ results = st.tuples(
 @given(st.lists(results, min_size=1, max_size=8), st.sampled_from(["; ", ";", "  ;  ", ";\n"]))
 def test_equals_a_naive_count(tmp_path_factory, pages, separator):
     text = separator.join(record(*each) for each in pages) + separator
-    log = read_yandex(write(tmp_path_factory.mktemp("yandex"), text))
+    log = cells_of(read_yandex(write(tmp_path_factory.mktemp("yandex"), text)))
     shown, clicked = Counter(), Counter()
     off = repeated = 0
     for query, region, documents, clicks in pages:
@@ -70,7 +71,7 @@ def test_equals_a_naive_count(tmp_path_factory, pages, separator):
 
 
 def test_types(tmp_path):
-    log = read_yandex(write(tmp_path, "1_0\t5,6 : 6"))
+    log = cells_of(read_yandex(write(tmp_path, "1_0\t5,6 : 6")))
     assert log.column_names == ["query", "document", "position", "impressions", "clicks"]
     assert list(map(str, log.schema.types)) == ["int64", "int64", "int32", "int64", "int64"]
 
@@ -99,7 +100,7 @@ def test_types(tmp_path):
 def test_what_is_wrong_is_named(tmp_path, bad, field, found):
     path = write(tmp_path, f"1_0\t5,6 : 5; {bad}; 1_0\t5,6 :")
     with pytest.raises(InputError, match="record 2: ") as error:
-        read_yandex(path)
+        cells_of(read_yandex(path))
     assert found in str(error.value)
     assert error.value.field == field
     assert error.value.path == path
@@ -108,14 +109,14 @@ def test_what_is_wrong_is_named(tmp_path, bad, field, found):
 
 def test_no_file_and_no_record(tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        read_yandex(tmp_path / "none")
+        cells_of(read_yandex(tmp_path / "none"))
     with pytest.raises(InputError, match="holds no record"):
-        read_yandex(write(tmp_path, " \n"))
+        cells_of(read_yandex(write(tmp_path, " \n")))
 
 
 @real_data
 def test_the_sample():
-    log = read_yandex(SAMPLE)
+    log = cells_of(read_yandex(SAMPLE))
     counts = seen(log)
     assert counts["pages"] == 35_064
     assert counts["clicks_off_page"] == 417

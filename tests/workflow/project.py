@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from twotowers.experiment.experiments import keep_of_scale
+
+from twotowers.experiment.paper import expanded
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "hager2025"
@@ -41,6 +42,35 @@ def jobs(text: str) -> dict[str, set[str]]:
         output = _OUTPUT.search(body)
         found.setdefault(rule, set()).update(output.groups() if output else ())
     return found
+
+
+def made_at(experiment: dict, scale: str) -> dict:
+    """An experiment with the items, settings and studies that a scale makes."""
+    values, items = experiment["scales"][scale], experiment["items"]
+    # A scale may fit the logs of some data sets.
+    fitted = {None, *values.get("datasets", experiment["datasets"])}
+    absent = {
+        name
+        for name, setting in experiment["settings"].items()
+        if experiment["logs"][setting["log"]].get("dataset") not in fitted
+    }
+    kept = {
+        name: item
+        for name, item in items.items()
+        if scale in item.get("scales", [scale]) and set(item["needs"]) - absent
+    }
+    # An item of other scales takes along the settings and studies that only it needs.
+    gone = {need for item in items.values() for need in item["needs"]}
+    gone -= {need for item in kept.values() for need in item["needs"]}
+    left = {
+        section: {
+            name: entry | values.get(section, {}).get(name, {})
+            for name, entry in experiment[section].items()
+            if name not in gone | absent
+        }
+        for section in ("settings", "studies")
+    }
+    return {**experiment, **left, "items": kept}
 
 
 @dataclass(frozen=True)
@@ -138,16 +168,15 @@ class Project:
 
     @property
     def experiment(self) -> dict:
-        """The paper's experiment as its file has it."""
-        return yaml.safe_load((self.folder / "papers" / self.paper / "experiment.yaml").read_text())
+        """The paper's experiment as its file has it, with a setting for each of a matrix."""
+        path = self.folder / "papers" / self.paper / "experiment.yaml"
+        experiment = {"logs": {}, "settings": {}, "studies": {}} | yaml.safe_load(path.read_text())
+        return experiment | {"settings": expanded(experiment["settings"])}
 
     @property
     def smoke(self) -> dict:
         """The paper's experiment with what scale smoke makes."""
-        experiment = {"settings": {}, "studies": {}} | self.experiment
-        datasets = experiment["scales"]["smoke"].get("datasets", experiment["datasets"])
-        keep_of_scale(experiment, "smoke", list(datasets))
-        return experiment
+        return made_at(self.experiment, "smoke")
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of every csv and svg below figures/."""

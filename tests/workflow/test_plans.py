@@ -10,7 +10,7 @@ from math import ceil
 import pytest
 import yaml
 
-from tests.workflow.project import PAPER, PAPERS, Project, Run
+from tests.workflow.project import PAPER, PAPERS, Project, Run, made_at
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("plans")]
@@ -119,36 +119,12 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
     """A paper's own jobs of each rule, the data sets that it ranks, and the parts of its logs."""
     values = experiment["scales"][scale]
     seeds = values["seeds"]
-    # A scale may fit the logs of some data sets.
-    fitted = {None, *values.get("datasets", experiment["datasets"])}
-    absent = {
-        name
-        for name, setting in experiment.get("settings", {}).items()
-        if experiment["logs"][setting["log"]].get("dataset") not in fitted
-    }
-    items = {
-        key: item
-        for key, item in experiment["items"].items()
-        if scale in item.get("scales", [scale]) and set(item["needs"]) - absent
-    }
-    # An item of other scales takes along the settings and studies that only it needs.
-    left_out = {need for item in experiment["items"].values() for need in item["needs"]}
-    left_out -= {need for item in items.values() for need in item["needs"]}
-    left_out |= absent
-    settings = [
-        setting | values.get("settings", {}).get(name, {})
-        for name, setting in experiment.get("settings", {}).items()
-        if name not in left_out
-    ]
-    logs = {name: set() for name in experiment.get("logs", {})}
+    experiment = made_at(experiment, scale)
+    settings, studies = ([*experiment[section].values()] for section in ("settings", "studies"))
+    seeds_of_logs = {name: set() for name in experiment["logs"]}
     for setting in settings:
-        logs[setting["log"]] |= set(setting.get("seeds", seeds))
-    logs = [(experiment["logs"][name], own) for name, own in logs.items() if own]
-    studies = [
-        study | values.get("studies", {}).get(name, {})
-        for name, study in experiment.get("studies", {}).items()
-        if name not in left_out
-    ]
+        seeds_of_logs[setting["log"]] |= set(setting.get("seeds", seeds))
+    logs = [(experiment["logs"][name], own) for name, own in seeds_of_logs.items() if own]
     users = [*(log for log, _ in logs), *studies]
     used = {user["dataset"] for user in users if "dataset" in user}
     # A click log needs no preparation.
@@ -183,7 +159,7 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
         study=sum(len(study.get("seeds", seeds)) for study in studies),
         claims=1,
         page=1,
-        **Counter(item["kind"] for item in items.values()),
+        **Counter(item["kind"] for item in experiment["items"].values()),
     )
     parts = {
         (user["dataset"], part)

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from twotowers import LOG, ROOT
 from twotowers.errors import InputError, nearest
+from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.config import Config
 from twotowers.experiment.fields import (
     Distinct,
@@ -27,7 +28,7 @@ from twotowers.experiment.fields import (
 from twotowers.experiment.items import Item
 from twotowers.experiment.log import Log
 from twotowers.experiment.parts import Tower
-from twotowers.experiment.settings import AnyLog, Setting, Study
+from twotowers.experiment.settings import Setting, Study
 from twotowers.experiment.training import Rankers, Training
 from twotowers.files.yamls import line_of, read_yaml
 

@@ -38,7 +38,7 @@ import numpy as np
 
 from twotowers.errors import InputError, check_range
 from twotowers.fitting.click_rates import ClickRates, RateEstimate
-from twotowers.fitting.tiles import Cells, Layout, lay_out
+from twotowers.fitting.tiles import Layer, Layout, lay_out
 
 RIDGE = 1e-8
 """Added to the sum of squares of a feature vector, which may be 0."""
@@ -56,7 +56,7 @@ class Rule:
     at_once: ClassVar[bool] = False
     """Whether the update of o uses r of the step before, as EM does, and not the new r."""
 
-    def relevance(self, cells: Cells, o: jax.Array, r: jax.Array) -> jax.Array:
+    def relevance(self, cells: Layer, o: jax.Array, r: jax.Array) -> jax.Array:
         """New relevance.
 
         Args:
@@ -69,7 +69,7 @@ class Rule:
         """
         raise NotImplementedError
 
-    def change(self, cells: Cells, o: jax.Array, r: jax.Array) -> jax.Array:
+    def change(self, cells: Layer, o: jax.Array, r: jax.Array) -> jax.Array:
         """What each cell adds to the change of its factor's o: [lanes, cells, tiles].
 
         Args:
@@ -78,7 +78,7 @@ class Rule:
         """
         raise NotImplementedError
 
-    def weight(self, cells: Cells, r: jax.Array) -> jax.Array | None:
+    def weight(self, cells: Layer, r: jax.Array) -> jax.Array | None:
         """What each cell adds to the divisor: [lanes, cells, tiles]. None: its rows' weight."""
         return None
 

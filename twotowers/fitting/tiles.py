@@ -27,7 +27,7 @@ DEPTH = 8
 
 @register_dataclass
 @dataclass(frozen=True)
-class Cells:
+class Layer:
     """One feature vector of each tile. Its cells are padded with weight 0.
 
     Attributes:
@@ -45,13 +45,13 @@ class Block:
     """Tiles of feature vectors that have about the same number of cells.
 
     Attributes:
-        layers: the cells; see `Cells`.
+        layers: the cells; see `Layer`.
         base: [cells, tiles] base factor of each cell; see `Layout`.
         feature: [layers, tiles] number of each feature vector; where a tile has fewer feature
             vectors, one more than the largest number.
     """
 
-    layers: tuple[Cells, ...]
+    layers: tuple[Layer, ...]
     base: jax.Array
     feature: jax.Array
 
@@ -143,7 +143,7 @@ def lay_out(rates: ClickRates, dtype=np.float32) -> Layout:
             blocks.append(
                 Block(
                     layers=tuple(
-                        Cells(jnp.asarray(clicks[:, index[:, layer]]),
+                        Layer(jnp.asarray(clicks[:, index[:, layer]]),
                               jnp.asarray(shown[:, index[:, layer]]))
                         for layer in tiles
                     ),

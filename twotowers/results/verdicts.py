@@ -85,6 +85,9 @@ def decide(claim: Claim, results: pd.DataFrame) -> Judgement:
     except (NotTestable, TooFewRuns) as lacking:
         reason = f"without one of the seeds: {lacking}"
         return replace(whole, verdict=UNDECIDED, reason=reason)
+    if lone := _lone_setting(claim, pairs, results):
+        reason = f"{lone} has one seed, which tells nothing of chance"
+        return replace(whole, verdict=UNDECIDED, reason=reason)
     agree = least >= LEAST_ALONE and _alone_agree(claim, results, seeds, whole.verdict)
     return settle(claim, pairs, left, least=least, agree=agree)
 
@@ -193,6 +196,21 @@ def seeds_of(results: pd.DataFrame) -> tuple[list, int]:
 def without_seed(results: pd.DataFrame, seed: int) -> pd.DataFrame:
     """The results without a seed; a setting with a single one keeps it."""
     return results[(results["seed"] != seed) | (_counts(results) == 1)]
+
+
+def _lone_setting(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> str | None:
+    """A setting with a single seed that the verdict rests on: without it, it is another or none."""
+    if "setting" not in results:
+        return None
+    for setting in results.loc[_counts(results) == 1, "setting"].unique():
+        try:
+            other = claim.measure(results[results["setting"] != setting])
+        except (NotTestable, TooFewRuns):
+            return setting
+        for (condition, measured), (_, without) in zip(pairs, other, strict=True):
+            if condition.judged and not condition.slack(measured).equals(condition.slack(without)):
+                return setting
+    return None
 
 
 def _counts(results: pd.DataFrame) -> pd.Series:

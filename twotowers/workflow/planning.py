@@ -10,7 +10,7 @@ import gc
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ if __name__ == "__main__":
     gc.disable()  # It would take a quarter of the seconds of this short process.
 
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT, SPLITS
-from twotowers.errors import InputError, nearest
-from twotowers.experiment.config import Config, DataSet, read_config
+from twotowers.errors import InputError
+from twotowers.experiment.config import Config, read_config
 from twotowers.experiment.kinds import sources
 from twotowers.experiment.log import Log
 from twotowers.experiment.paper import Paper, load_paper
@@ -32,11 +32,8 @@ from twotowers.logs.opening import FOLDER, FORMATS
 from twotowers.workflow import descriptions
 from twotowers.workflow.descriptions import STANDIN_SEED
 from twotowers.workflow.order import fit_guess
-from twotowers.workflow.plan import Places
 from twotowers.workflow.provenance import code_digest
-
-ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
-"""The file endings of an item, by kind."""
+from twotowers.workflow.targets import ENDINGS, Targets
 
 
 def plain(settled: Any) -> Any:
@@ -47,123 +44,24 @@ def plain(settled: Any) -> Any:
     return said | ({"log": plain(settled.log)} if isinstance(settled, Setting) else {})
 
 
-class Planner(Places):
+class Planner(Targets):
     """Computes all jobs of a run.
 
     Args:
-        config: the configuration.
-        papers: the papers, by key, at the configured scale.
-        root: the project's folder.
+        config, papers, root: see `Targets`.
     """
 
     def __init__(self, config: Config, papers: Mapping[str, Paper], root: Path = ROOT):
-        super().__init__(f"{config.results}/{config.scale}", config.figures)
-        self.config, self.papers, self.root = config, papers, Path(root)
+        super().__init__(config, papers, root)
         self.code = partial(code_digest, root=self.root)
-
-    # Files
 
     def files_of(self, paper: str) -> PaperFiles:
         """The paths of a paper's artefacts."""
         return PaperFiles(self, paper)
 
-    def runs(self, paper: str, needs: Iterable[str] | None = None) -> list[tuple[str, int]]:
-        """Setting or study and seed of each job; of all needs if None."""
-        own = self.papers[paper]
-        return [(need, seed) for need in needs or own.needs for seed in own.seeds_of(need)]
-
-    def results_of(self, paper: str, needs: Iterable[str] | None = None) -> list[str]:
-        """The results of some settings and studies (all if None), for every seed."""
-        return [
-            self.file("fit", paper=paper, setting=need, seed=seed)
-            for need, seed in self.runs(paper, needs)
-        ]
-
-    def records_of(self, paper: str, needs: Iterable[str] | None = None) -> list[str]:
-        """The records of the same jobs. They say how long the jobs took."""
-        return [
-            self.record("fit", paper=paper, setting=need, seed=seed)
-            for need, seed in self.runs(paper, needs)
-        ]
-
-    def item_files(self, paper: str, item: str) -> list[str]:
-        """Every file of one item."""
-        endings = ENDINGS[self.papers[paper].items[item].kind]
-        return [self.file("item", paper=paper, item=item, ending=ending) for ending in endings]
-
-    def items_of(self, paper: str) -> list[str]:
-        """Every file of every item of a paper."""
-        return [path for item in self.papers[paper].items for path in self.item_files(paper, item)]
-
-    def of_papers(self, *kinds: str) -> list[str]:
-        """Each paper's files of the given kinds, one kind after the other."""
-        return [self.file(kind, paper=key) for kind in kinds for key in self.papers]
-
-    def shown(self) -> list[str]:
-        """Every file of every item."""
-        return [path for key in self.papers for path in self.items_of(key)]
-
-    def targets(self) -> list[str]:
-        """What a run makes: the chosen items, or the pages, the claims and all items.
-
-        Items are listed beside the pages, so that a deleted item is made again.
-
-        Raises:
-            InputError: a chosen item is unknown.
-        """
-        known = {f"{key}/{item}" for key, paper in self.papers.items() for item in paper.items}
-        for name in self.config.only:
-            if name not in known:
-                raise InputError(
-                    f"{name!r} is unknown", field="only", expected=nearest(name, known)
-                )
-        if self.config.only:
-            return [path for name in self.config.only for path in self.item_files(*name.split("/"))]
-        ends = map(self.file, ("overview", "verdicts", "crate"))
-        return [*ends, *self.of_papers("page", "summary"), *self.shown()]
-
-    # Data sets
-
     def told(self, settled: Any) -> Any:
         """Settings as a page tells them."""
         return plain(settled)
-
-    def dataset(self, name: str) -> DataSet:
-        """A data set of the configuration."""
-        return self.config.datasets[name]
-
-    def standin_sizes(self, name: str) -> dict[str, int]:
-        """Sizes (queries or sessions) of the parts of a stand-in.
-
-        Raises:
-            InputError: the data set has neither a folder nor a size at this scale.
-        """
-        sizes = self.dataset(name).standin.get(self.config.scale)
-        if sizes is None:
-            raise InputError(
-                f"there is no stand-in at scale {self.config.scale!r}", field=f"datasets.{name}",
-                expected="'folder', where its files are",
-            )  # fmt: skip
-        return sizes.parts
-
-    def standin_size(self, name: str, part: str) -> int:
-        """How many queries or sessions a part of a stand-in has.
-
-        Raises:
-            InputError: the data set has no such part.
-        """
-        sizes = self.standin_sizes(name)
-        of = LOG if part in (PAGES, DOCUMENTS) else part
-        if of not in sizes:
-            raise InputError(
-                f"the stand-in has no {of}", field=f"datasets.{name}", expected=", ".join(sizes)
-            )
-        return sizes[of]
-
-    def datasets_of(self, paper: str, needs: Iterable[str]) -> list[str]:
-        """Data sets behind the given settings and studies."""
-        own = self.papers[paper]
-        return list(dict.fromkeys(name for need in needs for name in own.datasets_of(need)))
 
     # Jobs
 

@@ -79,9 +79,10 @@ def _read(path: Path) -> tuple[str, set[str]]:
     tree, names = ast.parse(path.read_text(), filename=str(path)), set()
     for node in _statements(tree):
         if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-            # `import twotowers` may use any name of the face.
-            if "twotowers" in names:
+            modules = {alias.name for alias in node.names}
+            names |= modules
+            # `import twotowers` may use any name of the face; `from twotowers import LOG` may not.
+            if "twotowers" in modules:
                 names.update(f"twotowers.{each}" for each in FACE)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)

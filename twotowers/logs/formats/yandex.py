@@ -13,13 +13,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-
 from twotowers import LOG
 from twotowers.errors import InputError
 from twotowers.files.batches import opened_text
-from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import Stream, page_batches
 from twotowers.logs.strays import Tally
 
@@ -33,48 +29,12 @@ PAGE = re.compile(r"(\d{1,14})_(\d{1,4})\t(\d{1,18}(?:,\d{1,18})*) :([ \d,]*)", 
 CLICKS = re.compile(r"|\d{1,18}(?: , \d{1,18})*", re.ASCII)
 
 
-def read_yandex(path: str | Path) -> pa.Table:
-    """Read the sample.
-
-    A document counts as clicked at most once per page, so that clicks never exceed impressions.
-    Clicks on documents that are not on the page are dropped. `seen` gives the numbers of both:
-    the column `clicks` adds up to `clicks` less `repeated_clicks` less `clicks_off_page`.
-
-    Args:
-        path: The file, `trainSample` in PyClick.
-
-    Returns:
-        The log, in the form of `count_cells`. `query` is the source's query number times
-        10,000 plus its region. The metadata has pages, clicks, repeated_clicks and
-        clicks_off_page.
-
-    Raises:
-        InputError: with file, number of the record and its field, if a record is not a result
-            page or lists a document twice. Also if there is no file, or no record in it.
-    """
-    tally = Tally(path)
-    queries, lengths, documents, clicked = [], [], [], []
-    for number, (query, page, listed) in enumerate(_pages(Path(path)), start=1):
-        queries.append(query)
-        lengths.append(len(page))
-        documents += page
-        clicked += tally.page(page, listed, f"record {number}")
-    ends = np.cumsum(lengths)
-    position = np.arange(1, ends[-1] + 1) - np.repeat(ends - lengths, lengths)
-    return count_cells(
-        np.repeat(np.array(queries, np.int64), lengths),
-        np.array(documents, np.int64),
-        position,
-        np.ones(len(documents), np.int64),
-        np.array(clicked, np.int64),
-        seen=tally.seen,
-    )
-
-
 def read(
     path: str | Path, *, split: str = LOG, strays: str = "drop", repeats: str = "drop"
 ) -> Stream:
     """Read the sample page by page.
+
+    A document counts as clicked at most once per page, so that clicks never exceed impressions.
 
     Args:
         path: The file, `trainSample` in PyClick.
@@ -83,11 +43,13 @@ def read(
         repeats: 'drop' or 'error': further clicks on a document of one page.
 
     Returns:
-        Pages as `twotowers.logs.sessions` describes, with the queries of `read_yandex`, and the
-        number of dropped clicks.
+        Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks. `query` is
+        the source's query number times 10,000 plus its region.
 
     Raises:
-        InputError: as `read_yandex`, while batches are taken.
+        InputError: while batches are taken, with file, number of the record and its field, if a
+            record is not a result page or lists a document twice. Also if there is no file, or no
+            record in it.
     """
     tally = Tally(path, strays=strays, repeats=repeats)
     return Stream(page_batches(_sessions(Path(path), tally), split), tally.seen)
