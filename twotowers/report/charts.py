@@ -128,8 +128,10 @@ class Chart:
         """
         table, named = self.table.reset_index(drop=True), {**self.by, **self.col, **self.row}
         _check_columns(table, [*named, "value", "low", "high", "source"])
-        # Seaborn takes no integers that may be missing.
-        table = table.astype(dict.fromkeys(table.select_dtypes("Int64"), float))
+        # Seaborn takes no whole numbers that may be missing.
+        numbers = table.select_dtypes("number").dtypes
+        gaps = numbers[numbers.map(pd.api.types.is_extension_array_dtype)]
+        table = table.astype(dict.fromkeys(gaps.index, float))
         truth = table["source"] == "truth"
         for column, names in named.items():
             kinds = pd.CategoricalDtype(list(dict.fromkeys(names.values())), ordered=True)
