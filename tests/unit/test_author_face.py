@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
+from scipy.special import logit
 
 import twotowers as tt
 from twotowers.experiment.fields import read
@@ -13,7 +14,9 @@ from twotowers.experiment.settings import Setting
 from twotowers.heads.head import Head
 from twotowers.jobs.fit import fit_setting
 from twotowers.methods.task import Fitted, Task, cells
+from twotowers.models.chances import log_sigmoid
 from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import CellModel, odds_of
 from twotowers.towers.lane import Lane
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import Tower, number, value_of
@@ -80,6 +83,27 @@ class Browsing(PositionBased):
     """The position-based model under another name."""
 
 
+@dataclass(frozen=True)
+class Product(CellModel):
+    """A product of examination, which fades by `fade`, and attraction; no more than EM needs."""
+
+    fade: float = 0.6
+
+    def click_logit(self, attraction, examination):
+        return odds_of(log_sigmoid(attraction) + log_sigmoid(examination))
+
+    def posteriors(self, attraction, examination):
+        none = 1 - attraction * examination
+        return {
+            "attraction": (1, attraction * (1 - examination) / none),
+            "examination": (1, examination * (1 - attraction) / none),
+        }
+
+    def truth(self, relevance, positions):
+        examined = self.fade ** np.arange(1, positions + 1)
+        return {"attraction": logit(0.1 + 0.2 * relevance), "examination": logit(examined)}
+
+
 class Scaled(LinearTower):
     """A linear tower whose logits have a factor."""
 
@@ -131,11 +155,21 @@ def test_a_click_model_of_ones_own_is_a_user_and_a_model():
     assert found["eta"].tolist() == [0.5, 2]
 
 
+@pytest.mark.parametrize("model", [Product, Product(fade=0.5)])
+def test_the_position_bias_that_a_model_inherits_is_the_logarithm_of_examination(model):
+    rankings, policy = tt.stand_in("mslr30k", queries=40, top=5), tt.policy(temperature=0.5)
+    given = {"policy": policy, "sessions": 200_000, "queries": "train"}
+    clicks = tt.simulate(rankings, user=Product(), **given)
+    found = tt.fit(clicks, tt.TwoTower("embedding", click_model=model), method="em")
+    expected = np.log(0.6) * np.arange(5)
+    np.testing.assert_allclose(found.examination()["estimate"], expected, atol=0.05)
+
+
 def test_a_click_model_of_ones_own_is_fitted_to_a_frame_under_its_name(tmp_path):
     import pyarrow as pa
 
     pages = pa.table({"documents": [["a", "b"], ["b", "a"]] * 5, "clicks": [[1, 0], [0, 1]] * 5})
-    own, ours = tt.fit(pages, Browsing()), tt.fit(pages, "pbm")
+    own, ours = tt.fit(pages, Browsing), tt.fit(pages, "pbm")
     assert repr(own) == "<Browsing fitted to 2 query-document pairs>"
     assert own.examination().equals(ours.examination())
     own.save(tmp_path / "fit.parquet")

@@ -164,12 +164,20 @@ def test_logs_of_ones_own_are_counted_and_what_was_left_out_is_said(extended):
     assert "clicks off page: 1\n" in (logs / "text" / "log.log").read_text()
 
 
-def test_editing_a_file_of_ones_own_reruns_what_it_changes(extended):
-    path = "papers/mine/methods/click_rate.py"
-    with extended.edited(path, lambda text: text.replace("2 * prior", "3 * prior")):
+@pytest.mark.parametrize(
+    ("path", "before", "after", "rule", "changed"),
+    [
+        ("papers/mine/methods/click_rate.py", "2 * prior", "3 * prior", "fit", {"click-rate"}),
+        ("twotowers/logs/formats/lines.py", "start=1", "start=0", "parse", {"text"}),
+    ],
+)
+def test_editing_a_file_of_ones_own_reruns_what_it_changes(
+    extended, path, before, after, rule, changed
+):
+    with extended.edited(path, lambda text: text.replace(before, after)):
         run = extended.snakemake("--dry-run", *CONFIG)
     assert run.code == 0, run.text
-    assert {path.split("/")[-2] for path in run.jobs["fit"]} == {"click-rate"}
+    assert {path.split("/")[-2] for path in run.jobs[rule]} == changed
 
 
 @pytest.mark.parametrize(

@@ -75,19 +75,21 @@ class TwoTower:
             `Dense`.
         examination: "table" (a parameter per position), "known" (the simulated user's), or a tower
             of positions.
-        click_model: how both make a click: "additive", "position_based", ... or a click model.
+        click_model: how both make a click: "additive", "position_based", ... or a click model or
+            its class.
         features: the share of the features that the relevance tower sees, from the first.
     """
 
     relevance: str | type | Mapping[str, Any] = "deep"
     examination: str | type | Mapping[str, Any] = "table"
-    click_model: str | ClickModel = "additive"
+    click_model: str | type[ClickModel] | ClickModel = "additive"
     features: float = 1.0
 
     def settled(self) -> dict[str, Any]:
         """The model as a paper has it."""
         model = self.click_model
-        own = {"kind": model} if isinstance(model, str) else {"kind": type(model), **asdict(model)}
+        given = isinstance(model, ClickModel)
+        own = {"kind": type(model), **asdict(model)} if given else {"kind": model}
         return {
             **own, "tower": self.relevance, "examination": self.examination,
             "features": self.features,
