@@ -677,21 +677,17 @@ def test_a_matrix_is_a_setting_for_each_combination(load):
     }
     changed = put(EXPERIMENT, ["settings", "{log}-by-{method}"], fit)
     changed = put(changed, ["logs", "other"], EXPERIMENT["logs"]["main"])
-    found = load(changed).settings
+    changed = put(changed, ["items", "fig1", "needs"], ["fit", "{log}-by-{method}"])
+    paper = load(changed)
+    found = paper.settings
     names = [f"{log}-by-{method}" for log in ("main", "other") for method in ("likelihood", "ips")]
-    assert list(found) == ["fit", *names]
+    assert list(found) == [*paper.items["fig1"].needs] == ["fit", *names]
     assert found["other-by-ips"].log.name == "other"
     assert found["other-by-ips"].method.kind.name == "ips"
-    alone = {**fit, "log": "other", "method": "ips"}
-    del alone["matrix"]
-    assert (
-        found["other-by-ips"]
-        == load(
-            put(
-                changed, ["settings"], {"fit": EXPERIMENT["settings"]["fit"], "other-by-ips": alone}
-            )
-        ).settings["other-by-ips"]
-    )
+    alone = {"log": "other", "method": "ips", "model": {"tower": "deep"}}
+    changed = put(changed, ["items", "fig1", "needs"], ["fit"])
+    written = put(changed, ["settings"], EXPERIMENT["settings"] | {"other-by-ips": alone})
+    assert load(written).settings["other-by-ips"] == found["other-by-ips"]
 
 
 @pytest.mark.parametrize(

@@ -311,7 +311,7 @@ def test_queries_that_a_split_is_about(said, about):
         ({"queries": {"fisrt": 5}}, "unknown setting 'fisrt' .*did you mean 'first'"),
         ({"queries": {"first": 0}}, r"logs\.log\.queries\.first: .*at least 1"),
         ({"policy": {"ranker": "expert", "ties": "kept"}}, r"policy\.ties: .*'listed', 'random'"),
-        ({"record": "pages"}, r"logs\.log\.record: .*'cells' or 'sessions'"),
+        ({"record": "pages"}, r"logs\.log\.record: .*'cells', 'sessions'"),
     ],
 )
 def test_logs_that_a_configuration_may_not_say(said, message):

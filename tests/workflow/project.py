@@ -168,10 +168,14 @@ class Project:
 
     @property
     def experiment(self) -> dict:
-        """The paper's experiment as its file has it, with a setting for each of a matrix."""
+        """The paper's experiment as its file has it, with the settings of each matrix."""
         path = self.folder / "papers" / self.paper / "experiment.yaml"
         experiment = {"logs": {}, "settings": {}, "studies": {}} | yaml.safe_load(path.read_text())
-        return experiment | {"settings": expanded(experiment["settings"])}
+        settings = experiment["settings"]
+        products = {name: [*expanded({name: entry})] for name, entry in settings.items()}
+        for item in experiment["items"].values():
+            item["needs"] = [each for need in item["needs"] for each in products.get(need, [need])]
+        return experiment | {"settings": expanded(settings)}
 
     @property
     def smoke(self) -> dict:

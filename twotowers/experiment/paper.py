@@ -245,7 +245,7 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
     path = root / "papers" / key / "experiment.yaml"
     raw = read_yaml(path)
     if "settings" in raw and isinstance(raw["settings"], Mapping):
-        _name_products(raw)
+        _name_products(raw, path)
         raw["settings"] = expanded(raw["settings"], path)
     scale = config.scale
     _overridden(raw, scale, path)
@@ -297,10 +297,10 @@ def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str,
     return found
 
 
-def _name_products(raw: dict) -> None:
+def _name_products(raw: dict, path: Path) -> None:
     """An item that needs an entry with a matrix needs all of its settings."""
     products = {
-        name: list(expanded({name: entry}))
+        name: list(expanded({name: entry}, path))
         for name, entry in raw["settings"].items()
         if isinstance(entry, Mapping) and MATRIX in entry
     }
