@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
+from scipy.special import logit
 
 import twotowers as tt
 from twotowers.experiment.fields import read
@@ -13,7 +14,9 @@ from twotowers.experiment.settings import Setting
 from twotowers.heads.head import Head
 from twotowers.jobs.fit import fit_setting
 from twotowers.methods.task import Fitted, Task, cells
+from twotowers.models.chances import log_sigmoid
 from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import CellModel, odds_of
 from twotowers.towers.lane import Lane
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import Tower, number, value_of
@@ -49,7 +52,8 @@ def test_a_fit_of_python_is_that_of_a_paper(clicks, fitted):
     bias = fitted.examination().query("seed == 2")
     theirs = results.query("metric == 'position_bias'")
     np.testing.assert_array_equal(bias["estimate"], theirs["value"])
-    ndcg = fitted.evaluate(clicks.rankings.test).query("seed == 2")["ndcg@10"]
+    assert fitted.evaluate(clicks.rankings.test).equals(fitted.evaluate())
+    ndcg = fitted.evaluate().query("seed == 2")["ndcg@10"]
     np.testing.assert_allclose(ndcg, results.query("metric == 'ndcg@10'")["value"], rtol=1e-6)
 
 
@@ -77,6 +81,27 @@ LANES = {"smooth": 1.0}
 @dataclass(frozen=True)
 class Browsing(PositionBased):
     """The position-based model under another name."""
+
+
+@dataclass(frozen=True)
+class Product(CellModel):
+    """A product of examination, which fades by `fade`, and attraction; no more than EM needs."""
+
+    fade: float = 0.6
+
+    def click_logit(self, attraction, examination):
+        return odds_of(log_sigmoid(attraction) + log_sigmoid(examination))
+
+    def posteriors(self, attraction, examination):
+        none = 1 - attraction * examination
+        return {
+            "attraction": (1, attraction * (1 - examination) / none),
+            "examination": (1, examination * (1 - attraction) / none),
+        }
+
+    def truth(self, relevance, positions):
+        examined = self.fade ** np.arange(1, positions + 1)
+        return {"attraction": logit(0.1 + 0.2 * relevance), "examination": logit(examined)}
 
 
 class Scaled(LinearTower):
@@ -130,11 +155,21 @@ def test_a_click_model_of_ones_own_is_a_user_and_a_model():
     assert found["eta"].tolist() == [0.5, 2]
 
 
+@pytest.mark.parametrize("model", [Product, Product(fade=0.5)])
+def test_the_position_bias_that_a_model_inherits_is_the_logarithm_of_examination(model):
+    rankings, policy = tt.stand_in("mslr30k", queries=40, top=5), tt.policy(temperature=0.5)
+    given = {"policy": policy, "sessions": 200_000, "queries": "train"}
+    clicks = tt.simulate(rankings, user=Product(), **given)
+    found = tt.fit(clicks, tt.TwoTower("embedding", click_model=model), method="em")
+    expected = np.log(0.6) * np.arange(5)
+    np.testing.assert_allclose(found.examination()["estimate"], expected, atol=0.05)
+
+
 def test_a_click_model_of_ones_own_is_fitted_to_a_frame_under_its_name(tmp_path):
     import pyarrow as pa
 
     pages = pa.table({"documents": [["a", "b"], ["b", "a"]] * 5, "clicks": [[1, 0], [0, 1]] * 5})
-    own, ours = tt.fit(pages, Browsing()), tt.fit(pages, "pbm")
+    own, ours = tt.fit(pages, Browsing), tt.fit(pages, "pbm")
     assert repr(own) == "<Browsing fitted to 2 query-document pairs>"
     assert own.examination().equals(ours.examination())
     own.save(tmp_path / "fit.parquet")
@@ -160,8 +195,9 @@ def test_a_method_of_ones_own_is_given_as_a_function():
     method = tt.Method(click_rates, smooth=[1, 4], times=3)
     fitted = tt.fit(log, tt.TwoTower("embedding"), method=method)
     assert [lane["smooth"] for lane in fitted.lanes] == [1, 4]
-    pair = np.arange(4).reshape(1, 4)
-    assert (fitted.fitted[0][1].scores(pair) <= 3).all()
+    assert fitted.evaluate()["ndcg@10"].between(0.3, 1).all()
+    with pytest.raises(tt.InputError, match="knows the pairs of its log only"):
+        fitted.evaluate(log.rankings.test)
     assert repr(fitted).startswith("<embedding tower, additive, by click_rates: 2 lanes")
     with pytest.raises(tt.InputError, match="'click_rates' has no parameter 'tmies'"):
         tt.fit(log, tt.TwoTower("embedding"), method=tt.Method(click_rates, tmies=3))

@@ -203,6 +203,17 @@ def test_a_value_gets_a_tick():
     assert axes.get_xlabel() == "Strength α"
 
 
+@pytest.mark.parametrize("type_", ["Int64", "Int32", "UInt8"])
+@pytest.mark.parametrize("kind", [charts.Curves, charts.Dots])
+def test_whole_numbers_with_gaps_are_drawn_where_they_are(kind, type_):
+    rows = table("position", (1, 2, 4, 5)).astype({"position": type_})
+    rows.loc[rows["position"] == 5, "position"] = pd.NA
+    drawn = kind(rows, by={"temperature": charts.symbols("τ", rows["temperature"])})
+    plot = drawn.plot("position").scale(x=charts.ticks(rows["position"]))
+    (axes,) = drawn.figure(plot).axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "4"]
+
+
 def test_rows_of_panels_are_named_at_the_left():
     rows = pd.concat([table(setting=a, variant=b) for a in "ab" for b in "cd"])
     names = {"col": {"setting": {"a": "A", "b": "B"}}, "row": {"variant": {"c": "C", "d": "D"}}}

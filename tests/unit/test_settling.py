@@ -262,6 +262,21 @@ def test_a_paper_brings_towers_of_its_own(tmp_path):
     assert set(kinds("heads")) == {"reversal"}
 
 
+def test_a_method_takes_the_constants_of_another(tmp_path):
+    path = tmp_path / "papers" / "constants_of_another" / "methods" / "warm.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "from twotowers.methods import likelihood\n"
+        "LANES = likelihood.LANES\nCHOICES = likelihood.CHOICES\nTRAINS = likelihood.TRAINS\n"
+        "def fit(task, *, warm: int = 1):\n    return likelihood.fit(task)\n"
+    )
+    kind = kinds("methods", "constants_of_another", root=tmp_path)["warm"]
+    assert kind.parameters == {"warm": 1, "weighting": "none", "start": "random"}
+    assert (kind.lanes, kind.trains) == (("weighting", "start"), True)
+    with pytest.raises(InputError, match=r"weighting: 'isp' is unknown .*did you mean 'ips'"):
+        kind.check({"weighting": ["none", "isp"]})
+
+
 @pytest.mark.parametrize(("family", "name"), [("towers", "deep"), ("methods", "ips")])
 def test_a_papers_file_has_no_name_of_the_librarys(tmp_path, family, name):
     path = tmp_path / "papers" / "p" / family / f"{name}.py"

@@ -1,9 +1,11 @@
-"""docs/extending.md works: its files and changes, one after the other, give a page."""
+"""docs/extending.md works: its files and changes, one after the other, give a page and a script."""
 
 from __future__ import annotations
 
 import csv
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,6 +120,37 @@ def test_every_setting_of_the_page_is_drawn_and_on_the_page(extended):
     assert claim["measured"].startswith("nDCG@10 = ")
 
 
+def python(project: Project, *arguments: str) -> str:
+    """What the project's Python prints, which must end well."""
+    run = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=project.folder,
+        env=project.environment | {"PYTHONPATH": str(project.folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout + run.stderr
+
+
+def test_the_script_of_the_page_runs(extended):
+    wide = (
+        "import pandas, runpy; pandas.set_option('display.width', 999, 'display.max_columns', 99)"
+    )
+    run = f"{wide}; runpy.run_path('mine.py', run_name='__main__')"
+    lines = [line.split() for line in python(extended, "-c", run).splitlines()]
+    heads = [line for line in lines if line and not line[0].isdigit()]
+    assert heads[0][:2] == ["position", "estimate"]
+    assert [head[-5:] for head in heads[1:]] == 3 * [["seed", "ndcg@5", "ndcg@10", "mrr@10", "arp"]]
+    assert ["prior" in head for head in heads[1:]] == [True, False, False]
+    assert ["flat_weight" in head for head in heads[1:]] == [False, False, True]
+
+
+def test_a_format_of_ones_own_is_one_of_the_command(extended):
+    count = ["-m", "twotowers", "count", "data/pages.txt", "--format", "lines"]
+    assert "clicks off page: 1" in python(extended, *count, "--out", "cells.parquet")
+
+
 def test_logs_of_ones_own_are_counted_and_what_was_left_out_is_said(extended):
     raw = extended.folder / "results-mine" / "smoke" / "raw"
     cells, same = (pq.read_table(raw / name / "log.parquet") for name in ("shop", "text"))
@@ -131,12 +164,20 @@ def test_logs_of_ones_own_are_counted_and_what_was_left_out_is_said(extended):
     assert "clicks off page: 1\n" in (logs / "text" / "log.log").read_text()
 
 
-def test_editing_a_file_of_ones_own_reruns_what_it_changes(extended):
-    path = "papers/mine/methods/click_rate.py"
-    with extended.edited(path, lambda text: text.replace("2 * prior", "3 * prior")):
+@pytest.mark.parametrize(
+    ("path", "before", "after", "rule", "changed"),
+    [
+        ("papers/mine/methods/click_rate.py", "2 * prior", "3 * prior", "fit", {"click-rate"}),
+        ("twotowers/logs/formats/lines.py", "start=1", "start=0", "parse", {"text"}),
+    ],
+)
+def test_editing_a_file_of_ones_own_reruns_what_it_changes(
+    extended, path, before, after, rule, changed
+):
+    with extended.edited(path, lambda text: text.replace(before, after)):
         run = extended.snakemake("--dry-run", *CONFIG)
     assert run.code == 0, run.text
-    assert {path.split("/")[-2] for path in run.jobs["fit"]} == {"click-rate"}
+    assert {path.split("/")[-2] for path in run.jobs[rule]} == changed
 
 
 @pytest.mark.parametrize(

@@ -305,7 +305,7 @@ class Drawing:
             setattr(self, function.__name__, filled)
 
 
-def build_model(name: str, paper: str | None = None, **constants: float):
+def build_model(name: str | type, paper: str | None = None, **constants: float):
     """A click model with the given constants.
 
     Raises:

@@ -232,7 +232,7 @@ METRICS = {
 
 def fit_click_model(
     log: object,
-    model: str | ClickModel = "ubm",
+    model: str | type[ClickModel] | ClickModel = "ubm",
     *,
     prior: tuple[float, float] | None = PRIOR,
     positions: int | None = None,
@@ -283,7 +283,7 @@ def fit_click_model(
     return Fit(name, chosen, longest, estimate, pairs, log.kind)
 
 
-def model_of(given: str | ClickModel) -> tuple[str, ClickModel]:
+def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickModel]:
     """The name of a click model, and the model.
 
     Raises:
@@ -302,6 +302,8 @@ def model_of(given: str | ClickModel) -> tuple[str, ClickModel]:
                 raise
             expected = nearest(given, {*MODELS, *kinds("models")})
             raise InputError(error.message, field="model", expected=expected) from None
+    if isinstance(given, type):
+        given = build_model(given)
     if not isinstance(given, ClickModel):
         raise InputError(
             f"a {type(given).__name__} was given", field="model", expected="a name or a click model"

@@ -29,7 +29,7 @@ def fit(
 @overload
 def fit(
     log: object,
-    model: str | ClickModel = ...,
+    model: str | type[ClickModel] | ClickModel = ...,
     *,
     prior: tuple[float, float] | None = ...,
     positions: int | None = ...,

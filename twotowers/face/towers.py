@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from twotowers.experiment.settings import Setting
     from twotowers.face.simulation import SimulatedClicks
     from twotowers.files.rankings import Rankings
-    from twotowers.methods.task import Fitted
+    from twotowers.methods.task import Fitted, Split
 
 TRAINING = {
     "learning_rate": 0.003, "weight_decay": 1e-4, "batch": 32, "steps": 100, "epochs": 50,
@@ -75,19 +75,21 @@ class TwoTower:
             `Dense`.
         examination: "table" (a parameter per position), "known" (the simulated user's), or a tower
             of positions.
-        click_model: how both make a click: "additive", "position_based", ... or a click model.
+        click_model: how both make a click: "additive", "position_based", ... or a click model or
+            its class.
         features: the share of the features that the relevance tower sees, from the first.
     """
 
     relevance: str | type | Mapping[str, Any] = "deep"
     examination: str | type | Mapping[str, Any] = "table"
-    click_model: str | ClickModel = "additive"
+    click_model: str | type[ClickModel] | ClickModel = "additive"
     features: float = 1.0
 
     def settled(self) -> dict[str, Any]:
         """The model as a paper has it."""
         model = self.click_model
-        own = {"kind": model} if isinstance(model, str) else {"kind": type(model), **asdict(model)}
+        given = isinstance(model, ClickModel)
+        own = {"kind": type(model), **asdict(model)} if given else {"kind": model}
         return {
             **own, "tower": self.relevance, "examination": self.examination,
             "features": self.features,
@@ -103,12 +105,14 @@ class TowerFit:
         lanes: the values of each lane's columns.
         seeds: of the fits.
         fitted: per seed what the method found of each lane.
+        test: the log's test queries.
     """
 
     setting: Setting
     lanes: list[dict[str, Any]]
     seeds: tuple[int, ...]
     fitted: list[list[Fitted]] = field(repr=False)
+    test: Split = field(repr=False)
 
     def __repr__(self) -> str:
         model, method = self.setting.model, self.setting.method.kind.name
@@ -139,11 +143,11 @@ class TowerFit:
             ]
         return pd.DataFrame(rows)
 
-    def evaluate(self, lists: Rankings) -> pd.DataFrame:
+    def evaluate(self, lists: Rankings | None = None) -> pd.DataFrame:
         """How well each lane and seed ranks documents by their labels.
 
         Args:
-            lists: such as `rankings.test`.
+            lists: such as `rankings.validation`; the log's test queries if None.
 
         Returns:
             the lane columns, seed, and means over queries of ndcg@5, ndcg@10, mrr@10 and arp (the
@@ -157,14 +161,17 @@ class TowerFit:
         from twotowers.results.metrics import arp, mrr, ndcg
 
         model = self.setting.model
-        if model.by_pair:
+        if lists is None:
+            inputs, where, labels = self.test.inputs, self.test.where, self.test.relevance
+        elif model.by_pair:
             raise InputError(
                 f"a tower {model.tower.name!r} knows the pairs of its log only", field="tower",
-                expected="a tower of features",
+                expected="a tower of features, or no lists: those of the log",
             )  # fmt: skip
-        where = mask(lists.lengths, int(lists.lengths.max()))
-        inputs = tower_inputs(lists, where, False, model.features)
-        labels = pad(lists.label, lists.offsets, where.shape[1])
+        else:
+            where = mask(lists.lengths, int(lists.lengths.max()))
+            inputs = tower_inputs(lists, where, False, model.features)
+            labels = pad(lists.label, lists.offsets, where.shape[1])
         metrics: dict[str, Callable[..., np.ndarray]] = {
             "ndcg@5": partial(ndcg, topn=5),
             "ndcg@10": ndcg,
@@ -220,8 +227,10 @@ def fit_towers(
     setting = read(Setting, given | {"training": {**TRAINING, **(training or {})}})
     lanes: list[dict[str, Any]] = []
     fitted: list[list[Fitted]] = []
+    if not seeds:
+        raise InputError(f"{seeds!r} is empty", field="seeds", expected="one seed or more")
     for seed in seeds:
         task, found = fit_lanes(clicks.files, setting, seed=seed)
         lanes = [{**task.logs[number], **values} for number, values in task.lanes]
         fitted.append(found)
-    return TowerFit(setting, lanes, tuple(seeds), fitted)
+    return TowerFit(setting, lanes, tuple(seeds), fitted, task.splits["test"])

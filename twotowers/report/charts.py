@@ -57,19 +57,23 @@ DOT = {"pointsize": 4.2, "edgecolor": "white", "edgewidth": 0.4}
 
 def symbols(symbol: str, values: Iterable[float]) -> dict[float, str]:
     """Names of the distinct numbers of a column, in their order: 'τ = 0', 'τ = 1'."""
-    distinct = sorted(pd.Series(values).dropna().unique())
-    return {value: f"{symbol} = {_number(value)}" for value in distinct}
+    return {value: f"{symbol} = {_number(value)}" for value in _distinct(values)}
+
+
+def _distinct(values: Iterable[float]) -> list[float]:
+    """The distinct values in their order, without missing ones."""
+    return sorted(pd.Series(values).dropna().unique())
 
 
 def ticks(at: Iterable[float], *, log: bool = False, percent: bool = False) -> so.Continuous:
     """A scale with a tick at each of a few values.
 
     Args:
-        at: The values.
+        at: The values. Missing ones have no tick.
         log: Whether the scale is logarithmic.
         percent: Whether its labels are percentages.
     """
-    places = sorted(set(at))
+    places = _distinct(at)
     label = (lambda share, _: _number(100 * share)) if percent else _number
     return so.Continuous(trans="log" if log else None).tick(at=places, minor=0).label(like=label)
 
@@ -124,8 +128,10 @@ class Chart:
         """
         table, named = self.table.reset_index(drop=True), {**self.by, **self.col, **self.row}
         _check_columns(table, [*named, "value", "low", "high", "source"])
-        # Seaborn takes no integers that may be missing.
-        table = table.astype(dict.fromkeys(table.select_dtypes("Int64"), float))
+        # Seaborn takes no whole numbers that may be missing.
+        numbers = table.select_dtypes("number").dtypes
+        gaps = numbers[numbers.map(pd.api.types.is_extension_array_dtype)]
+        table = table.astype(dict.fromkeys(gaps.index, float))
         truth = table["source"] == "truth"
         for column, names in named.items():
             kinds = pd.CategoricalDtype(list(dict.fromkeys(names.values())), ordered=True)
