@@ -35,9 +35,12 @@ def run(*, sessions: int, held_out: int, clax: bool) -> Iterator[dict]:
         if clax:
             progress(f"training {name} by CLAX")
             peer = child(
-                "benchmarks.clax.clickmodels:fit_log", python=clax_python(), path=arrays,
-                name=name, **TRAINING,
-            )  # fmt: skip
+                "benchmarks.clax.clickmodels:fit_log",
+                python=clax_python(),
+                path=arrays,
+                name=name,
+                **TRAINING,
+            )
             yield {"what": "beside CLAX", "model": name, "sessions": sessions, **peer}
 
 

@@ -98,11 +98,7 @@ def fit_log(*, method: str, tower: str, log: str, epochs: int, seed: int, averag
     data = [read_log(log, split) for split in ("train", "validation")]
     features, sessions = data[0]
     model = two_towers(
-        tower,
-        width=features.shape[-1],
-        pairs=0,
-        positions=features.shape[1],
-        seed=SEED,
+        tower, width=features.shape[-1], pairs=0, positions=features.shape[1], seed=SEED
     )
     if method == "counts":
         objectives = [from_counts(*split) for split in data]

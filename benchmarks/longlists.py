@@ -35,13 +35,7 @@ SIZES = {
         "temperatures": (0, 0.01),
         "dense": 1000,
     },
-    "quick": {
-        "queries": 30,
-        "documents": 40,
-        "sessions": 500,
-        "temperatures": (0.1,),
-        "dense": 20,
-    },
+    "quick": {"queries": 30, "documents": 40, "sessions": 500, "temperatures": (0.1,), "dense": 20},
 }
 STEPS = {
     "simulate and write": "benchmarks.longlists:simulate_and_write",

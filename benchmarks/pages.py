@@ -384,10 +384,7 @@ def extrapolation_table(results: Results) -> str:
 REPLAYS = ("replay, samples", "replay, arrays")
 
 TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
-    "fits": (
-        "fits",
-        fit_table("fits", REPLAYS, ("replay, arrays", "replay, arrays, averaged")),
-    ),
+    "fits": ("fits", fit_table("fits", REPLAYS, ("replay, arrays", "replay, arrays, averaged"))),
     "pbm": ("pbm", fit_table("pbm", ("CLAX",), ("CLAX",))),
     "simulator": ("simulator", simulator_table),
     "counting": ("counting", counting_table),
@@ -446,11 +443,15 @@ def draw_scaling(rows: list[dict], path: Path) -> None:
     rows = [row for row in rows if row["temperature"] == scaling.BASE["temperature"]]
     grids = [grid for grid in dict.fromkeys(row["grid"] for row in rows) if grid in scaling.BASE]
     points = [
-        {"tower": row["tower"], "grid": row["grid"], "size": row[row["grid"]],
-         "value": row["seconds"] / row["epochs"]}
+        {
+            "tower": row["tower"],
+            "grid": row["grid"],
+            "size": row[row["grid"]],
+            "value": row["seconds"] / row["epochs"],
+        }
         for row in rows
         if row["grid"] in grids
-    ]  # fmt: skip
+    ]
     towers = {tower: f"{tower} tower" for tower in scaling.TOWERS}
     chart = Curves(
         reproduced(points), by={"tower": towers}, col={"grid": {grid: grid for grid in grids}}

@@ -328,10 +328,14 @@ def priors(options) -> None:
             "click rates": harvest(counts, "naive").estimate,
         }
         statistics = Statistics.of_cells(
-            PositionBased(), counts.pair, counts.factor,
-            counts.impressions.astype(int), counts.clicks.astype(int),
-            pairs=len(counts.cluster), positions=10,
-        )  # fmt: skip
+            PositionBased(),
+            counts.pair,
+            counts.factor,
+            counts.impressions.astype(int),
+            counts.clicks.astype(int),
+            pairs=len(counts.cluster),
+            positions=10,
+        )
         for successes, trials in ((1, 2), (0.15, 1.5), (0, 0)):
             fitted = fit_em(statistics, prior=Prior(successes, trials), iterations=2_000)
             examination = fitted.parameters["examination"]

@@ -97,16 +97,26 @@ def fit_standin(*, model: str, update: str, pages: int, rates: list[float]) -> d
     train, validation = (session_loss(splits[split], lanes) for split in SPLITS[:2])
     # Patience and min_delta are those of Hager, Zoeter and de Rijke (clax2025).
     settings = FitSettings(
-        learning_rate=rates[0], batch=BATCH, steps=max(train.units // BATCH, 1), epochs=200,
-        patience=1, min_delta=1e-5, **UPDATES[update],
-    )  # fmt: skip
+        learning_rate=rates[0],
+        batch=BATCH,
+        steps=max(train.units // BATCH, 1),
+        epochs=200,
+        patience=1,
+        min_delta=1e-5,
+        **UPDATES[update],
+    )
     towers = PageTowers(
         build_model(model), BaselineTower, len(log.ids), POSITIONS, rngs=nnx.Rngs(SEED)
     )
     found = fit(
-        towers, train, validation, settings,
-        lanes=len(rates), seed=SEED, varied={"learning_rate": rates},
-    )  # fmt: skip
+        towers,
+        train,
+        validation,
+        settings,
+        lanes=len(rates),
+        seed=SEED,
+        varied={"learning_rate": rates},
+    )
     test = splits["test"]
     shown = test.sessions[0].where
     position = np.broadcast_to(np.arange(POSITIONS), shown.shape)
@@ -138,9 +148,14 @@ def time_steps(*, table: int, rows: bool) -> dict:
     seconds = {}
     for steps in (FEW, many):
         settings = FitSettings(
-            learning_rate=0.01, batch=BATCH, steps=steps, epochs=1, patience=1, min_delta=0,
+            learning_rate=0.01,
+            batch=BATCH,
+            steps=steps,
+            epochs=1,
+            patience=1,
+            min_delta=0,
             rows=rows,
-        )  # fmt: skip
+        )
         # The first compiles.
         for _ in range(3):
             start = time.process_time()

@@ -151,11 +151,7 @@ def _if_agreed(case: Case, values, held, share: float) -> tuple[np.ndarray, np.n
     return whole & (held.mean(0) >= share), ~whole & ((~held).mean(0) >= share)
 
 
-RULES = {
-    "interval": by_interval,
-    "leave one out": by_leaving_out,
-    "bootstrap": by_bootstrap,
-}
+RULES = {"interval": by_interval, "leave one out": by_leaving_out, "bootstrap": by_bootstrap}
 
 
 def rates(rule: str, case: str, law: str, seeds: int, distance: float, trials: int) -> dict:
@@ -213,11 +209,17 @@ def draw(table: pd.DataFrame, path) -> None:
         open_.plot(rows["distance"], rows[UNDECIDED], marker=".", label=f"{seeds} seeds")
     open_.set(
         xlabel="Distance of a mean from its threshold (deviations of a seed)",
-        ylabel="Undecided", ylim=(0, 1),
-    )  # fmt: skip
+        ylabel="Undecided",
+        ylim=(0, 1),
+    )
     open_.legend(fontsize=7, frameon=False)
-    figure.legend(*errors.get_legend_handles_labels(), loc="outside lower center", ncols=3,
-                  fontsize=7, frameon=False)  # fmt: skip
+    figure.legend(
+        *errors.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=3,
+        fontsize=7,
+        frameon=False,
+    )
     figure.savefig(path, metadata={"Date": None})
 
 

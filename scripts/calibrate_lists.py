@@ -27,10 +27,7 @@ from twotowers.standins.rankings import generate
 
 SEED = 0  # as in twotowers.workflow.plan
 TITLES = {"yahoo_ltr": "Yahoo! C14B set 1", "istella_s_ltr": "Istella-S"}
-SIZES = {
-    "yahoo_ltr": {"train": 4000, "test": 2000},
-    "istella_s_ltr": {"train": 1500, "test": 1000},
-}
+SIZES = {"yahoo_ltr": {"train": 4000, "test": 2000}, "istella_s_ltr": {"train": 1500, "test": 1000}}
 LABELLED, DRAWS = 20, 10
 # Hager (2026), Table 2.1: mean, median, 90th percentile and longest of the lists, and columns.
 LISTS = {"yahoo_ltr": (24, 19, 49, 139), "istella_s_ltr": (103, 120, 147, 182)}

@@ -28,11 +28,7 @@ from twotowers.files.rankings import Rankings, rank
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.alternating import LeastSquares, alternate
 from twotowers.fitting.click_rates import click_mse, fit_naive, simulate_rates
-from twotowers.identifiability.contexts import (
-    Places,
-    assign_contexts,
-    vector_ids,
-)
+from twotowers.identifiability.contexts import Places, assign_contexts, vector_ids
 from twotowers.jobs.transfer import gains
 from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.rankers.trees import fit_trees

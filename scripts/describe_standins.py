@@ -148,9 +148,12 @@ def likeness_row(ready: dict[str, Rankings]) -> Row:
         between += (sums**2 / lists.lengths[:, None]).sum()
         total += (apart**2).sum()
     return Row(
-        "share of feature variance between queries", between / total, 0.34, 0.42,
+        "share of feature variance between queries",
+        between / total,
+        0.34,
+        0.42,
         "0.382 (89 queries)",
-    )  # fmt: skip
+    )
 
 
 def ranking_rows(ready: dict[str, Rankings], paper: Paper) -> list[Row]:

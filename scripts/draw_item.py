@@ -14,9 +14,10 @@ def main(inputs, outputs, *, paper: str, drawing: dict, note: str, caption: str)
     table = item.table(read_results(inputs), published.bands(paper))
     if table.empty:
         raise InputError(
-            f"{drawing['kind']!r} finds nothing to draw in the results", field="draw",
+            f"{drawing['kind']!r} finds nothing to draw in the results",
+            field="draw",
             expected="a metric, lanes and values that the settings have",
-        )  # fmt: skip
+        )
     with atomic(outputs.csv) as path:
         table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
     if hasattr(item, "tex"):

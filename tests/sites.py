@@ -12,13 +12,7 @@ from twotowers.report import figures
 from twotowers.report.comparison import SOURCES
 from twotowers.report.drawings import position_bias
 from twotowers.report.overview import write_overview
-from twotowers.report.paper_page import (
-    CLAIM_COLUMNS,
-    ItemPage,
-    PaperPage,
-    SettingPage,
-    write_paper,
-)
+from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
 from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, PAPER, REPRODUCED
 from twotowers.results.standing import REAL, SIMULATION, STAND_IN
 

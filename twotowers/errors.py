@@ -44,13 +44,7 @@ def _shortened(text: str | None) -> str | None:
 
 
 def check_range(
-    value: float,
-    *,
-    field: str,
-    low: float,
-    high: float,
-    path: object = None,
-    whole: bool = False,
+    value: float, *, field: str, low: float, high: float, path: object = None, whole: bool = False
 ) -> float:
     """Return `value` if it is a number in [low, high], else raise InputError.
 

@@ -97,9 +97,11 @@ def built(name, own, rngs):
         once(model.continuation_click_satisfied, own["after_satisfied"])
         return model
     model = DynamicBayesianNetwork(
-        attraction=attraction, satisfaction=document(own["satisfaction"]),
-        fix_continuation=name == "sdbn", rngs=rngs,
-    )  # fmt: skip
+        attraction=attraction,
+        satisfaction=document(own["satisfaction"]),
+        fix_continuation=name == "sdbn",
+        rngs=rngs,
+    )
     if name == "dbn":
         once(model.continuation, own["continuation"])
     return model

@@ -17,6 +17,11 @@ from papers.chen2024.judges import (
 from twotowers.results.claims import in_order
 
 CLAIMS = in_order(
-    synthetic.CLAIMS, repairs.CLAIMS, redrawn.CLAIMS, connectivity.CLAIMS, contexts.CLAIMS,
-    theory.CLAIMS, theorems.CLAIMS,
-)  # fmt: skip
+    synthetic.CLAIMS,
+    repairs.CLAIMS,
+    redrawn.CLAIMS,
+    connectivity.CLAIMS,
+    contexts.CLAIMS,
+    theory.CLAIMS,
+    theorems.CLAIMS,
+)

@@ -8,12 +8,7 @@ from twotowers.fitting.click_rates import ClickRates
 
 
 def same_rows(
-    feature: np.ndarray,
-    factor: np.ndarray,
-    rate: np.ndarray,
-    *,
-    features: int,
-    factors: int,
+    feature: np.ndarray, factor: np.ndarray, rate: np.ndarray, *, features: int, factors: int
 ) -> ClickRates:
     """Rows of equal weight.
 

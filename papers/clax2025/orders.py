@@ -11,10 +11,7 @@ from twotowers.models.names import MODELS
 from twotowers.results.claims import NotTestable
 from twotowers.results.statistics import select
 
-METRICS = {
-    "mean_perplexity": "Perplexity",
-    "mean_conditional_perplexity": "Conditional perplexity",
-}
+METRICS = {"mean_perplexity": "Perplexity", "mean_conditional_perplexity": "Conditional perplexity"}
 COMPRESSIONS = {"hashed": "hashing", "quotient": "quotient and remainder"}
 """From the first part of a setting's name to how its tables are compressed."""
 WITHOUT_TABLE = ("gctr", "rctr")

@@ -54,9 +54,14 @@ def gap(one: pd.Series, other: pd.Series) -> float:
 
 
 def between(
-    results: pd.DataFrame, dataset: str, one: str, other: str, *, metric: str = "ndcg@10",
+    results: pd.DataFrame,
+    dataset: str,
+    one: str,
+    other: str,
+    *,
+    metric: str = "ndcg@10",
     sessions: float = FULL,
-) -> float:  # fmt: skip
+) -> float:
     """`gap` of two methods on a data set."""
     return gap(
         *(

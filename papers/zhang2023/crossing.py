@@ -33,8 +33,10 @@ def cross(results: pd.DataFrame) -> pd.DataFrame:
     """
     settings = {
         f"x-{ranker}{world}" + (f"-{own}" if own else ""): (ranker, world, own)
-        for ranker in RANKERS for world in WORLDS for own in (None, *OWN)
-    }  # fmt: skip
+        for ranker in RANKERS
+        for world in WORLDS
+        for own in (None, *OWN)
+    }
     rows = select(results, setting=list(settings), metric=[QUALITY, RANKING])
     if rows.empty:
         raise NotTestable("no results of the cross-examination")
@@ -51,6 +53,6 @@ def curve(rows: pd.DataFrame, world: str, ranker: str, method: str) -> pd.DataFr
     """Of deterministic rankings: per weight the policy's nDCG@10 and the tower's nDCG@5."""
     where = {"world": world, "ranker": ranker, "method": method, "temperature": 0}
     over = {"mixing_weight": None}
-    return pd.DataFrame({
-        metric: seed_means(rows, over, **where, metric=metric) for metric in (QUALITY, RANKING)
-    })  # fmt: skip
+    return pd.DataFrame(
+        {metric: seed_means(rows, over, **where, metric=metric) for metric in (QUALITY, RANKING)}
+    )

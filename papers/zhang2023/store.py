@@ -99,9 +99,13 @@ class Store:
         features = np.concatenate([known, np.eye(CATEGORIES)[self.category[items]]], axis=-1)
         attraction = 4 * (rating - 0.75) + 0.8 * popularity - 0.3 * age + 1.5 * match - 2
         return Visits(
-            user, rng.integers(DEVICES, size=number), items, features.astype(np.float32),
-            attraction, expit(6 * (rating - 0.7)),
-        )  # fmt: skip
+            user,
+            rng.integers(DEVICES, size=number),
+            items,
+            features.astype(np.float32),
+            attraction,
+            expit(6 * (rating - 0.7)),
+        )
 
     def happened(self, visits: Visits, order: np.ndarray, rng: np.random.Generator):
         """Clicks and installs of pages that show candidates in some order.

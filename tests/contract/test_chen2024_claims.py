@@ -105,8 +105,9 @@ def synthetic() -> list[dict]:
             lane = {"method": "rate_dla", "repair": "plain", "components": k, "views": clicks}
             grown = 1 - 10 / clicks
             unidentified = 0.70 - 0.01 * k
-            rows += runs(grown if k == 1 else unidentified * grown, 0.1 * (k > 1), metric="mcc",
-                         **lane)  # fmt: skip
+            rows += runs(
+                grown if k == 1 else unidentified * grown, 0.1 * (k > 1), metric="mcc", **lane
+            )
             rows += runs(grown if k == 1 else 0.88 * grown, metric="ndcg@10", **lane)
     for k in (3, 4):
         lane = {"method": "rate_dla", "components": k, "views": CLICKS, "metric": "mcc"}
@@ -181,19 +182,25 @@ def one_seed() -> list[dict]:
             }  # fmt: skip
             rows += [
                 {
-                    "setting": "propositions", "proposition": "proposition 1", "clicks": clicks,
-                    "case": case, "metric": metric, "value": value,
+                    "setting": "propositions",
+                    "proposition": "proposition 1",
+                    "clicks": clicks,
+                    "case": case,
+                    "metric": metric,
+                    "value": value,
                 }
                 for metric, value in values.items()
-            ]  # fmt: skip
+            ]
     for proposition, tightest in (("proposition 2", 1), ("proposition 4", 0.8)):
         for metric, value in {"checked": 1000, "violated": 0, "tightest": tightest}.items():
             rows.append(
                 {
-                    "setting": "propositions", "proposition": proposition, "metric": metric,
+                    "setting": "propositions",
+                    "proposition": proposition,
+                    "metric": metric,
                     "value": value,
                 }
-            )  # fmt: skip
+            )
     for factors in (10, 100):
         for number in (50, 100, 1000):
             share = float(number > 5 * factors)
@@ -212,8 +219,9 @@ def one_seed() -> list[dict]:
     rows += theorems() + graphs()
     for repair in ("plain", "merging", "intervention"):
         lane = {"setting": "starts", "repair": repair}
-        rows += [{**lane, "metric": name, "value": v} for name, v in
-                 {"stuck": 12, "starts": 100}.items()]  # fmt: skip
+        rows += [
+            {**lane, "metric": name, "value": v} for name, v in {"stuck": 12, "starts": 100}.items()
+        ]
     lane = {"setting": "real_logs"}
     counts = {"components": 1, "merges": 0, "interventions": 0, "documents": 1024}
     rows += [{**lane, "metric": metric, "value": value} for metric, value in counts.items()]
@@ -284,9 +292,10 @@ def like(**lane):
 
     def change(rows):
         keys = [
-            column for column in rows
+            column
+            for column in rows
             if column not in ("value", *lane) and rows[column].notna().any()
-        ]  # fmt: skip
+        ]
         other = select(made_up(), **lane)[[*keys, "value"]]
         return rows[keys].merge(other, on=keys, how="left")["value"].to_numpy()
 
@@ -424,17 +433,23 @@ for name, setting in (("7a", "k2"), ("7b", "k2-limit")):
 
 for letter, dataset in zip("ab", DATASETS, strict=True):
     MUTATIONS += [
-        (f"25{letter}", by(0.06), {"setting": f"contexts-{dataset}", "metric": metric,
-                                   "repair": "merging"},
-         f"distance of {metric_name(metric)} in")
+        (
+            f"25{letter}",
+            by(0.06),
+            {"setting": f"contexts-{dataset}", "metric": metric, "repair": "merging"},
+            f"distance of {metric_name(metric)} in",
+        )
         for metric in LEVEL
-    ]  # fmt: skip
+    ]
     MUTATIONS += [
-        (f"26{letter}", by(-0.02), {"setting": f"contexts-{dataset}-random", "metric": metric,
-                                    "repair": "merging"},
-         f"start in {metric_name(metric)} is")
+        (
+            f"26{letter}",
+            by(-0.02),
+            {"setting": f"contexts-{dataset}-random", "metric": metric, "repair": "merging"},
+            f"start in {metric_name(metric)} is",
+        )
         for metric in (*TRAINING[1:], *TEST)
-    ]  # fmt: skip
+    ]
     MUTATIONS += [
         (f"27{letter}", by(1), {"setting": f"connectivity-{dataset}", "metric": "queries"},
          "as printed")
@@ -478,12 +493,15 @@ for letter, dataset in zip("ab", DATASETS, strict=True):
     ]
     training, test = {"yahoo": "ab", "istella_s": "cd"}[dataset]
     MUTATIONS += [
-        (f"13{training if metric in TRAINING else test}", by(0.05),
-         {**rival, "repair": "plain", "metric": metric},
-         f"lead over both in {metric_name(metric)} is")
+        (
+            f"13{training if metric in TRAINING else test}",
+            by(0.05),
+            {**rival, "repair": "plain", "metric": metric},
+            f"lead over both in {metric_name(metric)} is",
+        )
         for metric in (*TRAINING, *TEST)
         for rival in ({"setting": f"contexts-{dataset}-naive"}, ones)
-    ]  # fmt: skip
+    ]
     MUTATIONS += [
         (
             f"16{letter}",

@@ -78,13 +78,7 @@ def slow_em(rows, o, features):
     return np.clip(r, 0, 1), np.clip(new, 0, 1)
 
 
-@pytest.mark.parametrize(
-    ("fit", "slow"),
-    [
-        (fit_dla, slow_dla),
-        (fit_regression_em, slow_em),
-    ],
-)
+@pytest.mark.parametrize(("fit", "slow"), [(fit_dla, slow_dla), (fit_regression_em, slow_em)])
 @pytest.mark.parametrize("steps", [1, 2, 7])
 def test_updates_are_the_published_ones(fit, slow, steps):
     rates = noisy()
@@ -120,9 +114,7 @@ def test_gradient_of_the_two_towers():
     relevance, examination = rng.normal(size=(3, rates.features)), rng.normal(size=(3, 5))
     layout = lay_out(rates)
     by_layer, by_examination = _gradient(
-        layout,
-        layout.by_layer(relevance, jnp.float32),
-        jnp.asarray(examination, jnp.float32),
+        layout, layout.by_layer(relevance, jnp.float32), jnp.asarray(examination, jnp.float32)
     )
     by_relevance = layout.by_feature(by_layer, rates.features)
     for lane in range(3):

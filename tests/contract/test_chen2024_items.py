@@ -167,12 +167,17 @@ def connectivity(name: str, seed: int) -> pd.DataFrame:
         "features": {1: 1, 2: 1, 5: 0.7, 10: 0.3, 50: 0},
     }
     rows = [
-        {"sweep": sweep, "amount": float(amount), "repeat": repeat, "metric": "connected",
-             "value": chance in (1,) or rng.random() < chance}
+        {
+            "sweep": sweep,
+            "amount": float(amount),
+            "repeat": repeat,
+            "metric": "connected",
+            "value": chance in (1,) or rng.random() < chance,
+        }
         for sweep, chances in sweeps.items()
         for amount, chance in chances.items()
         for repeat in range(2)
-    ]  # fmt: skip
+    ]
     counts = ["queries", "documents", "features", "relevance_levels", "nodes", "edges"]
     for place, metric in enumerate([*counts, "components", "top1", "top2", "top3"]):
         lane = {"sweep": "statistics", "amount": 5000.0, "repeat": 0, "metric": metric}
@@ -354,9 +359,15 @@ def test_tables_are_well_formed(name, bands, results):
 
 @pytest.mark.parametrize(
     ("name", "numbers"),
-    [("table1", 10 * 6), ("table2", 2 * 3 * 6), ("table3", 8), ("table4", 12), ("table5", 5),
-     ("table6", 2 * 5 * 6)],
-)  # fmt: skip
+    [
+        ("table1", 10 * 6),
+        ("table2", 2 * 3 * 6),
+        ("table3", 8),
+        ("table4", 12),
+        ("table5", 5),
+        ("table6", 2 * 5 * 6),
+    ],
+)
 def test_every_printed_number_stands_beside_ours(name, numbers, results):
     table = table_of(name, results)
     if "statistic" in table:
@@ -386,9 +397,18 @@ def test_table1_states_mean_and_deviation_over_runs(results):
     where = {"method": "rate_dla", "repair": "plain", "metric": "mcc", "source": "reproduced"}
     found = select(table, **where).set_index("statistic")
     values = np.concatenate(
-        [select(frame, method="rate_dla", repair="plain", metric="mcc", components=2,
-                views=CLICKS[-1])["value"] for frame in made_up()["k2"]]
-    )  # fmt: skip
+        [
+            select(
+                frame,
+                method="rate_dla",
+                repair="plain",
+                metric="mcc",
+                components=2,
+                views=CLICKS[-1],
+            )["value"]
+            for frame in made_up()["k2"]
+        ]
+    )
     assert found.loc["mean", "value"] == pytest.approx(values.mean())
     assert found.loc["sd", "value"] == pytest.approx(values.std(ddof=1))
     assert rf"${values.mean():.3f} \pm .{values.std(ddof=1):.3f}$".replace(".0.", ".") in item(

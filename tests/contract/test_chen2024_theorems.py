@@ -76,9 +76,13 @@ def test_a_lane_may_not_have_every_factor():
     log, start = rates()
     without = log.factor[0] < 2
     lane = ClickRates(
-        log.feature[without], log.factor[:, without], log.rate[:, without],
-        log.weight[:, without], 12, 3,
-    )  # fmt: skip
+        log.feature[without],
+        log.factor[:, without],
+        log.rate[:, without],
+        log.weight[:, without],
+        12,
+        3,
+    )
     found = converge(lane, start).examination
     assert np.isfinite(found[0, :2]).all()
     assert np.isnan(found[0, 2])

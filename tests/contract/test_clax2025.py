@@ -8,19 +8,9 @@ import pandas as pd
 import pytest
 
 from papers.clax2025.claims import CLAIMS
-from papers.clax2025.items import (
-    compressed as drawn_compressed,
-)
-from papers.clax2025.items import (
-    em_gradient,
-    hashed,
-    priors,
-    recovery,
-    uncertainty,
-)
-from papers.clax2025.items import (
-    fits as drawn_fits,
-)
+from papers.clax2025.items import compressed as drawn_compressed
+from papers.clax2025.items import em_gradient, hashed, priors, recovery, uncertainty
+from papers.clax2025.items import fits as drawn_fits
 from papers.clax2025.judges.fits import PUBLISHED_ORDER
 from papers.clax2025.names import HIDDEN, NINTH
 from papers.clax2025.orders import COMPRESSIONS, WITHOUT_TABLE, between_divisions, correlations

@@ -48,9 +48,12 @@ def test_the_losses_are_those_that_are_fitted():
     y, o, estimate = 0.7, 0.3, 0.4
     logits = np.log(estimate / (1 - estimate)), np.log(o / (1 - o))
     fitted = cell_losses(
-        PositionBased(), np.float32([logits[0]]), np.float32([logits[1]]), np.ones((1, 1)),
+        PositionBased(),
+        np.float32([logits[0]]),
+        np.float32([logits[1]]),
+        np.ones((1, 1)),
         np.full((1, 1), o * y, np.float32),
-    )  # fmt: skip
+    )
     assert float(fitted[0, 0]) == pytest.approx(theory.pbm_loss(y, o, estimate, o), rel=1e-5)
     # Eq. 2.5 by hand.
     ips = -(y * np.log(estimate) + (1 - y) * np.log(1 - estimate))
@@ -214,9 +217,14 @@ def test_mechanism_on_a_small_world(tmp_path):
     write_world(tmp_path)
     files = {split: tmp_path / f"{split}.parquet" for split in ("train", "test")}
     found = mechanism.run(
-        SimpleNamespace(**files, policy=tmp_path / "policy.parquet"), seed=0, queries=6,
-        hidden=[4], iterations=5_000, penalties={"ips": 1e-3, "pbm": 1e-4}, sessions=10**9,
-    )  # fmt: skip
+        SimpleNamespace(**files, policy=tmp_path / "policy.parquet"),
+        seed=0,
+        queries=6,
+        hidden=[4],
+        iterations=5_000,
+        penalties={"ips": 1e-3, "pbm": 1e-4},
+        sessions=10**9,
+    )
     ndcgs = select(found, metric="ndcg@10").set_index(["tower", "kind"])["value"]
     towers = ("document", "linear", "sampled", "deep")
     assert set(ndcgs.index) == set(product(towers, mechanism.KINDS))
@@ -233,9 +241,11 @@ def test_mechanism_on_a_small_world(tmp_path):
 def test_lists_before_and_after_they_are_cut(tmp_path):
     """Queries of 2 and of 4 documents; the longer one keeps one document of each of its labels."""
     whole = Rankings(
-        np.repeat([1, 2], [2, 4]), np.array([0, 1, 0, 1, 2, 3]),
-        np.array([4, 0, 1, 1, 0, 0], np.float32), np.zeros((6, 3), np.float32),
-    )  # fmt: skip
+        np.repeat([1, 2], [2, 4]),
+        np.array([0, 1, 0, 1, 2, 3]),
+        np.array([4, 0, 1, 1, 0, 0], np.float32),
+        np.zeros((6, 3), np.float32),
+    )
     files = {split: tmp_path / f"{split}.parquet" for split in SPLITS}
     for path in files.values():
         write_rankings(whole, path)
@@ -305,10 +315,15 @@ def test_drawings_draw(theories, printed):
     assert text.count("31,531") == 2
     rows = pd.DataFrame(
         {
-            "setting": "onehot", "method": "ips", "sessions": [1e2, 1e3, 1e3],
-            "collisions": [0, 0, 0.5], "metric": "ndcg@10", "seed": 0, "value": 1.0,
+            "setting": "onehot",
+            "method": "ips",
+            "sessions": [1e2, 1e3, 1e3],
+            "collisions": [0, 0, 0.5],
+            "metric": "ndcg@10",
+            "seed": 0,
+            "value": 1.0,
         }
-    )  # fmt: skip
+    )
     for along, points in (("sessions", 2), ("collisions", 2)):
         table = onehot.table(rows, printed, along=along)
         assert len(table) == points
@@ -326,10 +341,12 @@ def test_the_tuning_grid_is_of_scale_paper_and_shows_what_diverged():
         for seed in at_paper.seeds_of(need)
     ]
     assert len(lanes) == 27 * 7 * 5
-    rows = pd.concat([
-        pd.DataFrame(lanes).assign(metric=metric, position=None, value=value)
-        for metric, value in [("validation_loss", 0.25), ("ndcg@10", 0.5), ("epochs", 9)]
-    ])  # fmt: skip
+    rows = pd.concat(
+        [
+            pd.DataFrame(lanes).assign(metric=metric, position=None, value=value)
+            for metric, value in [("validation_loss", 0.25), ("ndcg@10", 0.5), ("epochs", 9)]
+        ]
+    )
     lost = (rows["metric"] == "validation_loss") & (rows["learning_rate"] == 0.1)
     rows["value"] = rows["value"].mask(lost, np.inf)
     found = drawing("hager2023", "tuning", "paper")
@@ -356,10 +373,13 @@ def long_lists() -> ScoredPairs:
 
 def simulated(policy, budgets, seed, draw=draw_cells):
     log = SimulatedLog(
-        dataset="any", relevance="annotated", user="position_based", positions=60,
+        dataset="any",
+        relevance="annotated",
+        user="position_based",
+        positions=60,
         policy=Policy(ranker="expert"),
         sessions=Sessions(train=budgets, validation=1, test=1),
-    )  # fmt: skip
+    )
     return list(draw(log, "train", policy, seed=seed))
 
 
@@ -389,15 +409,21 @@ def test_a_budget_contains_the_smaller_ones_and_a_hundred_million_costs_no_more(
     cells = {
         number: (shown, clicked)
         for *number, shown, clicked in zip(
-            large.counts.query, large.counts.document, large.counts.impressions,
-            large.counts.clicks, strict=True,
+            large.counts.query,
+            large.counts.document,
+            large.counts.impressions,
+            large.counts.clicks,
+            strict=True,
         )
         for number in [tuple(number)]
-    }  # fmt: skip
+    }
     for query, document, shown, clicked in zip(
-        small.counts.query, small.counts.document, small.counts.impressions,
-        small.counts.clicks, strict=True,
-    ):  # fmt: skip
+        small.counts.query,
+        small.counts.document,
+        small.counts.impressions,
+        small.counts.clicks,
+        strict=True,
+    ):
         assert cells[query, document][0] >= shown
         assert cells[query, document][1] >= clicked
     assert len(large.counts.query) == 45 + 60 + 12

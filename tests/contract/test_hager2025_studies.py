@@ -137,20 +137,22 @@ def as_found() -> pd.DataFrame:
     ]
     position = np.arange(1, 26)
     frames = [
-        pd.DataFrame({"position": position, "value": -np.log(position) * (1 - error / np.log(10))})
-        .assign(**where, strength=strength, seed=seed)
+        pd.DataFrame(
+            {"position": position, "value": -np.log(position) * (1 - error / np.log(10))}
+        ).assign(**where, strength=strength, seed=seed)
         for where, error in rows
         for strength in (-1.0, 0.0)
         for seed in (1, 2)
-    ]  # fmt: skip
+    ]
     # At strength 1 a fit that is stopped early lies where its optimum does.
     forward = [(STOPPING["early stopping, start default"], -0.09), *rows[4:]]
     frames += [
-        pd.DataFrame({"position": position, "value": -np.log(position) * (1 - error / np.log(10))})
-        .assign(**where, strength=1.0, seed=seed)
+        pd.DataFrame(
+            {"position": position, "value": -np.log(position) * (1 - error / np.log(10))}
+        ).assign(**where, strength=1.0, seed=seed)
         for where, error in forward
         for seed in (1, 2)
-    ]  # fmt: skip
+    ]
     frames.append(as_started())
     bias = pd.concat(frames, ignore_index=True)
     return bias.assign(metric="position_bias", temperature=0.333, method="likelihood")
@@ -168,7 +170,7 @@ def as_started() -> pd.DataFrame:
             for start, kept in {"random": off, "zero": 0.0}.items()
             for seed in (1, 2)
         ]
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")

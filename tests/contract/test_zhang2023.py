@@ -350,12 +350,24 @@ def test_the_store_shows_what_its_design_says():
 
 def test_a_small_store_is_trained_on_and_put_online():
     found = webstore.run(
-        {}, seed=1, users=40, sessions=600, weekly=200, scale=0.4, rate=0.3, layers=[4],
-        observation=[4], training={
-            "optimizer": "adam", "learning_rate": 0.01, "batch": 64, "epochs": 3, "patience": 3,
+        {},
+        seed=1,
+        users=40,
+        sessions=600,
+        weekly=200,
+        scale=0.4,
+        rate=0.3,
+        layers=[4],
+        observation=[4],
+        training={
+            "optimizer": "adam",
+            "learning_rate": 0.01,
+            "batch": 64,
+            "epochs": 3,
+            "patience": 3,
             "min_delta": 0.0,
         },
-    )  # fmt: skip
+    )
     values = found.set_index(["method", "metric"])["value"]
     methods = ("biased", "pal", "gradrev", "drop")
     for method, happened, how in product(methods, ("click", "install"), ("", "_ips")):
@@ -397,9 +409,17 @@ def test_postulate4_watches_both_towers_learn(tmp_path):
     write_world(tmp_path)
     found = postulate4.run(
         SimpleNamespace(train=tmp_path / "train.parquet"),
-        seed=1, queries=8, positions=WORLD_POSITIONS, weights=[1.0, 0.0], layers=[6],
-        observation=[4], learning_rate=0.02, batch=4, steps=60, share=0.1,
-    )  # fmt: skip
+        seed=1,
+        queries=8,
+        positions=WORLD_POSITIONS,
+        weights=[1.0, 0.0],
+        layers=[6],
+        observation=[4],
+        learning_rate=0.02,
+        batch=4,
+        steps=60,
+        share=0.1,
+    )
     last = select(found, metric="explained", step=60).set_index(["mixing_weight", "tower"])["value"]
     for weight in (1.0, 0.0):
         assert last[weight, "both"] == 1

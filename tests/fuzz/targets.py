@@ -210,9 +210,7 @@ TARGETS = {
     ),
     "config": Target(from_corpus("config", *YAML_WORDS), check_read_config),
     "experiment": Target(
-        from_corpus("experiment", *YAML_WORDS),
-        check_experiment,
-        name="papers/p/experiment.yaml",
+        from_corpus("experiment", *YAML_WORDS), check_experiment, name="papers/p/experiment.yaml"
     ),
     "log": Target(tables.drawn_from(tables.LOG), check_identify, name="input.parquet"),
 }

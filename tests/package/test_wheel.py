@@ -126,8 +126,11 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
     environment = {"PATH": str(path), "HOME": str(folder)}
     return subprocess.run(
         [str(path / command[0]), *command[1:]],
-        cwd=folder, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_the_wheel_has_its_data(wheel):

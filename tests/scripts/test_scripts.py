@@ -76,10 +76,7 @@ SETTING = {
     "method": {"kind": "likelihood", "weighting": ["none", "ips"]},
     "training": BRIEF,
 }
-STUDY = {
-    "module": "appendix_a",
-    "parameters": {"documents": 120, "views": 10, "impressions": 2000},
-}
+STUDY = {"module": "appendix_a", "parameters": {"documents": 120, "views": 10, "impressions": 2000}}
 PLANNED = {
     "logs": {
         "all": SIMULATED,

@@ -79,10 +79,15 @@ def test_rows_of_a_pair_may_lie_apart():
     log = statistics(PositionBased())
     order = np.random.default_rng(1).permutation(len(log.number))
     shuffled = Statistics.of_rows(
-        log.model, log.index["attraction"][order, 0], log.index["examination"][order, 0],
-        np.zeros(len(order), int), log.clicks[order, 0], log.number[order], pairs=PAIRS,
+        log.model,
+        log.index["attraction"][order, 0],
+        log.index["examination"][order, 0],
+        np.zeros(len(order), int),
+        log.clicks[order, 0],
+        log.number[order],
+        pairs=PAIRS,
         positions=LENGTH,
-    )  # fmt: skip
+    )
     assert len(Alike.of(shuffled).repeats) < PAIRS
     one, other = (fit_em(each, iterations=5) for each in (log, shuffled))
     for part, values in one.parameters.items():

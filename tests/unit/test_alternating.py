@@ -24,12 +24,7 @@ from tests.rates import (
 from twotowers.errors import InputError
 from twotowers.fitting import alternating
 from twotowers.fitting.alternating import ExpectationMaximisation, LeastSquares, alternate
-from twotowers.fitting.click_rates import (
-    RateEstimate,
-    click_mse,
-    fit_naive,
-    simulate_rates,
-)
+from twotowers.fitting.click_rates import RateEstimate, click_mse, fit_naive, simulate_rates
 
 least_squares = partial(alternate, rule=LeastSquares())
 em = partial(alternate, rule=ExpectationMaximisation())

@@ -65,9 +65,11 @@ def test_lanes_and_seeds_are_columns(fitted, clicks):
 
 def test_the_same_seed_gives_the_same_clicks(clicks):
     again = tt.simulate(
-        clicks.rankings, policy=tt.policy(strength=[0, 1], temperature=0.5),
-        user={"kind": "position_based", "eta": 0.5}, sessions=500,
-    )  # fmt: skip
+        clicks.rankings,
+        policy=tt.policy(strength=[0, 1], temperature=0.5),
+        user={"kind": "position_based", "eta": 0.5},
+        sessions=500,
+    )
     for name, path in clicks.files.items():
         with open(path, "rb") as ours, open(again.files[name], "rb") as theirs:
             assert ours.read() == theirs.read(), name

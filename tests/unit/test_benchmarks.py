@@ -241,10 +241,7 @@ def results() -> dict:
             {"engine": "DuckDB", "version": "1", "impressions": 10, "cells": 5}
             | {"seconds": 1, "scan": 1, "peak_gb": 1}
         ],
-        "clickmodels": [
-            {"what": "plain scan, Arrow", "sessions": 10, "seconds": 1},
-            fitted,
-        ],
+        "clickmodels": [{"what": "plain scan, Arrow", "sessions": 10, "seconds": 1}, fitted],
         "clickmodels_longest": [{**fitted, "seconds": 2}],
         "beside_clax": [
             fitted,
@@ -253,7 +250,7 @@ def results() -> dict:
         ],
         "beside_pyclick": [
             {"what": "beside PyClick", "model": "pbm", "sessions": 10, "seconds": 2}
-            | {"cycles": 3, "peer": 8, "rounds": 1},
+            | {"cycles": 3, "peer": 8, "rounds": 1}
         ],
         "scaling": [
             {"grid": grid, "tower": tower, **size, **change}

@@ -19,11 +19,7 @@ from benchmarks.by_session import cells_of, simulate_sessions
 from twotowers.errors import InputError
 from twotowers.logs import simulation as clicks
 from twotowers.logs.counts import Counts
-from twotowers.logs.simulation import (
-    Traffic,
-    random_rankings,
-    simulate_clicks,
-)
+from twotowers.logs.simulation import Traffic, random_rankings, simulate_clicks
 
 ALPHA = 1e-4
 """Chance that a right simulator fails a test with a random seed."""
@@ -126,9 +122,12 @@ def test_shuffled_impressions_are_uniform_whatever_the_chunk(monkeypatch, chunk)
     monkeypatch.setattr(clicks, "CHUNK", chunk)
     lengths = np.array([3, 4, 1, 3])
     traffic = Traffic(
-        lengths, sessions=600 if chunk == 1 else 6000, temperatures=[1.0], length=4,
+        lengths,
+        sessions=600 if chunk == 1 else 6000,
+        temperatures=[1.0],
+        length=4,
         rng=np.random.default_rng(0),
-    )  # fmt: skip
+    )
     impressions = traffic.impressions(np.tile(np.arange(4), (4, 1)), 1.0)
     for query, (count, size) in enumerate(zip(traffic.visits, lengths, strict=True)):
         shown = impressions[query, :size, :size]
@@ -153,12 +152,7 @@ def test_clicks_of_certain_and_impossible_cells():
 
 def test_sessions_show_permutations_and_click_only_what_is_there():
     sessions = simulate_sessions(
-        ORDER,
-        PROBABILITY,
-        LENGTHS,
-        sessions=400,
-        temperature=0.5,
-        rng=np.random.default_rng(0),
+        ORDER, PROBABILITY, LENGTHS, sessions=400, temperature=0.5, rng=np.random.default_rng(0)
     )
     size = LENGTHS[sessions.query]
     np.testing.assert_array_equal(sessions.where, np.arange(LENGTH) < size[:, None])

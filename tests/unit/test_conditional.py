@@ -204,9 +204,12 @@ def test_one_page_that_links_two_halves_is_a_large_error_and_said():
     shown, clicks = counts.impressions[kept], counts.clicks[kept]
     last = pair.max() + 1
     linked = PairCounts.of_arrays(
-        np.append(pair, [last, last]), np.append(factor, [0, 3]), np.append(shown, [1, 1]),
-        np.append(clicks, [1, 1]), factors=5,
-    )  # fmt: skip
+        np.append(pair, [last, last]),
+        np.append(factor, [0, 3]),
+        np.append(shown, [1, 1]),
+        np.append(clicks, [1, 1]),
+        factors=5,
+    )
     curve = fit_conditional(linked, errors="information")
     assert curve.error[3] == pytest.approx(np.sqrt(2), rel=0.01)
     assert curve.swaps[3] < 2.1 < ENOUGH_SWAPS
@@ -231,10 +234,14 @@ def test_bad_input():
 def enumerated(n, c, theta):
     """The conditional logit of one pair, over all ways in which its clicks can fall."""
     ways = [way for way in product(*(range(each + 1) for each in n)) if sum(way) == sum(c)]
-    weight = np.array([
-        np.prod([comb(each, k) * np.exp(k * t) for each, k, t in zip(n, way, theta, strict=True)])
-        for way in ways
-    ])  # fmt: skip
+    weight = np.array(
+        [
+            np.prod(
+                [comb(each, k) * np.exp(k * t) for each, k, t in zip(n, way, theta, strict=True)]
+            )
+            for way in ways
+        ]
+    )
     weight /= weight.sum()
     ways = np.array(ways)
     mean = weight @ ways

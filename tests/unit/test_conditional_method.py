@@ -35,8 +35,12 @@ def test_each_lane_has_its_curve_and_error():
     for fitted in found:  # twice the impressions at both positions change no ratio
         np.testing.assert_allclose(fitted.bias, np.log(curve.estimate))
         np.testing.assert_allclose(fitted.bias_error, curve.error)
-    rows = {(metric, rank): value for metric, rank, value in measure(found[0], task(
-        np.arange(4).reshape(2, 2)).splits["test"], 0)}  # fmt: skip
+    rows = {
+        (metric, rank): value
+        for metric, rank, value in measure(
+            found[0], task(np.arange(4).reshape(2, 2)).splits["test"], 0
+        )
+    }
     assert rows["position_bias", 2] == pytest.approx(np.log(curve.estimate[1]))
     assert rows["position_bias_error", 2] == pytest.approx(curve.error[1])
 

@@ -35,9 +35,13 @@ def in_memory(cells, bias) -> PairCounts:
     factor = pd.MultiIndex.from_frame(names).get_indexer(pd.MultiIndex.from_frame(cells[bias]))
     pair = pd.factorize(cells["query"].astype(str) + "/" + cells["document"], sort=True)[0]
     return PairCounts.of_arrays(
-        pair, factor, cells.impressions, cells.clicks, query=cells["query"],
+        pair,
+        factor,
+        cells.impressions,
+        cells.clicks,
+        query=cells["query"],
         names=names.reset_index(drop=True),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("bias", [["position"], ["position", "device"]])

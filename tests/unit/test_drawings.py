@@ -38,10 +38,7 @@ def test_an_item_without_a_drawing_is_its_papers_own_module():
         ({"draw": BIAS | {"kind": "position_bais"}}, ["did you mean 'position_bias'"]),
         ({"draw": BIAS | {"setings": 1}}, ["no parameter 'setings'", "did you mean 'settings'"]),
         ({"draw": "position_bias"}, ["items.fig1.draw", "needs 'settings'"]),
-        (
-            {"draw": BIAS, "needs": ["fti"]},
-            ["draws 'fit' and does not need", "did you mean 'fti'"],
-        ),
+        ({"draw": BIAS, "needs": ["fti"]}, ["draws 'fit' and does not need", "did you mean 'fti'"]),
         ({"draw": BIAS, "kind": "table"}, ["'position_bias' cannot draw a table", "'tex'"]),
     ],
 )
@@ -76,9 +73,15 @@ def test_parameters_are_those_of_both_functions():
 def test_each_function_gets_the_parameters_that_it_names(tmp_path):
     parameters = {"settings": {"a": "A", "b": "B"}, "metric": "ndcg", "where": {"weighting": "ips"}}
     drawing = build_drawing(
-        "lines", "hager2025", **parameters,
-        label="nDCG", along="temperature", xlabel="τ", curves="strength", symbol="α",
-    )  # fmt: skip
+        "lines",
+        "hager2025",
+        **parameters,
+        label="nDCG",
+        along="temperature",
+        xlabel="τ",
+        curves="strength",
+        symbol="α",
+    )
     results = pd.DataFrame(
         [
             (setting, strength, temperature, weighting, "ndcg", seed, strength + seed)
@@ -118,9 +121,14 @@ def test_curves_are_settings_and_panels_are_groups_of_them():
     settings = ["web-naive", "web-pbm", "i-naive", "other"]
     results = seeded(setting=settings, sessions=(100, 10_000, 10**6), metric=["ndcg"])
     drawing = build_drawing(
-        "curves", "hager2025", panels=panels, metric="ndcg", along="sessions", label="nDCG",
+        "curves",
+        "hager2025",
+        panels=panels,
+        metric="ndcg",
+        along="sessions",
+        label="nDCG",
         xlabel="Sessions",
-    )  # fmt: skip
+    )
     table = drawing.table(results, printed(results.query("setting != 'i-naive'")))
     assert set(table["setting"]) == {"web-naive", "web-pbm", "i-naive"}
     figure = drawing.draw(table)
@@ -135,8 +143,8 @@ def test_a_curve_may_be_a_lane_of_a_setting():
     own = seeded(setting=["own"], position=(1, 2), metric=["ppl"])
     results = pd.concat([results, own], ignore_index=True)
     drawing = build_drawing(
-        "curves", "hager2025", panels=panels, metric="ppl", along="position", label="", xlabel="",
-    )  # fmt: skip
+        "curves", "hager2025", panels=panels, metric="ppl", along="position", label="", xlabel=""
+    )
     table = drawing.table(results, printed(own))
     assert table["prior"].dropna().unique().tolist() == [0.111111, 0.5]
     assert len(table) == 2 * 3 + 2

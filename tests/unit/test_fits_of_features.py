@@ -15,12 +15,7 @@ from twotowers.logs.described import read_documents, write_documents
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.sessions import write_sessions
 from twotowers.methods.task import Fitted
-from twotowers.standins.uva import (
-    WIDTH,
-    generate_annotations,
-    generate_documents,
-    generate_pages,
-)
+from twotowers.standins.uva import WIDTH, generate_annotations, generate_documents, generate_pages
 
 SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}
 REAL = read(AnyLog, {

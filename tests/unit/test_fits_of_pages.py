@@ -9,15 +9,7 @@ import pytest
 from flax import nnx
 
 from benchmarks.by_session import cells_of
-from tests.unit.simulated import (
-    POSITIONS,
-    WIDTH,
-    policies,
-    read,
-    settled,
-    simulated,
-    write_world,
-)
+from tests.unit.simulated import POSITIONS, WIDTH, policies, read, settled, simulated, write_world
 from twotowers import SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment import fields
@@ -68,9 +60,15 @@ def task_of(folder, pages, *, lanes, tower="embedding", model=None, users=True, 
             sessions=found[split] if paged else None,
         )
     return Task(
-        model or Additive(), tower, splits, lanes, TRAINING, POSITIONS, 3,
+        model or Additive(),
+        tower,
+        splits,
+        lanes,
+        TRAINING,
+        POSITIONS,
+        3,
         users=[Additive()] * 4 if users else None,
-    )  # fmt: skip
+    )
 
 
 def started(*starts) -> list:

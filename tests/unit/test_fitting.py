@@ -24,13 +24,7 @@ from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import SessionLoss
 
 SETTINGS = FitSettings(
-    learning_rate=0.01,
-    weight_decay=0.0,
-    batch=2,
-    steps=5,
-    epochs=8,
-    patience=2,
-    min_delta=0.1,
+    learning_rate=0.01, weight_decay=0.0, batch=2, steps=5, epochs=8, patience=2, min_delta=0.1
 )
 
 

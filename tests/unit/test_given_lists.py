@@ -155,8 +155,12 @@ def task(model=None, lists=((0, 1, 2), (1, 2, 0)), **changes) -> Task:
     position = np.broadcast_to(np.arange(positions), (1, queries, positions))
     shown = np.full_like(position, 1000)
     clicks = np.round(1000 * RELEVANCE[documents] * EXAMINATION).astype(int)[None]
-    split = Split(documents, documents >= 0, 4.0 * RELEVANCE[documents],
-                  Counts(shown, clicks, position, position))  # fmt: skip
+    split = Split(
+        documents,
+        documents >= 0,
+        4.0 * RELEVANCE[documents],
+        Counts(shown, clicks, position, position),
+    )
     given = {
         "model": model or PositionBased(), "tower": "embedding", "lanes": [(0, {})],
         "splits": dict.fromkeys(("train", "validation", "test"), split), "training": {},

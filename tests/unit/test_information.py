@@ -28,9 +28,11 @@ def by_differences(problem, best, free):
     for i, one in enumerate(moves):
         for j, other in enumerate(moves[: i + 1]):
             corners = (
-                value(best + one + other) - value(best + one - other)
-                - value(best - one + other) + value(best - one - other)
-            )  # fmt: skip
+                value(best + one + other)
+                - value(best + one - other)
+                - value(best - one + other)
+                + value(best - one - other)
+            )
             hessian[i, j] = hessian[j, i] = corners / (4 * STEP**2)
     return np.sqrt(np.diag(np.linalg.inv(-hessian)))
 
@@ -70,9 +72,8 @@ def test_an_interval_at_the_edge_is_one_sided_and_exact():
     """It ends where so many trials without a success have a probability of .05."""
     shown, clicked = np.array([30, 30, 4]), np.array([0, 30, 2])
     cells = Statistics.of_cells(
-        DocumentRate(), np.arange(3), np.zeros(3, int), shown, clicked,
-        pairs=3, positions=1,
-    )  # fmt: skip
+        DocumentRate(), np.arange(3), np.zeros(3, int), shown, clicked, pairs=3, positions=1
+    )
     found = intervals(cells, fit_counts(cells).parameters)["attraction"]
     end = brentq(lambda p: (1 - p) ** 30 - 0.05, 0, 1)
     assert (found.low[0], found.high[1]) == (0, 1)
@@ -139,9 +140,14 @@ def test_errors_are_those_of_the_bootstrap(name):
 
 def test_a_prior_counts_with_what_it_imagines():
     cells = Statistics.of_cells(
-        DocumentRate(), np.zeros(1, int), np.zeros(1, int), np.array([20]),
-        np.array([0]), pairs=1, positions=1,
-    )  # fmt: skip
+        DocumentRate(),
+        np.zeros(1, int),
+        np.zeros(1, int),
+        np.array([20]),
+        np.array([0]),
+        pairs=1,
+        positions=1,
+    )
     found = fit_counts(cells, prior=Prior(1, 5)).intervals["attraction"]
     rate = 1 / 25
     assert found.error[0] == pytest.approx(np.sqrt(rate * (1 - rate) / 25), rel=1e-5)
@@ -159,9 +165,14 @@ def test_the_scale_is_held_and_a_flat_direction_is_not_told(name, second):
     # Two documents, each at a place of its own: nobody can tell which of the two is worse.
     model = HIDDEN["pbm"]
     cells = Statistics.of_cells(
-        model, np.array([0, 1]), np.array([0, 1]), np.array([100, 100]), np.array([40, 20]),
-        pairs=2, positions=2,
-    )  # fmt: skip
+        model,
+        np.array([0, 1]),
+        np.array([0, 1]),
+        np.array([100, 100]),
+        np.array([40, 20]),
+        pairs=2,
+        positions=2,
+    )
     apart = intervals(cells, fit_em(cells, tolerance=1e-12).parameters)
     assert apart["attraction"].error[0] == pytest.approx(np.sqrt(0.4 * 0.6 / 100), rel=1e-3)
     assert np.isnan(apart["attraction"].error[1])

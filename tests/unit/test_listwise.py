@@ -45,10 +45,8 @@ def test_lanes_have_logs_and_users_of_their_own():
     second = PositionBased(eta=0)
     both = Counts(
         np.concatenate([skewed().impressions] * 2),
-        np.concatenate([
-            skewed().clicks, skewed().impressions * second.chance(RELEVANCE, 5),
-        ]),
-    )  # fmt: skip
+        np.concatenate([skewed().clicks, skewed().impressions * second.chance(RELEVANCE, 5)]),
+    )
     lanes = [(1, {}), (0, {})]
     given = task(both, lanes=lanes, training=LONG, users=[USER, second])
     truth = centred(np.log(USER.chance(RELEVANCE, 1)[..., 0]))

@@ -140,10 +140,7 @@ def test_a_prior_is_on_all_parts_or_on_the_one_that_it_names():
     """The pipeline's estimate is that of the library's EM, with the same prior."""
     lanes, columns = [(0, {"prior": 3.0, "prior_mean": 0.25})], cells(task().splits["train"], 0)
     statistics = Statistics.of_cells(PositionBased(), *columns, pairs=30, positions=POSITIONS)
-    for on, prior in (
-        ("all", Prior(2, 8)),
-        ("attraction", Prior(parts={"attraction": (2, 8)})),
-    ):
+    for on, prior in (("all", Prior(2, 8)), ("attraction", Prior(parts={"attraction": (2, 8)}))):
         (found,) = em.fit(task(lanes=lanes), prior_on=on)
         expected = fit_em(statistics, prior=prior, tolerance=1e-8)
         for part, values in expected.parameters.items():

@@ -201,9 +201,7 @@ def test_lanes_of_every_weighting_keep_their_scale(weightings):
     first = weightings.index("ips") * len(counts.clicks)
     for lane in range(len(counts.clicks)):
         np.testing.assert_allclose(
-            losses(model, objective, first + lane),
-            losses(model, alone, lane),
-            rtol=1e-5,
+            losses(model, objective, first + lane), losses(model, alone, lane), rtol=1e-5
         )
 
 
@@ -290,11 +288,7 @@ def test_softplus_and_its_derivatives():
 
 @pytest.mark.parametrize(
     ("tower", "make"),
-    [
-        ("deep", counts_objective),
-        ("embedding", counts_objective),
-        ("linear", sessions_objective),
-    ],
+    [("deep", counts_objective), ("embedding", counts_objective), ("linear", sessions_objective)],
 )
 def test_gradients_numerically(tower, make):
     objective = make(inputs_of(tower))

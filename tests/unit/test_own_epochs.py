@@ -51,9 +51,14 @@ class Slopes:
 
 def after(epochs: int, batch: int, **changes):
     settings = FitSettings(
-        optimizer={"name": "sgd"}, learning_rate=0.5, batch=batch, epochs=epochs, patience=epochs,
-        min_delta=0.0, **changes,
-    )  # fmt: skip
+        optimizer={"name": "sgd"},
+        learning_rate=0.5,
+        batch=batch,
+        epochs=epochs,
+        patience=epochs,
+        min_delta=0.0,
+        **changes,
+    )
     objective = Slopes(jnp.asarray(HAS), SLOPES)
     return fit(Number(), objective, objective, settings, lanes=len(HAS), seed=0)
 
@@ -182,14 +187,18 @@ def task(split, *, model, examination=None, users=None) -> Task:
         splits=dict.fromkeys(("train", "validation", "test"), split),
         lanes=[(log, {"weighting": "queries", "start": "random"}) for log in range(LOGS)],
         training={
-            "optimizer": "adam", "learning_rate": 0.02, "batch": 2, "epochs": 30, "patience": 30,
+            "optimizer": "adam",
+            "learning_rate": 0.02,
+            "batch": 2,
+            "epochs": 30,
+            "patience": 30,
             "min_delta": 0.0,
         },
         positions=POSITIONS,
         seed=0,
         users=users,
         examination={"examination": examination, "dropout": 0.0},
-    )  # fmt: skip
+    )
 
 
 def test_known_examination_is_each_users_own_and_stays(split):

@@ -12,17 +12,8 @@ from rax.utils import normalize_probabilities
 from scipy.optimize import approx_fprime
 from scipy.special import expit, log_softmax, softmax
 
-from twotowers.objectives.listwise import (
-    NORMALISED,
-    attention_rank_loss,
-    dual_losses,
-    softmax_loss,
-)
-from twotowers.objectives.pairwise import (
-    lambda_rank_loss,
-    pairwise_debiasing_loss,
-    ratio_penalty,
-)
+from twotowers.objectives.listwise import NORMALISED, attention_rank_loss, dual_losses, softmax_loss
+from twotowers.objectives.pairwise import lambda_rank_loss, pairwise_debiasing_loss, ratio_penalty
 from twotowers.objectives.pointwise import (
     clipped_weights,
     inverse_propensity_loss,
@@ -54,8 +45,10 @@ def _double_precision():
 
 
 def plain_sigmoid(f, c, w):
-    terms = [-wi * (ci * np.log(expit(fi)) + (1 - ci) * np.log(expit(-fi)))
-             for fi, ci, wi in zip(f, c, w, strict=True)]  # fmt: skip
+    terms = [
+        -wi * (ci * np.log(expit(fi)) + (1 - ci) * np.log(expit(-fi)))
+        for fi, ci, wi in zip(f, c, w, strict=True)
+    ]
     return np.mean(terms) if len(terms) else 0.0
 
 
@@ -108,10 +101,12 @@ def plain_lambda(f, y, w):
 
 def on_pages(plain, *columns, **options):
     """A plain loss of each page, of the documents that it shows."""
-    return np.array([
-        plain(*(column[page][WHERE[page]] for column in columns), **options)
-        for page in range(PAGES)
-    ])  # fmt: skip
+    return np.array(
+        [
+            plain(*(column[page][WHERE[page]] for column in columns), **options)
+            for page in range(PAGES)
+        ]
+    )
 
 
 def check(loss, plain, at=SCORES):
@@ -133,12 +128,19 @@ def approx_fprime_central(function, at, step=1e-5):
 
 def with_rax(loss, *columns, **options):
     """A loss of Rax of each page, reduced as the published code reduces it."""
-    return np.array([
-        loss(*(column[page] for column in columns), where=WHERE[page],
-             **{name: each[page] if isinstance(each, np.ndarray) else each
-                for name, each in options.items()})
-        for page in range(PAGES)
-    ])  # fmt: skip
+    return np.array(
+        [
+            loss(
+                *(column[page] for column in columns),
+                where=WHERE[page],
+                **{
+                    name: each[page] if isinstance(each, np.ndarray) else each
+                    for name, each in options.items()
+                },
+            )
+            for page in range(PAGES)
+        ]
+    )
 
 
 LABELS = CLICKS.astype(float)
@@ -372,8 +374,9 @@ def plain_debiasing(form):
             )
             terms += [
                 np.log1p(np.exp(at[j] - at[i])) / (p[i] * n[i])
-                for i, j in product(range(len(c)), repeat=2) if c[i] > c[j]
-            ]  # fmt: skip
+                for i, j in product(range(len(c)), repeat=2)
+                if c[i] > c[j]
+            ]
         return ranking + (np.mean(terms) if form == "published" else examination)
 
     return whole

@@ -29,9 +29,7 @@ from twotowers.methods import (
     pairwise_debiasing,
     regression_em,
 )
-from twotowers.methods import (
-    softmax as softmax_method,
-)
+from twotowers.methods import softmax as softmax_method
 from twotowers.methods.page_losses import page_loss, position_based_losses, rows_of, table_of
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
@@ -247,7 +245,7 @@ def test_weights_change_nothing_on_logs_of_single_clicks():
             {"normalised": "after", "propensities": "true"},
             {"normalised": "before", "propensities": "true"},
         )
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(ips, naive, atol=1e-4)
     assert np.abs(before - naive).max() > 0.05
 
@@ -291,8 +289,9 @@ def test_regression_em_is_the_likelihood_with_another_watch():
     towers = two_towers(
         "deep", width=WIDTH, pairs=0, positions=POSITIONS, seed=1, model=PositionBased()
     )
-    objectives = [likelihood.session_loss(given.splits[name], lanes)
-                  for name in ("train", "validation")]  # fmt: skip
+    objectives = [
+        likelihood.session_loss(given.splits[name], lanes) for name in ("train", "validation")
+    ]
     plainly = gradient_fit(
         towers, *objectives, likelihood.FitSettings(**given.training), lanes=1, seed=1
     ).model(0)
@@ -392,9 +391,9 @@ def test_lambdamart_imitates_the_policy():
     np.testing.assert_array_equal(labels, np.maximum(3 - np.nonzero(pages.where)[1], 0))
     first = np.flatnonzero(pages.where[0])
     np.testing.assert_array_equal(
-        lists.features[: len(first)], table_of(given.splits["train"])[rows_of(
-            given.splits["train"], 0)[0, first]]
-    )  # fmt: skip
+        lists.features[: len(first)],
+        table_of(given.splits["train"])[rows_of(given.splits["train"], 0)[0, first]],
+    )
 
 
 # Folds.
@@ -479,9 +478,17 @@ def test_a_setting(tmp_path, method, lanes, metrics):
 
 @pytest.mark.parametrize(
     "method",
-    [softmax_method, clipped_ips, lambdarank, pairwise_debiasing, regression_em, dual_learning,
-     backdoor, lambdamart],
-)  # fmt: skip
+    [
+        softmax_method,
+        clipped_ips,
+        lambdarank,
+        pairwise_debiasing,
+        regression_em,
+        dual_learning,
+        backdoor,
+        lambdamart,
+    ],
+)
 def test_logs_of_cells(method):
     given = task_of_counts(training=TRAINING, lanes=[(0, WEIGHTS)], users=[USER])
     given = given if hasattr(method, "LANES") else plain(given)

@@ -83,8 +83,15 @@ def test_a_ratio_below_one_is_refused(kind):
 
 @pytest.mark.parametrize(
     ("name", "pairs"),
-    [("embedding", True), ("baseline", True), ("hashed", True), ("quotient_remainder", True),
-     ("linear", False), ("deep", False), ("deep_cross", False)],
-)  # fmt: skip
+    [
+        ("embedding", True),
+        ("baseline", True),
+        ("hashed", True),
+        ("quotient_remainder", True),
+        ("linear", False),
+        ("deep", False),
+        ("deep_cross", False),
+    ],
+)
 def test_what_a_tower_reads(name, pairs):
     assert find("towers", name).by_pair == pairs

@@ -141,10 +141,7 @@ def plain_tower(params, features, statistics=None):
     """One hidden layer of tanh units with batch normalisation: logits, and the statistics used."""
     x = features.reshape(-1, WIDTH)
     real = x[(x != 0).any(1)] if statistics is None else None
-    mean, variance = statistics or (
-        (real @ params["W"]).mean(0),
-        (real @ params["W"]).var(0),
-    )
+    mean, variance = statistics or ((real @ params["W"]).mean(0), (real @ params["W"]).var(0))
     x = x @ params["W"]
     x = jnp.tanh(params["g"] * (x - mean) / jnp.sqrt(variance + 1e-5) + params["s"])
     return (x @ params["v"] + params["c"])[:, 0].reshape(features.shape[:-1]), (mean, variance)
@@ -164,9 +161,13 @@ def plain_fit(params, labels, judged, seed):
     running, kept = (jnp.zeros(5), jnp.ones(5)), []
     for epoch in range(TRAINING.epochs):
         order, _ = draw_epochs(
-            seed, range(epoch, epoch + 1), units=UNITS, batch=TRAINING.batch, steps=TRAINING.steps,
+            seed,
+            range(epoch, epoch + 1),
+            units=UNITS,
+            batch=TRAINING.batch,
+            steps=TRAINING.steps,
             own=None,
-        )  # fmt: skip
+        )
         for index in order[0]:
 
             def loss(params, index=index):

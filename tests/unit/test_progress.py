@@ -88,8 +88,7 @@ def test_spelled(seconds, text):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(59, "less than a minute"), (300, "about 5 min"), (7300, "about 2 h")],
+    ("seconds", "text"), [(59, "less than a minute"), (300, "about 5 min"), (7300, "about 2 h")]
 )
 def test_an_estimate_has_few_digits(clock, seconds, text):
     assert str(Progress({"fit": 1}, {"fit": seconds}, clock)).endswith(f"{text} to go")

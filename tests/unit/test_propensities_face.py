@@ -82,9 +82,11 @@ def test_sessions_that_are_asked_for_bring_the_error_that_is_asked_for():
     times = once.needed(error).loc[2, "times"]
     more = log.assign(query=log["query"], impressions=log["impressions"])
     again = pd.concat(
-        [more.assign(query=more["query"] + 1000 * copy, document=more["document"] + 1000 * copy)
-         for copy in range(4)]
-    )  # fmt: skip
+        [
+            more.assign(query=more["query"] + 1000 * copy, document=more["document"] + 1000 * copy)
+            for copy in range(4)
+        ]
+    )
     four = tt.propensities(again)
     assert four.needed(error).loc[2, "times"] == pytest.approx(times / 4, rel=0.05)
 
@@ -102,10 +104,7 @@ def test_the_curve_is_written(tmp_path, capsys, ending):
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
-    [
-        (["--out", "curve.txt"], "expected a file .csv or .parquet"),
-        (["--bias", "rank"], "rank"),
-    ],
+    [(["--out", "curve.txt"], "expected a file .csv or .parquet"), (["--bias", "rank"], "rank")],
 )
 def test_bad_options_are_told(tmp_path, capsys, arguments, told):
     log = tmp_path / "cells.csv"

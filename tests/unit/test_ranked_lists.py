@@ -59,12 +59,15 @@ def files(tmp_path_factory) -> dict:
         scored.append(
             pa.table(
                 {
-                    "split": pa.repeat(split, len(query)), "query": query, "document": document,
-                    "relevance": label, "score": rng.random(len(query), np.float32),
+                    "split": pa.repeat(split, len(query)),
+                    "query": query,
+                    "document": document,
+                    "relevance": label,
+                    "score": rng.random(len(query), np.float32),
                     "rank": np.ones(len(query), np.int32),
                 }
             )
-        )  # fmt: skip
+        )
     paths["policy"] = folder / "policy.parquet"
     pq.write_table(pa.concat_tables(scored), paths["policy"])
     paths["clicks"] = folder / "clicks.parquet"
@@ -260,12 +263,16 @@ def test_clicks_of_another_policy_are_no_input_of_trees(files):
     ("changes", "message"),
     [
         ({"user": "additive"}, "user: Additive does not examine places"),
-        ({"user": {"kind": "position_based", "highest": 2}},
-         r"user: a document of label [34] is attractive with a chance of .*'highest'"),
-        ({"user": "contextual", "contexts": CONTEXTS | {"features": 2}},
-         r"contexts.features: context vectors have 2 elements \(expected 10\)"),
+        (
+            {"user": {"kind": "position_based", "highest": 2}},
+            r"user: a document of label [34] is attractive with a chance of .*'highest'",
+        ),
+        (
+            {"user": "contextual", "contexts": CONTEXTS | {"features": 2}},
+            r"contexts.features: context vectors have 2 elements \(expected 10\)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_users_that_cannot_click(files, changes, message):
     with pytest.raises(InputError, match=message):
         simulated(files, **changes)
@@ -284,10 +291,16 @@ def of_lists(documents, relevance, where, scores) -> tuple[Fitted, Task]:
         documents, np.array(where, bool), relevance, Counts(2 * ones, ones, position, position)
     )
     task = Task(
-        model=PositionBased(), tower="embedding", lanes=[(0, {})], training={}, seed=1,
+        model=PositionBased(),
+        tower="embedding",
+        lanes=[(0, {})],
+        training={},
+        seed=1,
         splits=dict.fromkeys(("train", "validation", "test"), split),
-        positions=documents.shape[1], users=[PositionBased(noise=0, highest=1)], logs=[{}],
-    )  # fmt: skip
+        positions=documents.shape[1],
+        users=[PositionBased(noise=0, highest=1)],
+        logs=[{}],
+    )
     return Fitted(scores=lambda inputs: np.array(scores)[inputs]), task
 
 
@@ -325,8 +338,10 @@ def test_a_fit_starts_where_it_is_told():
 
 def test_gains_are_means_over_queries():
     lists = Rankings(
-        query=np.array([1, 1, 1, 2, 2]), document=np.array([0, 1, 2, 0, 1]),
-        label=np.array([1.0, 0, 0, 0, 1]), features=np.zeros((5, 1), np.float32),
-    )  # fmt: skip
+        query=np.array([1, 1, 1, 2, 2]),
+        document=np.array([0, 1, 2, 0, 1]),
+        label=np.array([1.0, 0, 0, 0, 1]),
+        features=np.zeros((5, 1), np.float32),
+    )
     found = gains(np.array([0.0, 1, 2, 1, 0]), lists)
     assert found["ndcg@5"] == pytest.approx((1 / np.log2(4) + 1 / np.log2(3)) / 2)

@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.models.relevance import (
-    HIDDEN,
-    NOISE,
-    deep,
-    linear,
-    padding_of,
-    relevance,
-    rescale,
-)
+from twotowers.models.relevance import HIDDEN, NOISE, deep, linear, padding_of, relevance, rescale
 
 ROWS, WIDTH = 2011, 7
 FEATURES = np.random.default_rng(5).normal(size=(ROWS, WIDTH))

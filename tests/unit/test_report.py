@@ -16,13 +16,7 @@ from twotowers.errors import InputError
 from twotowers.report import words
 from twotowers.report.comparison import side_by_side
 from twotowers.report.overview import write_overview
-from twotowers.report.paper_page import (
-    CLAIM_COLUMNS,
-    ItemPage,
-    PaperPage,
-    SettingPage,
-    write_paper,
-)
+from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
 from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, OURS, PAPER, REPRODUCED
 
 PROVENANCE = {

@@ -28,9 +28,15 @@ from twotowers.towers.quotient_remainder import QuotientRemainderTower
 PAIRS, POSITIONS, PAGES, SEED = 40, 3, 30, 5
 
 SETTINGS = FitSettings(
-    learning_rate=0.05, optimizer="adam", rows=True, batch=4, steps=6, epochs=2, patience=2,
+    learning_rate=0.05,
+    optimizer="adam",
+    rows=True,
+    batch=4,
+    steps=6,
+    epochs=2,
+    patience=2,
     min_delta=0.0,
-)  # fmt: skip
+)
 VARIANCE = 0.5
 
 
@@ -158,10 +164,13 @@ def test_equal_to_all_rows_if_each_batch_uses_all(name):
 @pytest.mark.parametrize("steps", [6, None], ids=["batches", "own epochs"])
 @pytest.mark.parametrize(
     ("tower", "kind"),
-    [(BaselineTower, DynamicBayesian), (partial(HashedTower, ratio=3.0), PositionBased),
-     (partial(QuotientRemainderTower, ratio=3.0), DocumentRate)],
+    [
+        (BaselineTower, DynamicBayesian),
+        (partial(HashedTower, ratio=3.0), PositionBased),
+        (partial(QuotientRemainderTower, ratio=3.0), DocumentRate),
+    ],
     ids=["two tables", "hashed", "quotient"],
-)  # fmt: skip
+)
 def test_equal_to_all_rows_if_a_step_needs_the_gradient_only(tower, kind, steps):
     """Plain gradient descent leaves rows without a gradient, whatever the batches."""
     settings = replace(SETTINGS, optimizer="sgd", learning_rate=1.0, steps=steps)

@@ -31,8 +31,11 @@ def test_every_key_has_a_description(name):
         for key, said in each.get("properties", {}).items()
     }
     refer = {key: parts.get(said.get("$ref", "").split("/")[-1], {}) for key, said in keys.items()}
-    assert [key for key, said in keys.items()
-            if not (said.get("description") or refer[key].get("description"))] == []  # fmt: skip
+    assert [
+        key
+        for key, said in keys.items()
+        if not (said.get("description") or refer[key].get("description"))
+    ] == []
     assert len(keys) > 10
 
 

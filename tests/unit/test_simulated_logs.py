@@ -77,9 +77,12 @@ def test_pages_and_cells_are_records_of_one_distribution(folder, pages):
     one = counts_of(by_page["train"], 6, POSITIONS)
     pairs = policies(folder)["train"].pairs
     two = read_logs(
-        simulated(folder, "more-cells", **many), [lane], split="train", pairs=pairs,
+        simulated(folder, "more-cells", **many),
+        [lane],
+        split="train",
+        pairs=pairs,
         length=POSITIONS,
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(one.impressions / 6e4, two.impressions / 6e4, atol=0.006)
     np.testing.assert_allclose(one.clicks / 6e4, two.clicks / 6e4, atol=0.006)
 
@@ -143,10 +146,16 @@ def test_noise_of_each_session_ranks_as_its_distribution_says(folder, record):
     sessions = {"train": 40_000, "validation": 1, "test": 1}
     log = settled(
         policy={
-            "ranker": "expert", "strength": [-0.5, 0.6], "temperature": [0, 0.5], "noise": "session"
+            "ranker": "expert",
+            "strength": [-0.5, 0.6],
+            "temperature": [0, 0.5],
+            "noise": "session",
         },
-        record=record, sessions=sessions, queries={"split": "train"}, positions=2,
-    )  # fmt: skip
+        record=record,
+        sessions=sessions,
+        queries={"split": "train"},
+        positions=2,
+    )
     for strength, temperature, first in first_shown(alone, log):
         c, d = 4 * (1 - abs(strength)), 0.8 * abs(strength)
         better = 1 - (1 - d / c) ** 2 / 2

@@ -116,10 +116,7 @@ def test_declared_source():
             {"splits": {"train": "../t", "validation": "v", "test": "t"}},
             "train: '../t' is not allowed",
         ),
-        (
-            {"splits": {"train": "/t", "validation": "v", "test": "t"}},
-            "train: '/t' is not allowed",
-        ),
+        ({"splits": {"train": "/t", "validation": "v", "test": "t"}}, "train: '/t' is not allowed"),
         ({"splits": {"train": "t", "validation": 3, "test": "t"}}, "validation: 3 is not allowed"),
     ],
 )

@@ -46,9 +46,12 @@ def test_one_page_between_two_halves_is_a_bridge():
     clicks = rng.random(len(pair)) < 0.4
     first, second = [5_000, 5_000], [0, 3]
     counts = PairCounts.of_arrays(
-        np.append(pair, first), np.append(factor, second),
-        np.ones(len(pair) + 2), np.append(clicks, [1, 1]), factors=6,
-    )  # fmt: skip
+        np.append(pair, first),
+        np.append(factor, second),
+        np.ones(len(pair) + 2),
+        np.append(clicks, [1, 1]),
+        factors=6,
+    )
     found = strength(fit_conditional(counts).information)
     assert found.components == 1
     assert found.halves.tolist() in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
@@ -99,9 +102,12 @@ def test_swaps_give_what_they_promise():
     swapped = np.array([0, 2, 0, 2])
     clicks = rng.poisson(pages * attraction * examination[swapped])
     after = PairCounts.of_arrays(
-        np.append(pair, [900, 900, 901, 901]), np.append(factor, swapped),
-        np.append(np.full(800, 500), [pages] * 4), np.append(before, clicks), factors=3,
-    )  # fmt: skip
+        np.append(pair, [900, 900, 901, 901]),
+        np.append(factor, swapped),
+        np.append(np.full(800, 500), [pages] * 4),
+        np.append(before, clicks),
+        factors=3,
+    )
     found = fit_conditional(after, errors="information")
     assert found.error.max() == pytest.approx(said["worst"], rel=0.1)
 

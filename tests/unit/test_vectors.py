@@ -109,25 +109,39 @@ def changed(**columns):
     ("columns", "message"),
     [
         ({"clicks": [[0]]}, "columns are clicks.*query_doc_features, clicks or features, clicks"),
-        (changed(query_doc_features=[[1.0], [2.0], [3.0]]),
-         r"features: has type list<.* \(expected a list of vectors per page"),
-        (changed(query_doc_features=[[["a"]], [["b"]], [["c"]]]),
-         r"features: has type .* \(expected vectors of numbers"),
-        (changed(query_doc_features=[[A, B], [B], [A, [1.0], B]]),
-         r"features: row 3: a vector of 1 numbers \(expected 3 numbers, as before"),
-        (changed(query_doc_features=[[A, B], [None], [A, C, B]]),
-         r"features: row 2: a vector is missing \(expected a vector per document"),
-        (changed(query_doc_features=[[A, B], None, [A, C, B]]),
-         r"features: row 2: a value is missing"),
-        (changed(query_doc_features=[[A, B], [B], [A, C, [1.0, float("nan"), 0.0]]]),
-         r"features: row 3: nan was found \(expected finite numbers"),
-        (changed(query_doc_features=[[A, B], [[1.0, None, 2.0]], [A, C, B]]),
-         r"features: row 2: no value was found \(expected finite numbers"),
+        (
+            changed(query_doc_features=[[1.0], [2.0], [3.0]]),
+            r"features: has type list<.* \(expected a list of vectors per page",
+        ),
+        (
+            changed(query_doc_features=[[["a"]], [["b"]], [["c"]]]),
+            r"features: has type .* \(expected vectors of numbers",
+        ),
+        (
+            changed(query_doc_features=[[A, B], [B], [A, [1.0], B]]),
+            r"features: row 3: a vector of 1 numbers \(expected 3 numbers, as before",
+        ),
+        (
+            changed(query_doc_features=[[A, B], [None], [A, C, B]]),
+            r"features: row 2: a vector is missing \(expected a vector per document",
+        ),
+        (
+            changed(query_doc_features=[[A, B], None, [A, C, B]]),
+            r"features: row 2: a value is missing",
+        ),
+        (
+            changed(query_doc_features=[[A, B], [B], [A, C, [1.0, float("nan"), 0.0]]]),
+            r"features: row 3: nan was found \(expected finite numbers",
+        ),
+        (
+            changed(query_doc_features=[[A, B], [[1.0, None, 2.0]], [A, C, B]]),
+            r"features: row 2: no value was found \(expected finite numbers",
+        ),
         (changed(clicks=[[0, 1], [0], [2, 0]]), r"clicks: row 3: 2 values and 3 documents"),
         (changed(clicks=[[0, 1], [-1], [0, 0, 0]]), r"clicks: row 2: -1 was found"),
         (changed(clicks=[0, 1, 0]), r"clicks: has type int64 \(expected a list per page"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_log(tmp_path, columns, message):
     path = written(tmp_path / "log.parquet", columns)
     with pytest.raises(InputError, match=message) as error:
@@ -139,15 +153,19 @@ def test_what_is_no_log(tmp_path, columns, message):
     ("columns", "message"),
     [
         ({"features": [[A]], "label": [[1]]}, "columns are features, label"),
-        ({"features": [[A], [A, B]], "labels": [[1], [1]]},
-         r"labels: row 2: 1 labels and 2 documents \(expected a label per document"),
+        (
+            {"features": [[A], [A, B]], "labels": [[1], [1]]},
+            r"labels: row 2: 1 labels and 2 documents \(expected a label per document",
+        ),
         ({"features": [[A], []], "labels": [[1], []]}, r"labels: row 2: 0 labels and 0 documents"),
-        ({"features": [[A], [A, B]], "labels": [[1], [1, -1]]},
-         r"labels: row 2: -1 was found \(expected a number from 0 on"),
+        (
+            {"features": [[A], [A, B]], "labels": [[1], [1, -1]]},
+            r"labels: row 2: -1 was found \(expected a number from 0 on",
+        ),
         ({"features": [[A], [A, B]], "labels": [[1], [1, None]]}, "labels: row 2: no value was"),
         ({"features": [[A]], "labels": [["good"]]}, "labels: has type"),
     ],
-)  # fmt: skip
+)
 def test_what_are_no_annotations(tmp_path, columns, message):
     with pytest.raises(InputError, match=message):
         read_annotations(written(tmp_path / "annotations.parquet", columns))

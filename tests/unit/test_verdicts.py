@@ -145,9 +145,10 @@ def test_a_condition_without_a_number_needs_every_seed_and_enough_of_them(count,
 
 def test_what_is_no_evidence_can_be_contradicted_only():
     claim = claimed(
-        above("it", 0), evidence_if("real", "a stand-in"),
+        above("it", 0),
+        evidence_if("real", "a stand-in"),
         judge=lambda results: (results["value"].mean(), False),
-    )  # fmt: skip
+    )
     verdicts = {
         mean: decide(claim, runs(mean + np.array([-0.1, 0, 0.1]))).verdict for mean in (1, 0.01, -1)
     }

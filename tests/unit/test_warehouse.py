@@ -169,9 +169,15 @@ def test_what_a_kill_leaves_is_put_in_order(tmp_path):
 
 def test_cells_that_are_there_twice_are_added_up(tmp_path):
     once = pa.record_batch(
-        {"split": ["a"], "query": ["q"], "document": ["d"], "position": pa.array([1], pa.int32()),
-         "impressions": [3], "clicks": [1]}
-    )  # fmt: skip
+        {
+            "split": ["a"],
+            "query": ["q"],
+            "document": ["d"],
+            "position": pa.array([1], pa.int32()),
+            "impressions": [3],
+            "clicks": [1],
+        }
+    )
     assert add_up_cells([once, once], tmp_path / "c.parquet") == 1
     assert cells(tmp_path / "c.parquet") == {("a", "q", "d", 1): (6, 2)}
 

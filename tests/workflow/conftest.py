@@ -11,14 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.project import (
-    PAPER,
-    ROOT,
-    Finished,
-    Project,
-    clean_project,
-    own_environment,
-)
+from tests.workflow.project import PAPER, ROOT, Finished, Project, clean_project, own_environment
 
 
 @pytest.fixture(scope="session")

@@ -40,13 +40,17 @@ def add_prior(parser: argparse.ArgumentParser) -> None:
     """Add the options of the prior."""
     prior, mean = PRIOR
     parser.add_argument(
-        "--prior", type=float, default=prior,
+        "--prior",
+        type=float,
+        default=prior,
         help=f"imagined clicks, plus 1; 1 is no prior ({prior:g})",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--prior-mean", type=float, default=mean,
+        "--prior-mean",
+        type=float,
+        default=mean,
         help=f"share of clicks in what the prior imagines ({mean:g})",
-    )  # fmt: skip
+    )
 
 
 def prior_of(options: argparse.Namespace) -> tuple[float, float]:

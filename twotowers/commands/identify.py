@@ -20,13 +20,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_reader_options(parser)
     columns = {"nargs": "+", "metavar": "COLUMN"}
     parser.add_argument(
-        "--feature", default=[*FEATURE],
-        help=f"columns that name the feature vector (default: {' '.join(FEATURE)})", **columns,
-    )  # fmt: skip
+        "--feature",
+        default=[*FEATURE],
+        help=f"columns that name the feature vector (default: {' '.join(FEATURE)})",
+        **columns,
+    )
     parser.add_argument(
-        "--bias", default=[*BIAS],
-        help=f"columns that name the bias factor (default: {' '.join(BIAS)})", **columns,
-    )  # fmt: skip
+        "--bias",
+        default=[*BIAS],
+        help=f"columns that name the bias factor (default: {' '.join(BIAS)})",
+        **columns,
+    )
     parser.add_argument(
         "--bias-features",
         help="numeric columns whose distance is the cost of merging (default: the bias columns)",
@@ -43,9 +47,12 @@ def run(options: argparse.Namespace) -> int:
 
     log = log_of(options) if told(options) else any_log(options.log)
     found = identify(
-        log, bias=options.bias, feature=options.feature, bias_features=options.bias_features,
+        log,
+        bias=options.bias,
+        feature=options.feature,
+        bias_features=options.bias_features,
         repair=options.repair,
-    )  # fmt: skip
+    )
     if log.layout.columns:
         tell(f"read as {log.layout}")
     tell(str(found))

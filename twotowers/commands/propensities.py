@@ -22,17 +22,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_reader_options(parser)
     parser.add_argument(
-        "--bias", nargs="+", metavar="COLUMN", default=[*BIAS],
+        "--bias",
+        nargs="+",
+        metavar="COLUMN",
+        default=[*BIAS],
         help=f"columns that name the bias factor (default: {' '.join(BIAS)})",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--estimator", choices=NAMES, default=NAMES[0], help=f"how (default: {NAMES[0]})"
     )
     parser.add_argument("--out", help="a csv or parquet file for the curve")
     parser.add_argument(
-        "--swaps", type=int, metavar="PAGES",
+        "--swaps",
+        type=int,
+        metavar="PAGES",
         help="also propose five swaps to run, of so many pages for each arrangement",
-    )  # fmt: skip
+    )
 
 
 def run(options: argparse.Namespace) -> int:

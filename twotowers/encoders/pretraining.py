@@ -81,9 +81,10 @@ def batches(
     lengths, start = where.sum(1), 0
     if len(lengths) and lengths.max() > settings.documents:
         raise InputError(
-            f"a page has {lengths.max()} documents", field="documents",
+            f"a page has {lengths.max()} documents",
+            field="documents",
             expected=f"at most those of a step, {settings.documents}",
-        )  # fmt: skip
+        )
     ends = np.cumsum(lengths)
     while start < len(where):
         before = ends[start - 1] if start else 0

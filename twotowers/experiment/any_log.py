@@ -41,8 +41,9 @@ def _own_keys(given: Any) -> Any:
     if kind is None:
         raise refused(
             f"{given.get('from') if isinstance(given, Mapping) else given!r} is unknown",
-            "one of 'simulation', 'dataset', 'lists'", "from" if isinstance(given, Mapping) else "",
-        )  # fmt: skip
+            "one of 'simulation', 'dataset', 'lists'",
+            "from" if isinstance(given, Mapping) else "",
+        )
     if not isinstance(given, Mapping):
         return given
     if kind == "ranked" and "dataset" not in given:
@@ -52,8 +53,9 @@ def _own_keys(given: Any) -> Any:
             continue
         if kind == "drawn" and key in _keys(RankedLists):
             raise refused(f"{key!r} does not belong here", GIVEN_LISTS)
-        origins = {each.model_fields["origin"].default for each in LOGS.values()
-                   if key in _keys(each)}  # fmt: skip
+        origins = {
+            each.model_fields["origin"].default for each in LOGS.values() if key in _keys(each)
+        }
         if origins:
             expected = " or ".join(f"'from: {origin}'" for origin in sorted(origins))
             raise refused(f"a {LOGS[kind].WORDS} has no {key!r}", expected)

@@ -65,9 +65,10 @@ class DrawnLists(GivenLists):
         for name, repair in self.repairs.items():
             if repair.empty:
                 raise refused(
-                    "is 'empty'", "no 'empty', since drawn lists have no empty places",
+                    "is 'empty'",
+                    "no 'empty', since drawn lists have no empty places",
                     f"repairs.{name}",
-                )  # fmt: skip
+                )
         return self
 
     def labels(self) -> dict[str, int]:

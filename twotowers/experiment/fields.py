@@ -175,9 +175,12 @@ def read(
     if line is None and path is not None and Path(path).is_file():
         line = partial(line_of, path)
     raise InputError(
-        message, path=path, line=line(keys) if line else None,
-        field=".".join(map(str, keys)) or None, expected=expected,
-    )  # fmt: skip
+        message,
+        path=path,
+        line=line(keys) if line else None,
+        field=".".join(map(str, keys)) or None,
+        expected=expected,
+    )
 
 
 def _told(error: ValidationError, given: Any) -> tuple[str, str | None, list]:

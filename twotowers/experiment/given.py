@@ -73,8 +73,11 @@ class GivenLists(Log):
             raise refused(f"{name!r} is {values!r}", "one value", "user")
         for kind in user.kinds:
             if kind.pages:
-                raise refused(f"user {kind.name!r} needs the clicks of whole pages",
-                              "a log with 'record: sessions'", "user")  # fmt: skip
+                raise refused(
+                    f"user {kind.name!r} needs the clicks of whole pages",
+                    "a log with 'record: sessions'",
+                    "user",
+                )
         return self
 
     @property

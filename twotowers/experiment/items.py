@@ -67,8 +67,9 @@ class Item(Settled):
             return given
         draw = given.get("draw", given.get("name"))
         if not isinstance(draw, str | Mapping):
-            raise refused(f"{draw!r} is not allowed", "a drawing, alone or with its parameters",
-                          "draw")  # fmt: skip
+            raise refused(
+                f"{draw!r} is not allowed", "a drawing, alone or with its parameters", "draw"
+            )
         drawing = with_kind(draw)
         try:
             kind = _find(drawing.get("kind"), info)
@@ -97,14 +98,16 @@ class Item(Settled):
             if setting not in self.needs:
                 raise refused(
                     f"the item draws {setting!r} and does not need it",
-                    nearest(str(setting), self.needs), "draw",
-                )  # fmt: skip
+                    nearest(str(setting), self.needs),
+                    "draw",
+                )
         kind.check(parameters, "draw")
         if kind.holds is not getattr(kind.module, MADE_BY[self.kind], None):
             raise refused(
                 f"{kind.name!r} cannot draw a {self.kind}",
-                f"a drawing with {MADE_BY[self.kind]!r}, or another kind of item", "draw",
-            )  # fmt: skip
+                f"a drawing with {MADE_BY[self.kind]!r}, or another kind of item",
+                "draw",
+            )
         self._check_columns(context.get("settings", {}))
         return self
 

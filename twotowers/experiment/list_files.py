@@ -80,9 +80,12 @@ def read_lists(path: str | Path, lanes: Sequence[Lane]) -> dict[str, Split]:
     def split(lists: np.ndarray) -> Split:
         columns = (each[:, lists] for each in (impressions, clicks, position, position))
         return Split(
-            inputs[lists], where[lists], relevance[lists], Counts(*columns),
+            inputs[lists],
+            where[lists],
+            relevance[lists],
+            Counts(*columns),
             factors=factors[:, lists],
-        )  # fmt: skip
+        )
 
     parts_of = dict.fromkeys(SPLITS, given) | {"train": np.full(len(shown), True)}
     return {name: split(lists) for name, lists in parts_of.items()}

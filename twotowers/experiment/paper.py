@@ -16,15 +16,7 @@ from twotowers import LOG, ROOT
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.config import Config
-from twotowers.experiment.fields import (
-    Distinct,
-    Positive,
-    Seeds,
-    Settled,
-    declare,
-    read,
-    refused,
-)
+from twotowers.experiment.fields import Distinct, Positive, Seeds, Settled, declare, read, refused
 from twotowers.experiment.items import Item
 from twotowers.experiment.log import Log
 from twotowers.experiment.parts import Tower
@@ -162,11 +154,9 @@ class PaperFile(Settled):
         default={}, validate_default=True
     )
     """Towers by name, which settings may name as their relevance tower."""
-    logs: Annotated[
-        dict[str, AnyLog],
-        BeforeValidator(_logs),
-        declare("logs"),
-    ] = Field(default={}, validate_default=True)
+    logs: Annotated[dict[str, AnyLog], BeforeValidator(_logs), declare("logs")] = Field(
+        default={}, validate_default=True
+    )
     """Click logs by name, simulated or real."""
     settings: Annotated[dict[str, Setting], Named, declare("settings")] = Field(
         default={}, validate_default=True
@@ -260,8 +250,11 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
         if name not in replace:
             raise _undeclared(name, replace, path, "scales", scale, "datasets")
     # A data set that a configuration puts in place of another is always fitted.
-    fitted = [new for old, new in replace.items() if own.datasets is None or old in own.datasets
-              or new != old]  # fmt: skip
+    fitted = [
+        new
+        for old, new in replace.items()
+        if own.datasets is None or old in own.datasets or new != old
+    ]
     settings, studies, items = _of_scale(file, scale, fitted)
     return Paper(
         key=key,
@@ -393,10 +386,12 @@ def _replacements(raw: dict, config: Config, path: Path) -> dict[str, str]:
             raise _undeclared(replace[name], config.datasets, path, "datasets", name)
         if used.setdefault(replace[name], steps) != steps:
             raise _wrong(
-                path, "datasets", name,
+                path,
+                "datasets",
+                name,
                 message=f"{replace[name]!r} replaces two data sets that are prepared differently",
                 expected="another data set in the configuration's 'replace'",
-            )  # fmt: skip
+            )
     raw["datasets"] = used
     for section in ("logs", "studies"):
         entries = raw.get(section)
@@ -417,10 +412,13 @@ def _check_sources(logs: Mapping[str, Log], config: Config, path: Path) -> None:
             wanted = not log.SIMULATED
             if (LOG in config.datasets[dataset].of.splits) != wanted:
                 raise _wrong(
-                    path, "logs", name, "dataset",
+                    path,
+                    "logs",
+                    name,
+                    "dataset",
                     message=f"data set {dataset!r} is {kinds[not wanted]}",
                     expected=f"{kinds[wanted]}; 'replace' in the configuration may name one",
-                )  # fmt: skip
+                )
 
 
 def _of_scale(file: PaperFile, scale: str, datasets: list[str]) -> tuple[dict, dict, dict]:

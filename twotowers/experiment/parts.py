@@ -18,13 +18,7 @@ from pydantic import BeforeValidator, InstanceOf, PlainSerializer, ValidationInf
 
 from twotowers import ROOT
 from twotowers.errors import InputError, check_range, nearest
-from twotowers.experiment.fields import (
-    as_tuple,
-    refused,
-    repeats,
-    several,
-    values_of,
-)
+from twotowers.experiment.fields import as_tuple, refused, repeats, several, values_of
 from twotowers.experiment.kinds import Kind, find, kind_of, kinds
 from twotowers.models.protocol import ClickModel
 from twotowers.models.towers import TOWERS
@@ -232,10 +226,7 @@ def _read_user(given: Any, info: ValidationInfo) -> User:
 
 
 UserField = Annotated[
-    InstanceOf[User],
-    BeforeValidator(_read_user),
-    PlainSerializer(User.plain),
-    KIND_OR_OPTIONS,
+    InstanceOf[User], BeforeValidator(_read_user), PlainSerializer(User.plain), KIND_OR_OPTIONS
 ]
 """A click model of twotowers/models/ or of the paper's models/, and its constants."""
 

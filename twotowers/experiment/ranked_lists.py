@@ -183,16 +183,18 @@ def click_chance(
     """
     if not isinstance(user, PositionBased):
         raise InputError(
-            f"{type(user).__name__} does not examine places", field="user",
+            f"{type(user).__name__} does not examine places",
+            field="user",
             expected="'position_based', or one of its kind",
-        )  # fmt: skip
+        )
     attractive = user.attractive(label.astype(float))
     if (wrong := ~((attractive >= 0) & (attractive <= 1))).any():
         chance = f"{attractive[wrong][0]:.3g}"
         raise InputError(
             f"a document of label {label[wrong][0]:g} is attractive with a chance of {chance}",
-            field="user", expected="a 'highest' that no label exceeds",
-        )  # fmt: skip
+            field="user",
+            expected="a 'highest' that no label exceeds",
+        )
     return attractive * user.examined_in(vectors, positions)[np.divmod(factor, positions)]
 
 

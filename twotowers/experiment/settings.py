@@ -261,8 +261,9 @@ class Setting(Settled):
             known = (info.context or {}).get("training", {})
             raise refused(
                 f"{model.tower.name!r} is not declared",
-                nearest(model.tower.name, known), "model.tower",
-            )  # fmt: skip
+                nearest(model.tower.name, known),
+                "model.tower",
+            )
         if not method.kind.trains:
             self._refuse_parts()
         columns = [column for own in self.lanes.values() for column in own]
@@ -293,8 +294,9 @@ class Setting(Settled):
         if self.transfer is not None and not log.RANKED:
             raise refused(
                 "there are no test queries to rank",
-                "a log with 'from: lists' that a ranker sorts", "transfer",
-            )  # fmt: skip
+                "a log with 'from: lists' that a ranker sorts",
+                "transfer",
+            )
         own = {
             "epochs": method.trains or "a method that trains by epochs",
             "uncertainty": self.model.by_pair or "a tower with a parameter per pair",
@@ -314,9 +316,8 @@ class Setting(Settled):
             )
         if self.model.examination != Examination():
             raise refused(
-                f"method {name!r} has a parameter per position",
-                repr(TABLE), "model.examination",
-            )  # fmt: skip
+                f"method {name!r} has a parameter per position", repr(TABLE), "model.examination"
+            )
 
     def _log_lanes(self) -> dict[str, list]:
         """The lanes of the log that the setting takes: all, unless it chooses values."""
@@ -325,14 +326,16 @@ class Setting(Settled):
             if column not in lanes:
                 raise refused(
                     f"log {self.log.name!r} has no lanes {column!r}",
-                    nearest(column, lanes) if lanes else "a log with lanes", "lanes",
-                )  # fmt: skip
+                    nearest(column, lanes) if lanes else "a log with lanes",
+                    "lanes",
+                )
             for value in values:
                 if value not in lanes[column]:
                     raise refused(
                         f"{column} {value} is not one of log {self.log.name!r}",
-                        f"some of {lanes[column]}", f"lanes.{column}",
-                    )  # fmt: skip
+                        f"some of {lanes[column]}",
+                        f"lanes.{column}",
+                    )
             if not values or repeats(values):
                 raise refused(f"{column!r} is {values!r}", "different values", f"lanes.{column}")
         return {

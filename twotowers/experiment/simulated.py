@@ -11,14 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from twotowers import SPLITS
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.fields import (
-    Lanes,
-    Positive,
-    Settled,
-    Share,
-    refused,
-    values_of,
-)
+from twotowers.experiment.fields import Lanes, Positive, Settled, Share, refused, values_of
 from twotowers.experiment.kinds import Kind
 from twotowers.experiment.log import Files, Recorded, need_pages
 from twotowers.experiment.parts import UserField

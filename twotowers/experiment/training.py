@@ -17,14 +17,7 @@ from pydantic import (
 )
 
 from twotowers.errors import nearest
-from twotowers.experiment.fields import (
-    Lanes,
-    Positive,
-    Settled,
-    refused,
-    several,
-    values_of,
-)
+from twotowers.experiment.fields import Lanes, Positive, Settled, refused, several, values_of
 from twotowers.fitting.optimizers import Optimizer, check_decay, check_rows
 
 NotNegative = Annotated[float, Field(ge=0)]

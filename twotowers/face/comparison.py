@@ -88,9 +88,10 @@ def _fitted(
     others = [each for each in models if not isinstance(each, Fit)]
     if not models or (saved and others):
         raise InputError(
-            f"{len(saved)} fits among {len(models)} models", field="models",
+            f"{len(saved)} fits among {len(models)} models",
+            field="models",
             expected="one model or more, all of them fitted or none",
-        )  # fmt: skip
+        )
     if saved:
         return saved, log
     parts = log.split({"train": 1 - test, "test": test}, seed=seed)

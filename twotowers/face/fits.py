@@ -129,9 +129,10 @@ class Fit:
         """
         if "attraction" not in self.model.parts:
             raise InputError(
-                f"{self.name} tells no document from another", field="relevance",
+                f"{self.name} tells no document from another",
+                field="relevance",
                 expected="a model with attraction",
-            )  # fmt: skip
+            )
         found = self._of_part("attraction")
         if "satisfaction" in self.model.parts:
             found = product_of(
@@ -156,9 +157,10 @@ class Fit:
         """
         if "examination" not in self.model.parts:
             raise InputError(
-                f"{self.name} has no examination that clicks do not decide", field="examination",
+                f"{self.name} has no examination that clicks do not decide",
+                field="examination",
                 expected=f"one of its parts, by `parameters`: {', '.join(self.model.parts)}",
-            )  # fmt: skip
+            )
         return self.parameters("examination")
 
     def evaluate(self, log: object) -> dict[str, float]:
@@ -185,9 +187,11 @@ class Fit:
         check_pages(log)
         if log.stored.longest > self.positions:
             raise InputError(
-                f"a page shows {log.stored.longest} documents", path=log.source, field="documents",
+                f"a page shows {log.stored.longest} documents",
+                path=log.source,
+                field="documents",
                 expected=f"1 to {self.positions}, as the fit has; `positions` allows more",
-            )  # fmt: skip
+            )
         return read_page_arrays(log.stored.path, positions=self.positions, rows=log.rows)
 
     def losses(self, pages: Pages) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -269,9 +273,10 @@ def fit_click_model(
     smoothing = Prior() if prior is None else imagined(*prior)
     if chosen.counts is None and chosen.expectations is None:
         raise InputError(
-            f"{name} has neither counts nor expectations", field="model",
+            f"{name} has neither counts nor expectations",
+            field="model",
             expected="a model that counting or EM fits",
-        )  # fmt: skip
+        )
     if positions is not None:
         check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
     statistics, pairs, longest = _statistics(log, name, chosen, positions)
@@ -316,9 +321,11 @@ def check_pages(log: ClickLog) -> None:
     """Raise InputError for a log that is counted already."""
     if log.counted:
         raise InputError(
-            "this log is counted, so its pages are not known", path=log.source, field="log",
+            "this log is counted, so its pages are not known",
+            path=log.source,
+            field="log",
             expected="a log of pages: with a session, or with lists of documents",
-        )  # fmt: skip
+        )
 
 
 def _statistics(
@@ -328,16 +335,20 @@ def _statistics(
     if log.counted:
         if model.statistics != CELLS:
             raise InputError(
-                f"{name} needs pages, and the log is counted", path=log.source, field="model",
+                f"{name} needs pages, and the log is counted",
+                path=log.source,
+                field="model",
                 expected="a log of pages, or a model whose clicks are independent, such as 'pbm'",
-            )  # fmt: skip
+            )
         return _of_cells(log, model, positions)
     longest = log.stored.longest if positions is None else positions
     if log.stored.longest > longest:
         raise InputError(
-            f"a page shows {log.stored.longest} documents", path=log.source, field="documents",
+            f"a page shows {log.stored.longest} documents",
+            path=log.source,
+            field="documents",
             expected=f"1 to {longest}; `positions` allows more",
-        )  # fmt: skip
+        )
     pages = PageLog(log.stored.path, longest, log.rows)
     return *pages.statistics(model), longest
 
@@ -350,17 +361,24 @@ def _of_cells(
         raise InputError("the log is empty", path=log.source)
     longest = pc.max(cells["position"]).as_py() if positions is None else positions
     check_range(
-        pc.max(cells["position"]).as_py(), field="position", low=1,
-        high=min(longest, MOST_POSITIONS), path=str(log.source),
-    )  # fmt: skip
+        pc.max(cells["position"]).as_py(),
+        field="position",
+        low=1,
+        high=min(longest, MOST_POSITIONS),
+        path=str(log.source),
+    )
     pairs = cells.select(["query", "document"]).group_by(["query", "document"], use_threads=False)
     pairs = pairs.aggregate([]).select(["query", "document"])
     number = _places(pairs, cells.select(["query", "document"]).to_pandas()).to_numpy(int)
     counts = (cells[each].to_numpy() for each in ("impressions", "clicks"))
     statistics = Statistics.of_cells(
-        model, number, cells["position"].to_numpy().astype(np.int64) - 1, *counts,
-        pairs=len(pairs), positions=longest,
-    )  # fmt: skip
+        model,
+        number,
+        cells["position"].to_numpy().astype(np.int64) - 1,
+        *counts,
+        pairs=len(pairs),
+        positions=longest,
+    )
     return statistics, pairs, longest
 
 

@@ -60,7 +60,7 @@ def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | TowerFit:
             f"{model!r} was given for {log!r}" if simulated else f"{model!r} needs features",
             field="model",
             expected="a `TwoTower`" if simulated else "clicks of `simulate`, or a click model",
-        )  # fmt: skip
+        )
     if not simulated:
         return fit_click_model(log, model, **options)
     from twotowers.face.towers import fit_towers  # here: click models need none of it

@@ -44,9 +44,10 @@ def source_of(given: Any) -> tuple[Source, str]:
         frame: Any = nw.from_native(given)
     except TypeError as error:
         raise InputError(
-            f"a {type(given).__name__} was given", field="log",
+            f"a {type(given).__name__} was given",
+            field="log",
             expected="a path, or a frame of pandas, polars, Arrow or DuckDB",
-        ) from error  # fmt: skip
+        ) from error
     if isinstance(frame, nw.LazyFrame):
         kind = POLARS if frame.implementation is nw.Implementation.POLARS else ARROW
         frame = frame.collect(backend=kind)
@@ -54,9 +55,10 @@ def source_of(given: Any) -> tuple[Source, str]:
         table = pa.table({name: frame[name].to_arrow() for name in frame.columns})
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(
-            f"cannot be read: {str(error)[:200]}", path="the frame",
+            f"cannot be read: {str(error)[:200]}",
+            path="the frame",
             expected="columns of distinct names, with values of one type each",
-        ) from error  # fmt: skip
+        ) from error
     kind = str(frame.implementation.value)
     return Frame(_plain(table)), kind if kind in KINDS else ARROW
 

@@ -220,9 +220,11 @@ def read_columns(log: ClickLog, wanted: Sequence[str]) -> pd.DataFrame:
             raise InputError(f"has type {str(values.type)[:40]}", path=log.source, field=name)
         if text and ours in COUNTS:
             values = whole_numbers(
-                values.combine_chunks(), path=log.source, field=name,
+                values.combine_chunks(),
+                path=log.source,
+                field=name,
                 place=lambda at: f"row {at + 1}",
-            )  # fmt: skip
+            )
         elif text and not numbers[name]:
             values = _decimals(values)
         table[ours] = values

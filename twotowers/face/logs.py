@@ -129,8 +129,10 @@ class ClickLog:
             if len(wrong):
                 raise InputError(
                     f"page {before + wrong[0] + 1}: it shows {lengths[wrong[0]]} documents",
-                    path=self.source, field="documents", expected=f"1 to {MOST_POSITIONS}",
-                )  # fmt: skip
+                    path=self.source,
+                    field="documents",
+                    expected=f"1 to {MOST_POSITIONS}",
+                )
             longest, before = max(longest, int(lengths.max(initial=0))), before + len(batch)
         if not number:
             raise InputError("the log is empty", path=self.source)
@@ -175,11 +177,7 @@ class ClickLog:
         return parts
 
     def count(
-        self,
-        out: str | Path | None = None,
-        *,
-        bias: Sequence[str] = (),
-        memory: str = MEMORY,
+        self, out: str | Path | None = None, *, bias: Sequence[str] = (), memory: str = MEMORY
     ) -> Native:
         """Impressions and clicks of each query, document and position.
 

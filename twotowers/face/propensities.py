@@ -136,9 +136,13 @@ class Propensities:
         examination = np.where(np.isfinite(curve.estimate), curve.estimate, guess)
         examination = np.maximum(examination, 1e-3)
         found = best_swaps(
-            curve.information, examination, np.maximum(rates / examination, 1e-6),
-            pages=pages, steps=steps, reference=curve.reference,
-        )  # fmt: skip
+            curve.information,
+            examination,
+            np.maximum(rates / examination, 1e-6),
+            pages=pages,
+            steps=steps,
+            reference=curve.reference,
+        )
         one, other = (self._names(found[side]) for side in ("one", "other"))
         more = found[["clicks", "joins", "worst", "mean"]]
         return self._native(pd.concat([one, other.add_suffix("_with"), more], axis=1))
@@ -221,16 +225,13 @@ class Propensities:
 def check_ending(path: str | Path) -> None:
     """Raise InputError unless a path ends in .csv or .parquet."""
     if Path(path).suffix not in (".csv", ".parquet"):
-        raise InputError(f"{str(path)!r} has another ending", field="out",
-                         expected="a file .csv or .parquet")  # fmt: skip
+        raise InputError(
+            f"{str(path)!r} has another ending", field="out", expected="a file .csv or .parquet"
+        )
 
 
 def propensities(
-    log: object,
-    *,
-    bias: Sequence[str] = BIAS,
-    estimator: str = "conditional",
-    level: float = 0.95,
+    log: object, *, bias: Sequence[str] = BIAS, estimator: str = "conditional", level: float = 0.95
 ) -> Propensities:
     """How much less a document is examined at each position than at the first.
 
@@ -260,8 +261,11 @@ def propensities(
         [1.0, 0.5]
     """
     if estimator not in ESTIMATORS:
-        raise InputError(f"{estimator!r} is unknown", field="estimator",
-                         expected=nearest(str(estimator), ESTIMATORS))  # fmt: skip
+        raise InputError(
+            f"{estimator!r} is unknown",
+            field="estimator",
+            expected=nearest(str(estimator), ESTIMATORS),
+        )
     check_range(level, field="level", low=0.5, high=0.999)
     log = as_log(log)
     further = [name for name in bias if name != "position"]

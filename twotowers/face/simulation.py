@@ -45,8 +45,10 @@ class SimulatedClicks:
     @property
     def files(self) -> dict[str, str]:
         """What a fit reads."""
-        return {name: str(self.folder.path / f"{name}.parquet")
-                for name in (*SPLITS, "policy", "clicks")}  # fmt: skip
+        return {
+            name: str(self.folder.path / f"{name}.parquet")
+            for name in (*SPLITS, "policy", "clicks")
+        }
 
 
 def policy(ranker: str = "expert", **options: Any) -> dict[str, Any]:
@@ -119,8 +121,12 @@ def simulate(
     for split, lists in rankings.splits.items():
         write_rankings(lists, Path(clicks.files[split]))
     write_policy(
-        clicks.files["policy"], rankings.splits,
-        relevance=relevance, ranker=log.policy.ranker, settings=training, seed=seed,
-    )  # fmt: skip
+        clicks.files["policy"],
+        rankings.splits,
+        relevance=relevance,
+        ranker=log.policy.ranker,
+        settings=training,
+        seed=seed,
+    )
     log.simulate(clicks.files, clicks.files["clicks"], seed=seed)
     return clicks

@@ -82,8 +82,10 @@ def product_of(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> 
     one = attraction.to_pandas()
     both = one.merge(
         satisfaction.to_pandas()[["query", "document", "estimate", "error"]],
-        how="left", on=["query", "document"], suffixes=("", "_of_other"),
-    )  # fmt: skip
+        how="left",
+        on=["query", "document"],
+        suffixes=("", "_of_other"),
+    )
     other = both["estimate_of_other"].fillna(unknown)
     estimate = both["estimate"] * other
     with np.errstate(divide="ignore", invalid="ignore"):

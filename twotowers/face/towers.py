@@ -134,8 +134,9 @@ class TowerFit:
             if found.bias is None:
                 raise InputError(
                     f"method {self.setting.method.kind.name!r} estimates no position bias",
-                    field="method", expected="a method that fits examination",
-                )  # fmt: skip
+                    field="method",
+                    expected="a method that fits examination",
+                )
             bias = np.asarray(found.bias) - found.bias[0]
             rows += [
                 {**lane, "seed": seed, "position": position, "estimate": value}
@@ -165,9 +166,10 @@ class TowerFit:
             inputs, where, labels = self.test.inputs, self.test.where, self.test.relevance
         elif model.by_pair:
             raise InputError(
-                f"a tower {model.tower.name!r} knows the pairs of its log only", field="tower",
+                f"a tower {model.tower.name!r} knows the pairs of its log only",
+                field="tower",
                 expected="a tower of features, or no lists: those of the log",
-            )  # fmt: skip
+            )
         else:
             where = mask(lists.lengths, int(lists.lengths.max()))
             inputs = tower_inputs(lists, where, False, model.features)

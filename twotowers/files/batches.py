@@ -229,12 +229,7 @@ def are_numbers(*paths: Source, columns: Sequence[str]) -> dict[str, bool]:
 
 
 def whole_numbers(
-    column: pa.Array,
-    *,
-    path: object,
-    field: str,
-    place: Callable[[int], str],
-    low: int = 0,
+    column: pa.Array, *, path: object, field: str, place: Callable[[int], str], low: int = 0
 ) -> np.ndarray:
     """A column of counts or positions of any type, as int64.
 

@@ -38,14 +38,7 @@ from scipy.sparse import coo_array, csr_array
 
 from twotowers.errors import InputError, nearest
 from twotowers.fitting.conditional_logit import Moments, logit_moments
-from twotowers.fitting.curves import (
-    Blocks,
-    Curve,
-    as_curve,
-    contrasts,
-    inverse_root,
-    sandwich,
-)
+from twotowers.fitting.curves import Blocks, Curve, as_curve, contrasts, inverse_root, sandwich
 from twotowers.fitting.pair_counts import PairCounts, components, strong_components
 
 ITERATIONS = 100

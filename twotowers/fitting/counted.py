@@ -120,9 +120,15 @@ class PageLog:
         jump, clicked = np.divmod(signs.astype(np.int64), 2)
         position, last = np.divmod(jump, length)
         statistics = Statistics.of_rows(
-            model, pair, position, last, clicked.astype(bool), number.astype(float),
-            pairs=len(pairs), positions=length,
-        )  # fmt: skip
+            model,
+            pair,
+            position,
+            last,
+            clicked.astype(bool),
+            number.astype(float),
+            pairs=len(pairs),
+            positions=length,
+        )
         return statistics, pairs
 
     @property

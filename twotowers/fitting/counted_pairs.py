@@ -148,8 +148,10 @@ def _check(connection, keys, path) -> None:
         ).fetchone()
         raise InputError(
             f"{row[0]} of {row[1]} impressions, the first of {wrong:,} such rows",
-            field="clicks", path=path, expected="from 0 to the impressions of the row",
-        )  # fmt: skip
+            field="clicks",
+            path=path,
+            expected="from 0 to the impressions of the row",
+        )
 
 
 def _quoted(name: str) -> str:

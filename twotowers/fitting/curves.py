@@ -238,6 +238,15 @@ def as_curve(
             f"fewer than {ENOUGH_SWAPS:g} of {ENOUGH_QUERIES:g}"
         )
     return Curve(
-        names, np.exp(log_estimate), error, low, high, swaps,
-        np.where(known & other, queries, np.nan), reason, covariance, information, reference,
-    )  # fmt: skip
+        names,
+        np.exp(log_estimate),
+        error,
+        low,
+        high,
+        swaps,
+        np.where(known & other, queries, np.nan),
+        reason,
+        covariance,
+        information,
+        reference,
+    )

@@ -172,9 +172,10 @@ def fit_em(
 def _check(model: ClickModel, needed: str, other: str) -> None:
     if getattr(model, needed) is None:
         raise InputError(
-            f"{type(model).__name__} has no {needed}", field="method",
+            f"{type(model).__name__} has no {needed}",
+            field="method",
             expected=f"{other} or 'likelihood'",
-        )  # fmt: skip
+        )
 
 
 def _shares(
@@ -204,10 +205,7 @@ class Problem:
     """
 
     def __init__(
-        self,
-        statistics: Statistics,
-        prior: Prior = NOTHING,
-        repeats: np.ndarray | None = None,
+        self, statistics: Statistics, prior: Prior = NOTHING, repeats: np.ndarray | None = None
     ):
         model, self.statistics = statistics.model, statistics
         self.blocks = blocks(*statistics.clicks.shape)

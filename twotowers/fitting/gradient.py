@@ -208,9 +208,10 @@ def _per_lane(rest, settings: FitSettings, varied: Mapping[str, Sequence], lanes
     """The varied settings, and `rest` with the values of its constants: leaves [lanes, ...]."""
     if settings.averaged and jax.tree.leaves(nnx.filter_state(rest, nnx.BatchStat)):
         raise InputError(
-            "running statistics do not belong to averaged parameters", field="averaged",
+            "running statistics do not belong to averaged parameters",
+            field="averaged",
             expected="false for a model with batch normalisation",
-        )  # fmt: skip
+        )
     values = {name: np.asarray(each, np.float32) for name, each in varied.items()}
     if wrong := [name for name, each in values.items() if each.shape[:1] != (lanes,)]:
         raise TypeError(f"{wrong} must have one value per lane, for {lanes} lanes")

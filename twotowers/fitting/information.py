@@ -118,8 +118,9 @@ def intervals(
     if model.counts is None and model.expectations is None:
         raise InputError(
             f"{type(model).__name__} has neither counts nor expectations",
-            field="uncertainty", expected="a model that counting or EM fits",
-        )  # fmt: skip
+            field="uncertainty",
+            expected="a model that counting or EM fits",
+        )
     kind = _Rates if isinstance(statistics, Totals) else _Point
     point = kind(statistics, parameters, prior or Prior())
     variance = point.variance()

@@ -55,11 +55,7 @@ def kinds_by_rank(counts: PairCounts, kinds: int = 5) -> np.ndarray:
 
 
 def fit_marginal(
-    counts: PairCounts,
-    *,
-    kind: np.ndarray | None = None,
-    reference: int = 0,
-    level: float = 0.95,
+    counts: PairCounts, *, kind: np.ndarray | None = None, reference: int = 0, level: float = 0.95
 ) -> Curve:
     """Examination relative to the reference, with attraction integrated out.
 

@@ -136,12 +136,7 @@ def fit_linear(
         # The product of a matrix with its own transpose takes half of the time of a general
         # product, and is most of a step.
         rooted = scaled * np.sqrt(curvature.sum(1))[:, None]
-        hessian = np.block(
-            [
-                [rooted.T @ rooted, border],
-                [border.T, np.diag(curvature.sum(0))],
-            ]
-        )
+        hessian = np.block([[rooted.T @ rooted, border], [border.T, np.diag(curvature.sum(0))]])
         step = np.linalg.pinv(hessian, rcond=1e-14, hermitian=True) @ np.concatenate(gradient)
         return (step[: len(weights)], step[len(weights) :]), gradient
 

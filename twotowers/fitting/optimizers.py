@@ -60,25 +60,29 @@ class Optimizer:
         name = said.pop("name", None)
         if not isinstance(name, str) or name not in OPTIMIZERS:
             raise InputError(
-                f"{name!r} is unknown", field=f"{field}.name",
+                f"{name!r} is unknown",
+                field=f"{field}.name",
                 expected=nearest(str(name), OPTIMIZERS),
-            )  # fmt: skip
+            )
         for option, value in said.items():
             if option in ("learning_rate", "weight_decay"):
                 raise InputError(
-                    f"{option!r} is no option of an optimiser", field=field,
+                    f"{option!r} is no option of an optimiser",
+                    field=field,
                     expected=f"{option!r} as a key of the training, beside 'optimizer'",
-                )  # fmt: skip
+                )
             if option not in OPTIMIZERS[name]:
                 raise InputError(
-                    f"{name!r} has no option {option!r}", field=field,
+                    f"{name!r} has no option {option!r}",
+                    field=field,
                     expected=nearest(str(option), OPTIMIZERS[name]),
-                )  # fmt: skip
+                )
             if not isinstance(value, Real):
                 raise InputError(
-                    f"{value!r} is no number", field=f"{field}.{option}",
+                    f"{value!r} is no number",
+                    field=f"{field}.{option}",
                     expected="one number; it cannot differ between lanes",
-                )  # fmt: skip
+                )
         return cls(name, tuple(sorted(said.items())))
 
 
@@ -86,15 +90,17 @@ def check_decay(optimizer: Optimizer, decay: float | None) -> None:
     """Raise InputError for a weight decay if the optimiser has none."""
     if optimizer.name not in DECAYING and decay not in (None, 0):
         raise InputError(
-            f"{optimizer.name!r} has no weight decay", field="weight_decay",
+            f"{optimizer.name!r} has no weight decay",
+            field="weight_decay",
             expected=f"0, or one of the optimisers {', '.join(DECAYING)}",
-        )  # fmt: skip
+        )
 
 
 def check_rows(rows: bool, averaged: bool) -> None:
     """Raise InputError if used rows are to be updated alone, and parameters to be averaged."""
     if rows and averaged:
         raise InputError(
-            "an average of parameters changes all rows in every step", field="rows",
+            "an average of parameters changes all rows in every step",
+            field="rows",
             expected="false, or 'averaged: false'",
-        )  # fmt: skip
+        )

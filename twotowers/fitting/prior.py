@@ -45,6 +45,7 @@ class Prior:
         """Raise InputError if the prior names a part that is not among these."""
         if set(self.parts) - set(parts):
             raise InputError(
-                f"has the parts {sorted(self.parts)}", field="prior",
+                f"has the parts {sorted(self.parts)}",
+                field="prior",
                 expected=f"the parts {sorted(parts)}",
-            )  # fmt: skip
+            )

@@ -44,9 +44,10 @@ def split(model: nnx.Module, *, rows: bool) -> tuple[nnx.GraphDef, nnx.State, nn
     graph, params, rest = nnx.split(model, nnx.All(nnx.Param, nnx.Not(Table)), ...)
     if not jax.tree.leaves(_tables(rest)):
         raise InputError(
-            "the model has no table of pairs", field="rows",
+            "the model has no table of pairs",
+            field="rows",
             expected="false, or one of the towers baseline, hashed and quotient_remainder",
-        )  # fmt: skip
+        )
     return graph, params, rest
 
 

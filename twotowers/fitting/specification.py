@@ -73,9 +73,14 @@ def fit_slope(
         attraction = np.log((np.bincount(counts.pair, c) + 0.5) / (exposure + 1))
         rows = inside & (other_n > 0)
         told = PairCounts.of_arrays(
-            counts.pair[rows], counts.factor[rows], other_n[rows], other_c[rows],
-            query=counts.cluster[counts.pair[rows]], factors=counts.factors, every=True,
-        )  # fmt: skip
+            counts.pair[rows],
+            counts.factor[rows],
+            other_n[rows],
+            other_c[rows],
+            query=counts.cluster[counts.pair[rows]],
+            factors=counts.factors,
+            every=True,
+        )
         number = np.unique(counts.pair[rows])
         query = counts.cluster[number]
         score, more = _efficient(told, theta, attraction[number], query, form, len(scores))

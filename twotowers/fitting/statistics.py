@@ -79,9 +79,16 @@ class Statistics:
         position = np.broadcast_to(np.arange(length), pages.pair.shape)
         if model.statistics == PAGES:
             return cls._of(
-                model, pages.pair, position, position * 0, pages.clicks, pages.where,
-                pages.number, pages.pairs, length,
-            )  # fmt: skip
+                model,
+                pages.pair,
+                position,
+                position * 0,
+                pages.clicks,
+                pages.where,
+                pages.number,
+                pages.pairs,
+                length,
+            )
         last = last_clicks(pages.clicks) if model.statistics == JUMPS else position * 0
         shown = pages.where
         number = np.broadcast_to(pages.number[:, None], shown.shape)[shown]
@@ -111,9 +118,10 @@ class Statistics:
         """
         if model.statistics in (PAGES, JUMPS):
             raise InputError(
-                "cells do not tell which clicks shared a page", field=type(model).__name__,
+                "cells do not tell which clicks shared a page",
+                field=type(model).__name__,
                 expected="a log with 'record: sessions'",
-            )  # fmt: skip
+            )
         limits = {"pair": pairs - 1, "position": positions - 1, "impressions": np.inf}
         given = {"pair": pair, "position": position, "impressions": impressions, "clicks": clicks}
         for name, values in given.items():
@@ -178,9 +186,10 @@ class Statistics:
         }
         if unknown := set(model.parts.values()) - set(by):
             raise InputError(
-                f"{type(model).__name__} has parts per {', '.join(unknown)}", field="parts",
+                f"{type(model).__name__} has parts per {', '.join(unknown)}",
+                field="parts",
                 expected=f"one per {', '.join(by)}",
-            )  # fmt: skip
+            )
         index = {part: by[kind][0] for part, kind in model.parts.items()}
         sizes = {part: by[kind][1] for part, kind in model.parts.items()}
         return cls(model, index, sizes, clicks, where, number)

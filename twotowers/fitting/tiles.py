@@ -143,14 +143,16 @@ def lay_out(rates: ClickRates, dtype=np.float32) -> Layout:
             blocks.append(
                 Block(
                     layers=tuple(
-                        Layer(jnp.asarray(clicks[:, index[:, layer]]),
-                              jnp.asarray(shown[:, index[:, layer]]))
+                        Layer(
+                            jnp.asarray(clicks[:, index[:, layer]]),
+                            jnp.asarray(shown[:, index[:, layer]]),
+                        )
                         for layer in tiles
                     ),
                     base=jnp.asarray(cell_base[index[:, tiles[0]]], jnp.int32),
                     feature=jnp.asarray(vector[tiles], jnp.int32),
                 )
-            )  # fmt: skip
+            )
     per_factor = np.stack(
         [np.bincount(*lane, rates.factors) for lane in zip(factor, weight, strict=True)]
     )

@@ -157,9 +157,17 @@ def check_log(
     clicks = table["clicks" if rates else "impressions"] if counts else None
     evidence = np.ones(len(table)) if clicks is None else clicks.to_numpy(float)
     return Report(
-        len(table), features, factors, component, merging, intervention, rates,
-        document, factor, evidence,
-    )  # fmt: skip
+        len(table),
+        features,
+        factors,
+        component,
+        merging,
+        intervention,
+        rates,
+        document,
+        factor,
+        evidence,
+    )
 
 
 def _shown(table: pd.DataFrame, path) -> pd.DataFrame:

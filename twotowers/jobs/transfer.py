@@ -44,9 +44,10 @@ class Transfer:
         """
         if fitted.examined is None:
             raise InputError(
-                "the method does not estimate the examination of places", field="transfer",
+                "the method does not estimate the examination of places",
+                field="transfer",
                 expected="a method such as 'alternation'",
-            )  # fmt: skip
+            )
         train = task.splits["train"]
         counts, where = train.counts.of_log(log), train.where
         rate = counts.clicks[where] / counts.impressions[where]
@@ -68,9 +69,10 @@ def read_transfer(files: Mapping[str, str], task: Task, trees: Mapping[str, int]
     places = task.splits["train"].where.sum()
     if len(shown.label) != places:
         raise InputError(
-            f"users were shown {places} documents, and the policy shows "
-            f"{len(shown.label)}", path=files["clicks"], expected=f"clicks of {files['policy']}",
-        )  # fmt: skip
+            f"users were shown {places} documents, and the policy shows {len(shown.label)}",
+            path=files["clicks"],
+            expected=f"clicks of {files['policy']}",
+        )
     return Transfer(shown.features, read_rankings(files["test"]), trees)
 
 

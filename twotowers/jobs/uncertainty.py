@@ -29,9 +29,10 @@ def of_uncertainty(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
         return
     if fitted.estimate is None:
         raise InputError(
-            "this fit has no probability for every pair", field="measure",
+            "this fit has no probability for every pair",
+            field="measure",
             expected="'uncertainty' of method 'em' or 'counting', or of a tower per pair",
-        )  # fmt: skip
+        )
     found, parameters, truth = fitted.estimate.intervals, fitted.estimate.parameters, {}
     if user is not None:
         truth = _truth(task, user)

@@ -66,9 +66,12 @@ def write_documents(path: str | Path, batches: Iterable[tuple[np.ndarray, np.nda
                 if writer is None:
                     # Features hardly compress, so a dictionary encoding would only cost time.
                     writer = pq.ParquetWriter(
-                        temporary, table.schema, compression="zstd", compression_level=1,
+                        temporary,
+                        table.schema,
+                        compression="zstd",
+                        compression_level=1,
                         use_dictionary=False,
-                    )  # fmt: skip
+                    )
                 writer.write_table(table)
                 number += len(table)
         finally:

@@ -35,8 +35,10 @@ def read_lane_sessions(
             names a document that is not in the rankings.
     """
     ids = {"query": pa.int64(), "documents": pa.list_(pa.int64())}
-    columns = {name: pa.string() if isinstance(value, str) else pa.float64()
-               for name, value in lanes[0].items()}  # fmt: skip
+    columns = {
+        name: pa.string() if isinstance(value, str) else pa.float64()
+        for name, value in lanes[0].items()
+    }
     check_types(schema_of(path), ids | columns, path)
     lookups = {split: Lookup(each, path) for split, each in pairs.items()}
     found = {split: [[] for _ in lanes] for split in pairs}

@@ -93,17 +93,15 @@ def parts_of(path: Source) -> Source:
     if len(endings) != 1:
         found = ", ".join(endings) or "none"
         raise InputError(
-            f"the folder holds tables of these kinds: {found}", path=path,
+            f"the folder holds tables of these kinds: {found}",
+            path=path,
             expected="parts of one kind, such as .parquet or .csv.gz",
-        )  # fmt: skip
+        )
     return Path(path) / f"[!._]*{next(iter(endings))}"
 
 
 def recognised(
-    path: Source,
-    *,
-    format: str | None = None,
-    columns: Mapping[str, str] | None = None,
+    path: Source, *, format: str | None = None, columns: Mapping[str, str] | None = None
 ) -> Layout:
     """The layout of a log.
 
@@ -143,10 +141,11 @@ def recognised(
     if format is not None:  # Its reader says what is missing, by its own names.
         return Layout(format, given)
     raise InputError(
-        f"the columns are {', '.join(names)}", path=first,
+        f"the columns are {', '.join(names)}",
+        path=first,
         expected="those of a log: session, query, document, position, clicks; documents, clicks; "
         "or query, document, position, impressions, clicks; `columns` names them",
-    )  # fmt: skip
+    )
 
 
 def _usual(names: Iterable[str]) -> dict[str, str]:
@@ -171,6 +170,7 @@ def _of_text(path: Path) -> str:
     if len(columns) > 1 and " :" in columns[1] and "_" in columns[0]:
         return "yandex"
     raise InputError(
-        f"{line.strip()[:60]!r} is the first line of no log that we know", path=path,
+        f"{line.strip()[:60]!r} is the first line of no log that we know",
+        path=path,
         expected="a table (.csv, .tsv, .parquet, .feather), or a log in format wscd or yandex",
-    )  # fmt: skip
+    )

@@ -79,12 +79,7 @@ def observed_pages(
 
 
 def divide(
-    pages: int,
-    shares: Mapping[str, float],
-    *,
-    seed: int,
-    path: str | Path,
-    bootstrap: bool = False,
+    pages: int, shares: Mapping[str, float], *, seed: int, path: str | Path, bootstrap: bool = False
 ) -> dict[str, np.ndarray]:
     """Divide pages at random: the rows of each split, in order.
 

@@ -96,9 +96,11 @@ def checked_pages(
         lengths = batch["documents"].value_lengths().to_numpy()
         if len(lengths) and (lengths.max() > positions or lengths.min() < 1):
             raise InputError(
-                f"pages show {lengths.min()} to {lengths.max()} documents", path=path,
-                field="documents", expected=f"1 to {positions}, the 'positions' of the experiment",
-            )  # fmt: skip
+                f"pages show {lengths.min()} to {lengths.max()} documents",
+                path=path,
+                field="documents",
+                expected=f"1 to {positions}, the 'positions' of the experiment",
+            )
         yield batch, lengths
     if not found:
         raise InputError("the log is empty", path=path)
@@ -117,9 +119,11 @@ def _where(batch, lengths, positions: int, places: str | None, path) -> np.ndarr
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
         raise InputError(
-            f"{place[at]} was found", path=path, field=places,
+            f"{place[at]} was found",
+            path=path,
+            field=places,
             expected=f"rising positions from 1 to {positions}, the 'positions' of the experiment",
-        )  # fmt: skip
+        )
     where = np.zeros((len(lengths), positions), bool)
     where[page, place - 1] = True
     return where

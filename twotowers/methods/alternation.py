@@ -72,15 +72,17 @@ def rates_of(task: Task) -> ClickRates:
     check_by_pair(task)
     if not isinstance(task.model, PositionBased):
         raise InputError(
-            f"{type(task.model).__name__} has no click rates r o", field="model.kind",
+            f"{type(task.model).__name__} has no click rates r o",
+            field="model.kind",
             expected="'position_based'",
-        )  # fmt: skip
+        )
     train = task.splits["train"]
     rows = [cells(train, log, all_cells=True) for log, _ in task.lanes]
     pair, position = rows[0][:2]
     if any(not np.array_equal(other[0], pair) for other in rows):
-        raise InputError("lists are too long for this method", field="positions",
-                         expected="at most 32")  # fmt: skip
+        raise InputError(
+            "lists are too long for this method", field="positions", expected="at most 32"
+        )
     factor = [place for _, place, _, _ in rows]
     if train.factors is not None:
         factor = [_factors(train.factors[log], position) for log, _ in task.lanes]

@@ -93,8 +93,9 @@ def fit(
     if train_split.inputs.ndim == 2:
         raise InputError(
             "the policy is learnt from features, and documents have numbers",
-            field="model.tower", expected="a tower that reads features",
-        )  # fmt: skip
+            field="model.tower",
+            expected="a tower that reads features",
+        )
     early = {
         "learning_rate": learning_rate, "batch": batch, "epochs": epochs, "patience": epochs,
         "min_delta": 0, "optimizer": "adagrad",
@@ -152,10 +153,12 @@ def _biases(
 def _offset(bias: ConfoundedExamination, split: Split, log: int) -> np.ndarray:
     """[sessions, positions] the frozen bias at each place of a log's pages."""
     table, rows = table_of(split), rows_of(split, log)
-    return np.concatenate([
-        np.asarray(logits_of(bias, table[rows[start : start + PAGES]]))
-        for start in range(0, len(rows), PAGES)
-    ])  # fmt: skip
+    return np.concatenate(
+        [
+            np.asarray(logits_of(bias, table[rows[start : start + PAGES]]))
+            for start in range(0, len(rows), PAGES)
+        ]
+    )
 
 
 def _of_positions(split: Split, log: int, offsets: list[np.ndarray]) -> np.ndarray:

@@ -28,9 +28,10 @@ def fit(task: Task, *, form: str = "product") -> list[Fitted]:
     train = task.splits["train"]
     if train.inputs.ndim != 2:
         raise InputError(
-            "the conditional estimate compares pairs with themselves", field="model.tower",
+            "the conditional estimate compares pairs with themselves",
+            field="model.tower",
             expected="'embedding': a parameter per query-document pair",
-        )  # fmt: skip
+        )
     query = np.zeros(task.pairs, np.int64)
     query[train.inputs[train.where]] = np.nonzero(train.where)[0]
     found = []

@@ -37,9 +37,10 @@ def fit(task: Task, *, highest_weight: float = 10.0) -> list[Fitted]:
     check_range(highest_weight, field="method.highest_weight", low=1, high=1e9)
     if "examination" not in task.model.parts:
         raise InputError(
-            f"{type(task.model).__name__} has no examination", field="model.kind",
+            f"{type(task.model).__name__} has no examination",
+            field="model.kind",
             expected="a model with examination, such as 'additive'",
-        )  # fmt: skip
+        )
     lanes = [(log, UNWEIGHTED) for log, _ in task.lanes]
     train, validation = (_loss(task, split, lanes) for split in ("train", "validation"))
     inputs = task.splits["train"].inputs

@@ -34,9 +34,10 @@ def fit(
     sessions_of(train)
     if train.inputs.ndim == 2:
         raise InputError(
-            "trees read features, and documents have numbers", field="model.tower",
+            "trees read features, and documents have numbers",
+            field="model.tower",
             expected="a tower that reads features",
-        )  # fmt: skip
+        )
     given = {"trees": trees, "leaves": leaves, "learning_rate": learning_rate}
     rankers = {
         log: fit_lambdamart(*lists_of(train, log, top=top), **given)

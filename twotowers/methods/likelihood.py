@@ -122,14 +122,16 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
     if task.splits["train"].sessions is None:
         raise InputError(
             f"{type(task.model).__name__} is fitted on sessions, and the log has cells",
-            field="log", expected="a log with 'record: sessions'",
-        )  # fmt: skip
+            field="log",
+            expected="a log with 'record: sessions'",
+        )
     own = task.examination.get("examination") is None and not task.examination.get("dropout")
     if heads or (task.examination and not own):
         raise InputError(
             f"{type(task.model).__name__} allows no tower or dropout of examination, and no heads",
-            field="model.examination", expected="'table', and a method without heads",
-        )  # fmt: skip
+            field="model.examination",
+            expected="'table', and a method without heads",
+        )
     build = TOWERS.get(task.tower) if isinstance(task.tower, str) else task.tower
     rngs = nnx.Rngs(task.seed)
     return PageTowers(task.model, build, width, task.positions, rngs=rngs)
@@ -144,10 +146,7 @@ def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss) -> Fi
         bias=None if bias is None else np.asarray(bias, float),
         cell_losses=lambda split: cell_losses(model, split, log),
         page_losses=lambda split: page_losses(model, split, log),
-        values={
-            "nll": _loss(result.graph, state, log, test),
-            "epochs": result.epochs[lane],
-        },
+        values={"nll": _loss(result.graph, state, log, test), "epochs": result.epochs[lane]},
         history=result.history[:, lane],
         estimate=_estimate(
             {"attraction": model.relevance}, lambda: {"examination": model.examination}, task, log
@@ -246,15 +245,17 @@ def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
     """
     if any(values.get("weighting", "none") != "none" for _, values in lanes):
         raise InputError(
-            "a log of sessions has no weights", field="weighting",
+            "a log of sessions has no weights",
+            field="weighting",
             expected="'none', or a log that is recorded as cells",
-        )  # fmt: skip
+        )
     logs = [split.sessions[log] for log, _ in lanes]
     if len(sizes := {len(log.query) for log in logs}) > 1:
         raise InputError(
-            f"lanes of {sorted(sizes)} sessions cannot share batches of sessions", field="sessions",
+            f"lanes of {sorted(sizes)} sessions cannot share batches of sessions",
+            field="sessions",
             expected="one setting for each number of sessions, or a log that is recorded as cells",
-        )  # fmt: skip
+        )
     columns = (
         jnp.asarray(np.stack([getattr(log, column.name) for log in logs]))
         for column in fields(logs[0])

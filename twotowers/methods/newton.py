@@ -33,14 +33,16 @@ def fit(task: Task) -> list[Fitted]:
     """
     if not isinstance(task.model, Additive):
         raise InputError(
-            f"there is no exact optimum of {type(task.model).__name__}", field="model",
+            f"there is no exact optimum of {type(task.model).__name__}",
+            field="model",
             expected="the additive model",
-        )  # fmt: skip
+        )
     if task.tower not in TOWERS:
         raise InputError(
-            f"there is no exact optimum of a {task.tower} tower", field="tower",
+            f"there is no exact optimum of a {task.tower} tower",
+            field="tower",
             expected=f"one of {', '.join(TOWERS)}",
-        )  # fmt: skip
+        )
     return [_fitted(task, log) for log, _ in task.lanes]
 
 
@@ -97,8 +99,9 @@ def pair_counts(counts: Counts, *, documents: int, positions: int) -> tuple[np.n
     if len(pair) * positions > MOST_CELLS:
         raise InputError(
             f"{len(pair)} pairs x {positions} positions are too many for an exact optimum",
-            field="method", expected=f"at most {MOST_CELLS} cells",
-        )  # fmt: skip
+            field="method",
+            expected=f"at most {MOST_CELLS} cells",
+        )
     tables = np.zeros((2, len(pair), positions), np.int64)
     cell = place, counts.position[query, row]
     for table, values in zip(tables, (counts.impressions, counts.clicks), strict=True):
@@ -123,6 +126,7 @@ def _nll(losses: np.ndarray, split: Split, log: int) -> float:
     """Mean over a session's documents, then over sessions."""
     counts = split.counts.of_log(log)
     sessions = counts.sessions
-    per_document = np.divide(counts.total(losses) * sessions, counts.shown, where=sessions > 0,
-                             out=np.zeros(len(losses)))  # fmt: skip
+    per_document = np.divide(
+        counts.total(losses) * sessions, counts.shown, where=sessions > 0, out=np.zeros(len(losses))
+    )
     return per_document.sum() / sessions.sum()

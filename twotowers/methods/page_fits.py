@@ -56,9 +56,10 @@ def imagined(prior: float, prior_mean: float, on: str = "all") -> Prior:
     """
     if not (prior >= 1 and 0 < prior_mean < 1):
         raise InputError(
-            f"prior {prior}, prior_mean {prior_mean}", field="prior",
+            f"prior {prior}, prior_mean {prior_mean}",
+            field="prior",
             expected="1 or more, and a mean between 0 and 1",
-        )  # fmt: skip
+        )
     trials = prior - 1, (prior - 1) / prior_mean
     return Prior(*trials) if on == "all" else Prior(parts={on: trials})
 
@@ -67,9 +68,10 @@ def check_by_pair(task: Task) -> None:
     """Raise InputError unless the tower is "embedding", a parameter per query-document pair."""
     if task.tower != "embedding":
         raise InputError(
-            f"tower {task.tower!r} is fitted by gradient descent only", field="model.tower",
+            f"tower {task.tower!r} is fitted by gradient descent only",
+            field="model.tower",
             expected="'embedding': a parameter per query-document pair",
-        )  # fmt: skip
+        )
 
 
 def fit_lanes(task: Task, estimator: Callable[..., Estimate], on: str, **how) -> list[Fitted]:

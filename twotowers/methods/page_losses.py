@@ -65,9 +65,10 @@ def page_loss(task: Task, name: str, loss: Callable, given: np.ndarray | None = 
     logs = range(len(sessions_of(split)))
     if len(sizes := {len(log.query) for log in split.sessions}) > 1:
         raise InputError(
-            f"lanes of {sorted(sizes)} sessions cannot share batches of sessions", field="sessions",
+            f"lanes of {sorted(sizes)} sessions cannot share batches of sessions",
+            field="sessions",
             expected="one setting for each number of sessions",
-        )  # fmt: skip
+        )
     clicks, where = (
         np.stack([getattr(log, name) for log in split.sessions]) for name in ("clicks", "where")
     )
@@ -90,9 +91,10 @@ def sessions_of(split: Split) -> Sequence:
     """
     if split.sessions is None:
         raise InputError(
-            "the loss is one of result pages, and the log has cells", field="log",
+            "the loss is one of result pages, and the log has cells",
+            field="log",
             expected="a log with 'record: sessions'",
-        )  # fmt: skip
+        )
     return split.sessions
 
 

@@ -18,11 +18,7 @@ TRAINS = True
 
 
 def fit(
-    task: Task,
-    *,
-    propensities: str = NONE,
-    normalised: str = "not",
-    unclicked: str = "uniform",
+    task: Task, *, propensities: str = NONE, normalised: str = "not", unclicked: str = "uniform"
 ) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.
 

@@ -83,16 +83,19 @@ def warn_of_starts(task: Task, model: nnx.Module, units: int, epochs: np.ndarray
         if values.get("start", "random") == "random" and way < FAR:
             LOGGER.warning(
                 "%d steps move a parameter by about %.2g at most: position bias may be its random "
-                "start. More sessions, smaller batches or more patience help", taken, way,
-            )  # fmt: skip
+                "start. More sessions, smaller batches or more patience help",
+                taken,
+                way,
+            )
 
 
 def _zero(task: Task, model: TwoTowers, log: int) -> None:
     if task.tower not in ("linear", "embedding"):
         raise InputError(
-            f"a {task.tower} tower does not learn from zeros", field="start",
+            f"a {task.tower} tower does not learn from zeros",
+            field="start",
             expected="'random', or a tower without hidden layers",
-        )  # fmt: skip
+        )
     nnx.update(model, jax.tree.map(jnp.zeros_like, nnx.state(model, nnx.Param)))
 
 
@@ -104,14 +107,16 @@ def _truth(task: Task, model: TwoTowers, log: int) -> None:
     user, train = task.users[log], task.splits["train"]
     if task.tower != "embedding":
         raise InputError(
-            f"a {task.tower} tower cannot start at the truth", field="start",
+            f"a {task.tower} tower cannot start at the truth",
+            field="start",
             expected="'embedding', a tower with a parameter per query-document pair",
-        )  # fmt: skip
+        )
     if type(user) is not type(task.model):
         raise InputError(
-            "the user and the model have different parameters", field="start",
+            "the user and the model have different parameters",
+            field="start",
             expected="a user and a model of the same kind",
-        )  # fmt: skip
+        )
     truth = user.truth(train.relevance, task.positions)
     attraction = np.where(train.where, truth["attraction"], 0).reshape(-1, 1)
     model.relevance.logits.embedding = _parameter(attraction)

@@ -106,9 +106,10 @@ class Task:
         user = self.users[log] if self.users else None
         if type(user) is not type(self.model):
             raise InputError(
-                "no examination is known for this model and log", field="model.examination",
+                "no examination is known for this model and log",
+                field="model.examination",
                 expected="a simulated user of the model's kind, or 'table'",
-            )  # fmt: skip
+            )
         logits = user.truth(np.zeros(1), self.positions)["examination"]
         return np.clip(logits, -CERTAIN, CERTAIN)
 

@@ -64,10 +64,7 @@ class ClickChain(ChainModel):
         return {
             # g has two kinds of trial: an examined document attracts or not, and a clicked
             # document satisfies or not.
-            "attraction": (
-                clicks + on_satisfied + off_satisfied,
-                examined + went_on + stopped,
-            ),
+            "attraction": (clicks + on_satisfied + off_satisfied, examined + went_on + stopped),
             "after_none": (skipped[0], skipped[0] + skipped[1]),
             "after_dissatisfied": (on, on + off),
             "after_satisfied": (on_satisfied, on_satisfied + off_satisfied),

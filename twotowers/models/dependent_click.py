@@ -32,10 +32,7 @@ class DependentClick(ChainModel):
         array([0.5  , 0.375])
     """
 
-    parts: ClassVar[Mapping[str, str]] = {
-        "attraction": PER_DOCUMENT,
-        "continuation": PER_POSITION,
-    }
+    parts: ClassVar[Mapping[str, str]] = {"attraction": PER_DOCUMENT, "continuation": PER_POSITION}
 
     steepness: float = 0.3
     most: float = 0.7
@@ -47,10 +44,7 @@ class DependentClick(ChainModel):
 
     def credit(self, chances, clicked, skipped, examined, clicks):
         went_on, stopped = clicked
-        return {
-            "attraction": (clicks, examined),
-            "continuation": (went_on, went_on + stopped),
-        }
+        return {"attraction": (clicks, examined), "continuation": (went_on, went_on + stopped)}
 
     def truth(self, relevance, positions):
         falls = self.most * np.arange(1.0, positions + 1) ** -self.steepness

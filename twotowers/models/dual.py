@@ -42,11 +42,7 @@ class DualTowers(nnx.Module):
         self.highest = highest
 
     def cell_losses(
-        self,
-        inputs: jax.Array,
-        shown: jax.Array,
-        clicked: jax.Array,
-        key: jax.Array | None = None,
+        self, inputs: jax.Array, shown: jax.Array, clicked: jax.Array, key: jax.Array | None = None
     ) -> jax.Array:
         """Loss of every cell: [..., documents, positions]. Arguments as in `TwoTowers`."""
         relevance = jnp.where(shown.sum(-1) > 0, self.towers.relevance(inputs, key), ABSENT)

@@ -23,11 +23,7 @@ class ListTower(nnx.Module):
         self.relevance = relevance
 
     def cell_losses(
-        self,
-        inputs: jax.Array,
-        shown: jax.Array,
-        clicked: jax.Array,
-        key: jax.Array | None = None,
+        self, inputs: jax.Array, shown: jax.Array, clicked: jax.Array, key: jax.Array | None = None
     ) -> jax.Array:
         """Loss of every cell: [..., documents, positions]. Arguments as in `TwoTowers`.
 

@@ -51,10 +51,11 @@ class MixtureModel(PageModel):
             if len(kinds) != 1:
                 raise InputError(
                     f"{part} is {' and '.join(f'one per {kind}' for kind in sorted(kinds))}"
-                    if kinds else f"no model has the part {part}",
+                    if kinds
+                    else f"no model has the part {part}",
                     field=f"{type(self).__name__}.shared",
                     expected="parts that the models have in one kind",
-                )  # fmt: skip
+                )
 
     @property
     def parts(self) -> Mapping[str, str]:

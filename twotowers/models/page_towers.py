@@ -9,14 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.models.chances import Chance
-from twotowers.models.protocol import (
-    ONCE,
-    PER_DOCUMENT,
-    PER_JUMP,
-    PER_POSITION,
-    ClickModel,
-    losses,
-)
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel, losses
 
 
 class PageTowers(nnx.Module):

@@ -159,10 +159,7 @@ class CellModel(ClickModel):
         0.5
     """
 
-    parts: ClassVar[Mapping[str, str]] = {
-        "attraction": PER_DOCUMENT,
-        "examination": PER_POSITION,
-    }
+    parts: ClassVar[Mapping[str, str]] = {"attraction": PER_DOCUMENT, "examination": PER_POSITION}
     statistics: ClassVar[str] = CELLS
     shares: ClassVar[bool] = True
     posteriors: ClassVar[Callable[..., Mapping[str, tuple]] | None] = None
@@ -218,9 +215,10 @@ class CellModel(ClickModel):
             given = self.posteriors(**chances)
         if set(given) != set(self.parts):
             raise InputError(
-                f"has the parts {sorted(given)}", field=f"{type(self).__name__}.posteriors",
+                f"has the parts {sorted(given)}",
+                field=f"{type(self).__name__}.posteriors",
                 expected=f"the parts {sorted(self.parts)}",
-            )  # fmt: skip
+            )
         return {name: (np.where(clicks, *given[name]) * where, where) for name in given}
 
     def chance(self, relevance: np.ndarray, positions: int) -> np.ndarray:

@@ -19,13 +19,7 @@ HIDDEN = 16
 
 
 def relevance(
-    name: str,
-    labels: np.ndarray,
-    features: np.ndarray,
-    *,
-    seed: int,
-    split: str,
-    padding: int = 0,
+    name: str, labels: np.ndarray, features: np.ndarray, *, seed: int, split: str, padding: int = 0
 ) -> np.ndarray:
     """Relevance of each document in [0, 4].
 

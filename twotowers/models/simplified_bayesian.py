@@ -31,10 +31,7 @@ class SimplifiedBayesian(ChainModel):
         array([0.5  , 0.375])
     """
 
-    parts: ClassVar[Mapping[str, str]] = {
-        "attraction": PER_DOCUMENT,
-        "satisfaction": PER_DOCUMENT,
-    }
+    parts: ClassVar[Mapping[str, str]] = {"attraction": PER_DOCUMENT, "satisfaction": PER_DOCUMENT}
 
     satisfied: float = 0.8
     noise: float = 0.1
@@ -47,10 +44,7 @@ class SimplifiedBayesian(ChainModel):
 
     def credit(self, chances, clicked, skipped, examined, clicks):
         went_on, stopped = clicked
-        return {
-            "attraction": (clicks, examined),
-            "satisfaction": (stopped, went_on + stopped),
-        }
+        return {"attraction": (clicks, examined), "satisfaction": (stopped, went_on + stopped)}
 
     def truth(self, relevance, positions):
         return {

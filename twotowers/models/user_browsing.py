@@ -33,10 +33,7 @@ class UserBrowsing(PageModel):
         array([0.5, 0.4])
     """
 
-    parts: ClassVar[Mapping[str, str]] = {
-        "attraction": PER_DOCUMENT,
-        "examination": PER_JUMP,
-    }
+    parts: ClassVar[Mapping[str, str]] = {"attraction": PER_DOCUMENT, "examination": PER_JUMP}
     statistics: ClassVar[str] = JUMPS
     shares: ClassVar[bool] = True
 

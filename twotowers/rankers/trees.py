@@ -80,9 +80,10 @@ def fit_lambdamart(
     """
     if wrong := set(labels[labels != np.round(labels)].tolist()):
         raise InputError(
-            f"{min(wrong)} is no grade", field="labels",
+            f"{min(wrong)} is no grade",
+            field="labels",
             expected="whole numbers, such as annotated relevance",
-        )  # fmt: skip
+        )
     parameters = {
         "objective": "lambdarank",
         "learning_rate": learning_rate,

@@ -49,11 +49,7 @@ def grey(text: str) -> str:
 
 
 def moment(
-    mean: float | None,
-    spread: float | None = None,
-    *,
-    digits: int = 0,
-    bound: bool = False,
+    mean: float | None, spread: float | None = None, *, digits: int = 0, bound: bool = False
 ) -> str:
     """A mean and its standard deviation; a dash where there is none.
 

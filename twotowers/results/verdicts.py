@@ -340,7 +340,19 @@ def judge_all(
         theirs = "" if authors is None or authors.empty else judge(claim, authors).measured
         stands_on = weakest(data[need] for need in needs or data)
         rows.append(
-            (claim.id, claim.item, claim.origin, claim.statement, claim.where, ours.measured,
-             theirs, claim.expected, ours.verdict, ours.held, ours.reason, stands_on)
-        )  # fmt: skip
+            (
+                claim.id,
+                claim.item,
+                claim.origin,
+                claim.statement,
+                claim.where,
+                ours.measured,
+                theirs,
+                claim.expected,
+                ours.verdict,
+                ours.held,
+                ours.reason,
+                stands_on,
+            )
+        )
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -18,14 +18,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
 from twotowers.randomness import stream
-from twotowers.standins.baidu import (
-    CANDIDATES,
-    FILE,
-    LARGEST_POOL,
-    PARTS,
-    Law,
-    World,
-)
+from twotowers.standins.baidu import CANDIDATES, FILE, LARGEST_POOL, PARTS, Law, World
 from twotowers.standins.baidu_files import collection
 from twotowers.standins.baidu_texts import document_tokens, query_tokens
 from twotowers.text.lexical import lexical_features

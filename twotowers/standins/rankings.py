@@ -19,10 +19,7 @@ from twotowers.errors import InputError, check_range, nearest
 from twotowers.files.rankings import Rankings
 from twotowers.standins import lists, vectors
 
-DRAWS = {
-    **dict.fromkeys(vectors.NAMES, vectors.draw),
-    **dict.fromkeys(lists.NAMES, lists.draw),
-}
+DRAWS = {**dict.fromkeys(vectors.NAMES, vectors.draw), **dict.fromkeys(lists.NAMES, lists.draw)}
 NAMES = ("mslr30k", *DRAWS)
 
 # Queries are drawn in blocks, each with a random stream of its own. A block fits into the cache,

@@ -88,11 +88,20 @@ class Law:
 
 
 LAW = Law(
-    queries=20.0, head=0.025, likeness=0.3, among=0.5, predictable=0.165, agreement=0.243,
-    ranked=0.5, jitter=0.2, thresholds=(-0.402, 0.553, 1.936, 2.841),
-    level=-1.923, spread=1.285, satisfied=-0.916,
+    queries=20.0,
+    head=0.025,
+    likeness=0.3,
+    among=0.5,
+    predictable=0.165,
+    agreement=0.243,
+    ranked=0.5,
+    jitter=0.2,
+    thresholds=(-0.402, 0.553, 1.936, 2.841),
+    level=-1.923,
+    spread=1.285,
+    satisfied=-0.916,
     users=Users(patience=0.714, unsatisfied=0.987, readers=0.43, eta=1.332),
-)  # fmt: skip
+)
 
 SIGNAL_MEAN, SIGNAL_SD = -0.401, 1.328
 """Of `signal_of_traits`, of normal traits."""

@@ -75,9 +75,21 @@ class Law(Users):
 
 
 LAW = Law(
-    queries=0.78, head=2.5, documents=12, noise=1.2, versions=0.2, level=0.0545, slope=0.7143,
-    spread=4.419, among=2.0, satisfied=0.0, patience=0.977, unsatisfied=0.7, readers=0.7, eta=0.8,
-)  # fmt: skip
+    queries=0.78,
+    head=2.5,
+    documents=12,
+    noise=1.2,
+    versions=0.2,
+    level=0.0545,
+    slope=0.7143,
+    spread=4.419,
+    among=2.0,
+    satisfied=0.0,
+    patience=0.977,
+    unsatisfied=0.7,
+    readers=0.7,
+    eta=0.8,
+)
 
 
 def wscd_pages(rng: np.random.Generator, sessions: int, law: Law = LAW) -> Iterator[pa.RecordBatch]:

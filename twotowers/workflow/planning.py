@@ -217,11 +217,15 @@ class Planner(Targets):
             {
                 "inputs": inputs,
                 "params": self._by_name(
-                    key, log.name, log, seed, "scripts/simulate_clicks.py",
+                    key,
+                    log.name,
+                    log,
+                    seed,
+                    "scripts/simulate_clicks.py",
                     sources(log.kinds, self.root),
                 ),
             },
-        )  # fmt: skip
+        )
         if ranking := log.ranking(seed):
             self._policy(jobs, key, dataset, **ranking)
 

@@ -98,9 +98,10 @@ class Targets(Places):
         sizes = self.dataset(name).standin.get(self.config.scale)
         if sizes is None:
             raise InputError(
-                f"there is no stand-in at scale {self.config.scale!r}", field=f"datasets.{name}",
+                f"there is no stand-in at scale {self.config.scale!r}",
+                field=f"datasets.{name}",
                 expected="'folder', where its files are",
-            )  # fmt: skip
+            )
         return sizes.parts
 
     def standin_size(self, name: str, part: str) -> int:

@@ -61,8 +61,7 @@ def table(
             {"metric": [name], "value": [summary], "n": [len(draws)], "source": ["reproduced"]}
         ).dropna(subset="value"),
         theirs[["value", "n"]].assign(
-            metric=theirs["metric"] + theirs["bound"].map(PARTS),
-            source="published",
+            metric=theirs["metric"] + theirs["bound"].map(PARTS), source="published"
         ),
     ]
     table = pd.concat(parts, ignore_index=True).assign(dataset=dataset, sweep=sweep)

@@ -55,13 +55,24 @@ def _graph_panel(axes: Axes, rows: pd.DataFrame) -> None:
     for node in component.itertuples():
         place, at = order[node.value] % len(SHAPES), node.position - 1
         axes.plot(
-            at, 0, SHAPES[place], color=CATEGORICAL[place], markersize=13, markeredgecolor="white",
+            at,
+            0,
+            SHAPES[place],
+            color=CATEGORICAL[place],
+            markersize=13,
+            markeredgecolor="white",
             zorder=3,
-        )  # fmt: skip
+        )
         axes.annotate(
-            f"{at}", (at, 0), color="white", ha="center", va="center_baseline", fontsize=7.5,
-            weight="bold", zorder=4,
-        )  # fmt: skip
+            f"{at}",
+            (at, 0),
+            color="white",
+            ha="center",
+            va="center_baseline",
+            fontsize=7.5,
+            weight="bold",
+            zorder=4,
+        )
 
 
 def height(distance: int) -> float:
@@ -74,11 +85,22 @@ def _arc(axes: Axes, left: int, right: int, shared: float) -> None:
     width = max(WIDTH * shared, 0.4)
     axes.add_patch(
         Arc(
-            (middle, 0), right - left, 2 * top, theta1=0, theta2=180, color=GREY, linewidth=width,
+            (middle, 0),
+            right - left,
+            2 * top,
+            theta1=0,
+            theta2=180,
+            color=GREY,
+            linewidth=width,
             zorder=1,
         )
-    )  # fmt: skip
+    )
     axes.annotate(
-        f"{shared:.0f}", (middle, top), (0, -2.5 - width / 2), textcoords="offset points",
-        ha="center", va="top", fontsize=6,
-    )  # fmt: skip
+        f"{shared:.0f}",
+        (middle, top),
+        (0, -2.5 - width / 2),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=6,
+    )

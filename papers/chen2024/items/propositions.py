@@ -26,19 +26,23 @@ def tex(table: pd.DataFrame) -> str:
     """Two booktabs tables: variances of Proposition 1, bounds of Propositions 2 and 4."""
     wide = table.pivot(index=KEYS[:3], columns="metric", values="value")
     variance = [
-        " & ".join(
-            [str(case), count(clicks), *(_number(row[metric]) for metric in VARIANCE)]
-        ) + r" \\"
+        " & ".join([str(case), count(clicks), *(_number(row[metric]) for metric in VARIANCE)])
+        + r" \\"
         for (_, case, clicks), row in wide.loc[["proposition 1"]].iterrows()
-    ]  # fmt: skip
+    ]
     bounds = [
         " & ".join(
-            [name.capitalize(), count(row["checked"]), count(row["violated"]),
-             f"${row['tightest']:.4f}$"]
-        ) + r" \\"
+            [
+                name.capitalize(),
+                count(row["checked"]),
+                count(row["violated"]),
+                f"${row['tightest']:.4f}$",
+            ]
+        )
+        + r" \\"
         for name in BOUNDS
         for _, row in wide.loc[[name]].iterrows()
-    ]  # fmt: skip
+    ]
     left = booktabs(
         ["Case", "$N$", r"Mean of $\Omega$", "Variance", "Standard error", "Formula"],
         variance,

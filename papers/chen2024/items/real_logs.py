@@ -46,9 +46,16 @@ def _links(figure: SubFigure, log: str, links: pd.DataFrame) -> None:
     counts = links.pivot(index="other", columns="position", values="value").astype(float)
     with style():
         axes = sns.heatmap(
-            counts.where(counts > 0), ax=figure.subplots(), norm=LogNorm(1), cmap="Blues",
-            annot=True, fmt=".0f", annot_kws={"fontsize": 6}, cbar=False, square=True,
-        )  # fmt: skip
+            counts.where(counts > 0),
+            ax=figure.subplots(),
+            norm=LogNorm(1),
+            cmap="Blues",
+            annot=True,
+            fmt=".0f",
+            annot_kws={"fontsize": 6},
+            cbar=False,
+            square=True,
+        )
         axes.set(xlabel="Position (from 1)", ylabel="Position (from 1)")
         axes.set_title(f"{log.capitalize()}: pairs seen at both positions")
 

@@ -162,9 +162,10 @@ def verticals_disconnect(results: pd.DataFrame) -> Measured:
     components, factors = (
         seed_means(results, {"factors": over}, setting="verticals", metric=metric)
         for metric, over in (
-            ("components", tuple(TIANGONG)), ("bias_factors", ("v1, v2, position",)),
+            ("components", tuple(TIANGONG)),
+            ("bias_factors", ("v1, v2, position",)),
         )
-    )  # fmt: skip
+    )
     return (
         components.drop("position"), components, components["position"], factors.item(),
         on_real_data(results, "verticals"),
@@ -224,10 +225,13 @@ def real_log_identified(results: pd.DataFrame) -> Measured:
 
 def _statistics(results: pd.DataFrame, dataset: str, metrics: Sequence[str]) -> pd.Series:
     return seed_means(
-        results, {"metric": tuple(metrics)},
-        setting=f"connectivity-{dataset}", dataset=dataset, sweep="statistics",
+        results,
+        {"metric": tuple(metrics)},
+        setting=f"connectivity-{dataset}",
+        dataset=dataset,
+        sweep="statistics",
         amount=TABLE_CONTEXTS,
-    )  # fmt: skip
+    )
 
 
 def _check_size(results: pd.DataFrame, dataset: str) -> None:
@@ -249,9 +253,8 @@ def _connected(
 ) -> tuple[pd.Series, pd.Series]:
     """Frequency of connected graphs, and number of draws, by amount."""
     rows = select(
-        results, setting=f"connectivity-{dataset}", dataset=dataset, sweep=sweep,
-        metric="connected",
-    )  # fmt: skip
+        results, setting=f"connectivity-{dataset}", dataset=dataset, sweep=sweep, metric="connected"
+    )
     draws = rows.groupby(rows["amount"].astype(float))["value"].agg(["mean", "size"])
     absent = needed - set(draws.index)
     if absent:

@@ -141,14 +141,16 @@ for letters, split, metrics in (("ac", "training", TRAINING), ("bd", "test", TES
 )  # fmt: skip
 def levels_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
     return [
-        pd.Series({
-            name: abs(mean(results, f"{dataset}{suffix}", repair, metric) - printed)
-            for ((suffix, repair), name), printed in zip(
-                ROWS.items(), PRINTED[dataset][metric], strict=True
-            )
-        })
+        pd.Series(
+            {
+                name: abs(mean(results, f"{dataset}{suffix}", repair, metric) - printed)
+                for ((suffix, repair), name), printed in zip(
+                    ROWS.items(), PRINTED[dataset][metric], strict=True
+                )
+            }
+        )
         for metric in LEVEL
-    ]  # fmt: skip
+    ]
 
 
 @CLAIMS.add(

@@ -119,9 +119,8 @@ def declines_with_k(results: pd.DataFrame) -> Measured:
     """At K = 1 nothing is to be repaired, and all three share DLA's value."""
     repairs = ("plain", "merging", "intervention")
     mcc = dla_means(
-        results, LISTS, "mcc", {"repair": repairs, "components": (2, 3, 4)},
-        views=CLICKS,
-    ).unstack("components")  # fmt: skip
+        results, LISTS, "mcc", {"repair": repairs, "components": (2, 3, 4)}, views=CLICKS
+    ).unstack("components")
     connected = dla_means(results, LISTS, "mcc", {"components": (1,)}, views=CLICKS)[1]
     mcc.insert(0, 1, connected)
     slope = pd.Series(
@@ -227,9 +226,14 @@ def merging_near_truth(results: pd.DataFrame) -> Measured:
     truth = pd.Series(EXAMINATION / EXAMINATION[0], index=range(1, POSITIONS + 1))
     for repair in ("plain", "merging"):
         logs = by_seed(
-            results, {"components": (2, 3, 4), "position": tuple(truth.index)},
-            setting=LISTS, method="rate_dla", repair=repair, views=CLICKS, metric="position_bias",
-        )  # fmt: skip
+            results,
+            {"components": (2, 3, 4), "position": tuple(truth.index)},
+            setting=LISTS,
+            method="rate_dla",
+            repair=repair,
+            views=CLICKS,
+            metric="position_bias",
+        )
         runs = np.exp(logs)
         by_position = runs.std(axis="columns").unstack("position")
         deviation[repair] = by_position.max(axis="columns")

@@ -72,9 +72,14 @@ def only_connected_is_perfect(results: pd.DataFrame) -> Measured:
 def larger_k_no_different(results: pd.DataFrame) -> Measured:
     """No difference: at most that which tells two methods apart (claim 2a)."""
     mean = by_seed(
-        results, {"components": (2, 3, 4)},
-        setting=LISTS, method="rate_dla", repair="plain", views=CLICKS, metric="mcc",
-    ).mean(axis="columns")  # fmt: skip
+        results,
+        {"components": (2, 3, 4)},
+        setting=LISTS,
+        method="rate_dla",
+        repair="plain",
+        views=CLICKS,
+        metric="mcc",
+    ).mean(axis="columns")
     pairs = pd.Series({f"{a} and {b}": mean[a] - mean[b] for a, b in ((2, 3), (2, 4), (3, 4))})
     return pairs.abs(), mean
 
@@ -87,9 +92,14 @@ def larger_k_no_different(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def unstable_if_disconnected(results: pd.DataFrame) -> Measured:
     deviation = by_seed(
-        results, {"components": (1, 2, 3, 4)},
-        setting=LISTS, method="rate_dla", repair="plain", views=CLICKS, metric="mcc",
-    ).std(axis="columns")  # fmt: skip
+        results,
+        {"components": (1, 2, 3, 4)},
+        setting=LISTS,
+        method="rate_dla",
+        repair="plain",
+        views=CLICKS,
+        metric="mcc",
+    ).std(axis="columns")
     return deviation[1], deviation.drop(1)
 
 
@@ -149,9 +159,14 @@ def no_debias_leaves_errors(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def methods_unstable(results: pd.DataFrame) -> Measured:
     return by_seed(
-        results, {"method": METHODS},
-        setting=LISTS, repair="plain", components=2, views=CLICKS, metric="mcc",
-    ).std(axis="columns")  # fmt: skip
+        results,
+        {"method": METHODS},
+        setting=LISTS,
+        repair="plain",
+        components=2,
+        views=CLICKS,
+        metric="mcc",
+    ).std(axis="columns")
 
 
 @CLAIMS.add(
@@ -165,9 +180,14 @@ def methods_unstable(results: pd.DataFrame) -> Measured:
 def plain_rows_as_printed(results: pd.DataFrame) -> Measured:
     """Welch's test of two means, each of ten runs; it does not allow for another data set."""
     runs = by_seed(
-        results, {"method": METHODS},
-        setting=LISTS, repair="plain", components=2, views=CLICKS, metric="mcc",
-    )  # fmt: skip
+        results,
+        {"method": METHODS},
+        setting=LISTS,
+        repair="plain",
+        components=2,
+        views=CLICKS,
+        metric="mcc",
+    )
     printed = pd.DataFrame(PLAIN_MCC, index=["mean", "sd"]).T.loc[runs.index]
     count = runs.shape[1]
     ours, theirs = runs.var(axis="columns") / count, printed["sd"] ** 2 / RUNS

@@ -41,11 +41,14 @@ def variance_holds(results: pd.DataFrame) -> Measured:
     """
     mean, variance, expected, error = (
         seed_means(
-            results, {"case": None, "clicks": None},
-            setting="propositions", proposition="proposition 1", metric=metric,
+            results,
+            {"case": None, "clicks": None},
+            setting="propositions",
+            proposition="proposition 1",
+            metric=metric,
         )
         for metric in ("mean", "variance", "expected_variance", "standard_error")
-    )  # fmt: skip
+    )
     off, shifted = (variance - expected).abs(), mean.abs()
     of_mean = error / np.sqrt(2 * variance)
     falls = variance.unstack("clicks").sort_index(axis="columns").diff(axis="columns").iloc[:, 1:]

@@ -96,9 +96,10 @@ def _root(feature, factor, rate, weight, start, features: int):
     clicks = seen * rate[weight > 0]
     if factor_components(feature, number, factors=len(used)).any():
         raise InputError(
-            "the steps have no single limit on a disconnected log", field="method.until",
+            "the steps have no single limit on a disconnected log",
+            field="method.until",
             expected="'steps', or lanes with a repair",
-        )  # fmt: skip
+        )
 
     def relevance(o):
         at = o[number]

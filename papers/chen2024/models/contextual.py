@@ -35,8 +35,9 @@ class Contextual(EyeTracking, CellModel):
         """
         if contexts.shape[1] != len(WEIGHTS):
             raise InputError(
-                f"context vectors have {contexts.shape[1]} elements", field="contexts.features",
+                f"context vectors have {contexts.shape[1]} elements",
+                field="contexts.features",
                 expected=f"{len(WEIGHTS)}",
-            )  # fmt: skip
+            )
         exponent = np.maximum(contexts @ WEIGHTS + 1, 0)
         return self.examined(positions) ** exponent[:, None]

@@ -40,7 +40,8 @@ class EyeTracking(PositionBased, CellModel):
         """
         if positions > len(EXAMINATION):
             raise InputError(
-                f"examination of position {positions} is unknown", field="positions",
+                f"examination of position {positions} is unknown",
+                field="positions",
                 expected=f"{len(EXAMINATION)} at most",
-            )  # fmt: skip
+            )
         return EXAMINATION[:positions]

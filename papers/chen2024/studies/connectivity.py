@@ -125,9 +125,4 @@ def graph(feature: np.ndarray, factor: np.ndarray) -> dict[str, int]:
     seen, factor = np.unique(factor, return_inverse=True)
     found = graph_statistics(feature, factor, factors=len(seen))
     largest = {f"top{place}": int(size) for place, size in enumerate(found.sizes[:LARGEST], 1)}
-    return {
-        "nodes": found.nodes,
-        "edges": found.edges,
-        "components": found.components,
-        **largest,
-    }
+    return {"nodes": found.nodes, "edges": found.edges, "components": found.components, **largest}

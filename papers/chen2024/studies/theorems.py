@@ -100,9 +100,11 @@ def proposition3(drawn) -> list[tuple]:
         # Another pair of factors of the same two components closes a cycle.
         known, joined = pairs[-1]
         others = [
-            (a, b) for a in np.flatnonzero(of == of[known])
-            for b in np.flatnonzero(of == of[joined]) if (a, b) != (known, joined)
-        ]  # fmt: skip
+            (a, b)
+            for a in np.flatnonzero(of == of[known])
+            for b in np.flatnonzero(of == of[joined])
+            if (a, b) != (known, joined)
+        ]
         if others:
             more = others[rng.integers(len(others))]
             cycle.append(contradiction([*pairs, more], of, examination))

@@ -23,8 +23,10 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def draw(table: pd.DataFrame) -> Figure:
     """A panel per metric, a curve per compression."""
     chart = Curves(
-        table, by={"compression": COMPRESSIONS}, col={"metric": METRICS},
+        table,
+        by={"compression": COMPRESSIONS},
+        col={"metric": METRICS},
         truth="two divisions of the log",
-    )  # fmt: skip
+    )
     plot = chart.plot("ratio").scale(x=ticks(table["ratio"], log=True))
     return chart.figure(plot.label(x="Times smaller", y="Kendall's tau"))

@@ -44,9 +44,15 @@ def draw(table: pd.DataFrame) -> Figure:
                     face = color if ours else "none"
                     label = name if ours else None
                     panel.scatter(
-                        part["value"], height, marker=mark, s=22, facecolors=face,
-                        edgecolors=color, linewidths=0.8, label=label,
-                    )  # fmt: skip
+                        part["value"],
+                        height,
+                        marker=mark,
+                        s=22,
+                        facecolors=face,
+                        edgecolors=color,
+                        linewidths=0.8,
+                        label=label,
+                    )
                     if ours:
                         panel.hlines(height, part["low"], part["high"], color=color, linewidth=0.8)
             panel.set_xlabel(title)

@@ -133,11 +133,13 @@ def enough(results: pd.DataFrame) -> Measured:
     results = results[results["seed"].isin(seeds)]
     rounds, ends = (
         seed_means(
-            results, {"setting": [f"{prefix}-{name}" for name in HIDDEN]},
-            metric=CONDITIONAL, prior_mean=NINTH,
+            results,
+            {"setting": [f"{prefix}-{name}" for name in HIDDEN]},
+            metric=CONDITIONAL,
+            prior_mean=NINTH,
         ).to_numpy()
         for prefix in ("rounds", "em")
-    )  # fmt: skip
+    )
     return pd.Series(np.abs(rounds - ends), _models(HIDDEN))
 
 

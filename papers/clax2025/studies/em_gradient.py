@@ -113,9 +113,13 @@ def _ends(statistics: Statistics, documents: int) -> dict[str, float]:
 
     options = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 1e-15, "gtol": 1e-10}
     ascent = minimize(
-        negative, logit(start[free]), jac=True, method="L-BFGS-B", bounds=[(-30, 30)] * free.sum(),
+        negative,
+        logit(start[free]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-30, 30)] * free.sum(),
         options=options,
-    )  # fmt: skip
+    )
     em = fitted.history[-1] / documents
     return {
         "em_end": em,

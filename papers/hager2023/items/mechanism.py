@@ -10,12 +10,7 @@ from twotowers.report.charts import Dots
 from twotowers.results.statistics import over_seeds, select
 
 STUDIES = {f"mechanism-{name}": title for name, title in DATASETS.items()}
-TOWERS = {
-    "document": "per document",
-    "linear": "linear",
-    "sampled": "drawn clicks",
-    "deep": "deep",
-}
+TOWERS = {"document": "per document", "linear": "linear", "sampled": "drawn clicks", "deep": "deep"}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:

@@ -24,9 +24,12 @@ CLICK_MODELS = {"with true bias": {"method": "pbm"}, "with estimated bias": {"me
 def recovered(results) -> Measured:
     most = results.loc[results["metric"] == "ndcg@10", "sessions"].max()
     means = seed_means(
-        results, {"method": ["ips", "pbm", "estimated"]}, metric="ndcg@10", sessions=most,
+        results,
+        {"method": ["ips", "pbm", "estimated"]},
+        metric="ndcg@10",
+        sessions=most,
         collisions=0,
-    )  # fmt: skip
+    )
     return means
 
 
@@ -39,12 +42,14 @@ def recovered(results) -> Measured:
 def collisions_cost(results, *, method) -> Measured:
     most = results.loc[results["metric"] == "ndcg@10", "sessions"].max()
     leads = [
-        gap(*(
-            by_seed(results, metric="ndcg@10", method=m, sessions=most, collisions=share)
-            for m in ("ips", method)
-        ))
+        gap(
+            *(
+                by_seed(results, metric="ndcg@10", method=m, sessions=most, collisions=share)
+                for m in ("ips", method)
+            )
+        )
         for share in (0, 0.5, 0.9)
-    ]  # fmt: skip
+    ]
     return leads
 
 

@@ -18,14 +18,7 @@ from papers.hager2023.grid import (
     least_significant,
     of_method,
 )
-from twotowers.results.claims import (
-    OURS,
-    Claims,
-    Measured,
-    NotTestable,
-    TooFewRuns,
-    seed_means,
-)
+from twotowers.results.claims import OURS, Claims, Measured, NotTestable, TooFewRuns, seed_means
 from twotowers.results.conditions import above, at_least, at_most, below, shown
 from twotowers.results.published import bands
 from twotowers.results.statistics import select
@@ -177,9 +170,11 @@ def in_printed_order(results, *, dataset) -> Measured:
         for method in printed
     }
     pairs = [
-        (one, other) for one in printed for other in printed
+        (one, other)
+        for one in printed
+        for other in printed
         if printed[one] - printed[other] >= 0.005
-    ]  # fmt: skip
+    ]
     agreeing = np.mean([ours[one] > ours[other] for one, other in pairs])
     return agreeing, ours
 

@@ -154,9 +154,14 @@ def value(logits, attraction, examined, kind: str) -> np.ndarray:
 
 
 def minimum(
-    ranker: Ranker, start: np.ndarray, seen: tuple, queries: int, kind: str, most: int,
+    ranker: Ranker,
+    start: np.ndarray,
+    seen: tuple,
+    queries: int,
+    kind: str,
+    most: int,
     penalty: float = PENALTY,
-):  # fmt: skip
+):
     """Weights that minimise the sum over documents, mean over queries; and how near they are.
 
     Args:
@@ -188,9 +193,13 @@ def minimum(
         losses.append(intermediate_result.fun)
 
     found = minimize(
-        objective, start, jac=True, method="L-BFGS-B", callback=note,
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        callback=note,
         options={"maxiter": most, "maxfun": 2 * most, "ftol": 0, "gtol": 1e-6, "maxcor": 30},
-    )  # fmt: skip
+    )
     own = logit(np.clip(attraction.astype(float), 1e-12, 1 - 1e-12))
     floor = value(own, attraction, examined, kind).sum() / queries
     fell = (losses[len(losses) // 2] - losses[-1]) / (losses[-1] - floor)

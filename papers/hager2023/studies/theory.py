@@ -92,8 +92,10 @@ def identities() -> Iterator[dict]:
     # Where bias is ignored (assumed 1), both find the click rate.
     ignored = [
         abs(lowest(lambda at, y=y, o=o, loss=loss: loss(y, o, at, 1.0)) - o * y)
-        for loss in LOSSES.values() for y in GRID for o in examined
-    ]  # fmt: skip
+        for loss in LOSSES.values()
+        for y in GRID
+        for o in examined
+    ]
     yield {"metric": "ignored_minimum", "value": max(ignored)}
 
 

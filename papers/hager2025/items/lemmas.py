@@ -50,5 +50,12 @@ def _residuals(figure: SubFigure, table: pd.DataFrame) -> None:
     chart.onto(figure, plot)
     for panel in figure.axes:
         panel.axhspan(FLOOR / 4, VANISHED, color="#EEF0F2", zorder=0)
-        panel.text(0.98, VANISHED / 1.6, "vanished", ha="right", va="top", fontsize=7,
-                   transform=panel.get_yaxis_transform())  # fmt: skip
+        panel.text(
+            0.98,
+            VANISHED / 1.6,
+            "vanished",
+            ha="right",
+            va="top",
+            fontsize=7,
+            transform=panel.get_yaxis_transform(),
+        )

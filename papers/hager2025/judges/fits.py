@@ -12,16 +12,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.results.claims import Claims, Measured, seed_means
-from twotowers.results.conditions import (
-    above,
-    at_least,
-    at_most,
-    below,
-    falls,
-    rises,
-    short,
-    shown,
-)
+from twotowers.results.conditions import above, at_least, at_most, below, falls, rises, short, shown
 
 NAMES = {"temperature": "tau", "strength": "alpha"}
 CLAIMS = Claims(names=NAMES)
@@ -193,9 +184,13 @@ def weighting_helps(results: pd.DataFrame, setting: str) -> Measured:
 )  # fmt: skip
 def gradual_decline(results: pd.DataFrame) -> Measured:
     ndcg = seed_means(
-        results, {"strength": EXAMPLE_STRENGTHS},
-        setting="example-expert", temperature=0, weighting="none", metric="ndcg@10",
-    )  # fmt: skip
+        results,
+        {"strength": EXAMPLE_STRENGTHS},
+        setting="example-expert",
+        temperature=0,
+        weighting="none",
+        metric="ndcg@10",
+    )
     return ndcg.loc[0:], ndcg.loc[:0][::-1]
 
 
@@ -206,9 +201,13 @@ def gradual_decline(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def expert_hurts(results: pd.DataFrame) -> Measured:
     ndcg = seed_means(
-        results, {"strength": STRENGTHS},
-        setting="example-expert", temperature=0, weighting="none", metric="ndcg@10",
-    )  # fmt: skip
+        results,
+        {"strength": STRENGTHS},
+        setting="example-expert",
+        temperature=0,
+        weighting="none",
+        metric="ndcg@10",
+    )
     return ndcg[0] - ndcg[1], ndcg[0] - ndcg[-1]
 
 
@@ -221,9 +220,12 @@ def expert_hurts(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def deep_harmless(results: pd.DataFrame) -> Measured:
     ndcg = seed_means(
-        results, {"setting": ("example-deep", "example-expert"), "strength": EXAMPLE_STRENGTHS},
-        temperature=0, weighting="none", metric="ndcg@10",
-    ).unstack("strength")  # fmt: skip
+        results,
+        {"setting": ("example-deep", "example-expert"), "strength": EXAMPLE_STRENGTHS},
+        temperature=0,
+        weighting="none",
+        metric="ndcg@10",
+    ).unstack("strength")
     deep, expert = ndcg.max(axis="columns") - ndcg.min(axis="columns")
     return [(expert, deep)]
 
@@ -237,9 +239,12 @@ def deep_harmless(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def deep_biases_less(results: pd.DataFrame) -> Measured:
     error = bias_errors(
-        results, {"setting": ("example-deep", "example-expert"), "position": (10,)},
-        strength=1, temperature=0, weighting="none",
-    )[10].abs()  # fmt: skip
+        results,
+        {"setting": ("example-deep", "example-expert"), "position": (10,)},
+        strength=1,
+        temperature=0,
+        weighting="none",
+    )[10].abs()
     deep, expert = error
     return [(expert, deep)]
 

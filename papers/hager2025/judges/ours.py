@@ -109,10 +109,12 @@ def _of_embeddings(
 )  # fmt: skip
 def starts_are_kept(results: pd.DataFrame) -> Measured:
     """Estimates are relative to position 1; a mean over seeds of each seed's largest change."""
-    largest = pd.Series({
-        f"{k}": changes(results, f"start-{k}k").groupby("seed").max().mean()
-        for k in (2, 8, 32, 128)
-    })  # fmt: skip
+    largest = pd.Series(
+        {
+            f"{k}": changes(results, f"start-{k}k").groupby("seed").max().mean()
+            for k in (2, 8, 32, 128)
+        }
+    )
     return largest.iloc[0], largest.iloc[-1], largest
 
 
@@ -157,7 +159,9 @@ def padding_hides(results: pd.DataFrame) -> Measured:
 def _by_variant(results: pd.DataFrame, over: dict) -> pd.DataFrame:
     """The spread of each variant, a row each, at each position."""
     lanes = {lane: values for lane, values in over.items() if lane != "variant"}
-    return pd.DataFrame({
-        variant: spreads(results, lanes, setting="clipping", variant=variant)
-        for variant in over["variant"]
-    }).T  # fmt: skip
+    return pd.DataFrame(
+        {
+            variant: spreads(results, lanes, setting="clipping", variant=variant)
+            for variant in over["variant"]
+        }
+    ).T

@@ -181,9 +181,12 @@ def features_identify(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def features_tell(results: pd.DataFrame) -> Measured:
     return _regimes(
-        results, [TELLING], "largest_error", "largest_error_within_component",
+        results,
+        [TELLING],
+        "largest_error",
+        "largest_error_within_component",
         "largest_effect_of_start",
-    )  # fmt: skip
+    )
 
 
 @CLAIMS.add(

@@ -79,9 +79,10 @@ def run(
         for name, truth in truths.items():
             bias = fit_linear(lists.features, shown, shown * click_chance(truth, positions)).bias
             frames.append(
-                pd.DataFrame({"position": np.arange(1, positions + 1), "value": bias - bias[0]})
-                .assign(variant=name, strength=float(strength), temperature=float(temperature))
-            )  # fmt: skip
+                pd.DataFrame(
+                    {"position": np.arange(1, positions + 1), "value": bias - bias[0]}
+                ).assign(variant=name, strength=float(strength), temperature=float(temperature))
+            )
     results = pd.concat(frames, ignore_index=True).assign(metric="position_bias")
     by_variant = results[results["position"].isin(SPREAD_AT)].groupby(["variant", "position"])
     spread = by_variant["value"].agg(np.ptp).reset_index().assign(metric="spread")
@@ -100,12 +101,7 @@ def paddings(lengths: np.ndarray, positions: int, *, padding: float | None = Non
 
 
 def simulated(
-    features: np.ndarray,
-    *,
-    seed: int,
-    clipped: bool = True,
-    noisy: bool = True,
-    padding: int = 0,
+    features: np.ndarray, *, seed: int, clipped: bool = True, noisy: bool = True, padding: int = 0
 ) -> np.ndarray:
     """[documents] linear relevance; clipped and noisy, it is the published one of `train`."""
     empty = empty_scores("linear", features.shape[1], padding, seed, "train")

@@ -129,19 +129,32 @@ def fits(x, chance, *, starts: int, steps: int, width: int, seed: int) -> list:
     def started(number: int):
         return two_towers(
             lambda columns, rngs: DenseTower(columns, layers=[width, width], rngs=rngs),
-            width=x.shape[-1], pairs=0, positions=POSITIONS, seed=1000 * seed + number,
-        )  # fmt: skip
+            width=x.shape[-1],
+            pairs=0,
+            positions=POSITIONS,
+            seed=1000 * seed + number,
+        )
 
     vectors = [ravel_pytree(nnx.state(started(number), nnx.Param))[0] for number in range(starts)]
     epochs = 20
     settings = FitSettings(
-        learning_rate=0.01, weight_decay=0.0, batch=len(x), steps=steps // epochs, epochs=epochs,
-        patience=epochs, min_delta=0.0,
-    )  # fmt: skip
+        learning_rate=0.01,
+        weight_decay=0.0,
+        batch=len(x),
+        steps=steps // epochs,
+        epochs=epochs,
+        patience=epochs,
+        min_delta=0.0,
+    )
     result = gradient_fit(
-        started(0), objective, objective, settings, lanes=starts, seed=seed,
+        started(0),
+        objective,
+        objective,
+        settings,
+        lanes=starts,
+        seed=seed,
         starts=jnp.stack(vectors),
-    )  # fmt: skip
+    )
     return [result.model(lane) for lane in range(starts)]
 
 

@@ -9,10 +9,7 @@ from twotowers.models.names import MODELS
 from twotowers.report.charts import Dots
 from twotowers.results.statistics import over_draws, select
 
-METRICS = {
-    "mean_perplexity": "Perplexity",
-    "mean_conditional_perplexity": "Conditional perplexity",
-}
+METRICS = {"mean_perplexity": "Perplexity", "mean_conditional_perplexity": "Conditional perplexity"}
 BASE = "ten-ubm"
 
 
@@ -34,8 +31,10 @@ def draw(table: pd.DataFrame) -> Figure:
     model = pd.Categorical(rows["setting"].map(names), list(names.values()))
     rows = rows.assign(model=model, voice="ours")
     chart = Dots(
-        rows, by={"voice": {"ours": "counting or EM"}}, col={"metric": METRICS},
+        rows,
+        by={"voice": {"ours": "counting or EM"}},
+        col={"metric": METRICS},
         interval="2.5 to 97.5 percentile",
-    )  # fmt: skip
+    )
     plot = chart.plot("model", orient="y").label(x="", y="").share(x=False)
     return chart.figure(plot, height=0.6 + 0.22 * len(names))

@@ -9,11 +9,7 @@ import pandas as pd
 from papers.zhang2023.winners import SOURCES, beside_printed, on_common_grid
 from twotowers.report.latex import booktabs
 
-NAMES = {
-    "yahoo-gradrev": "GradRev",
-    "yahoo-drop": "Drop",
-    "yahoo-combination": "Drop + GradRev",
-}
+NAMES = {"yahoo-gradrev": "GradRev", "yahoo-drop": "Drop", "yahoo-combination": "Drop + GradRev"}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:

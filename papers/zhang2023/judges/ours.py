@@ -80,10 +80,12 @@ def features_harmless(results: pd.DataFrame, world: str) -> Measured:
 )  # fmt: skip
 def remedies_still_help(results: pd.DataFrame, world: str) -> Measured:
     rows = cross(results)
-    found = pd.Series({
-        METHODS[method]: curve(rows, world, "deep", method)[RANKING].loc[1.0]
-        for method in ("pal", *REMEDIES)
-    })  # fmt: skip
+    found = pd.Series(
+        {
+            METHODS[method]: curve(rows, world, "deep", method)[RANKING].loc[1.0]
+            for method in ("pal", *REMEDIES)
+        }
+    )
     return found.drop(METHODS["pal"]).max() - found[METHODS["pal"]], found
 
 

@@ -77,9 +77,15 @@ def run(
             examination=partial(dense, layers=observation),
         )
         curves = _trained(
-            model, features, shown, shown * chance, looks,
-            learning_rate=learning_rate, batch=batch, seed=seed,
-        )  # fmt: skip
+            model,
+            features,
+            shown,
+            shown * chance,
+            looks,
+            learning_rate=learning_rate,
+            batch=batch,
+            seed=seed,
+        )
         for tower, curve in curves.items():
             at = {"mixing_weight": float(weight), "tower": tower}
             rows += [

@@ -35,12 +35,7 @@ BLOCKS = np.zeros_like(FULL)
 BLOCKS[3:, :2] = BLOCKS[:3, 2:] = True
 """The labels 3 and 4 share the positions 1 and 2, the others the rest."""
 
-SUPPORTS = {
-    "all cells": FULL,
-    "connected": CHAIN,
-    "two blocks": BLOCKS,
-    "oracle": ORACLE,
-}
+SUPPORTS = {"all cells": FULL, "connected": CHAIN, "two blocks": BLOCKS, "oracle": ORACLE}
 
 
 def run(

@@ -64,8 +64,10 @@ def run(
     test = days >= DAYS - TEST_DAYS
     # The last three of the training days stop the training.
     held = (days >= DAYS - 2 * TEST_DAYS) & ~test
-    parts = {name: _loss(visits, order, clicked, chosen)
-             for name, chosen in [("train", ~test & ~held), ("held", held)]}  # fmt: skip
+    parts = {
+        name: _loss(visits, order, clicked, chosen)
+        for name, chosen in [("train", ~test & ~held), ("held", held)]
+    }
     towers = _towers(parts, FitSettings(**training), layers, observation, scale, rate, seed)
     slot = np.argsort(order, axis=1)
     weight = _inverse_propensity(slot[~test], clicked[~test])[slot]
@@ -102,9 +104,13 @@ def _towers(parts, settings, layers, observation, scale: float, rate: float, see
     dense = partial(DenseTower, activation="relu", normalise="batch")
     columns = {"scale": [0.0, scale, 0.0], "rate": [0.0, 0.0, rate]}
     build = partial(
-        two_towers, partial(dense, layers=layers), width=parts["train"].inputs.shape[-1],
-        pairs=0, positions=SLOTS * DEVICES, seed=seed,
-    )  # fmt: skip
+        two_towers,
+        partial(dense, layers=layers),
+        width=parts["train"].inputs.shape[-1],
+        pairs=0,
+        positions=SLOTS * DEVICES,
+        seed=seed,
+    )
     additive = build(
         model=Additive(),
         examination=partial(dense, layers=observation),

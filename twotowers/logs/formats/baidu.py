@@ -214,8 +214,10 @@ def _pages(files: list[Path], bias: list[str], tally: Tally) -> Iterator[pa.Reco
             if len(table) - starts[-1] > LONGEST:
                 raise InputError(
                     f"row {before + starts[-1] + 1}: a session has more than {LONGEST:,} rows",
-                    path=file, field="query_no", expected="a value per session",
-                )  # fmt: skip
+                    path=file,
+                    field="query_no",
+                    expected="a value per session",
+                )
             yield from _whole_pages(table.slice(0, starts[-1]), file, before, split, bias, tally)
             waiting, before = table.slice(starts[-1]), before + int(starts[-1])
         if waiting is not None:
@@ -231,9 +233,11 @@ def _starts(table: pa.Table, file: Path, row: int) -> np.ndarray:
     if len(again):
         at = int(starts[again[0]])
         raise InputError(
-            f"row {row + at + 1}: {session[at]} was there before other sessions", path=file,
-            field="query_no", expected="the rows of a session one after the other",
-        )  # fmt: skip
+            f"row {row + at + 1}: {session[at]} was there before other sessions",
+            path=file,
+            field="query_no",
+            expected="the rows of a session one after the other",
+        )
     return starts
 
 
@@ -250,8 +254,10 @@ def _whole_pages(
         at = int(np.flatnonzero(other)[0])
         raise InputError(
             f"row {row + at + 1}: {batch['query_md5'][at]} in a session of another query",
-            path=file, field="query_md5", expected="one query per session",
-        )  # fmt: skip
+            path=file,
+            field="query_md5",
+            expected="one query per session",
+        )
     position = _whole(batch, "position", file, row, low=1)
     order = np.lexsort([position, page])
     again = (np.diff(position[order]) == 0) & (np.diff(page[order]) == 0)
@@ -259,8 +265,10 @@ def _whole_pages(
         at = int(order[1:][again][0])
         raise InputError(
             f"row {row + at + 1}: {position[at]} is the position of two rows of a session",
-            path=file, field="position", expected="a row per position",
-        )  # fmt: skip
+            path=file,
+            field="position",
+            expected="a row per position",
+        )
     clicks = tally.numbers(_whole(batch, "click", file, row), _at(row))
     tally.seen["pages"] += len(starts)
     offsets = pa.array(np.append(starts, len(batch)), pa.int32())
@@ -395,9 +403,11 @@ def _labels(column: pa.Array, file: Path, row: int) -> np.ndarray:
         at = int(np.flatnonzero(bad)[0])
         found = column[at].as_py()
         raise InputError(
-            f"row {row + at + 1}: {'no value' if found is None else found} was found", path=file,
-            field=LABEL, expected="a number from 0 on",
-        )  # fmt: skip
+            f"row {row + at + 1}: {'no value' if found is None else found} was found",
+            path=file,
+            field=LABEL,
+            expected="a number from 0 on",
+        )
     return labels
 
 
@@ -408,9 +418,11 @@ def _annotated(query_no: np.ndarray, path) -> tuple[np.ndarray, np.ndarray]:
     values, count = np.unique(query_no[starts], return_counts=True)
     if (count > 1).any():
         raise InputError(
-            f"{values[count > 1][0]} was there before other queries", path=path, field="query_no",
+            f"{values[count > 1][0]} was there before other queries",
+            path=path,
+            field="query_no",
             expected="the rows of a query one after the other",
-        )  # fmt: skip
+        )
     number = np.cumsum(changes) - 1
     return number, (np.arange(len(number)) - starts[number]).astype(np.int32)
 
@@ -422,17 +434,24 @@ def _texts(batch: pa.RecordBatch, file: Path, row: int, rows: np.ndarray) -> dic
         flat = column.flatten() if hasattr(column, "value_lengths") else None
         if flat is None or not pa.types.is_integer(flat.type):
             raise InputError(
-                f"has type {str(column.type)[:40]}", path=file, field=name,
+                f"has type {str(column.type)[:40]}",
+                path=file,
+                field=name,
                 expected="a list of token ids",
-            )  # fmt: skip
+            )
         tokens = flat.to_numpy(zero_copy_only=False)
         if flat.null_count or (len(tokens) and (tokens.min() < 0 or tokens.max() >= 2**31)):
             bad = ~((tokens >= 0) & (tokens < 2**31))
             at = np.searchsorted(np.cumsum(column.value_lengths()), np.argmax(bad), side="right")
             raise _wrong(
-                file, row, rows, int(at), name, f"{flat[int(np.argmax(bad))]} was found",
+                file,
+                row,
+                rows,
+                int(at),
+                name,
+                f"{flat[int(np.argmax(bad))]} was found",
                 "token ids from 0 on",
-            )  # fmt: skip
+            )
         found[name] = pa.ListArray.from_arrays(
             pa.array(np.append(0, np.cumsum(column.value_lengths())), pa.int32()),
             pa.array(tokens.astype(np.int32)),

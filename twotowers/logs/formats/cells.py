@@ -95,11 +95,7 @@ def _batches(path, names, numbers, lanes, bias, split, seen) -> Iterator[pa.Reco
         found.setdefault("split", pa.repeat(split, len(batch)))
         counts = {
             name: whole_numbers(
-                batch[names[name]],
-                path=path,
-                field=name,
-                place=place,
-                low=int(name == "position"),
+                batch[names[name]], path=path, field=name, place=place, low=int(name == "position")
             )
             for name in NUMBERS
             if name in names

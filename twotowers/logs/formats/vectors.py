@@ -205,9 +205,11 @@ def _vectors(
     vectors = column.flatten()
     if not hasattr(vectors, "value_lengths"):
         raise InputError(
-            f"has type {str(column.type)[:40]}", path=file, field=FEATURES,
+            f"has type {str(column.type)[:40]}",
+            path=file,
+            field=FEATURES,
             expected="a list of vectors per page",
-        )  # fmt: skip
+        )
     if vectors.null_count:
         at = int(np.flatnonzero(vectors.is_null().to_numpy(zero_copy_only=False))[0])
         raise wrong(at, "a vector is missing", "a vector per document")
@@ -251,9 +253,11 @@ def _labels(column: pa.Array, lengths: np.ndarray, file: Path, row: int) -> np.n
     if (wrong := (own != lengths) | (own == 0)).any():
         at = int(np.flatnonzero(wrong)[0])
         raise InputError(
-            f"row {row + at + 1}: {own[at]} labels and {lengths[at]} documents", path=file,
-            field=LABELS, expected="a label per document, and a document or more",
-        )  # fmt: skip
+            f"row {row + at + 1}: {own[at]} labels and {lengths[at]} documents",
+            path=file,
+            field=LABELS,
+            expected="a label per document, and a document or more",
+        )
     flat, labels = _numbers(column, column, file, LABELS, "a list of numbers per query")
     bad = ~((labels >= 0) & (labels <= LARGEST_LABEL))
     if bad.any():
@@ -261,7 +265,9 @@ def _labels(column: pa.Array, lengths: np.ndarray, file: Path, row: int) -> np.n
         page = int(np.searchsorted(np.cumsum(own), at, side="right"))
         found = flat[at].as_py()
         raise InputError(
-            f"row {row + page + 1}: {'no value' if found is None else found} was found", path=file,
-            field=LABELS, expected="a number from 0 on",
-        )  # fmt: skip
+            f"row {row + page + 1}: {'no value' if found is None else found} was found",
+            path=file,
+            field=LABELS,
+            expected="a number from 0 on",
+        )
     return labels

@@ -125,10 +125,7 @@ def _complaint(record: str, number: int, path: Path) -> InputError:
     else:
         field, value, expected = "clicks", rest[len(page) + len(colon) :], "whole numbers"
     return InputError(
-        f"record {number}: {_shown(value)} was found",
-        path=path,
-        field=field,
-        expected=expected,
+        f"record {number}: {_shown(value)} was found", path=path, field=field, expected=expected
     )
 
 

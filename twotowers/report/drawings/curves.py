@@ -18,12 +18,7 @@ Groups = Mapping[str, Mapping[str, str | Mapping]]
 
 
 def table(
-    results: pd.DataFrame,
-    published: pd.DataFrame,
-    *,
-    panels: Groups,
-    metric: str,
-    along: str,
+    results: pd.DataFrame, published: pd.DataFrame, *, panels: Groups, metric: str, along: str
 ) -> pd.DataFrame:
     """One row per setting, value of the lane and source: mean and 95 % interval over seeds.
 
@@ -36,14 +31,7 @@ def table(
     return of_settings(results, published, panels, [along], metric=metric)
 
 
-def draw(
-    table: pd.DataFrame,
-    *,
-    panels: Groups,
-    along: str,
-    label: str,
-    xlabel: str,
-) -> Figure:
+def draw(table: pd.DataFrame, *, panels: Groups, along: str, label: str, xlabel: str) -> Figure:
     """Draw panels side by side. `label` and `xlabel` name the axes."""
     rows, inner, outer = grouped(table, panels)
     chart = Curves(rows, by={"inner": inner}, col={"outer": outer})

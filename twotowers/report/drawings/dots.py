@@ -12,11 +12,7 @@ from twotowers.report.drawings.curves import Groups, grouped, of_settings
 
 
 def table(
-    results: pd.DataFrame,
-    published: pd.DataFrame,
-    *,
-    groups: Groups,
-    metrics: Mapping[str, str],
+    results: pd.DataFrame, published: pd.DataFrame, *, groups: Groups, metrics: Mapping[str, str]
 ) -> pd.DataFrame:
     """One row per setting, metric and source: mean and 95 % interval over seeds.
 

@@ -35,13 +35,17 @@ def table(
     return pd.concat(
         [
             compare(
-                results, published, keys, setting=list(needs),
-                metric=list(dict.fromkeys(column["metric"] for column in part)), **where,
+                results,
+                published,
+                keys,
+                setting=list(needs),
+                metric=list(dict.fromkeys(column["metric"] for column in part)),
+                **where,
             )
             for part, where in parts
         ],
         ignore_index=True,
-    )  # fmt: skip
+    )
 
 
 def tex(
