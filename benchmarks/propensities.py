@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -43,6 +44,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.pages import markdown, yes
+from twotowers import ROOT
+from twotowers.files.artefacts import atomic
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
 from twotowers.fitting.em import fit_em
@@ -70,6 +74,8 @@ SILENT = 0.08
 """At most this share of a setting's intervals may exclude the truth without a reason."""
 
 RESULTS = Path(__file__).parent / "results" / "propensities.csv"
+PICTURE = Path(__file__).with_suffix(".svg")
+PAGE = ROOT / "docs" / "propensities.md"
 EXAMINATION = np.array([1, 0.87, 0.46, 0.30, 0.21, 0.12, 0.10, 0.09, 0.06, 0.09])
 ON_PHONES = EXAMINATION ** np.linspace(1.1, 1.6, 10) * 0.8
 
@@ -363,6 +369,95 @@ def forms(options) -> None:
     print(table.round(3).to_string())
 
 
+SHOWN = ("conditional", "additive", "all pairs", "adjacent chain", "click rates", "marginal")
+"""The estimators of the page's figure."""
+NAMES = {"additive": "odds", "marginal": "empirical Bayes"}
+
+
+def write_page() -> None:
+    """Put tables and figure of the results into docs/propensities.md."""
+    found = pd.read_csv(RESULTS)
+    tables = {"coverage": _coverage(judged(found)), "priors": _priors()}
+    page = PAGE.read_text()
+    for name, table in tables.items():
+        page = re.sub(
+            rf"<!-- {name} -->.*?<!-- /{name} -->",
+            f"<!-- {name} -->\n{table}\n<!-- /{name} -->",
+            page,
+            flags=re.S,
+        )
+    with atomic(PAGE) as path:
+        path.write_text(page)
+    draw_coverage(judged(found), PICTURE)
+
+
+def _coverage(table: pd.DataFrame) -> str:
+    """A row per setting, of the conditional estimate; its odds form where users are additive."""
+    rows = []
+    for setting, group in table.groupby("setting", sort=False):
+        form = SETTINGS[setting].judged or "conditional"
+        own = group.set_index("estimator").loc[form]
+        rows.append(
+            {
+                "setting": setting,
+                "form": "odds" if form == "additive" else "product",
+                "coverage": own["coverage"],
+                "all": own["with doubt"],
+                "sure": own["sure"],
+                "bias": own["bias"],
+                "meets": "not judged" if not own["judged"] else yes(bool(own["meets"])),
+            }
+        )
+    share = "{:.3f}".format
+    return markdown(
+        rows,
+        {
+            "setting": ("setting", str),
+            "form": ("form", str),
+            "coverage": ("coverage", share),
+            "all": ("all", share),
+            "without doubt": ("sure", share),
+            "largest bias": ("bias", share),
+            "meets the thresholds": ("meets", str),
+        },
+    )
+
+
+def _priors() -> str:
+    """A row per estimator and law of relevance: the curve."""
+    table = pd.read_csv(RESULTS.with_stem(RESULTS.stem + "_priors")).replace({"estimator": NAMES})
+    positions = [name for name in table if name.isdigit()]
+    columns = {"relevance": ("relevance", str), "estimate": ("estimator", str)}
+    columns |= {name: (name, "{:.3g}".format) for name in positions}
+    return markdown(table.to_dict("records"), columns)
+
+
+def draw_coverage(table: pd.DataFrame, path: Path) -> None:
+    """A row of dots per setting, one per estimator, beside the band of the thresholds."""
+    import matplotlib
+    from matplotlib import pyplot
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "propensities"
+    figure, panel = pyplot.subplots(figsize=(7.5, 4.6), layout="constrained")
+    settings = list(dict.fromkeys(table["setting"]))[::-1]
+    panel.axvspan(*COVERAGE, color="#dfe7df", zorder=0)
+    for number, name in enumerate(SHOWN):
+        rows = table[table["estimator"] == name]
+        places = [settings.index(setting) for setting in rows["setting"]]
+        panel.scatter(
+            rows["with doubt"], places, s=34, color=f"C{number}", label=NAMES.get(name, name),
+            marker="os^vDX"[number], alpha=0.85,
+        )  # fmt: skip
+    panel.set_yticks(range(len(settings)), settings)
+    panel.set_xlim(-0.02, 1.02)
+    panel.set_xlabel("share of 95 % intervals that hold the truth (band: .92 to .98)")
+    panel.grid(axis="x", alpha=0.4)
+    figure.legend(loc="outside lower center", ncols=len(SHOWN), frameon=False, fontsize=8)
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=200)
@@ -371,7 +466,11 @@ def main():
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--forms", action="store_true", help="test the forms instead")
     parser.add_argument("--priors", action="store_true", help="show what a prior per pair does")
+    parser.add_argument("--page", action="store_true", help="write docs/propensities.md anew")
     options = parser.parse_args()
+    if options.page:
+        write_page()
+        return
     if options.forms or options.priors:
         (forms if options.forms else priors)(options)
         return
