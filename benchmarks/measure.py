@@ -119,4 +119,7 @@ def _processor() -> str:
 if __name__ == "__main__":
     module, function = sys.argv[1].split(":")
     result = getattr(import_module(module), function)(**json.load(sys.stdin))
-    print(json.dumps(result | {"peak_gb": peak()}))
+    print(json.dumps(result | {"peak_gb": peak()}), flush=True)
+    # Threads of Arrow and JAX that still read ahead would end the process with an error now and
+    # then, after everything is said.
+    os._exit(0)

@@ -408,7 +408,7 @@ def test_papers_share_their_page_and_what_is_raw_but_nothing_else(unbuilt):
     ("setting", "found", "nearest"),
     [
         ("sclae=smoke", "unknown setting 'sclae'", "'scale'"),
-        ("scale=smok", "scale: 'smok' is not one of", "'smoke'"),
+        ("scale=smok", "scale: 'smok' is not allowed", "did you mean 'smoke'?"),
         ("papers=[hagr2025]", "papers: 'hagr2025' is unknown", "did you mean 'hager2025'?"),
         ("replace={mslr30k: mslr}", "replace: 'mslr' is unknown", "did you mean 'mslr30k'?"),
     ],

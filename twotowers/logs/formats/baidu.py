@@ -16,9 +16,8 @@ takes the columns that it needs, and one batch of the file is in memory at a tim
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,25 +27,35 @@ import pyarrow.compute as pc
 from twotowers import LOG
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import column_names, read_batches, whole_numbers
+from twotowers.files.batches import column_names, read_batches
 from twotowers.files.rankings import Rankings
 from twotowers.files.seen import Seen
+from twotowers.logs.baidu_columns import (
+    EMBEDDING,
+    LABEL,
+    TOKENS,
+    feature_matrix,
+    hashed_texts,
+    id_columns,
+    label_column,
+    present_column,
+    row_of,
+    text_columns,
+    whole_column,
+)
 from twotowers.logs.sessions import Stream, check_free, conform
 from twotowers.logs.strays import Tally
 from twotowers.text.lexical import LEXICAL
 
 LAYOUT = "a row per shown document, with tokens and features"
 
-EMBEDDING, LABEL = "query_document_embedding", "label"
 FEATURES = (*LEXICAL, EMBEDDING)
-TOKENS = ("query", "title", "abstract")
 IDS = ("query_md5", "url_md5")
 POSITIONS = "positions"
 """The bias feature that keeps positions as they are: the place in a page's list closes the gaps."""
 PART = re.compile(r"part-(\d+)")
 LONGEST = 10_000
 """The most rows of a session. If there are more, `query_no` is not the session."""
-LARGEST_LABEL = 2**24
 ROWS = 20_000
 """Rows to decode at a time."""
 
@@ -109,7 +118,7 @@ def documents_of(
         for row, batch in _batches(file, [*IDS, *columns]):
             numbers = document_numbers(batch, file, row)
             fresh = seen.new(numbers)
-            features = _features(batch.take(pa.array(fresh)), columns, file, row, fresh, width)
+            features = feature_matrix(batch.take(pa.array(fresh)), columns, file, row, fresh, width)
             width = features.shape[1]
             if len(fresh):
                 yield numbers[fresh], features
@@ -130,7 +139,7 @@ def texts_of(path: str | Path) -> Iterator[pa.RecordBatch]:
         for row, batch in _batches(file, [*IDS, *TOKENS]):
             numbers = document_numbers(batch, file, row)
             fresh = seen.new(numbers)
-            texts = _texts(batch.take(pa.array(fresh)), file, row, fresh)
+            texts = text_columns(batch.take(pa.array(fresh)), file, row, fresh)
             yield pa.RecordBatch.from_pydict({"document": pa.array(numbers[fresh]), **texts})
 
 
@@ -154,9 +163,9 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
     columns = feature_columns(files[0], columns)
     for file in files:
         for row, batch in _batches(file, ["query_no", LABEL, *columns]):
-            queries.append(_whole(batch, "query_no", file, row))
-            labels.append(_labels(batch[LABEL], file, row))
-            features.append(_features(batch, columns, file, row, np.arange(len(batch)), width))
+            queries.append(whole_column(batch, "query_no", file, row))
+            labels.append(label_column(batch[LABEL], file, row))
+            features.append(feature_matrix(batch, columns, file, row, np.arange(len(batch)), width))
             width = features[-1].shape[1]
     if not sum(map(len, queries)):
         raise InputError("there is no query", path=path, expected="a row per annotated document")
@@ -168,7 +177,7 @@ def annotated_texts(path: str | Path) -> Iterator[pa.RecordBatch]:
     """The texts of `read_annotations`, row by row: lists of tokens `query`, `title`, `abstract`."""
     for file in files_of(path):
         for row, batch in _batches(file, list(TOKENS)):
-            yield pa.RecordBatch.from_pydict(_texts(batch, file, row, np.arange(len(batch))))
+            yield pa.RecordBatch.from_pydict(text_columns(batch, file, row, np.arange(len(batch))))
 
 
 def feature_columns(path: str | Path, columns: Sequence[str] | None = None) -> list[str]:
@@ -193,7 +202,7 @@ def document_numbers(batch: pa.RecordBatch, file: Path, row: int) -> np.ndarray:
 
     63 bits: among 16 million documents two share a number with chance 1.4e-5.
     """
-    return _hashed(pc.binary_join_element_wise(*_ids(batch, IDS, file, row), " "))
+    return hashed_texts(pc.binary_join_element_wise(*id_columns(batch, IDS, file, row), " "))
 
 
 # Pages
@@ -226,7 +235,7 @@ def _pages(files: list[Path], bias: list[str], tally: Tally) -> Iterator[pa.Reco
 
 def _starts(table: pa.Table, file: Path, row: int) -> np.ndarray:
     """The first row of each session."""
-    session = _whole(table, "query_no", file, row)
+    session = whole_column(table, "query_no", file, row)
     starts = np.flatnonzero(np.diff(session, prepend=session[:1] - 1))
     _, first = np.unique(session[starts], return_index=True)
     again = np.setdiff1d(np.arange(len(starts)), first)
@@ -249,7 +258,7 @@ def _whole_pages(
     (batch,) = table.combine_chunks().to_batches()
     starts = _starts(table, file, row)
     page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(batch)))
-    query = _hashed(*_ids(batch, IDS[:1], file, row))
+    query = hashed_texts(*id_columns(batch, IDS[:1], file, row))
     if (other := query != query[starts][page]).any():
         at = int(np.flatnonzero(other)[0])
         raise InputError(
@@ -258,7 +267,7 @@ def _whole_pages(
             field="query_md5",
             expected="one query per session",
         )
-    position = _whole(batch, "position", file, row, low=1)
+    position = whole_column(batch, "position", file, row, low=1)
     order = np.lexsort([position, page])
     again = (np.diff(position[order]) == 0) & (np.diff(page[order]) == 0)
     if again.any():
@@ -269,7 +278,7 @@ def _whole_pages(
             field="position",
             expected="a row per position",
         )
-    clicks = tally.numbers(_whole(batch, "click", file, row), _at(row))
+    clicks = tally.numbers(whole_column(batch, "click", file, row), row_of(row))
     tally.seen["pages"] += len(starts)
     offsets = pa.array(np.append(starts, len(batch)), pa.int32())
 
@@ -282,7 +291,7 @@ def _whole_pages(
         "documents": lists(pa.array(document_numbers(batch, file, row))),
         "clicks": lists(pa.array(clicks)),
         POSITIONS: lists(pa.array(position)),
-        **{name: lists(_present(batch[name], name, file, row)) for name in bias},
+        **{name: lists(present_column(batch[name], name, file, row)) for name in bias},
     }
     yield conform(pa.RecordBatch.from_pydict(columns), file)
 
@@ -308,109 +317,6 @@ def _check_columns(file: Path, columns: list[str]) -> None:
             )
 
 
-def _at(row: int) -> Callable[[int], str]:
-    return lambda at: f"row {row + at + 1}"
-
-
-def _present(column: pa.Array, name: str, file: Path, row: int) -> pa.Array:
-    """The column, if no value is missing."""
-    if column.null_count:
-        at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InputError(
-            f"row {row + at + 1}: a value is missing", path=file, field=name, expected="a value"
-        )
-    return column
-
-
-def _whole(batch, name: str, file: Path, row: int, low: int = 0) -> np.ndarray:
-    column = batch[name]
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    return whole_numbers(column, path=file, field=name, place=_at(row), low=low)
-
-
-def _ids(batch: pa.RecordBatch, names: Sequence[str], file: Path, row: int) -> list[pa.Array]:
-    found = []
-    for name in names:
-        column = _present(batch[name], name, file, row)
-        if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-            raise InputError(
-                f"has type {str(column.type)[:40]}", path=file, field=name, expected="text"
-            )
-        found.append(column)
-    return found
-
-
-def _hashed(texts: pa.Array) -> np.ndarray:
-    digests = (hashlib.blake2b(each.encode(), digest_size=8) for each in texts.to_pylist())
-    found = np.frombuffer(b"".join(each.digest() for each in digests), "<u8")
-    return (found >> np.uint64(1)).astype(np.int64)
-
-
-def _features(batch, columns, file: Path, row: int, rows: np.ndarray, width) -> np.ndarray:
-    """[rows, width] float32 of a batch whose rows are `rows` of the file's, counted from `row`."""
-    parts = []
-    for name in columns:
-        column = batch[name]
-        if column.null_count:
-            at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-            raise _wrong(file, row, rows, at, name, "a value is missing")
-        if name == EMBEDDING:
-            own = None if width is None else width - len(columns) + 1
-            values = _vectors(column, file, row, rows, own)
-        else:
-            values = _numbers(column, column, file, name)[:, None]
-            values = np.sign(values) * np.log1p(np.abs(values))
-        if not (good := np.isfinite(values)).all():
-            at, place = (int(each[0]) for each in np.nonzero(~good))
-            raise _wrong(file, row, rows, at, name, f"{values[at, place]} was found")
-        parts.append(values)
-    return np.hstack(parts)
-
-
-def _wrong(file, row, rows, at, name, message, expected="finite numbers") -> InputError:
-    return InputError(
-        f"row {row + int(rows[at]) + 1}: {message}", path=file, field=name, expected=expected
-    )
-
-
-def _vectors(column: pa.Array, file: Path, row: int, rows: np.ndarray, width) -> np.ndarray:
-    if not hasattr(column, "value_lengths"):
-        raise InputError(
-            f"has type {str(column.type)[:40]}", path=file, field=EMBEDDING, expected="lists"
-        )
-    lengths = column.value_lengths().to_numpy(zero_copy_only=False)
-    width = width or (int(lengths[0]) if len(lengths) else 0)
-    if (other := (lengths != width) | (lengths == 0)).any():
-        at = int(np.flatnonzero(other)[0])
-        expected = f"{width or 'some'} numbers, as before"
-        raise _wrong(file, row, rows, at, EMBEDDING, f"a vector of {lengths[at]} numbers", expected)
-    return _numbers(column.flatten(), column, file, EMBEDDING).reshape(len(column), width)
-
-
-def _numbers(flat: pa.Array, column: pa.Array, file: Path, name: str) -> np.ndarray:
-    if not (pa.types.is_floating(flat.type) or pa.types.is_integer(flat.type)):
-        raise InputError(
-            f"has type {str(column.type)[:40]}", path=file, field=name, expected="numbers"
-        )
-    # Arrow's own cast of half precision is slower than NumPy's. Missing numbers become NaN.
-    return np.asarray(flat.to_numpy(zero_copy_only=False), np.float32)
-
-
-def _labels(column: pa.Array, file: Path, row: int) -> np.ndarray:
-    labels = _numbers(column, column, file, LABEL)
-    if (bad := ~((labels >= 0) & (labels <= LARGEST_LABEL))).any():
-        at = int(np.flatnonzero(bad)[0])
-        found = column[at].as_py()
-        raise InputError(
-            f"row {row + at + 1}: {'no value' if found is None else found} was found",
-            path=file,
-            field=LABEL,
-            expected="a number from 0 on",
-        )
-    return labels
-
-
 def _annotated(query_no: np.ndarray, path) -> tuple[np.ndarray, np.ndarray]:
     """[rows] number of each row's query, and of its document there."""
     changes = np.diff(query_no, prepend=query_no[:1] - 1) != 0
@@ -425,35 +331,3 @@ def _annotated(query_no: np.ndarray, path) -> tuple[np.ndarray, np.ndarray]:
         )
     number = np.cumsum(changes) - 1
     return number, (np.arange(len(number)) - starts[number]).astype(np.int32)
-
-
-def _texts(batch: pa.RecordBatch, file: Path, row: int, rows: np.ndarray) -> dict[str, pa.Array]:
-    found = {}
-    for name in TOKENS:
-        column = _present(batch[name], name, file, row)
-        flat = column.flatten() if hasattr(column, "value_lengths") else None
-        if flat is None or not pa.types.is_integer(flat.type):
-            raise InputError(
-                f"has type {str(column.type)[:40]}",
-                path=file,
-                field=name,
-                expected="a list of token ids",
-            )
-        tokens = flat.to_numpy(zero_copy_only=False)
-        if flat.null_count or (len(tokens) and (tokens.min() < 0 or tokens.max() >= 2**31)):
-            bad = ~((tokens >= 0) & (tokens < 2**31))
-            at = np.searchsorted(np.cumsum(column.value_lengths()), np.argmax(bad), side="right")
-            raise _wrong(
-                file,
-                row,
-                rows,
-                int(at),
-                name,
-                f"{flat[int(np.argmax(bad))]} was found",
-                "token ids from 0 on",
-            )
-        found[name] = pa.ListArray.from_arrays(
-            pa.array(np.append(0, np.cumsum(column.value_lengths())), pa.int32()),
-            pa.array(tokens.astype(np.int32)),
-        )
-    return found
