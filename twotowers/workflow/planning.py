@@ -32,6 +32,7 @@ from twotowers.logs.opening import FOLDER, FORMATS
 from twotowers.workflow import descriptions
 from twotowers.workflow.descriptions import STANDIN_SEED
 from twotowers.workflow.order import fit_guess
+from twotowers.workflow.plan import REFUSED
 from twotowers.workflow.provenance import code_digest
 from twotowers.workflow.targets import ENDINGS, Targets
 
@@ -415,8 +416,8 @@ def main() -> None:
     try:
         plan = make_plan(json.load(sys.stdin), root)
     except InputError as error:
-        print(f"{type(error).__module__}.{type(error).__name__}: {error}", file=sys.stderr)
-        sys.exit(1)
+        print(error, file=sys.stderr)
+        sys.exit(REFUSED)
     with atomic(path) as temporary:
         temporary.write_text(json.dumps(plan))
 
