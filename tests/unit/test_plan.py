@@ -329,6 +329,12 @@ def test_a_data_set_has_a_folder_or_a_stand_in_of_this_scale(made):
         planner.standin_sizes("shop")
 
 
+def test_a_stand_in_has_all_parts_that_are_read(made):
+    web = CONFIG["datasets"]["web"] | {"standin": {"smoke": {"log": 5}}}
+    with pytest.raises(InputError, match=r"datasets\.web: the stand-in has no train"):
+        made({"datasets": CONFIG["datasets"] | {"web": web}}).jobs()
+
+
 def test_a_study_reads_nothing_a_click_log_or_rankings(read):
     def of(study, seed=7):
         return inputs(read, "study", paper="paper", study=study, seed=seed)
@@ -410,7 +416,7 @@ def test_a_crash_of_planning_is_told_whole(root, tmp_path, monkeypatch):
     trace = "Traceback\n  File 'x.py', line 3\nNameError: y\n"
     crashed = SimpleNamespace(returncode=1, stderr=trace)
     monkeypatch.setattr(plans.subprocess, "run", lambda *_, **__: crashed)
-    with pytest.raises(RuntimeError, match="x.py"):
+    with pytest.raises(RuntimeError, match=r"x\.py"):
         read_plan(CONFIG, root, tmp_path)
 
 
