@@ -329,6 +329,12 @@ def test_a_data_set_has_a_folder_or_a_stand_in_of_this_scale(made):
         planner.standin_sizes("shop")
 
 
+def test_a_stand_in_has_all_parts_that_are_read(made):
+    web = CONFIG["datasets"]["web"] | {"standin": {"smoke": {"log": 5}}}
+    with pytest.raises(InputError, match=r"datasets\.web: the stand-in has no train"):
+        made({"datasets": CONFIG["datasets"] | {"web": web}}).jobs()
+
+
 def test_a_study_reads_nothing_a_click_log_or_rankings(read):
     def of(study, seed=7):
         return inputs(read, "study", paper="paper", study=study, seed=seed)
@@ -406,14 +412,38 @@ def test_a_plan_is_made_once_and_read_by_jobs(root, tmp_path, monkeypatch, paper
     assert re.match(rf"{file}:\d+: items.a.b.titel: unknown setting 'titel'", str(caught.value))
 
 
-def test_old_plans_are_forgotten(tmp_path, monkeypatch):
-    monkeypatch.setattr(plans, "KEPT", 2)
-    for number in range(4):
-        path = tmp_path / f"{number}.json"
-        path.touch()
-        os.utime(path, (number, number))
-    plans._forget_old(path)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["2.json", "3.json"]
+def test_a_crash_of_planning_is_told_whole(root, tmp_path, monkeypatch):
+    trace = "Traceback\n  File 'x.py', line 3\nNameError: y\n"
+    crashed = SimpleNamespace(returncode=1, stderr=trace)
+    monkeypatch.setattr(plans.subprocess, "run", lambda *_, **__: crashed)
+    with pytest.raises(RuntimeError, match=r"x\.py"):
+        read_plan(CONFIG, root, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("a.html.j2", True), ("a.py", True), ("a.md", False), (".#a.py", False), ("a.pyc", False)],
+)
+def test_a_plan_follows_all_files_that_digests_read(tmp_path, name, counts):
+    folder = tmp_path / "twotowers" / "templates"
+    folder.mkdir(parents=True)
+    before = plans._state("{}", tmp_path)
+    (folder / name).touch()
+    assert (plans._state("{}", tmp_path) != before) == counts
+
+
+def test_a_dangling_link_is_no_source(tmp_path):
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "a.py").symlink_to("nowhere")
+    assert plans._state("{}", tmp_path)
+
+
+def test_plans_that_nobody_reads_are_forgotten(tmp_path):
+    for name in ("old", "new"):
+        (tmp_path / f"{name}.json").touch()
+    os.utime(tmp_path / "old.json", (0, 0))
+    plans._forget_old(tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["new.json"]
 
 
 # The order of jobs

@@ -83,6 +83,12 @@ def test_digest_of_other_sources(digest, tmp_path):
     assert digest(changed("twotowers/b.py", "1", "2"), source="papers/p/study.py") != study
 
 
+def test_digest_follows_the_data_of_a_module(digest, tmp_path):
+    before = digest()
+    (tmp_path / "twotowers" / "a.yaml").write_text("law: 1")
+    assert digest() != before
+
+
 def test_digest_depends_on_no_absolute_path(digest, tmp_path):
     before = digest()
     moved = tmp_path / "elsewhere"

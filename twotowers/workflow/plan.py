@@ -15,7 +15,9 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +98,11 @@ WILDCARDS = {
 PLAN = "TWO_TOWERS_PLAN"
 """The environment variable that tells jobs where the plan is."""
 FOLDER = Path(".cache/plans")
-KEPT = 10
-"""Plans that stay in the folder."""
+KEPT = 30 * 24 * 3600
+"""Seconds that a plan stays after a Snakefile last read it. Jobs of a run read it until the run ends,
+however many plans are made meanwhile."""
+REFUSED = 3
+"""Exit status of planning if the configuration or a paper is wrong."""
 SOURCES = ("twotowers", "papers", "scripts", "config")
 """The folders whose files a plan is made from."""
 
@@ -198,6 +203,7 @@ def read_plan(config: Mapping[str, Any], root: Path = ROOT, folder: Path = FOLDE
 
     Raises:
         InputError: the configuration or a paper is wrong.
+        RuntimeError: the plan could not be made; the message has the traceback.
     """
     said = json.dumps(config, sort_keys=True)
     path = Path(folder).resolve() / f"{_state(said, Path(root))}.json"
@@ -206,9 +212,13 @@ def read_plan(config: Mapping[str, Any], root: Path = ROOT, folder: Path = FOLDE
         command = [sys.executable, "-m", "twotowers.workflow.planning", str(path), str(root)]
         env = os.environ | {"PYTHONPATH": str(root), "JAX_PLATFORMS": "cpu"}
         made = subprocess.run(command, input=said, text=True, env=env, stderr=subprocess.PIPE)
+        if made.returncode == REFUSED:
+            raise InputError(made.stderr.strip().splitlines()[-1])
         if made.returncode:
-            raise InputError(_last_line(made.stderr))
-        _forget_old(path)
+            raise RuntimeError(f"the plan could not be made\n{made.stderr}")
+        _forget_old(path.parent)
+    with suppress(OSError):  # Somebody else's, perhaps.
+        os.utime(path)
     os.environ[PLAN] = str(path)
     return Plan(json.loads(path.read_text()), root)
 
@@ -223,21 +233,19 @@ def _state(said: str, root: Path) -> str:
 
 
 def _files(root: Path) -> Iterable[Path]:
+    """All files but compiled ones, and hidden ones, such as those of editors."""
     for folder in SOURCES:
-        for path in sorted((root / folder).rglob("*")):
-            if path.suffix in (".py", ".yaml", ".csv", ".html", ".css", ".js", ".smk"):
+        for path in sorted((root / folder).rglob("[!.]*")):
+            if path.suffix not in (".pyc", ".md") and path.is_file():
                 yield path
 
 
-def _forget_old(path: Path) -> None:
-    plans = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
-    for old in plans[:-KEPT]:
-        old.unlink(missing_ok=True)
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines() or ["the plan could not be made"]
-    return lines[-1].removeprefix("twotowers.errors.InputError: ")
+def _forget_old(folder: Path) -> None:
+    for old in folder.glob("*.json"):
+        # Another Snakemake may have removed it meanwhile.
+        with suppress(FileNotFoundError):
+            if time.time() - old.stat().st_mtime > KEPT:
+                old.unlink()
 
 
 def planned(kind: str, paper: str, name: str) -> dict[str, Any]:

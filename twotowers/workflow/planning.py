@@ -32,6 +32,7 @@ from twotowers.logs.opening import FOLDER, FORMATS
 from twotowers.workflow import descriptions
 from twotowers.workflow.descriptions import STANDIN_SEED
 from twotowers.workflow.order import fit_guess
+from twotowers.workflow.plan import REFUSED
 from twotowers.workflow.provenance import code_digest
 from twotowers.workflow.targets import ENDINGS, Targets
 
@@ -54,6 +55,16 @@ class Planner(Targets):
     def __init__(self, config: Config, papers: Mapping[str, Paper], root: Path = ROOT):
         super().__init__(config, papers, root)
         self.code = partial(code_digest, root=self.root)
+
+    def raw(self, dataset: str, part: str) -> str:
+        """Where a part of a data set is.
+
+        Raises:
+            InputError: it is generated, and has no size.
+        """
+        if self.dataset(dataset).is_standin:
+            self.standin_size(dataset, part)
+        return self.file("raw", dataset=dataset, split=part)
 
     def files_of(self, paper: str) -> PaperFiles:
         """The paths of a paper's artefacts."""
@@ -158,10 +169,11 @@ class Planner(Targets):
 
     def _paper_jobs(self, jobs: dict, key: str, paper: Paper) -> None:
         files = self.files_of(key)
-        for dataset, preparation in paper.datasets.items():
+        for dataset in self.datasets_of(key, paper.needs):
+            preparation = paper.datasets[dataset]
             if preparation.prepare is None:
                 continue
-            raw = {split: self.file("raw", dataset=dataset, split=split) for split in SPLITS}
+            raw = {split: self.raw(dataset, split) for split in SPLITS}
             jobs["preprocess"][f"{key}|{dataset}"] = {
                 "inputs": raw,
                 "params": {
@@ -259,9 +271,9 @@ class Planner(Targets):
         if dataset is None:
             return {}
         if LOG in self.dataset(dataset).of.splits:
-            return {LOG: self.file("raw", dataset=dataset, split=LOG)}
+            return {LOG: self.raw(dataset, LOG)}
         if study.raw:
-            return {split: self.file("raw", dataset=dataset, split=split) for split in SPLITS}
+            return {split: self.raw(dataset, split) for split in SPLITS}
         files = self.rankings(paper, dataset)
         if study.ranker:
             names = {"dataset": dataset, "relevance": ANNOTATED, "ranker": study.ranker}
@@ -386,8 +398,9 @@ class PaperFiles:
         self.plan, self.paper = plan, paper
 
     def __call__(self, kind: str, **names: Any) -> str:
-        own = {} if kind == "raw" else {"paper": self.paper}
-        return self.plan.file(kind, **own, **names)
+        if kind == "raw":
+            return self.plan.raw(names["dataset"], names["split"])
+        return self.plan.file(kind, paper=self.paper, **names)
 
     def has(self, dataset: str, part: str) -> bool:
         """Whether a data set has a part, such as annotations."""
@@ -415,8 +428,8 @@ def main() -> None:
     try:
         plan = make_plan(json.load(sys.stdin), root)
     except InputError as error:
-        print(f"{type(error).__module__}.{type(error).__name__}: {error}", file=sys.stderr)
-        sys.exit(1)
+        print(error, file=sys.stderr)
+        sys.exit(REFUSED)
     with atomic(path) as temporary:
         temporary.write_text(json.dumps(plan))
 

@@ -29,6 +29,8 @@ def code_version(root: Path = ROOT) -> str:
 def code_digest(*sources: str | Path, root: Path = ROOT) -> str:
     """A digest of the given files and of every module of PACKAGES that they import.
 
+    A module's data, `<module>.yaml` beside it, belong to it.
+
     The digest of a Python file is that of its syntax tree without docstrings, so that reworded
     comments and docstrings change no digest.
 
@@ -53,9 +55,12 @@ def _closure(paths: Iterable[Path], root: Path) -> set[Path]:
 
 @cache
 def _imports(path: Path, root: Path) -> list[Path]:
-    """The project's files that one file imports."""
+    """The project's files that one file imports, and the data of its name beside it."""
     _, names = _read(path)
-    return [file for name in sorted(names) for file in _files(name, root)]
+    # The law of a stand-in, and the table of sources, are data beside the module that reads them.
+    data = [path.with_suffix(".yaml")] if path.suffix == ".py" else []
+    found = [file for name in sorted(names) for file in _files(name, root)]
+    return found + [file for file in data if file.is_file()]
 
 
 def _files(module: str, root: Path) -> Iterator[Path]:
