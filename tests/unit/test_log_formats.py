@@ -354,6 +354,17 @@ def test_wrong_rows_of_later_batches_are_counted_over_all(tmp_path, monkeypatch)
     assert "row 23: a value is missing" in str(refused(path, "rows"))
 
 
+def test_a_log_that_was_appended_twice_is_refused_at_any_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "ROWS", 6)
+    columns = {"session": np.repeat(np.arange(20), 2), "query": [1] * 40, "document": [2, 3] * 20}
+    log = pa.table(columns | {"position": [1, 2] * 20, "clicks": [0] * 40})
+    path = tmp_path / "rows.parquet"
+    pq.write_table(log, path)
+    assert len(taken(path, "rows")[0]) == 20
+    pq.write_table(pa.concat_tables([log, log]), path)
+    assert "row 41: 0 was there before other sessions" in str(refused(path, "rows"))
+
+
 @pytest.mark.parametrize("name", ["session", "query", "document"])
 def test_ids_of_rows_are_not_missing(tmp_path, name):
     columns = {"session": [1, 1], "query": [1, 1], "document": [2, 3], "position": [1, 2]}

@@ -59,7 +59,8 @@ def read(
     """Read csv, parquet or feather files, a row per document shown.
 
     Consecutive rows with the same value in the column `session` are a result page. A session that
-    returns after others is refused if both of its places are in memory at once. In a csv file
+    returns after others is refused if both of its places are in memory at once, or the first is
+    among the first rows of the file, as in a log that was appended twice. In a csv file
     a column of ids holds numbers if every value is a whole number as int64 would print it.
     Otherwise it holds text. So no id is changed.
 
@@ -128,13 +129,16 @@ class _Rows:
     def batches(self, numbers: Mapping[str, bool]) -> Iterator[pa.RecordBatch]:
         # A column of the file may be two of ours.
         wanted = list(dict.fromkeys(self.names.values()))
-        waiting = None
+        waiting, first = None, None
         for batch in read_batches(self.path, wanted):
             batch = as_kinds(batch, numbers)
             table = pa.Table.from_arrays([batch[name] for name in wanted], names=wanted)
             if waiting is not None:
                 table = pa.concat_tables([waiting, table])
-            starts = self._starts(table.combine_chunks()[self.names["session"]])
+            session = table.combine_chunks()[self.names["session"]]
+            starts = self._starts(session, first)
+            if first is None:
+                first = session.take(pa.array(starts[:-1])).combine_chunks()
             # The last page may continue in the next batch.
             yield from self._pages(table.slice(0, starts[-1]), starts[:-1])
             waiting = table.slice(starts[-1])
@@ -145,8 +149,8 @@ class _Rows:
         if waiting is not None and len(waiting):
             yield from self._pages(waiting, np.array([0]))
 
-    def _starts(self, session: pa.ChunkedArray) -> np.ndarray:
-        """The first row of each page."""
+    def _starts(self, session: pa.ChunkedArray, before: pa.Array | None) -> np.ndarray:
+        """The first row of each page; `before` are sessions that came earlier."""
         if session.null_count:
             at = _first(session.is_null())
             raise self._error(at, "session", "a value is missing", "an id of the page")
@@ -154,10 +158,13 @@ class _Rows:
             return np.zeros(1, int)
         changes = pc.not_equal(session.slice(1), session.slice(0, len(session) - 1))
         starts = np.concatenate([[0], np.flatnonzero(changes.to_numpy()) + 1])
-        # Only among the rows in memory, since a set of all sessions would have no bound.
-        number = session.take(pa.array(starts)).combine_chunks().dictionary_encode().indices
+        # Not among all rows, since a set of all sessions would have no bound.
+        own = session.take(pa.array(starts)).combine_chunks()
+        number = own.dictionary_encode().indices
         _, first = np.unique(number.to_numpy(), return_index=True)
         again = np.setdiff1d(np.arange(len(number)), first)
+        if not len(again) and before is not None:
+            again = np.flatnonzero(pc.is_in(own, value_set=before).to_numpy(zero_copy_only=False))
         if len(again):
             at = int(starts[again[0]])
             raise self._error(
