@@ -376,6 +376,26 @@ def test_ids_of_rows_are_not_missing(tmp_path, name):
     assert error.field == name
 
 
+@pytest.mark.parametrize("name", ["session", "query", "document"])
+def test_empty_text_is_no_id(tmp_path, name):
+    columns = {"session": ["s", "s"], "query": ["q", "q"], "document": ["a", "b"]}
+    columns |= {"position": [1, 2], "clicks": [0, 1], name: ["", "b"]}
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), path)
+    error = refused(path, "rows")
+    assert "row 1: a value is missing" in str(error) and error.field == name
+    if name != "session":
+        cells = tmp_path / "cells.parquet"
+        pq.write_table(pa.table(columns | {"impressions": [1, 1]}).drop(["session"]), cells)
+        assert "row 1: a value is missing" in str(refused(cells, "cells"))
+
+
+def test_empty_text_is_no_document_of_a_page(tmp_path):
+    pages = {"query": ["q"] * 2, "documents": [["a"], ["b", ""]], "clicks": [[0], [0, 1]]}
+    error = refused(write_pages(tmp_path, **pages), "pages")
+    assert "row 2: a value is missing" in str(error) and error.field == "documents"
+
+
 def test_a_page_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr(rows_module, "LONGEST", 50)
     columns = {"session": [1] * 60, "query": [1] * 60, "document": [2] * 60, "clicks": [0] * 60}
