@@ -162,11 +162,12 @@ def test_a_saved_fit_knows_documents_by_their_ids(log, tmp_path, capsys):
     out = tmp_path / "fitted.parquet"
     assert fit(log, "--model", "pbm", "--out", out) == 0
     # An unknown document has the prior's mean, 1/2. Examination is as fitted.
-    rows = pd.DataFrame({"session": [1], "query": ["q" * 30], "document": ["new"]})
+    rows = pd.DataFrame({"session": [1, 2], "query": ["q" * 30] * 2, "document": ["new", "a"]})
     rows.assign(position=1, clicks=1).to_csv(tmp_path / "new.csv", index=False)
     fitted = tt.load(out)
-    found = fitted.evaluate(tmp_path / "new.csv")["perplexity"]
-    assert found == pytest.approx(2 / fitted.estimate.parameters["examination"][0], abs=1e-4)
+    alone, _, _ = fitted.losses(fitted.arrays(tt.read_log(tmp_path / "new.csv")))
+    expected = 2 / fitted.estimate.parameters["examination"][0]
+    assert np.exp(alone[0, 0]) == pytest.approx(expected, abs=1e-4)
     assert compare(log, "--fitted", out, "--models", "pbm") == 2
     assert "no --models" in capsys.readouterr().err
 
@@ -221,6 +222,38 @@ def test_targets_are_checked_before_the_fit(log, tmp_path, capsys):
             assert f"{out}: {message}" in capsys.readouterr().err
     assert log.read_bytes() == before
     assert {each.name for each in tmp_path.iterdir()} == {"folder", "log.csv"}
+
+
+@pytest.mark.parametrize(
+    ("command", "ending"), [("fit", ".parquet"), ("compare", ".csv"), ("count", ".parquet")]
+)
+def test_a_file_ends_as_what_it_holds_and_its_folder_exists(log, tmp_path, capsys, command, ending):
+    wrong = tmp_path / "out.txt", tmp_path / "nowhere" / f"out{ending}"
+    messages = f"{wrong[0]}: out: has another ending (expected a file {ending})", "no such folder"
+    for out, message in zip(wrong, messages, strict=True):
+        assert main([command, str(log), "--out", str(out)]) == 2
+        assert message in capsys.readouterr().err
+    assert [each.name for each in tmp_path.iterdir()] == ["log.csv"]
+    with pytest.raises(InputError, match="another ending"):
+        tt.fit(log, "gctr").save(tmp_path / "fit.csv")
+
+
+def test_a_log_without_a_click_is_refused(log, tmp_path):
+    table = pd.read_csv(log).assign(clicks=0)
+    for rows in (table, table.drop(columns="session")):
+        with pytest.raises(InputError, match="no document was clicked"):
+            tt.fit(rows, "pbm")
+
+
+def test_a_saved_fit_that_knows_no_document_predicts_nothing(log, tmp_path, capsys):
+    out, later = tmp_path / "fit.parquet", tmp_path / "later.csv"
+    tt.fit(log, "pbm").save(out)
+    table = pd.read_csv(log)
+    table.assign(document="other " + table["document"]).to_csv(later, index=False)
+    assert compare(later, "--fitted", out) == 2
+    assert "pbm was fitted to none of the log's query-document pairs" in capsys.readouterr().err
+    tt.fit(log, "rctr").save(out)  # It needs no document.
+    assert compare(later, "--fitted", out) == 0
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(log, tmp_path):

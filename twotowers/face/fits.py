@@ -25,9 +25,9 @@ from twotowers.errors import InputError, check_range, nearest
 from twotowers.experiment.kinds import build_model, kind_of, kinds
 from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
-from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log
+from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log, no_clicks
 from twotowers.face.tables import COLUMNS, KNOWN, product_of, table_of
-from twotowers.files.artefacts import atomic
+from twotowers.files.artefacts import atomic, check_ending
 from twotowers.files.tables import check_types, opened
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.em import fit_counts, fit_em
@@ -178,7 +178,8 @@ class Fit:
             (of each click given those above, in nats, a mean over all documents shown).
 
         Raises:
-            InputError: the log has no pages, or a page is longer than the fit's.
+            InputError: the log has no pages, a page is longer than the fit's, or a fit that was loaded
+                knows none of the documents.
         """
         return means_of(*self.losses(self.arrays(as_log(log))))
 
@@ -204,14 +205,27 @@ class Fit:
             else values
             for part, values in self.estimate.filled().items()
         }
-        pair, where = _numbers(self.pairs, pages.ids)[pages.pair], pages.where
+        number, where = _numbers(self.pairs, pages.ids), pages.where
+        of_documents = PER_DOCUMENT in self.model.parts.values()
+        if self.saved is not None and of_documents and (number == len(self.pairs)).all():
+            raise InputError(
+                f"{self.name} was fitted to none of the log's query-document pairs",
+                field="log",
+                expected="a log with the ids of the fit",
+            )
+        pair = number[pages.pair]
         place = np.broadcast_to(np.arange(where.shape[1]), where.shape)
         sessions = [Sessions(np.arange(len(pair)), place, pages.clicks, where)]
         split: Split = Split(pair, where, None, None, sessions=sessions)  # pyrefly: ignore[bad-argument-type]
         return *page_losses(self.model, known, 0)(split), where
 
     def save(self, path: str | Path) -> None:
-        """Write the fit, all or nothing: the file that the module describes. `load` reads it."""
+        """Write the fit, all or nothing: the parquet file that the module describes. `load` reads it.
+
+        Raises:
+            InputError: another ending.
+        """
+        check_ending(path, ".parquet")
         with atomic(path) as temporary:
             pq.write_table(self.table, temporary)
 
@@ -260,7 +274,8 @@ def fit_click_model(
 
     Raises:
         InputError: the model is unknown, needs pages and the log is counted, or can be fitted by
-            gradient descent only; an argument is out of range; or a row of the log is wrong.
+            gradient descent only; an argument is out of range; a row of the log is wrong; or no
+            document was clicked.
 
     Example:
         >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
@@ -349,6 +364,8 @@ def _statistics(
             field="documents",
             expected=f"1 to {longest}; `positions` allows more",
         )
+    if not log.stored.clicks:
+        raise no_clicks(log)
     pages = PageLog(log.stored.path, longest, log.rows)
     return *pages.statistics(model), longest
 
@@ -359,6 +376,8 @@ def _of_cells(
     cells = log.cells()
     if not len(cells):
         raise InputError("the log is empty", path=log.source)
+    if not pc.sum(cells["clicks"]).as_py():
+        raise no_clicks(log)
     longest = pc.max(cells["position"]).as_py() if positions is None else positions
     check_range(
         pc.max(cells["position"]).as_py(),

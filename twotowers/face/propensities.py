@@ -14,8 +14,8 @@ import pyarrow as pa
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.face.defaults import BIAS
 from twotowers.face.frames import PANDAS, Native, native
-from twotowers.face.logs import Folder, as_log
-from twotowers.files.artefacts import atomic
+from twotowers.face.logs import Folder, as_log, no_clicks
+from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.counted_pairs import read_pairs
 from twotowers.fitting.curves import Curve
@@ -41,6 +41,8 @@ WITHOUT_GRAPH = ("all_pairs", "adjacent_chain", "pivot_one")
 """Of these, the information is no graph between bias factors."""
 TARGET = 0.1
 """The error of a log-ratio that sessions are told for: about a tenth of the ratio."""
+ENDINGS = (".csv", ".parquet")
+"""Of files that a curve is written to."""
 WIDTH = 24
 """Characters of the printed curve."""
 
@@ -153,7 +155,7 @@ class Propensities:
         Raises:
             InputError: another ending.
         """
-        check_ending(path)
+        check_ending(path, *ENDINGS)
         table = self.curve.frame()
         with atomic(path) as temporary:
             if Path(path).suffix == ".csv":
@@ -222,14 +224,6 @@ class Propensities:
             )
 
 
-def check_ending(path: str | Path) -> None:
-    """Raise InputError unless a path ends in .csv or .parquet."""
-    if Path(path).suffix not in (".csv", ".parquet"):
-        raise InputError(
-            f"{str(path)!r} has another ending", field="out", expected="a file .csv or .parquet"
-        )
-
-
 def propensities(
     log: object, *, bias: Sequence[str] = BIAS, estimator: str = "conditional", level: float = 0.95
 ) -> Propensities:
@@ -274,9 +268,7 @@ def propensities(
     to_cells(log.source, cells, bias=further, format=log.layout.format, **log.reading)
     counts = read_pairs(cells, bias=list(bias), clicked=estimator not in HARVESTED)
     if not counts.clicked.sum():
-        raise InputError(
-            "no document was clicked", path=log.source, field="clicks", expected="a log with clicks"
-        )
+        raise no_clicks(log)
     reference = _reference(counts)
     curve = ESTIMATORS[estimator](counts, reference=reference, level=level)
     return Propensities(curve, estimator, tuple(bias), counts, log.kind)
