@@ -383,7 +383,8 @@ def test_empty_text_is_no_id(tmp_path, name):
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table(columns), path)
     error = refused(path, "rows")
-    assert "row 1: a value is missing" in str(error) and error.field == name
+    assert "row 1: a value is missing" in str(error)
+    assert error.field == name
     if name != "session":
         cells = tmp_path / "cells.parquet"
         pq.write_table(pa.table(columns | {"impressions": [1, 1]}).drop(["session"]), cells)
@@ -393,7 +394,8 @@ def test_empty_text_is_no_id(tmp_path, name):
 def test_empty_text_is_no_document_of_a_page(tmp_path):
     pages = {"query": ["q"] * 2, "documents": [["a"], ["b", ""]], "clicks": [[0], [0, 1]]}
     error = refused(write_pages(tmp_path, **pages), "pages")
-    assert "row 2: a value is missing" in str(error) and error.field == "documents"
+    assert "row 2: a value is missing" in str(error)
+    assert error.field == "documents"
 
 
 def test_a_page_without_end(tmp_path, monkeypatch):

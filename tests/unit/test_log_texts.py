@@ -49,12 +49,13 @@ def test_a_page_that_lists_a_document_twice_is_left_out_and_counted(tmp_path):
     path = write_wscd_text(tmp_path, *lines, (7, 0, "Q", 7, 1, 3, 4), (7, 0, "C", 4))
     found, seen = taken(path, "wscd")
     assert [(page["documents"], page["clicks"]) for page in found] == [([3, 4], [False, True])]
-    assert seen["pages_left_out"] == 2 and seen["pages"] == 1 and seen["clicks"] == 1
+    assert [seen[name] for name in ("pages_left_out", "pages", "clicks")] == [2, 1, 1]
     assert "line 1: 3 is listed twice" in str(refused(path, "wscd", repeats="error"))
     sample = tmp_path / "trainSample"
     sample.write_text("1_0\t5,6,5 : 5; 1_0\t5,6 : 6")
     found, seen = taken(sample, "yandex")
-    assert [page["clicks"] for page in found] == [[False, True]] and seen["pages_left_out"] == 1
+    assert [page["clicks"] for page in found] == [[False, True]]
+    assert seen["pages_left_out"] == 1
     assert "record 1: 5 is listed twice" in str(refused(sample, "yandex", repeats="error"))
 
 

@@ -178,8 +178,8 @@ class Fit:
             (of each click given those above, in nats, a mean over all documents shown).
 
         Raises:
-            InputError: the log has no pages, a page is longer than the fit's, or a fit that was loaded
-                knows none of the documents.
+            InputError: the log has no pages, a page is longer than the fit's, or a fit that was
+                loaded knows none of the documents.
         """
         return means_of(*self.losses(self.arrays(as_log(log))))
 
@@ -220,7 +220,9 @@ class Fit:
         return *page_losses(self.model, known, 0)(split), where
 
     def save(self, path: str | Path) -> None:
-        """Write the fit, all or nothing: the parquet file that the module describes. `load` reads it.
+        """Write the fit, all or nothing: the parquet file that the module describes.
+
+        `load` reads it.
 
         Raises:
             InputError: another ending.

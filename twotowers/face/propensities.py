@@ -22,7 +22,13 @@ from twotowers.fitting.curves import Curve
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.marginal import fit_marginal
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.identifiability.strength import Strength, best_swaps, sessions_needed, strength
+from twotowers.identifiability.strength import (
+    Strength,
+    best_swaps,
+    sessions_needed,
+    strength,
+    weakest_link,
+)
 from twotowers.logs.conversion import to_cells
 
 ESTIMATORS: dict[str, Callable[..., Curve]] = {
@@ -197,22 +203,15 @@ class Propensities:
         yield from self._weak()
 
     def _interval(self, k: int) -> str:
-        return f"{self.curve.low[k]:.3f} to {self.curve.high[k]:.3f}"
+        low, high = self.curve.low[k], self.curve.high[k]
+        return f"{low:.3f} to {high:.3f}" if high < 1000 else f"{low:.3f} to {high:.0e}"
 
     def _weak(self) -> Iterator[str]:
         """The weakest link, and what it would take to know more."""
         links = None if self.estimator in WITHOUT_GRAPH else self.strength.links
         if links is not None and len(links):
-            weakest = links.iloc[0]
-            one, other = (
-                ", ".join(map(str, self.curve.names.iloc[int(weakest[side])]))
-                for side in ("one", "other")
-            )
-            bridge = "; nothing else ties the two" if weakest["share"] > 0.999 else ""
-            yield (
-                f"the weakest link is between {one} and {other}: {weakest['clicks']:.2g} clicks, "
-                f"error of the log-ratio {weakest['error']:.2g}{bridge}"
-            )
+            names = self.curve.names
+            yield weakest_link(links, lambda k: ", ".join(map(str, names.iloc[k])))
         times = sessions_needed(self.curve, 1.0, TARGET)
         finite = times[np.isfinite(times)]
         if (times == np.inf).any():

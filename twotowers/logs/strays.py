@@ -23,8 +23,8 @@ class Tally:
 
     Attributes:
         seen: numbers of pages, clicks, repeated_clicks and clicks_off_page so far. The number of
-            kept clicks is `clicks` less `repeated_clicks` less `clicks_off_page`. Also pages_left_out,
-            if there are any.
+            kept clicks is `clicks` less `repeated_clicks` less `clicks_off_page`. Also
+            pages_left_out, if there are any.
     """
 
     def __init__(self, path: object, *, strays: str = "drop", repeats: str = "drop"):
