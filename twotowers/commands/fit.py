@@ -87,6 +87,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         _tell_pages(part, held_out)
         tell(*report([{"model": found.name, **found.evaluate(held_out or part)}]))
+    if beside := list(found.beside()):
+        tell(*beside)
     if options.out:
         found.save(options.out)
         tell(f"saved in {options.out}")

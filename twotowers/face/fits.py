@@ -11,6 +11,7 @@ metadata has the name of the model, the number of positions, and the prior.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,8 @@ import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.experiment.kinds import build_model, kind_of, kinds
+from twotowers.face import beside
+from twotowers.face.beside import conditional_of
 from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log, no_clicks
@@ -30,6 +33,7 @@ from twotowers.face.tables import COLUMNS, KNOWN, product_of, table_of
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.files.tables import check_types, opened
 from twotowers.fitting.counted import PageLog
+from twotowers.fitting.curves import Curve
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
@@ -40,6 +44,7 @@ from twotowers.logs.simulation import Sessions
 from twotowers.methods.page_fits import imagined, page_losses
 from twotowers.methods.task import Split
 from twotowers.models.names import MODELS
+from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CELLS, PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
 
 TOLERANCE = 1e-8
@@ -76,7 +81,21 @@ class Fit:
         """Every fitted probability, as in a saved fit."""
         if self.saved is not None:
             return self.saved
-        return table_of(self.name, self.model, self.positions, self.estimate, self.pairs)
+        about = self.name, self.model, self.positions, self.estimate, self.pairs
+        return table_of(*about, self.conditional)
+
+    @cached_property
+    def conditional(self) -> Curve | None:
+        """Examination conditional on each pair's clicks, relative to the first position.
+
+        None if the model is not the position-based one, or the fit was loaded.
+        """
+        source = self.estimate.source
+        if type(self.model) is not PositionBased or source is None:
+            return None
+        statistics = source()
+        assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
+        return conditional_of(statistics, self.pairs)
 
     def parameters(self, part: str) -> Native:
         """The fitted probabilities of one part of the model.
@@ -104,8 +123,11 @@ class Fit:
             PER_POSITION: ["position"],
             PER_JUMP: ["position", "last_click"],
         }.get(parts[part], [])
-        found = found.select([*own, "probability", *KNOWN])
-        return found.rename_columns([*own, "estimate", *KNOWN])
+        known = KNOWN
+        if part == "examination" and type(self.model) is PositionBased:
+            known = (*KNOWN, *beside.COLUMNS)
+        found = found.select([*own, "probability", *known])
+        return found.rename_columns([*own, "estimate", *known])
 
     def relevance(self) -> Native:
         """How relevant each document is to its query, the best of a query first.
@@ -149,7 +171,10 @@ class Fit:
 
         Returns:
             a frame: position (from 1), last_click (0 for none; in the user browsing model only),
-            estimate, error, low, high, trials, impressions.
+            estimate, error, low, high, trials, impressions. In the position-based model also the
+            estimate conditional on each pair's clicks (`propensities`), which has no prior and is
+            relative to the first position: conditional, conditional_error (of its logarithm),
+            conditional_low and conditional_high.
 
         Raises:
             InputError: the model has no examination of its own: it is certain, or follows from the
@@ -162,6 +187,16 @@ class Fit:
                 expected=f"one of its parts, by `parameters`: {', '.join(self.model.parts)}",
             )
         return self.parameters("examination")
+
+    def beside(self) -> Iterator[str]:
+        """Examination of a position-based fit beside the conditional estimate, line by line.
+
+        The last line warns where the two differ by more than their errors.
+        """
+        if self.conditional is not None:
+            yield from beside.lines(
+                self._of_part("examination").to_pandas(), self.conditional.queries
+            )
 
     def evaluate(self, log: object) -> dict[str, float]:
         """How well the fit predicts the clicks of a log.

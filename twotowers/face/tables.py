@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from twotowers.face import beside
+from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.information import NORMAL
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
@@ -26,6 +28,7 @@ COLUMNS = {
     "high": pa.float64(),
     "trials": pa.float64(),
     "impressions": pa.int64(),
+    **dict.fromkeys(beside.COLUMNS, pa.float64()),
 }
 """Of a saved fit; see `twotowers.face.fits`."""
 KNOWN = ("error", "low", "high", "trials", "impressions")
@@ -33,7 +36,12 @@ KNOWN = ("error", "low", "high", "trials", "impressions")
 
 
 def table_of(
-    name: str, model: ClickModel, positions: int, estimate: Estimate, pairs: pa.Table
+    name: str,
+    model: ClickModel,
+    positions: int,
+    estimate: Estimate,
+    pairs: pa.Table,
+    conditional: Curve | None,
 ) -> pa.Table:
     """Every fitted probability that was tried; the arguments are the attributes of a `Fit`."""
     tables: list[pa.Table] = []
@@ -47,6 +55,8 @@ def table_of(
             own |= {column: pairs[column] for column in pairs.column_names}
         if kind == PER_POSITION:
             own |= {"position": np.arange(1, len(values) + 1)}
+        if part == "examination" and conditional is not None:
+            own |= beside.columns_of(conditional)
         if kind == PER_JUMP:
             position, last = np.divmod(np.arange(len(values)), round(len(values) ** 0.5))
             own |= {"position": position + 1, "last_click": last}
