@@ -16,6 +16,7 @@ from twotowers.errors import InputError
 from twotowers.files import batches as tables
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.formats import rows as rows_module
+from twotowers.logs.layouts import recognised
 from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import read_sessions, seen_in
 
@@ -265,6 +266,17 @@ def test_numbers_may_be_written_in_several_ways(tmp_path):
 def test_rows_without_positions_stand_in_their_order(tmp_path):
     path = write_rows(tmp_path, "s,7,b,0\ns,7,a,1\n", "session,query,document,clicks\n")
     assert taken(path, "rows")[0][0]["documents"] == ["b", "a"]
+
+
+@pytest.mark.parametrize("name", ["rank", "Pos", "slot"])
+def test_positions_may_have_any_usual_name(tmp_path, name):
+    columns = {"session": [1, 1], "query": [7, 7], "document": ["a", "b"], name: [2, 1]}
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns | {"clicks": [0, 1]}), path)
+    assert taken(path, "rows")[0][0]["documents"] == ["b", "a"]
+    assert "position in" in str(recognised(path))
+    pq.write_table(pa.table(columns | {"clicks": [0, 1]}).drop([name]), path)
+    assert str(recognised(path)).endswith("positions by the order of rows")
 
 
 def test_gaps_close_and_keep_what_they_said(tmp_path):

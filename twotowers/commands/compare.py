@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare the models; returns the exit status."""
     from twotowers.face.comparison import compare  # here: options need no science
-    from twotowers.face.fits import load
+    from twotowers.face.saved import load
 
     if options.models and options.fitted:
         raise InputError(

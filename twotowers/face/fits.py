@@ -10,14 +10,12 @@ metadata has the name of the model, the number of positions, and the prior.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -29,9 +27,8 @@ from twotowers.face.beside import conditional_of
 from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log, no_clicks
-from twotowers.face.tables import COLUMNS, KNOWN, product_of, table_of
+from twotowers.face.tables import KNOWN, pair_numbers, places_of, product_of, table_of
 from twotowers.files.artefacts import atomic, check_ending
-from twotowers.files.tables import check_types, opened
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.em import fit_counts, fit_em
@@ -240,7 +237,7 @@ class Fit:
             else values
             for part, values in self.estimate.filled().items()
         }
-        number, where = _numbers(self.pairs, pages.ids), pages.where
+        number, where = pair_numbers(self.pairs, pages.ids), pages.where
         of_documents = PER_DOCUMENT in self.model.parts.values()
         if self.saved is not None and of_documents and (number == len(self.pairs)).all():
             raise InputError(
@@ -425,7 +422,7 @@ def _of_cells(
     )
     pairs = cells.select(["query", "document"]).group_by(["query", "document"], use_threads=False)
     pairs = pairs.aggregate([]).select(["query", "document"])
-    number = _places(pairs, cells.select(["query", "document"]).to_pandas()).to_numpy(int)
+    number = places_of(pairs, cells.select(["query", "document"]).to_pandas()).to_numpy(int)
     counts = (cells[each].to_numpy() for each in ("impressions", "clicks"))
     statistics = Statistics.of_cells(
         model,
@@ -436,70 +433,3 @@ def _of_cells(
         positions=longest,
     )
     return statistics, pairs, longest
-
-
-def _numbers(pairs: pa.Table, own: pa.Table) -> np.ndarray:
-    """[pairs of a log] their numbers among other pairs, and behind the last if not there."""
-    for name in pairs.column_names:
-        if pa.types.is_integer(own[name].type) != pa.types.is_integer(pairs[name].type):
-            # One log has only numbers, the other text, too. All ids are text in it.
-            own, pairs = (_as_text(table, name) for table in (own, pairs))
-    return _places(pairs, own.to_pandas()).fillna(len(pairs)).to_numpy(int)
-
-
-def _as_text(table: pa.Table, name: str) -> pa.Table:
-    return table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
-
-
-def _places(pairs: pa.Table, rows: pd.DataFrame) -> pd.Series:
-    """[rows] the number of each row's query and document among the pairs; missing if not there."""
-    numbered = pairs.to_pandas().assign(number=np.arange(len(pairs)))
-    return rows.merge(numbered, how="left", on=["query", "document"])["number"]
-
-
-def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
-    """A fit that `Fit.save` wrote.
-
-    Args:
-        path: the file.
-        model: the click model, for one that is no file of twotowers/models.
-
-    Raises:
-        InputError: the file cannot be read, or is no such file.
-    """
-    with opened(path) as file:
-        check_types(file.schema_arrow, COLUMNS, path)
-        about = file.metadata.metadata or {}
-        name = about.get(b"model", b"").decode()
-        if model is None and name not in MODELS and name not in kinds("models"):
-            raise InputError(
-                f"{name!r} is no model", path=path, field="model", expected=", ".join(MODELS)
-            )
-        if missing := [key for key in ("positions", "prior") if key.encode() not in about]:
-            raise InputError(
-                "is missing in the metadata", path=path, field=missing[0], expected="a saved model"
-            )
-        table = file.read()
-    positions, prior = int(about[b"positions"]), Prior(**json.loads(about[b"prior"]))
-    of_documents = table.filter(pc.is_valid(table["query"])).select(["query", "document"])
-    pairs = of_documents.group_by(["query", "document"]).aggregate([])
-    sizes = {PER_DOCUMENT: len(pairs), PER_POSITION: positions, PER_JUMP: positions**2}
-    chosen = model_of(model or name)[1]
-    parameters: dict[str, np.ndarray] = {}
-    trials: dict[str, np.ndarray] = {}
-    for part, kind in chosen.parts.items():
-        rows = table.filter(pc.equal(table["part"], part)).to_pandas()
-        if kind == PER_DOCUMENT:
-            number = _places(pairs, rows)
-        elif kind == PER_POSITION:
-            number = rows["position"] - 1
-        elif kind == PER_JUMP:
-            number = (rows["position"] - 1) * positions + rows["last_click"]
-        else:
-            number = np.zeros(len(rows))
-        parameters[part] = np.full(sizes.get(kind, 1), np.nan)
-        trials[part] = np.zeros(sizes.get(kind, 1))
-        parameters[part][np.asarray(number, int)] = rows["probability"]
-        trials[part][np.asarray(number, int)] = rows["trials"]
-    estimate = Estimate(parameters, trials, prior=prior)
-    return Fit(name, chosen, positions, estimate, pairs, saved=table)

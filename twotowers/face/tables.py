@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from twotowers.face import beside
@@ -112,3 +113,22 @@ def product_of(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> 
         place = found.column_names.index(name)
         found = found.set_column(place, name, pa.array(values, from_pandas=True))
     return found
+
+
+def pair_numbers(pairs: pa.Table, own: pa.Table) -> np.ndarray:
+    """[pairs of a log] their numbers among other pairs, and behind the last if not there."""
+    for name in pairs.column_names:
+        if pa.types.is_integer(own[name].type) != pa.types.is_integer(pairs[name].type):
+            # One log has only numbers, the other text, too. All ids are text in it.
+            own, pairs = (_as_text(table, name) for table in (own, pairs))
+    return places_of(pairs, own.to_pandas()).fillna(len(pairs)).to_numpy(int)
+
+
+def _as_text(table: pa.Table, name: str) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
+
+
+def places_of(pairs: pa.Table, rows: pd.DataFrame) -> pd.Series:
+    """[rows] the number of each row's query and document among the pairs; missing if not there."""
+    numbered = pairs.to_pandas().assign(number=np.arange(len(pairs)))
+    return rows.merge(numbered, how="left", on=["query", "document"])["number"]

@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 from twotowers import LOG
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import are_numbers, as_kinds, read_batches, whole_numbers
+from twotowers.files.batches import are_numbers, as_kinds, column_names, read_batches, whole_numbers
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
+from twotowers.logs.layouts import usual
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
 
@@ -69,7 +70,8 @@ def read(
         columns: our name -> the file's, for session, split, query, document, position, clicks,
             user, lanes and bias features. The other columns are named as in the first of
             `LAYOUTS` that fits, and `split` and `user` are read if they exist. Without a
-            position, the order of rows is the order of documents.
+            position, or a column of a usual name for it such as rank, the order of rows is the
+            order of documents.
         lanes: further columns to keep, one value per page. None has the name of a column of ours.
         bias: further columns to keep, one value per document. As for lanes.
         first: the number of the first position.
@@ -98,9 +100,19 @@ def read(
         raise InputError(f"{gaps!r}", field="gaps", expected=nearest(gaps, GAPS))
     check_range(first, field="first", low=0, high=LONGEST, whole=True)
     tally = Tally(path, repeats=repeats)
-    named_in = {file: named(file, LAYOUTS, columns, [*lanes, *bias]) for file in files_of(path)}
+    named_in = {file: _named(file, columns, [*lanes, *bias]) for file in files_of(path)}
     options = list(bias), first, gaps == "close", split, tally
     return Stream(_of_files(named_in, *options), tally.seen)
+
+
+def _named(file, columns: Mapping[str, str] | None, further: Sequence[str]) -> dict[str, str]:
+    """The column of a file for each of ours. Positions may have any usual name."""
+    names = named(file, LAYOUTS, columns, further)
+    position = usual(column_names(file)).get("position")
+    # Another use of the column is no position, as when gaps are closed.
+    if "position" not in names and position is not None and position not in names.values():
+        names["position"] = position
+    return names
 
 
 def _of_files(named_in: Mapping, *options) -> Iterator[pa.RecordBatch]:
