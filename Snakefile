@@ -27,7 +27,8 @@ configfile: "config.yaml"
 
 
 # The plan has the files, inputs and parameters of all jobs; rules only declare.
-PLAN = read_plan(config, root=workflow.basedir)
+FILES = dict.fromkeys(["config.yaml", *map(str, workflow.configfiles)])
+PLAN = read_plan(config, root=workflow.basedir, files=FILES)
 VERSION = code_version(PLAN.root)
 ORDER = Order(PLAN, seconds=read_seconds()["folders"])
 STARTED = time.time()

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from twotowers.errors import InputError as InputError
     from twotowers.face.comparison import compare as compare
     from twotowers.face.fits import Fit as Fit
-    from twotowers.face.fits import load as load
     from twotowers.face.fitting import fit as fit
     from twotowers.face.identification import Identification as Identification
     from twotowers.face.identification import identify as identify
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from twotowers.face.rankings import RankingSet as RankingSet
     from twotowers.face.rankings import load_rankings as load_rankings
     from twotowers.face.rankings import stand_in as stand_in
+    from twotowers.face.saved import load as load
     from twotowers.face.simulation import SimulatedClicks as SimulatedClicks
     from twotowers.face.simulation import policy as policy
     from twotowers.face.simulation import simulate as simulate
@@ -81,7 +81,7 @@ FACE = {
     "compare": "face.comparison",
     "fit": "face.fitting",
     "identify": "face.identification",
-    "load": "face.fits",
+    "load": "face.saved",
     "load_rankings": "face.rankings",
     "policy": "face.simulation",
     "propensities": "face.propensities",

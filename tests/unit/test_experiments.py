@@ -597,6 +597,20 @@ def test_a_syntax_error_gives_the_line(tmp_path):
         read_yaml(path)
 
 
+def test_a_mistake_is_blamed_on_the_file_that_has_it(tmp_path):
+    ours, mine = tmp_path / "config.yaml", tmp_path / "mine.yaml"
+    ours.write_text("scale: smoke\ndatasets:\n  yandex: {source: yandex_20_queries}\n")
+    mine.write_text("\npaperz: [own_log]\n")
+    with pytest.raises(InputError, match=r"mine\.yaml:2: paperz: unknown setting"):
+        read_config(CONFIG | {"paperz": ["own_log"]}, [ours, mine])
+    mine.write_text("datasets:\n  mine:\n    foldr: x\n")
+    datasets = CONFIG["datasets"] | {"mine": {"source": "yandex_20_queries", "foldr": "x"}}
+    with pytest.raises(InputError, match=r"mine\.yaml:3: datasets\.mine\.foldr"):
+        read_config(CONFIG | {"datasets": datasets}, [ours, mine])
+    with pytest.raises(InputError, match=r"/config\.yaml:1: scale"):
+        read_config(CONFIG | {"scale": "huge"}, [ours, mine])
+
+
 def test_a_key_twice_gives_the_line_but_a_merged_key_may_be_replaced(tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text("a: &a {x: 1, y: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: [*a, *b], y: 3}\n")

@@ -49,7 +49,7 @@ def test_a_model_is_fitted_and_written(log, tmp_path, capsys, model):
     printed = capsys.readouterr().out
     assert "read as format 'rows'\n" in printed
     assert "480 pages to fit, 120 held out" in printed
-    assert printed.splitlines()[-2].split()[0] == model
+    assert any(line.split()[0] == model for line in printed.splitlines())
     assert tt.load(out).name == model
     table = pd.read_parquet(out)
     relevance = table[table["part"] == "attraction"].set_index("document")
@@ -66,6 +66,46 @@ def test_a_model_is_fitted_and_written(log, tmp_path, capsys, model):
         assert set(zip(jumps["position"], jumps["last_click"], strict=True)) == {
             (1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2),
         }  # fmt: skip
+
+
+def sparse(pairs=1500, order=None, seed=4):
+    """Cells of pairs that are shown twice at three positions: examination 1, .7 and .4."""
+    rng, rows = np.random.default_rng(seed), []
+    for pair in range(pairs):
+        places = [1 + pair % 3] * 2 if order == "fixed" else rng.permutation([1, 2, 3])[:2]
+        chance = rng.beta(0.3, 3)
+        for place in places:
+            click = int(rng.random() < chance * [1, 0.7, 0.4][place - 1])
+            rows.append((pair // 10, pair % 10, place, 1, click))
+    names = ["query", "document", "position", "impressions", "clicks"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def test_a_position_based_fit_says_what_pairs_say_of_examination_themselves(tmp_path, capsys):
+    """A prior of a click in 50 trials decides where pairs are seen twice, and rarely clicked."""
+    path, out = tmp_path / "cells.csv", tmp_path / "fit.parquet"
+    cells = sparse(6000)
+    cells.to_csv(path, index=False)
+    assert fit(path, "--model", "pbm", "--prior", 2, "--prior-mean", 0.02, "--out", out) == 0
+    said = capsys.readouterr().out
+    assert "warning: they differ by more than their errors at position" in said
+    found, curve = tt.load(out).examination(), tt.propensities(path).frame()
+    ours = ["conditional", "conditional_error", "conditional_low", "conditional_high"]
+    np.testing.assert_allclose(found[ours], curve[["estimate", "error", "low", "high"]])
+    assert found["conditional"].tolist() == pytest.approx([1, 0.7, 0.4], abs=0.15)
+    assert "conditional" not in tt.fit(path, "pbm").parameters("attraction")
+
+
+def test_fits_that_agree_with_the_pairs_are_not_warned_of(log, tmp_path, capsys):
+    assert fit(log, "--model", "pbm") == 0
+    said = capsys.readouterr().out
+    assert "by the fit and conditional on pairs' clicks" in said
+    assert "warning" not in said
+    assert fit(log, "--model", "ubm") == 0
+    assert "conditional on" not in capsys.readouterr().out
+    sparse(order="fixed").to_csv(tmp_path / "fixed.csv", index=False)
+    assert fit(tmp_path / "fixed.csv", "--model", "pbm") == 0
+    assert "warning: the log does not tell at position 2, 3, and" in capsys.readouterr().out
 
 
 def test_all_pages_are_fitted_unless_some_are_held_out(log, capsys):
@@ -146,7 +186,8 @@ def test_a_saved_fit_without_its_prior_is_refused(log, tmp_path):
 def test_a_saved_fit_predicts_as_the_fitted_one(log, tmp_path, capsys, model):
     out = tmp_path / "fitted.parquet"
     assert fit(log, "--model", model, "--test", 0.2, "--seed", 5, "--out", out) == 0
-    held_out = capsys.readouterr().out.splitlines()[-2].split()[1:]
+    printed = capsys.readouterr().out.splitlines()
+    (held_out,) = (line.split()[1:] for line in printed if line.split()[0] == model)
     # The pages that the fit did not see, in a log of their own.
     pages = pd.read_csv(log)
     rows = divide(600, {"train": 0.8, "test": 0.2}, seed=5, path=log)["test"]
@@ -162,11 +203,12 @@ def test_a_saved_fit_knows_documents_by_their_ids(log, tmp_path, capsys):
     out = tmp_path / "fitted.parquet"
     assert fit(log, "--model", "pbm", "--out", out) == 0
     # An unknown document has the prior's mean, 1/2. Examination is as fitted.
-    rows = pd.DataFrame({"session": [1], "query": ["q" * 30], "document": ["new"]})
+    rows = pd.DataFrame({"session": [1, 2], "query": ["q" * 30] * 2, "document": ["new", "a"]})
     rows.assign(position=1, clicks=1).to_csv(tmp_path / "new.csv", index=False)
     fitted = tt.load(out)
-    found = fitted.evaluate(tmp_path / "new.csv")["perplexity"]
-    assert found == pytest.approx(2 / fitted.estimate.parameters["examination"][0], abs=1e-4)
+    alone, _, _ = fitted.losses(fitted.arrays(tt.read_log(tmp_path / "new.csv")))
+    expected = 2 / fitted.estimate.parameters["examination"][0]
+    assert np.exp(alone[0, 0]) == pytest.approx(expected, abs=1e-4)
     assert compare(log, "--fitted", out, "--models", "pbm") == 2
     assert "no --models" in capsys.readouterr().err
 
@@ -221,6 +263,38 @@ def test_targets_are_checked_before_the_fit(log, tmp_path, capsys):
             assert f"{out}: {message}" in capsys.readouterr().err
     assert log.read_bytes() == before
     assert {each.name for each in tmp_path.iterdir()} == {"folder", "log.csv"}
+
+
+@pytest.mark.parametrize(
+    ("command", "ending"), [("fit", ".parquet"), ("compare", ".csv"), ("count", ".parquet")]
+)
+def test_a_file_ends_as_what_it_holds_and_its_folder_exists(log, tmp_path, capsys, command, ending):
+    wrong = tmp_path / "out.txt", tmp_path / "nowhere" / f"out{ending}"
+    messages = f"{wrong[0]}: out: has another ending (expected a file {ending})", "no such folder"
+    for out, message in zip(wrong, messages, strict=True):
+        assert main([command, str(log), "--out", str(out)]) == 2
+        assert message in capsys.readouterr().err
+    assert [each.name for each in tmp_path.iterdir()] == ["log.csv"]
+    with pytest.raises(InputError, match="another ending"):
+        tt.fit(log, "gctr").save(tmp_path / "fit.csv")
+
+
+def test_a_log_without_a_click_is_refused(log, tmp_path):
+    table = pd.read_csv(log).assign(clicks=0)
+    for rows in (table, table.drop(columns="session")):
+        with pytest.raises(InputError, match="no document was clicked"):
+            tt.fit(rows, "pbm")
+
+
+def test_a_saved_fit_that_knows_no_document_predicts_nothing(log, tmp_path, capsys):
+    out, later = tmp_path / "fit.parquet", tmp_path / "later.csv"
+    tt.fit(log, "pbm").save(out)
+    table = pd.read_csv(log)
+    table.assign(document="other " + table["document"]).to_csv(later, index=False)
+    assert compare(later, "--fitted", out) == 2
+    assert "pbm was fitted to none of the log's query-document pairs" in capsys.readouterr().err
+    tt.fit(log, "rctr").save(out)  # It needs no document.
+    assert compare(later, "--fitted", out) == 0
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(log, tmp_path):

@@ -219,9 +219,10 @@ def test_an_absent_column_is_named_with_the_nearest(tmp_path, name):
 @pytest.mark.parametrize(
     ("position", "found"),
     [
-        ([0, 1, 2, 3, 4, 5], "the lowest is 0"),
-        ([1, 2, 3, 3.5, 4, 5], "not all are integers"),
-        (list("abcdef"), "not all are integers"),
+        ([1, 1, 0, 3, 4, 5], "row 3: 0 was found"),
+        ([1, 2, 3, 3.5, 4, 5], "row 4: 3.5 was found"),
+        (list("12cdef"), "row 3: 'c' was found"),
+        (list("123456"), "row 1: '1' was found"),
     ],
 )
 def test_positions_are_integers_from_1(position, found):
@@ -240,7 +241,7 @@ def test_whole_positions_stored_as_floats_will_do():
         ("", "the log is empty"),
         ("7,a,1,5\n7,b,2,few\n", "impressions: row 2: 'few' was found"),
         ("7,a,1,5\n7,b,2,\n", "impressions: row 2: a value is missing"),
-        ("7,a,1,5\n7,,2,5\n", "document: missing in 1 rows"),
+        ("7,a,1,5\n7,,2,5\n", "document: row 2: a value is missing"),
     ],
 )
 def test_wrong_csv_files_are_told(tmp_path, capsys, text, message):
@@ -252,7 +253,7 @@ def test_wrong_csv_files_are_told(tmp_path, capsys, text, message):
 
 def test_clicks_above_impressions():
     table = log(APART, impressions=5, clicks=[0, 1, 5, 6, 0, 9])
-    with pytest.raises(InputError, match="clicks: 6 clicks on 5 impressions in row 4"):
+    with pytest.raises(InputError, match="clicks: row 4: 6 clicks on 5 impressions"):
         check(table, path="some.csv")
 
 
@@ -274,7 +275,7 @@ def test_an_empty_log(table):
 def test_missing_values():
     table = log(APART).astype({"document": float})
     table.loc[2, "document"] = np.nan
-    with pytest.raises(InputError, match="document: missing in 1 rows"):
+    with pytest.raises(InputError, match="document: row 3: a value is missing"):
         check(table)
 
 
@@ -283,14 +284,26 @@ def test_merging_needs_numbers(tmp_path, capsys):
     options = {"feature": PAIR, "bias": ["position", "device"], "repair": "merge"}
     with pytest.raises(InputError, match="device: not numeric"):
         check_log(table, **options)
-    with pytest.raises(InputError, match="device: not numeric"):
+    with pytest.raises(InputError, match="device: row 1: 'a' was found"):
         check_log(table, **options, bias_features=["device"])
+    with pytest.raises(InputError, match="width: row 2: inf was found"):
+        check(log(APART, width=[1, np.inf, 1, 1, 1, 1]), bias_features=["width"])
 
 
 def test_bias_features_belong_to_bias_factors():
     table = log(APART, width=[1, 1, 2, 3, 1, 1])
-    with pytest.raises(InputError, match="width: differs between rows of one bias factor"):
+    with pytest.raises(InputError, match=r"width: row 3: 2 .* another row of this one has 3"):
         check(table, bias_features=["width"])
+
+
+def test_rows_in_messages_are_those_of_the_file():
+    with pytest.raises(InputError, match="position: row 4: 0 was found"):
+        check(log(APART, impressions=[0, 0, 1, 1, 1, 1], position=[1, 2, 3, 0, 4, 5]))
+
+
+def test_one_bias_factor_is_nothing_to_identify():
+    with pytest.raises(InputError, match=r"device: all rows have phone \(expected two bias"):
+        check_log(log(APART, device="phone"), feature=PAIR, bias=["device"])
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -16,6 +16,7 @@ from twotowers.errors import InputError
 from twotowers.files import batches as tables
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.formats import rows as rows_module
+from twotowers.logs.layouts import recognised
 from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import read_sessions, seen_in
 
@@ -267,6 +268,17 @@ def test_rows_without_positions_stand_in_their_order(tmp_path):
     assert taken(path, "rows")[0][0]["documents"] == ["b", "a"]
 
 
+@pytest.mark.parametrize("name", ["rank", "Pos", "slot"])
+def test_positions_may_have_any_usual_name(tmp_path, name):
+    columns = {"session": [1, 1], "query": [7, 7], "document": ["a", "b"], name: [2, 1]}
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns | {"clicks": [0, 1]}), path)
+    assert taken(path, "rows")[0][0]["documents"] == ["b", "a"]
+    assert "position in" in str(recognised(path))
+    pq.write_table(pa.table(columns | {"clicks": [0, 1]}).drop([name]), path)
+    assert str(recognised(path)).endswith("positions by the order of rows")
+
+
 def test_gaps_close_and_keep_what_they_said(tmp_path):
     path = write_rows(tmp_path, "s,7,b,3,1\ns,7,a,0,0\n")
     error = refused(path, "rows", first=0)
@@ -354,6 +366,17 @@ def test_wrong_rows_of_later_batches_are_counted_over_all(tmp_path, monkeypatch)
     assert "row 23: a value is missing" in str(refused(path, "rows"))
 
 
+def test_a_log_that_was_appended_twice_is_refused_at_any_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "ROWS", 6)
+    columns = {"session": np.repeat(np.arange(20), 2), "query": [1] * 40, "document": [2, 3] * 20}
+    log = pa.table(columns | {"position": [1, 2] * 20, "clicks": [0] * 40})
+    path = tmp_path / "rows.parquet"
+    pq.write_table(log, path)
+    assert len(taken(path, "rows")[0]) == 20
+    pq.write_table(pa.concat_tables([log, log]), path)
+    assert "row 41: 0 was there before other sessions" in str(refused(path, "rows"))
+
+
 @pytest.mark.parametrize("name", ["session", "query", "document"])
 def test_ids_of_rows_are_not_missing(tmp_path, name):
     columns = {"session": [1, 1], "query": [1, 1], "document": [2, 3], "position": [1, 2]}
@@ -363,6 +386,28 @@ def test_ids_of_rows_are_not_missing(tmp_path, name):
     error = refused(path, "rows")
     assert "row 2: a value is missing" in str(error)
     assert error.field == name
+
+
+@pytest.mark.parametrize("name", ["session", "query", "document"])
+def test_empty_text_is_no_id(tmp_path, name):
+    columns = {"session": ["s", "s"], "query": ["q", "q"], "document": ["a", "b"]}
+    columns |= {"position": [1, 2], "clicks": [0, 1], name: ["", "b"]}
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), path)
+    error = refused(path, "rows")
+    assert "row 1: a value is missing" in str(error)
+    assert error.field == name
+    if name != "session":
+        cells = tmp_path / "cells.parquet"
+        pq.write_table(pa.table(columns | {"impressions": [1, 1]}).drop(["session"]), cells)
+        assert "row 1: a value is missing" in str(refused(cells, "cells"))
+
+
+def test_empty_text_is_no_document_of_a_page(tmp_path):
+    pages = {"query": ["q"] * 2, "documents": [["a"], ["b", ""]], "clicks": [[0], [0, 1]]}
+    error = refused(write_pages(tmp_path, **pages), "pages")
+    assert "row 2: a value is missing" in str(error)
+    assert error.field == "documents"
 
 
 def test_a_page_without_end(tmp_path, monkeypatch):

@@ -43,6 +43,29 @@ def test_wscd_clicks_are_of_the_latest_page_of_their_session(tmp_path):
     assert "line 4: 30 is clicked and not" in str(refused(path, "wscd", strays="error"))
 
 
+def test_a_page_that_lists_a_document_twice_is_left_out_and_counted(tmp_path):
+    """A click does not tell which of the two it was on, whether the page has one or not."""
+    lines = [(5, 0, "Q", 7, 1, 3, 4, 3), (5, 0, "C", 3), (6, 0, "Q", 7, 1, 4, 4)]
+    path = write_wscd_text(tmp_path, *lines, (7, 0, "Q", 7, 1, 3, 4), (7, 0, "C", 4))
+    found, seen = taken(path, "wscd")
+    assert [(page["documents"], page["clicks"]) for page in found] == [([3, 4], [False, True])]
+    assert [seen[name] for name in ("pages_left_out", "pages", "clicks")] == [2, 1, 1]
+    assert "line 1: 3 is listed twice" in str(refused(path, "wscd", repeats="error"))
+    sample = tmp_path / "trainSample"
+    sample.write_text("1_0\t5,6,5 : 5; 1_0\t5,6 : 6")
+    found, seen = taken(sample, "yandex")
+    assert [page["clicks"] for page in found] == [[False, True]]
+    assert seen["pages_left_out"] == 1
+    assert "record 1: 5 is listed twice" in str(refused(sample, "yandex", repeats="error"))
+
+
+def test_tabs_at_the_end_of_a_line_are_no_ids(tmp_path):
+    path = tmp_path / "wscd.txt"
+    path.write_text("5\t0\tQ\t7\t1\t30\t10\t\r\n5\t3\tC\t10\t\t\n")
+    found, _ = taken(path, "wscd")
+    assert [(page["documents"], page["clicks"]) for page in found] == [([30, 10], [False, True])]
+
+
 @pytest.mark.parametrize(
     ("lines", "line", "field"),
     [
@@ -52,7 +75,6 @@ def test_wscd_clicks_are_of_the_latest_page_of_their_session(tmp_path):
         ([(5, 0, "Q", 7, 1, 3), (6, 0, "C", 3)], 2, "SessionID"),
         ([(5, 0, "Q", 7, 1, "x")], 1, "URL"),
         ([(5, 0, "Q", "07", 1, 3)], 1, "QueryID"),
-        ([(5, 0, "Q", 7, 1, 3, 3), (5, 0, "C", 3)], 1, "URL"),
         ([], None, None),
     ],
 )

@@ -287,6 +287,7 @@ def test_the_command_numbers_ids(tmp_path, capsys):
         (["--column", "position"], "--column: 'position'"),
         (["--column", "position=place", "--repeats", "error"], "row 2: 2 clicks"),
         (["--column", "position=place", "--strays", "error"], "strays: format 'rows' has no such"),
+        (["--to", "sessions", "--number-ids"], "--number-ids: sessions keep their ids"),
         (["--column", "position=plaec"], "did you mean 'place'"),
     ],
 )

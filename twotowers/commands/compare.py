@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare the models; returns the exit status."""
     from twotowers.face.comparison import compare  # here: options need no science
-    from twotowers.face.fits import load
+    from twotowers.face.saved import load
 
     if options.models and options.fitted:
         raise InputError(
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     prior = prior_of(options)
     check_range(options.test, field="--test", low=0.001, high=0.999)
     if options.out:
-        check_target(options.out, options.log)
+        check_target(options.out, options.log, ".csv")
     saved = [load(path) for path in options.fitted or ()]
     log = log_of(options)
     tell(f"read as {log.layout}")

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
+from twotowers.errors import InputError
 from twotowers.face.logs import ClickLog
 from twotowers.files.artefacts import check_target
 from twotowers.logs.conversion import to_cells, to_sessions
@@ -34,7 +35,9 @@ EPILOG = FORMAT_HELP
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    add_reader_options(parser)
+    reading = add_reader_options(parser)
+    reading.add_argument("--lanes", nargs="+", metavar="COLUMN", help="further columns of pages")
+    reading.add_argument("--split", help="name of the split, if no column has it (log)")
     parser.add_argument("--out", required=True, help="the file to write")
     parser.add_argument("--to", choices=TARGETS, default="cells", help="what to write (cells)")
     parser.add_argument(
@@ -51,7 +54,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Count or convert the log; returns the exit status."""
     out = Path(options.out)
-    check_target(out, options.log)
+    check_target(out, options.log, *(() if options.to == "wscd" else (".parquet",)))
+    if options.number_ids and options.to != "cells":
+        raise InputError(
+            f"{options.to} keep their ids", field="--number-ids", expected="--to cells"
+        )
     log = log_of(options)
     if options.to == "cells":
         written = f"{_to_cells(log, options, out):,} cells"

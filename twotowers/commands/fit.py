@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     if options.test:
         check_range(options.test, field="--test", low=0.001, high=0.999)
     if options.out:
-        check_target(options.out, options.log)
+        check_target(options.out, options.log, ".parquet")
     log = log_of(options)
     tell(f"read as {log.layout}")
     held_out = None
@@ -87,6 +87,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         _tell_pages(part, held_out)
         tell(*report([{"model": found.name, **found.evaluate(held_out or part)}]))
+    if beside := list(found.beside()):
+        tell(*beside)
     if options.out:
         found.save(options.out)
         tell(f"saved in {options.out}")

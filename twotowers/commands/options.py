@@ -16,8 +16,8 @@ FORMAT_HELP = "formats:\n" + "\n".join(
 )
 
 
-def add_reader_options(parser: argparse.ArgumentParser) -> None:
-    """Add the log, and the options that say how to read it."""
+def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the log, and the options that say how to read it, which are returned."""
     parser.add_argument(
         "log", help="a file, a pattern of files such as 'part-*.parquet', or a folder of such parts"
     )
@@ -28,14 +28,13 @@ def add_reader_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--column", action="append", metavar="OURS=THEIRS", help="the name of a column in the file"
     )
-    group.add_argument("--lanes", nargs="+", metavar="COLUMN", help="further columns of pages")
     group.add_argument("--clicks", help="for pages: flags, or documents (the clicked ones)")
     group.add_argument("--first", type=int, help="for rows: the number of the first position (1)")
     group.add_argument("--gaps", help="for rows with missing positions: error, or close")
     group.add_argument("--ids", help="for wscd: numbers, or text")
-    group.add_argument("--split", help="name of the split, if no column has it (log)")
     group.add_argument("--strays", help="for pages, yandex and wscd: stray clicks: drop, or error")
     group.add_argument("--repeats", help="further clicks on a document: drop, or error")
+    return group
 
 
 def log_of(options: argparse.Namespace) -> ClickLog:
@@ -55,7 +54,7 @@ def log_of(options: argparse.Namespace) -> ClickLog:
         >>> log.layout.columns["position"], log.settings
         ('at', {'first': 0})
     """
-    settings = {name: getattr(options, name) for name in SETTINGS}
+    settings = {name: getattr(options, name, None) for name in SETTINGS}
     settings["listed"] = settings.pop("clicks")
     columns = _columns(options.column)
     return read_log(options.log, format=options.format, columns=columns, **settings)
@@ -63,7 +62,7 @@ def log_of(options: argparse.Namespace) -> ClickLog:
 
 def told(options: argparse.Namespace) -> bool:
     """Whether an option says how to read the log."""
-    given = (getattr(options, name) for name in (*SETTINGS, "format", "column"))
+    given = (getattr(options, name, None) for name in (*SETTINGS, "format", "column"))
     return any(each is not None for each in given)
 
 

@@ -44,12 +44,11 @@ def run(options: argparse.Namespace) -> int:
     """Estimate the curve; returns the exit status."""
     import numpy as np
 
-    from twotowers.face.propensities import check_ending, propensities
+    from twotowers.face.propensities import ENDINGS, propensities
     from twotowers.files.artefacts import check_target
 
     if options.out:
-        check_ending(options.out)
-        check_target(options.out, options.log)
+        check_target(options.out, options.log, *ENDINGS)
     log = log_of(options)
     tell(f"read as {log.layout}")
     found = propensities(log, bias=options.bias, estimator=options.estimator)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -99,10 +99,14 @@ class Config(Settled):
         return self
 
 
-def read_config(given: Mapping, path: str | Path | None = "config.yaml") -> Config:
+def read_config(given: Mapping, paths: Sequence[str | Path] = ("config.yaml",)) -> Config:
     """The settings of a run.
+
+    Args:
+        given: the settings, merged.
+        paths: the files that they come from, for messages; later ones override earlier ones.
 
     Raises:
         InputError: an unknown key (the nearest valid one is offered), a wrong type or value.
     """
-    return read(Config, dict(given), path=path)
+    return read(Config, dict(given), path=paths)

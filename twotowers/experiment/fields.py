@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from twotowers.errors import InputError, nearest
-from twotowers.files.yamls import line_of
+from twotowers.files.yamls import file_with, line_of
 
 T = TypeVar("T")
 
@@ -147,7 +147,7 @@ def read(
     kind: Any,
     given: Any,
     *,
-    path: str | Path | None = None,
+    path: str | Path | Sequence[str | Path] | None = None,
     context: dict | None = None,
     line: Callable[[list], int | None] | None = None,
 ) -> Any:
@@ -156,7 +156,7 @@ def read(
     Args:
         kind: a class of settings, or another type that pydantic knows.
         given: the values.
-        path: the file that they come from, for messages.
+        path: the file that they come from, for messages; or several, later ones of which override.
         context: what validators know besides: paper, root, and the sections that are declared.
         line: the line of a key of nested keys, for messages; `line_of` of the file if absent.
 
@@ -172,6 +172,8 @@ def read(
         return TypeAdapter(kind).validate_python(given, context=context)
     except ValidationError as error:
         message, expected, keys = _told(error, given)
+    if path is not None and not isinstance(path, str | Path):
+        path = file_with(path, keys)
     if line is None and path is not None and Path(path).is_file():
         line = partial(line_of, path)
     raise InputError(

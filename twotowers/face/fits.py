@@ -10,26 +10,27 @@ metadata has the name of the model, the number of positions, and the prior.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.experiment.kinds import build_model, kind_of, kinds
+from twotowers.face import beside
+from twotowers.face.beside import conditional_of
 from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
-from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log
-from twotowers.face.tables import COLUMNS, KNOWN, product_of, table_of
-from twotowers.files.artefacts import atomic
-from twotowers.files.tables import check_types, opened
+from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log, no_clicks
+from twotowers.face.tables import KNOWN, pair_numbers, places_of, product_of, table_of
+from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fitting.counted import PageLog
+from twotowers.fitting.curves import Curve
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
@@ -40,6 +41,7 @@ from twotowers.logs.simulation import Sessions
 from twotowers.methods.page_fits import imagined, page_losses
 from twotowers.methods.task import Split
 from twotowers.models.names import MODELS
+from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CELLS, PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
 
 TOLERANCE = 1e-8
@@ -76,7 +78,21 @@ class Fit:
         """Every fitted probability, as in a saved fit."""
         if self.saved is not None:
             return self.saved
-        return table_of(self.name, self.model, self.positions, self.estimate, self.pairs)
+        about = self.name, self.model, self.positions, self.estimate, self.pairs
+        return table_of(*about, self.conditional)
+
+    @cached_property
+    def conditional(self) -> Curve | None:
+        """Examination conditional on each pair's clicks, relative to the first position.
+
+        None if the model is not the position-based one, or the fit was loaded.
+        """
+        source = self.estimate.source
+        if type(self.model) is not PositionBased or source is None:
+            return None
+        statistics = source()
+        assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
+        return conditional_of(statistics, self.pairs)
 
     def parameters(self, part: str) -> Native:
         """The fitted probabilities of one part of the model.
@@ -104,8 +120,11 @@ class Fit:
             PER_POSITION: ["position"],
             PER_JUMP: ["position", "last_click"],
         }.get(parts[part], [])
-        found = found.select([*own, "probability", *KNOWN])
-        return found.rename_columns([*own, "estimate", *KNOWN])
+        known = KNOWN
+        if part == "examination" and type(self.model) is PositionBased:
+            known = (*KNOWN, *beside.COLUMNS)
+        found = found.select([*own, "probability", *known])
+        return found.rename_columns([*own, "estimate", *known])
 
     def relevance(self) -> Native:
         """How relevant each document is to its query, the best of a query first.
@@ -149,7 +168,10 @@ class Fit:
 
         Returns:
             a frame: position (from 1), last_click (0 for none; in the user browsing model only),
-            estimate, error, low, high, trials, impressions.
+            estimate, error, low, high, trials, impressions. In the position-based model also the
+            estimate conditional on each pair's clicks (`propensities`), which has no prior and is
+            relative to the first position: conditional, conditional_error (of its logarithm),
+            conditional_low and conditional_high.
 
         Raises:
             InputError: the model has no examination of its own: it is certain, or follows from the
@@ -162,6 +184,16 @@ class Fit:
                 expected=f"one of its parts, by `parameters`: {', '.join(self.model.parts)}",
             )
         return self.parameters("examination")
+
+    def beside(self) -> Iterator[str]:
+        """Examination of a position-based fit beside the conditional estimate, line by line.
+
+        The last line warns where the two differ by more than their errors.
+        """
+        if self.conditional is not None:
+            yield from beside.lines(
+                self._of_part("examination").to_pandas(), self.conditional.queries
+            )
 
     def evaluate(self, log: object) -> dict[str, float]:
         """How well the fit predicts the clicks of a log.
@@ -178,7 +210,8 @@ class Fit:
             (of each click given those above, in nats, a mean over all documents shown).
 
         Raises:
-            InputError: the log has no pages, or a page is longer than the fit's.
+            InputError: the log has no pages, a page is longer than the fit's, or a fit that was
+                loaded knows none of the documents.
         """
         return means_of(*self.losses(self.arrays(as_log(log))))
 
@@ -204,14 +237,29 @@ class Fit:
             else values
             for part, values in self.estimate.filled().items()
         }
-        pair, where = _numbers(self.pairs, pages.ids)[pages.pair], pages.where
+        number, where = pair_numbers(self.pairs, pages.ids), pages.where
+        of_documents = PER_DOCUMENT in self.model.parts.values()
+        if self.saved is not None and of_documents and (number == len(self.pairs)).all():
+            raise InputError(
+                f"{self.name} was fitted to none of the log's query-document pairs",
+                field="log",
+                expected="a log with the ids of the fit",
+            )
+        pair = number[pages.pair]
         place = np.broadcast_to(np.arange(where.shape[1]), where.shape)
         sessions = [Sessions(np.arange(len(pair)), place, pages.clicks, where)]
         split: Split = Split(pair, where, None, None, sessions=sessions)  # pyrefly: ignore[bad-argument-type]
         return *page_losses(self.model, known, 0)(split), where
 
     def save(self, path: str | Path) -> None:
-        """Write the fit, all or nothing: the file that the module describes. `load` reads it."""
+        """Write the fit, all or nothing: the parquet file that the module describes.
+
+        `load` reads it.
+
+        Raises:
+            InputError: another ending.
+        """
+        check_ending(path, ".parquet")
         with atomic(path) as temporary:
             pq.write_table(self.table, temporary)
 
@@ -260,7 +308,8 @@ def fit_click_model(
 
     Raises:
         InputError: the model is unknown, needs pages and the log is counted, or can be fitted by
-            gradient descent only; an argument is out of range; or a row of the log is wrong.
+            gradient descent only; an argument is out of range; a row of the log is wrong; or no
+            document was clicked.
 
     Example:
         >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
@@ -349,6 +398,8 @@ def _statistics(
             field="documents",
             expected=f"1 to {longest}; `positions` allows more",
         )
+    if not log.stored.clicks:
+        raise no_clicks(log)
     pages = PageLog(log.stored.path, longest, log.rows)
     return *pages.statistics(model), longest
 
@@ -359,6 +410,8 @@ def _of_cells(
     cells = log.cells()
     if not len(cells):
         raise InputError("the log is empty", path=log.source)
+    if not pc.sum(cells["clicks"]).as_py():
+        raise no_clicks(log)
     longest = pc.max(cells["position"]).as_py() if positions is None else positions
     check_range(
         pc.max(cells["position"]).as_py(),
@@ -369,7 +422,7 @@ def _of_cells(
     )
     pairs = cells.select(["query", "document"]).group_by(["query", "document"], use_threads=False)
     pairs = pairs.aggregate([]).select(["query", "document"])
-    number = _places(pairs, cells.select(["query", "document"]).to_pandas()).to_numpy(int)
+    number = places_of(pairs, cells.select(["query", "document"]).to_pandas()).to_numpy(int)
     counts = (cells[each].to_numpy() for each in ("impressions", "clicks"))
     statistics = Statistics.of_cells(
         model,
@@ -380,70 +433,3 @@ def _of_cells(
         positions=longest,
     )
     return statistics, pairs, longest
-
-
-def _numbers(pairs: pa.Table, own: pa.Table) -> np.ndarray:
-    """[pairs of a log] their numbers among other pairs, and behind the last if not there."""
-    for name in pairs.column_names:
-        if pa.types.is_integer(own[name].type) != pa.types.is_integer(pairs[name].type):
-            # One log has only numbers, the other text, too. All ids are text in it.
-            own, pairs = (_as_text(table, name) for table in (own, pairs))
-    return _places(pairs, own.to_pandas()).fillna(len(pairs)).to_numpy(int)
-
-
-def _as_text(table: pa.Table, name: str) -> pa.Table:
-    return table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
-
-
-def _places(pairs: pa.Table, rows: pd.DataFrame) -> pd.Series:
-    """[rows] the number of each row's query and document among the pairs; missing if not there."""
-    numbered = pairs.to_pandas().assign(number=np.arange(len(pairs)))
-    return rows.merge(numbered, how="left", on=["query", "document"])["number"]
-
-
-def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
-    """A fit that `Fit.save` wrote.
-
-    Args:
-        path: the file.
-        model: the click model, for one that is no file of twotowers/models.
-
-    Raises:
-        InputError: the file cannot be read, or is no such file.
-    """
-    with opened(path) as file:
-        check_types(file.schema_arrow, COLUMNS, path)
-        about = file.metadata.metadata or {}
-        name = about.get(b"model", b"").decode()
-        if model is None and name not in MODELS and name not in kinds("models"):
-            raise InputError(
-                f"{name!r} is no model", path=path, field="model", expected=", ".join(MODELS)
-            )
-        if missing := [key for key in ("positions", "prior") if key.encode() not in about]:
-            raise InputError(
-                "is missing in the metadata", path=path, field=missing[0], expected="a saved model"
-            )
-        table = file.read()
-    positions, prior = int(about[b"positions"]), Prior(**json.loads(about[b"prior"]))
-    of_documents = table.filter(pc.is_valid(table["query"])).select(["query", "document"])
-    pairs = of_documents.group_by(["query", "document"]).aggregate([])
-    sizes = {PER_DOCUMENT: len(pairs), PER_POSITION: positions, PER_JUMP: positions**2}
-    chosen = model_of(model or name)[1]
-    parameters: dict[str, np.ndarray] = {}
-    trials: dict[str, np.ndarray] = {}
-    for part, kind in chosen.parts.items():
-        rows = table.filter(pc.equal(table["part"], part)).to_pandas()
-        if kind == PER_DOCUMENT:
-            number = _places(pairs, rows)
-        elif kind == PER_POSITION:
-            number = rows["position"] - 1
-        elif kind == PER_JUMP:
-            number = (rows["position"] - 1) * positions + rows["last_click"]
-        else:
-            number = np.zeros(len(rows))
-        parameters[part] = np.full(sizes.get(kind, 1), np.nan)
-        trials[part] = np.zeros(sizes.get(kind, 1))
-        parameters[part][np.asarray(number, int)] = rows["probability"]
-        trials[part][np.asarray(number, int)] = rows["trials"]
-    estimate = Estimate(parameters, trials, prior=prior)
-    return Fit(name, chosen, positions, estimate, pairs, saved=table)

@@ -27,6 +27,7 @@ from twotowers.files.batches import (
     whole_numbers,
 )
 from twotowers.identifiability.diagnosis import COUNTS, Report, check_columns, check_log
+from twotowers.identifiability.strength import weakest_link
 from twotowers.logs.layouts import TABLES, Layout, parts_of, recognised
 
 DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
@@ -92,20 +93,21 @@ class Identification:
         """The link between two bias factors that is known the least: a frame of one row.
 
         It has the columns of both bias factors (the second ones with the ending `_with`); clicks,
-        by which the two can be compared; error, the standard error of the logarithm of the ratio of
-        their examination, all ways between the two taken together; and share, the part of what is
-        known of it that comes from this link, 1 for a link without which the log falls apart
-        (`twotowers.identifiability.strength`). None if each bias factor is alone, or if there are
-        more than 1,000.
+        by which the two can be compared; swaps, the effective number of swaps, which would give the
+        same error; error, the standard error of the logarithm of the ratio of their examination,
+        all ways between the two taken together; and share, the part of what is known of it that
+        comes from this link, 1 for a link without which the log falls apart
+        (`twotowers.identifiability.strength`). None if clicks tie no two bias factors, or if there
+        are more than 1,000.
         """
         found = self.report.strength()
-        if found is None:
+        if found is None or found.links.empty:
             return None
         link = found.links.head(1)
         one, other = (
             self.report.factors.iloc[link[end]].reset_index(drop=True) for end in ("one", "other")
         )
-        told = link[["clicks", "error", "share"]].reset_index(drop=True)
+        told = link[["clicks", "swaps", "error", "share"]].reset_index(drop=True)
         return self._frame(one.join(other.add_suffix("_with")).join(told))
 
     def _frame(self, table: pd.DataFrame) -> Native:
@@ -255,6 +257,8 @@ def describe(report: Report) -> Iterator[str]:
                 _name(report.factors, each) for each in members.tolist()
             )
     yield f"verdict: {'identified up to one constant' if report.identified else 'not identified'}"
+    if report.rates:
+        yield from _how_well(report)
     if report.merging:
         yield from _repairs(
             f"merging would treat {len(report.merging.pairs):,} pairs of bias factors as one, at "
@@ -283,6 +287,20 @@ def describe(report: Report) -> Iterator[str]:
             ),
             len(swaps.cost),
         )
+
+
+def _how_well(report: Report) -> Iterator[str]:
+    """What clicks say of the links."""
+    if not report.clicks.any():
+        yield "no document was clicked: such a log says nothing, however well it is connected"
+    elif found := report.strength():
+        if found.components > len(report.sizes):
+            yield (
+                f"clicks tie only {found.components:,} parts of it: documents that link them were "
+                "not clicked, or on one side only"
+            )
+        if len(found.links):
+            yield weakest_link(found.links, lambda each: _name(report.factors, each))
 
 
 def _repairs(heading: str, repairs: Iterable[str], count: int) -> Iterator[str]:

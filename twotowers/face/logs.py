@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_range
@@ -44,11 +45,13 @@ class _Pages:
         path: a sessions file (`twotowers.logs.sessions`).
         number: of pages.
         longest: the most documents of a page.
+        clicks: number of clicked documents.
     """
 
     path: Path
     number: int
     longest: int
+    clicks: int
     folder: Folder
 
 
@@ -122,7 +125,7 @@ class ClickLog:
         folder = Folder()
         path = folder.path / "sessions.parquet"
         number = to_sessions(self.source, path, **self._how)
-        longest, before = 0, 0
+        longest, before, clicks = 0, 0, 0
         for batch in read_sessions(path):
             lengths = batch["documents"].value_lengths().to_numpy()
             wrong = np.flatnonzero((lengths < 1) | (lengths > MOST_POSITIONS))
@@ -134,9 +137,10 @@ class ClickLog:
                     expected=f"1 to {MOST_POSITIONS}",
                 )
             longest, before = max(longest, int(lengths.max(initial=0))), before + len(batch)
+            clicks += pc.sum(batch["clicks"].flatten()).as_py() or 0
         if not number:
             raise InputError("the log is empty", path=self.source)
-        return _Pages(path, number, longest, folder)
+        return _Pages(path, number, longest, clicks, folder)
 
     def split(self, shares: Mapping[str, float], *, seed: int = 0) -> dict[str, ClickLog]:
         """Divide the pages at random.
@@ -201,7 +205,7 @@ class ClickLog:
         self._check_whole()
         how = {"bias": bias, "memory": memory}
         if out is not None:
-            check_target(out, self.source)
+            check_target(out, self.source, ".parquet")
             return to_cells(self.source, out, **how, **self._how)
         return native(self.cells(**how), self.kind)
 
@@ -274,6 +278,13 @@ def read_log(
     log = ClickLog(path, layout, {k: v for k, v in settings.items() if v is not None}, kind)
     open_log(path, layout.format, **log.reading)  # Names and settings are checked at once.
     return log
+
+
+def no_clicks(log: ClickLog) -> InputError:
+    """The error of a log that tells nothing, for no document was clicked."""
+    return InputError(
+        "no document was clicked", path=log.source, field="clicks", expected="a log with clicks"
+    )
 
 
 def as_log(given: object) -> ClickLog:

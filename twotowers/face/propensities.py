@@ -14,15 +14,21 @@ import pyarrow as pa
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.face.defaults import BIAS
 from twotowers.face.frames import PANDAS, Native, native
-from twotowers.face.logs import Folder, as_log
-from twotowers.files.artefacts import atomic
+from twotowers.face.logs import Folder, as_log, no_clicks
+from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.counted_pairs import read_pairs
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.marginal import fit_marginal
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.identifiability.strength import Strength, best_swaps, sessions_needed, strength
+from twotowers.identifiability.strength import (
+    Strength,
+    best_swaps,
+    sessions_needed,
+    strength,
+    weakest_link,
+)
 from twotowers.logs.conversion import to_cells
 
 ESTIMATORS: dict[str, Callable[..., Curve]] = {
@@ -41,6 +47,8 @@ WITHOUT_GRAPH = ("all_pairs", "adjacent_chain", "pivot_one")
 """Of these, the information is no graph between bias factors."""
 TARGET = 0.1
 """The error of a log-ratio that sessions are told for: about a tenth of the ratio."""
+ENDINGS = (".csv", ".parquet")
+"""Of files that a curve is written to."""
 WIDTH = 24
 """Characters of the printed curve."""
 
@@ -153,7 +161,7 @@ class Propensities:
         Raises:
             InputError: another ending.
         """
-        check_ending(path)
+        check_ending(path, *ENDINGS)
         table = self.curve.frame()
         with atomic(path) as temporary:
             if Path(path).suffix == ".csv":
@@ -195,22 +203,15 @@ class Propensities:
         yield from self._weak()
 
     def _interval(self, k: int) -> str:
-        return f"{self.curve.low[k]:.3f} to {self.curve.high[k]:.3f}"
+        low, high = self.curve.low[k], self.curve.high[k]
+        return f"{low:.3f} to {high:.3f}" if high < 1000 else f"{low:.3f} to {high:.0e}"
 
     def _weak(self) -> Iterator[str]:
         """The weakest link, and what it would take to know more."""
         links = None if self.estimator in WITHOUT_GRAPH else self.strength.links
         if links is not None and len(links):
-            weakest = links.iloc[0]
-            one, other = (
-                ", ".join(map(str, self.curve.names.iloc[int(weakest[side])]))
-                for side in ("one", "other")
-            )
-            bridge = "; nothing else ties the two" if weakest["share"] > 0.999 else ""
-            yield (
-                f"the weakest link is between {one} and {other}: {weakest['clicks']:.2g} clicks, "
-                f"error of the log-ratio {weakest['error']:.2g}{bridge}"
-            )
+            names = self.curve.names
+            yield weakest_link(links, lambda k: ", ".join(map(str, names.iloc[k])))
         times = sessions_needed(self.curve, 1.0, TARGET)
         finite = times[np.isfinite(times)]
         if (times == np.inf).any():
@@ -220,14 +221,6 @@ class Propensities:
                 f"{finite.max():.2g} times this log would know every other ratio to a tenth "
                 f"(error {TARGET:g})"
             )
-
-
-def check_ending(path: str | Path) -> None:
-    """Raise InputError unless a path ends in .csv or .parquet."""
-    if Path(path).suffix not in (".csv", ".parquet"):
-        raise InputError(
-            f"{str(path)!r} has another ending", field="out", expected="a file .csv or .parquet"
-        )
 
 
 def propensities(
@@ -274,9 +267,7 @@ def propensities(
     to_cells(log.source, cells, bias=further, format=log.layout.format, **log.reading)
     counts = read_pairs(cells, bias=list(bias), clicked=estimator not in HARVESTED)
     if not counts.clicked.sum():
-        raise InputError(
-            "no document was clicked", path=log.source, field="clicks", expected="a log with clicks"
-        )
+        raise no_clicks(log)
     reference = _reference(counts)
     curve = ESTIMATORS[estimator](counts, reference=reference, level=level)
     return Propensities(curve, estimator, tuple(bias), counts, log.kind)

@@ -8,8 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
+from twotowers.face import beside
+from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.information import NORMAL
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
@@ -26,6 +29,7 @@ COLUMNS = {
     "high": pa.float64(),
     "trials": pa.float64(),
     "impressions": pa.int64(),
+    **dict.fromkeys(beside.COLUMNS, pa.float64()),
 }
 """Of a saved fit; see `twotowers.face.fits`."""
 KNOWN = ("error", "low", "high", "trials", "impressions")
@@ -33,7 +37,12 @@ KNOWN = ("error", "low", "high", "trials", "impressions")
 
 
 def table_of(
-    name: str, model: ClickModel, positions: int, estimate: Estimate, pairs: pa.Table
+    name: str,
+    model: ClickModel,
+    positions: int,
+    estimate: Estimate,
+    pairs: pa.Table,
+    conditional: Curve | None,
 ) -> pa.Table:
     """Every fitted probability that was tried; the arguments are the attributes of a `Fit`."""
     tables: list[pa.Table] = []
@@ -47,6 +56,8 @@ def table_of(
             own |= {column: pairs[column] for column in pairs.column_names}
         if kind == PER_POSITION:
             own |= {"position": np.arange(1, len(values) + 1)}
+        if part == "examination" and conditional is not None:
+            own |= beside.columns_of(conditional)
         if kind == PER_JUMP:
             position, last = np.divmod(np.arange(len(values)), round(len(values) ** 0.5))
             own |= {"position": position + 1, "last_click": last}
@@ -102,3 +113,22 @@ def product_of(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> 
         place = found.column_names.index(name)
         found = found.set_column(place, name, pa.array(values, from_pandas=True))
     return found
+
+
+def pair_numbers(pairs: pa.Table, own: pa.Table) -> np.ndarray:
+    """[pairs of a log] their numbers among other pairs, and behind the last if not there."""
+    for name in pairs.column_names:
+        if pa.types.is_integer(own[name].type) != pa.types.is_integer(pairs[name].type):
+            # One log has only numbers, the other text, too. All ids are text in it.
+            own, pairs = (_as_text(table, name) for table in (own, pairs))
+    return places_of(pairs, own.to_pandas()).fillna(len(pairs)).to_numpy(int)
+
+
+def _as_text(table: pa.Table, name: str) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
+
+
+def places_of(pairs: pa.Table, rows: pd.DataFrame) -> pd.Series:
+    """[rows] the number of each row's query and document among the pairs; missing if not there."""
+    numbered = pairs.to_pandas().assign(number=np.arange(len(pairs)))
+    return rows.merge(numbered, how="left", on=["query", "document"])["number"]

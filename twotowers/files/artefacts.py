@@ -48,13 +48,29 @@ def atomic(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def check_target(path: str | Path, log: Source) -> None:
-    """Raise InputError if `atomic` could not write a file there, or would replace a log's file.
+def check_ending(path: str | Path, *endings: str) -> None:
+    """Raise InputError unless a path ends as the format of its file does."""
+    if Path(path).suffix not in endings:
+        raise InputError(
+            "has another ending", path=path, field="out", expected=f"a file {' or '.join(endings)}"
+        )
 
-    Commands call it before work that may take hours.
+
+def check_target(path: str | Path, log: Source, *endings: str) -> None:
+    """Raise InputError if a file cannot be written there, or would replace a log's file.
+
+    Its folder exists, so that a mistyped one is not made. Commands call it before work that may
+    take hours.
+
+    Args:
+        path: the file to write.
+        log: what is read.
+        endings: those that the path may have; none for any.
     """
     path = Path(path)
     temporary = _temporary(path)
+    if not path.parent.exists():
+        raise InputError("there is no such folder", path=path.parent, expected="an existing folder")
     try:
         if path.is_dir():
             raise InputError("is a folder", path=path, expected="a file to write")
@@ -67,6 +83,8 @@ def check_target(path: str | Path, log: Source) -> None:
         raise InputError(
             f"cannot be written: {error.strerror}", path=path, expected="a file in a folder"
         ) from error
+    if endings:
+        check_ending(path, *endings)
 
 
 def files_of(path: Source) -> list[Path | Frame]:

@@ -42,8 +42,8 @@ def read_batches(
         rows: the most rows of a batch, of a parquet or feather file.
 
     Yields:
-        Batches of these columns, in this order. Columns of a csv file are text, as in the file,
-        and an empty value is missing.
+        Batches of these columns, in this order. Columns of a csv file are text, as in the file.
+        Empty text is a missing value.
 
     Raises:
         InputError: the file is missing, damaged or of another format, or a column is missing or
@@ -57,13 +57,25 @@ def read_batches(
     columns = list(dict.fromkeys(columns))
     if isinstance(path, Frame):
         _check_names(columns, path.table.column_names, path)
-        yield from path.table.select(columns).to_batches(max_chunksize=rows)
+        found = path.table.select(columns).to_batches(max_chunksize=rows)
+        yield from map(_without_empty, found)
         return
     path = Path(path)
     if not path.is_file():
         raise InputError("there is no such file", path=path, expected="a table")
     reader, *options = _reader(path)
-    yield from reader(path, columns, *options, rows=rows)
+    yield from map(_without_empty, reader(path, columns, *options, rows=rows))
+
+
+def _without_empty(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Empty text as a missing value, as in a csv file."""
+    for place, each in enumerate(batch.schema):
+        if pa.types.is_string(each.type) or pa.types.is_large_string(each.type):
+            empty = pc.equal(batch[each.name], "")
+            if pc.any(empty).as_py():
+                values = pc.if_else(empty, pa.scalar(None, each.type), batch[each.name])
+                batch = batch.set_column(place, each.name, values)
+    return batch
 
 
 def column_names(path: Source) -> list[str]:

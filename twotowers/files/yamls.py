@@ -83,23 +83,33 @@ def line_of(path: str | Path, keys: Sequence[str | int]) -> int | None:
         path: the file.
         keys: names and numbers of entries, from the outermost.
     """
+    return _found(path, keys)[1]
+
+
+def file_with(paths: Sequence[str | Path], keys: Sequence[str | int]) -> str | Path:
+    """The YAML file that has most of nested keys; of several, the last, which overrides."""
+    return max(reversed(paths), key=lambda path: _found(path, keys)[0])
+
+
+def _found(path: str | Path, keys: Sequence[str | int]) -> tuple[int, int | None]:
+    """How many of nested keys a file has, from the outermost, and the line of the last of these."""
     try:
         node = yaml.compose(Path(path).read_text(encoding="utf-8"), yaml.SafeLoader)
     except (yaml.YAMLError, UnicodeDecodeError, OSError):
-        return None
+        return 0, None
     line = None
-    for key in keys:
+    for depth, key in enumerate(keys):
         if isinstance(node, yaml.MappingNode):
             found = [pair for pair in node.value if _stands_for(pair[0].value, str(key))]
             if not found:
-                break
+                return depth, line
             line, node = found[-1][0].start_mark.line + 1, found[-1][1]
         elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
             node = node.value[key]
             line = node.start_mark.line + 1
         else:
-            break
-    return line
+            return depth, line
+    return len(keys), line
 
 
 def _stands_for(written: str, key: str) -> bool:

@@ -98,7 +98,7 @@ def fit_conditional(
         inside = together == together[reference]
         reason = _reasons(counts, inside, reference)
         told = _useful(told.where(inside[told.factor]), form)
-    theta, moments = _maximise(told, FORMS[form], design)
+    theta, moments = maximise(told, FORMS[form], design)
     blocks = Blocks(by_pair(told, moments.weight), told.cluster)
     root = inverse_root(moments.information, design)
     subtract = contrasts(factors, reference)
@@ -218,7 +218,7 @@ def by_pair(told: PairCounts, weight: np.ndarray) -> csr_array:
     return csr_array((weight, told.factor, bounds), shape=(len(told.cluster), told.factors))
 
 
-def _maximise(told: PairCounts, form, design: np.ndarray | None) -> tuple[np.ndarray, Moments]:
+def maximise(told: PairCounts, form, design: np.ndarray | None) -> tuple[np.ndarray, Moments]:
     """[K] theta at the maximum, by Newton's method from equal ones; and the moments there."""
     theta, nothing = np.zeros(told.factors), np.zeros(0)
     if not len(told.pair):

@@ -183,7 +183,8 @@ class Curve:
         return self.names.assign(**{name: getattr(self, name) for name in columns})
 
 
-def _few(number: float) -> str:
+def number_of(number: float) -> str:
+    """An effective number in words: two digits if it is small."""
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
@@ -234,8 +235,8 @@ def as_curve(
     reason = reason.copy()
     for k in np.flatnonzero(doubt):
         reason[k] = (
-            f"doubtful: {_few(swaps[k])} effective swaps of {_few(queries[k])} effective queries, "
-            f"fewer than {ENOUGH_SWAPS:g} of {ENOUGH_QUERIES:g}"
+            f"doubtful: {number_of(swaps[k])} effective swaps of {number_of(queries[k])} effective "
+            f"queries, fewer than {ENOUGH_SWAPS:g} of {ENOUGH_QUERIES:g}"
         )
     return Curve(
         names,

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
 
 from twotowers.errors import InputError, nearest
-from twotowers.fitting.curves import Blocks
+from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import Intervention, node_intervention
 from twotowers.identifiability.merging import Merging, node_merging
-from twotowers.identifiability.strength import Strength, strength
+from twotowers.identifiability.strength import Strength, strength_of_log
 
 COUNTS = ("impressions", "clicks")
 MOST_WEIGHED = 1_000
@@ -35,8 +34,8 @@ class Report:
         merging: bias factors to merge; None if not needed, not wanted or not possible.
         intervention: feature vectors to swap; None if not needed or not wanted.
         rates: whether click rates chose the swaps. Otherwise all swaps count as equally good.
-        feature, factor, clicks: [rows] number of the feature vector, of the bias factor, and
-            clicks; rows, if the log has none.
+        feature, factor, impressions, clicks: [rows] number of the feature vector, of the bias
+            factor, and counts. Without impressions a row is one; without clicks, each impression.
     """
 
     rows: int
@@ -48,6 +47,7 @@ class Report:
     rates: bool
     feature: np.ndarray
     factor: np.ndarray
+    impressions: np.ndarray
     clicks: np.ndarray
 
     @property
@@ -61,18 +61,16 @@ class Report:
         return len(self.sizes) == 1
 
     def strength(self) -> Strength | None:
-        """How well bias factors hang together, weighed by the clicks of the log.
-
-        Each click is expected where it fell, and half a click is added to those of each row.
+        """How well bias factors hang together, by the clicks of the log.
 
         Returns:
             None if no two bias factors are linked, or if there are more than `MOST_WEIGHED`.
         """
-        shape = len(self.features), len(self.factors)
-        if len(self.sizes) == shape[1] or shape[1] > MOST_WEIGHED:
+        factors = len(self.factors)
+        if len(self.sizes) == factors or factors > MOST_WEIGHED:
             return None
-        clicks = coo_array((self.clicks + 0.5, (self.feature, self.factor)), shape=shape).tocsr()
-        return strength(Blocks(clicks, np.zeros(shape[0], int)).laplacian())
+        counts = self.feature, self.factor, self.impressions, self.clicks
+        return strength_of_log(PairCounts.of_arrays(*counts, factors=factors))
 
 
 def check_columns(wanted: Iterable[str], names: Iterable[str], path: object) -> None:
@@ -127,13 +125,20 @@ def check_log(
         raise InputError("the log is empty: nothing was shown", path=path)
     counts = [name for name in COUNTS if name in table]
     for name in [*feature, *bias]:
-        if table[name].isna().any():
-            raise InputError(f"missing in {table[name].isna().sum()} rows", field=name, path=path)
+        if (missing := table[name].isna()).any():
+            raise _wrong(table[name], missing.to_numpy(), path, "a value per row")
     if "position" in bias:
         _check_positions(table["position"], path)
 
     document, features = _number(table, feature)
     factor, factors = _number(table, bias)
+    if len(factors) == 1:
+        raise InputError(
+            f"all rows have {' '.join(str(factors[name].iat[0]) for name in bias)}",
+            field=" ".join(bias),
+            path=path,
+            expected="two bias factors or more: with one there is no bias to learn",
+        )
     component = factor_components(document, factor, factors=len(factors))
     merging = intervention = None
     if component.any():
@@ -154,8 +159,8 @@ def check_log(
             estimates = (_rate(table, each, counts) for each in (document, factor))
             intervention = node_intervention(document, factor, *estimates)
     rates = len(counts) == 2
-    clicks = table["clicks" if rates else "impressions"] if counts else None
-    evidence = np.ones(len(table)) if clicks is None else clicks.to_numpy(float)
+    shown = np.ones(len(table)) if not counts else table["impressions"].to_numpy(float)
+    clicks = table["clicks"].to_numpy(float) if rates else shown
     return Report(
         len(table),
         features,
@@ -166,7 +171,8 @@ def check_log(
         rates,
         document,
         factor,
-        evidence,
+        shown,
+        clicks,
     )
 
 
@@ -198,7 +204,7 @@ def _check_counts(table: pd.DataFrame, counts: list[str], path) -> None:
         if len(above):
             clicks, shown = (table[name].iloc[above[0]] for name in ("clicks", "impressions"))
             raise InputError(
-                f"{clicks} clicks on {shown} impressions in row {above[0] + 1}",
+                f"row {above[0] + 1}: {clicks} clicks on {shown} impressions",
                 field="clicks",
                 path=path,
                 expected="no more clicks than impressions",
@@ -206,10 +212,27 @@ def _check_counts(table: pd.DataFrame, counts: list[str], path) -> None:
 
 
 def _check_positions(position: pd.Series, path) -> None:
-    whole = _numeric(position) and (position == np.floor(position)).all()
-    if not whole or position.min() < 1:
-        found = f"the lowest is {position.min()}" if whole else "not all are integers"
-        raise InputError(found, field="position", path=path, expected="integers from 1")
+    if _numeric(position):
+        wrong = ((position != np.floor(position)) | (position < 1)).to_numpy()
+    else:
+        wrong = _text(position)
+    if wrong.any():
+        raise _wrong(position, wrong, path, "integers from 1")
+
+
+def _wrong(column: pd.Series, wrong: np.ndarray, path, expected: str) -> InputError:
+    """The error of the first wrong value. Rows that were never shown count, too."""
+    at = int(np.argmax(wrong))
+    (value,) = column.iloc[[at]].tolist()
+    found = "a value is missing" if pd.isna(value) else f"{value!r:.40} was found"
+    message = f"row {column.index[at] + 1}: {found}"
+    return InputError(message, field=str(column.name), path=path, expected=expected)
+
+
+def _text(column: pd.Series) -> np.ndarray:
+    """[rows] which values make that a column is not numeric: all, if each could be a number."""
+    text = pd.to_numeric(column, errors="coerce").isna().to_numpy()
+    return text if text.any() else ~text
 
 
 def _number(table: pd.DataFrame, names: list[str]) -> tuple[np.ndarray, pd.DataFrame]:
@@ -227,18 +250,15 @@ def _bias_features(table, factor, names, path) -> np.ndarray:
     points = np.empty((factor.max() + 1, len(names)))
     for dimension, name in enumerate(names):
         if not _numeric(table[name]):
-            raise InputError("not numeric", field=name, path=path, expected="numbers")
+            raise _wrong(table[name], _text(table[name]), path, "numbers")
         values = table[name].to_numpy(float)
-        if not np.isfinite(values).all():
-            raise InputError("not all are finite", field=name, path=path, expected="numbers")
+        if not (finite := np.isfinite(values)).all():
+            raise _wrong(table[name], ~finite, path, "finite numbers")
         points[factor, dimension] = values
-        if not np.array_equal(points[factor, dimension], values):
-            raise InputError(
-                "differs between rows of one bias factor",
-                field=name,
-                path=path,
-                expected="one finite number per bias factor",
-            )
+        if (differs := points[factor, dimension] != values).any():
+            other = points[factor, dimension][differs][0]
+            expected = f"one number per bias factor, and another row of this one has {other:g}"
+            raise _wrong(table[name], differs, path, expected)
     return points
 
 

@@ -30,6 +30,7 @@ between bias factors, whose edges have as weights the clicks that tell the two a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,9 +38,9 @@ import pandas as pd
 from scipy.sparse.csgraph import connected_components
 
 from twotowers.errors import InputError, check_range
-from twotowers.fitting.conditional import fit_conditional
-from twotowers.fitting.curves import Curve, contrasts
-from twotowers.fitting.pair_counts import PairCounts
+from twotowers.fitting.conditional import maximise, product_moments
+from twotowers.fitting.curves import ENOUGH_SWAPS, Curve, contrasts, number_of
+from twotowers.fitting.pair_counts import PairCounts, strong_components
 
 
 @dataclass(frozen=True)
@@ -113,27 +114,56 @@ def strength(information: np.ndarray) -> Strength:
     return Strength(component, second, halves, between, resistance, links)
 
 
+def weakest_link(links: pd.DataFrame, name: Callable[[int], str]) -> str:
+    """The weakest link in words.
+
+    Args:
+        links: of a `Strength`, one or more.
+        name: the name of a factor, by its number.
+
+    Example:
+        >>> weights = np.array([[0, 50, 0], [50, 0, 2], [0, 2, 0]])
+        >>> found = strength(np.diag(weights.sum(0)) - weights)
+        >>> weakest_link(found.links, lambda number: f"position={number + 1}")
+        'the weakest link is between position=2 and position=3: error of the log-ratio 0.71, \
+8 effective swaps, fewer than 20; nothing else ties the two'
+    """
+    link = links.iloc[0]
+    few = f", fewer than {ENOUGH_SWAPS:g}" if link["swaps"] < ENOUGH_SWAPS else ""
+    bridge = "; nothing else ties the two" if link["share"] > 0.999 else ""
+    return (
+        f"the weakest link is between {name(int(link['one']))} and {name(int(link['other']))}: "
+        f"error of the log-ratio {link['error']:.2g}, {number_of(link['swaps'])} effective swaps"
+        f"{few}{bridge}"
+    )
+
+
 def strength_of_log(counts: PairCounts) -> Strength:
     """The strength of a whole log, all components included.
 
     Args:
         counts: impressions and clicks by pair and bias factor.
 
-    A curve holds what is tied to its reference, so each component gives one of its own. Factors
-    that clicks order one way only (`twotowers.fitting.conditional`) are components of their own.
+    A curve holds what is tied to its reference. Here every component has estimates of its own, at
+    which its information is taken. Factors that clicks order one way only
+    (`twotowers.fitting.conditional`) are components of their own.
 
     Example:
         >>> counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 2, 3], [9] * 4, [5, 2, 4, 3])
         >>> strength_of_log(counts).component.tolist()
         [0, 0, 1, 1]
     """
-    information = np.zeros((counts.factors,) * 2)
-    left = np.ones(counts.factors, bool)
-    while left.any():
-        curve = fit_conditional(counts, reference=int(np.argmax(left)), errors="information")
-        information += curve.information
-        left &= ~np.isfinite(curve.estimate)
-    return strength(information)
+    told = counts.where()
+    # A pair that was shown in two components is a pair of each.
+    part = strong_components(told)[told.factor]
+    apart = PairCounts.of_arrays(
+        told.pair * counts.factors + part,
+        told.factor,
+        told.impressions,
+        told.clicks,
+        factors=counts.factors,
+    )
+    return strength(maximise(apart.where(), product_moments, None)[1].information)
 
 
 def sessions_needed(curve: Curve, sessions: float, error: float) -> np.ndarray:
@@ -148,6 +178,7 @@ def sessions_needed(curve: Curve, sessions: float, error: float) -> np.ndarray:
         inf where this log tells nothing, however long, and 0 at the reference.
 
     Example:
+        >>> from twotowers.fitting.conditional import fit_conditional
         >>> curve = fit_conditional(PairCounts.of_arrays([0, 0], [0, 1], [50, 50], [25, 25]),
         ...     errors="information")
         >>> sessions_needed(curve, sessions=100, error=0.1).round().tolist()

@@ -73,7 +73,9 @@ class Layout:
         """
         others = ((ours, theirs) for ours, theirs in self.columns.items() if ours != theirs)
         where = ", ".join(f"{ours} in {theirs!r}" for ours, theirs in others)
-        return f"format {self.format!r}" + (f", with {where}" if where else "")
+        order = self.format == "rows" and self.columns and "position" not in self.columns
+        told = [f"with {where}"] * bool(where) + ["positions by the order of rows"] * bool(order)
+        return ", ".join([f"format {self.format!r}", *told])
 
 
 def parts_of(path: Source) -> Source:
@@ -131,7 +133,7 @@ def recognised(
         if theirs not in names:
             expected = nearest(theirs, names)
             raise InputError(f"there is no column {theirs!r}", path=first, expected=expected)
-    known = {**_usual(names), **given}
+    known = {**usual(names), **given}
     candidates = [(name, TABLES[name][at]) for name, at in ORDER if format in (None, name)]
     for name, wanted in candidates:
         if set(wanted) <= set(known):
@@ -148,7 +150,7 @@ def recognised(
     )
 
 
-def _usual(names: Iterable[str]) -> dict[str, str]:
+def usual(names: Iterable[str]) -> dict[str, str]:
     """Our names -> the file's, of all columns with usual names."""
     by_name = {name.lower(): name for name in reversed(list(names))}
     found: dict[str, str] = {}

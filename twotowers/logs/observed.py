@@ -39,7 +39,8 @@ def observed_splits(
     """Read a log's cells and divide them.
 
     Args:
-        path: a parquet file with query, document, position (from 1), impressions and clicks.
+        path: a parquet file with query, document, position (from 1), impressions and clicks. Cells
+            that differ in bias features only are added up.
         shares: of each split, which add up to 1.
         positions: positions on a page.
         seed: divides the log.
@@ -70,6 +71,10 @@ def observed_splits(
     lengths = np.bincount(query[np.unique(query << 32 | document, return_index=True)[1]])
     length = max(int(lengths.max()), positions)
     cell = (query * length + document) * length + position - 1
+    distinct, place = np.unique(cell, return_inverse=True)
+    if len(distinct) < len(cell):  # Bias features tell cells apart; here only positions do.
+        cell = distinct
+        shown, clicked = (np.bincount(place, each).astype(np.int64) for each in (shown, clicked))
     rng = stream("observed split", seed)
     counts = {}
     for split, part in divided(shown, clicked, shares, rng=rng, bootstrap=bootstrap).items():

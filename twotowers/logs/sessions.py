@@ -382,9 +382,12 @@ def _values(values: pa.Array, name: str, path, row_of) -> pa.Array:
         values = values.dictionary_decode()
     if _is_text(values.type):
         try:
-            return values.cast(pa.string())
+            values = values.cast(pa.string())
         except pa.ArrowInvalid as error:
             raise InputError(f"cannot be read: {error}", path=path, field=name) from error
+        if name in IDS and pc.any(empty := pc.equal(values, "")).as_py():
+            raise _missing(row_of(_first(empty)), name, path)
+        return values
     if name in IDS and values.type != pa.int64():
         try:
             return values.cast(pa.int64())

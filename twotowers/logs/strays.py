@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -22,7 +23,8 @@ class Tally:
 
     Attributes:
         seen: numbers of pages, clicks, repeated_clicks and clicks_off_page so far. The number of
-            kept clicks is `clicks` less `repeated_clicks` less `clicks_off_page`.
+            kept clicks is `clicks` less `repeated_clicks` less `clicks_off_page`. Also
+            pages_left_out, if there are any.
     """
 
     def __init__(self, path: object, *, strays: str = "drop", repeats: str = "drop"):
@@ -76,6 +78,20 @@ class Tally:
         self.seen["clicks_off_page"] += strays
         self.seen["repeated_clicks"] += repeated
         return [document in chosen for document in documents]
+
+    def left_out(self, documents: list, where: str) -> bool:
+        """Whether a page lists a document twice, and so is left out.
+
+        A click in such a log names a document, so it is not known which of the two was clicked.
+        Pages without clicks are left out, too: others would have too few.
+        """
+        if len(set(documents)) == len(documents):
+            return False
+        if self.repeats == "error":
+            twice = next(each for each, times in Counter(documents).items() if times > 1)
+            raise self._refused(where, f"{twice!r} is listed twice", "repeats")
+        self.seen["pages_left_out"] = self.seen.get("pages_left_out", 0) + 1
+        return True
 
     def pages(self, documents: pa.Array, listed: pa.Array, row: int) -> pa.Array:
         """`page` for many pages: two lists per page -> a list of bool per page."""

@@ -196,10 +196,21 @@ class Plan(Places):
         return str(self.root / "envs" / f"{name}.yaml")
 
 
-def read_plan(config: Mapping[str, Any], root: Path = ROOT, folder: Path = FOLDER) -> Plan:
+def read_plan(
+    config: Mapping[str, Any],
+    root: Path = ROOT,
+    folder: Path = FOLDER,
+    files: Iterable[str | Path] = ("config.yaml",),
+) -> Plan:
     """The plan of a configuration. It is made if there is none, or an input of it has changed.
 
     The environment then tells jobs where it is.
+
+    Args:
+        config: the settings of the run, merged.
+        root: the folder of the project.
+        folder: of plans.
+        files: those that the settings come from, for messages; later ones override earlier ones.
 
     Raises:
         InputError: the configuration or a paper is wrong.
@@ -210,6 +221,7 @@ def read_plan(config: Mapping[str, Any], root: Path = ROOT, folder: Path = FOLDE
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "twotowers.workflow.planning", str(path), str(root)]
+        command += map(str, files)
         env = os.environ | {"PYTHONPATH": str(root), "JAX_PLATFORMS": "cpu"}
         made = subprocess.run(command, input=said, text=True, env=env, stderr=subprocess.PIPE)
         if made.returncode == REFUSED:

@@ -10,7 +10,7 @@ import gc
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -412,13 +412,15 @@ def digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def make_plan(config: Mapping[str, Any], root: Path = ROOT) -> dict[str, Any]:
-    """The plan of a configuration.
+def make_plan(
+    config: Mapping[str, Any], root: Path = ROOT, files: Sequence[str] = ("config.yaml",)
+) -> dict[str, Any]:
+    """The plan of a configuration, and of the files that it comes from, for messages.
 
     Raises:
         InputError: the configuration or a paper is wrong.
     """
-    settled = read_config(config)
+    settled = read_config(config, files)
     papers = {key: load_paper(key, settled, root) for key in settled.papers}
     return Planner(settled, papers, root).content()
 
@@ -426,7 +428,7 @@ def make_plan(config: Mapping[str, Any], root: Path = ROOT) -> dict[str, Any]:
 def main() -> None:
     path, root = Path(sys.argv[1]), Path(sys.argv[2]).resolve()
     try:
-        plan = make_plan(json.load(sys.stdin), root)
+        plan = make_plan(json.load(sys.stdin), root, sys.argv[3:] or ["config.yaml"])
     except InputError as error:
         print(error, file=sys.stderr)
         sys.exit(REFUSED)

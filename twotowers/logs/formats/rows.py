@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 from twotowers import LOG
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import are_numbers, as_kinds, read_batches, whole_numbers
+from twotowers.files.batches import are_numbers, as_kinds, column_names, read_batches, whole_numbers
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
+from twotowers.logs.layouts import usual
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
 
@@ -59,7 +60,8 @@ def read(
     """Read csv, parquet or feather files, a row per document shown.
 
     Consecutive rows with the same value in the column `session` are a result page. A session that
-    returns after others is refused if both of its places are in memory at once. In a csv file
+    returns after others is refused if both of its places are in memory at once, or the first is
+    among the first rows of the file, as in a log that was appended twice. In a csv file
     a column of ids holds numbers if every value is a whole number as int64 would print it.
     Otherwise it holds text. So no id is changed.
 
@@ -68,7 +70,8 @@ def read(
         columns: our name -> the file's, for session, split, query, document, position, clicks,
             user, lanes and bias features. The other columns are named as in the first of
             `LAYOUTS` that fits, and `split` and `user` are read if they exist. Without a
-            position, the order of rows is the order of documents.
+            position, or a column of a usual name for it such as rank, the order of rows is the
+            order of documents.
         lanes: further columns to keep, one value per page. None has the name of a column of ours.
         bias: further columns to keep, one value per document. As for lanes.
         first: the number of the first position.
@@ -97,9 +100,19 @@ def read(
         raise InputError(f"{gaps!r}", field="gaps", expected=nearest(gaps, GAPS))
     check_range(first, field="first", low=0, high=LONGEST, whole=True)
     tally = Tally(path, repeats=repeats)
-    named_in = {file: named(file, LAYOUTS, columns, [*lanes, *bias]) for file in files_of(path)}
+    named_in = {file: _named(file, columns, [*lanes, *bias]) for file in files_of(path)}
     options = list(bias), first, gaps == "close", split, tally
     return Stream(_of_files(named_in, *options), tally.seen)
+
+
+def _named(file, columns: Mapping[str, str] | None, further: Sequence[str]) -> dict[str, str]:
+    """The column of a file for each of ours. Positions may have any usual name."""
+    names = named(file, LAYOUTS, columns, further)
+    position = usual(column_names(file)).get("position")
+    # Another use of the column is no position, as when gaps are closed.
+    if "position" not in names and position is not None and position not in names.values():
+        names["position"] = position
+    return names
 
 
 def _of_files(named_in: Mapping, *options) -> Iterator[pa.RecordBatch]:
@@ -128,13 +141,16 @@ class _Rows:
     def batches(self, numbers: Mapping[str, bool]) -> Iterator[pa.RecordBatch]:
         # A column of the file may be two of ours.
         wanted = list(dict.fromkeys(self.names.values()))
-        waiting = None
+        waiting, first = None, None
         for batch in read_batches(self.path, wanted):
             batch = as_kinds(batch, numbers)
             table = pa.Table.from_arrays([batch[name] for name in wanted], names=wanted)
             if waiting is not None:
                 table = pa.concat_tables([waiting, table])
-            starts = self._starts(table.combine_chunks()[self.names["session"]])
+            session = table.combine_chunks()[self.names["session"]]
+            starts = self._starts(session, first)
+            if first is None:
+                first = session.take(pa.array(starts[:-1])).combine_chunks()
             # The last page may continue in the next batch.
             yield from self._pages(table.slice(0, starts[-1]), starts[:-1])
             waiting = table.slice(starts[-1])
@@ -145,8 +161,8 @@ class _Rows:
         if waiting is not None and len(waiting):
             yield from self._pages(waiting, np.array([0]))
 
-    def _starts(self, session: pa.ChunkedArray) -> np.ndarray:
-        """The first row of each page."""
+    def _starts(self, session: pa.ChunkedArray, before: pa.Array | None) -> np.ndarray:
+        """The first row of each page; `before` are sessions that came earlier."""
         if session.null_count:
             at = _first(session.is_null())
             raise self._error(at, "session", "a value is missing", "an id of the page")
@@ -154,10 +170,13 @@ class _Rows:
             return np.zeros(1, int)
         changes = pc.not_equal(session.slice(1), session.slice(0, len(session) - 1))
         starts = np.concatenate([[0], np.flatnonzero(changes.to_numpy()) + 1])
-        # Only among the rows in memory, since a set of all sessions would have no bound.
-        number = session.take(pa.array(starts)).combine_chunks().dictionary_encode().indices
+        # Not among all rows, since a set of all sessions would have no bound.
+        own = session.take(pa.array(starts)).combine_chunks()
+        number = own.dictionary_encode().indices
         _, first = np.unique(number.to_numpy(), return_index=True)
         again = np.setdiff1d(np.arange(len(number)), first)
+        if not len(again) and before is not None:
+            again = np.flatnonzero(pc.is_in(own, value_set=before).to_numpy(zero_copy_only=False))
         if len(again):
             at = int(starts[again[0]])
             raise self._error(

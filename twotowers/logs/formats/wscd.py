@@ -9,7 +9,6 @@ text. NAVER's CLARA logs have the same form.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,16 +42,18 @@ def read(
         ids: 'numbers' for int64, or 'text' for any other ids.
         split: the split of all pages.
         strays: 'drop' or 'error': clicks on documents that are not on the page.
-        repeats: 'drop' or 'error': further clicks on a document of one page.
+        repeats: 'drop' or 'error': further clicks on a document of one page, and pages that list a
+            document twice.
 
     Returns:
-        Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks. The query
+        Pages as `twotowers.logs.sessions` describes, and the numbers of clicks and pages that were
+        left out. The query
         is QueryID. The region is not kept.
 
     Raises:
         InputError: at once, for a wrong setting; while batches are taken, if there is no file or
             no page, or, with line, field and value, for a line that is neither a page nor a
-            click, a click before any page, or a clicked page with a document twice.
+            click, or a click before any page.
 
     Examples:
         >>> _ = Path("wscd.txt").write_text("0\\t0\\tQ\\t7\\t1\\t30\\t10\\n0\\t5\\tC\\t10\\n")
@@ -80,11 +81,11 @@ class _Lines:
         with opened_text(self.path, encoding="utf-8") as file:
             while line := file.readline(LONGEST_LINE):
                 self.line += 1
-                columns = line.rstrip("\r\n").split("\t")
+                columns = line.rstrip("\r\n\t").split("\t")
                 kind = columns[2] if len(columns) > 2 else None
                 if kind == PAGE and len(columns) >= 6:
                     if documents is not None:
-                        yield self._page(query, documents, listed, at)
+                        yield from self._page(query, documents, listed, at)
                     session, at, listed = columns[0], self.line, []
                     query = self.id(columns[3], "QueryID")
                     documents = [self.id(each, "URL") for each in columns[5:]]
@@ -105,20 +106,11 @@ class _Lines:
                     )
         if documents is None:
             raise InputError("the file holds no page", path=self.path, expected="lines of a log")
-        yield self._page(query, documents, listed, at)
+        yield from self._page(query, documents, listed, at)
 
-    def _page(self, query, documents: list, listed: list, line: int) -> tuple:
-        if listed and len(set(documents)) < len(documents):
-            twice = next(each for each, times in Counter(documents).items() if times > 1)
-            # A click names a document, so it is not known which of the two was clicked.
-            raise InputError(
-                f"{twice!r} is listed twice",
-                path=self.path,
-                line=line,
-                field="URL",
-                expected="each document once per page",
-            )
-        return query, documents, self.tally.page(documents, listed, f"line {line}")
+    def _page(self, query, documents: list, listed: list, line: int) -> Iterator[tuple]:
+        if not self.tally.left_out(documents, f"line {line}"):
+            yield query, documents, self.tally.page(documents, listed, f"line {line}")
 
     def _number(self, text: str, field: str) -> int:
         if not NUMBER.fullmatch(text):

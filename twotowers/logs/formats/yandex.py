@@ -9,7 +9,6 @@ order of position, then the clicked documents in order of time.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,16 +39,16 @@ def read(
         path: The file, `trainSample` in PyClick.
         split: The split of all pages.
         strays: 'drop' or 'error': clicks on documents that are not on the page.
-        repeats: 'drop' or 'error': further clicks on a document of one page.
+        repeats: 'drop' or 'error': further clicks on a document of one page, and pages that list a
+            document twice.
 
     Returns:
-        Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks. `query` is
-        the source's query number times 10,000 plus its region.
+        Pages as `twotowers.logs.sessions` describes, and the numbers of clicks and pages that were
+        left out. `query` is the source's query number times 10,000 plus its region.
 
     Raises:
         InputError: while batches are taken, with file, number of the record and its field, if a
-            record is not a result page or lists a document twice. Also if there is no file, or no
-            record in it.
+            record is not a result page. Also if there is no file, or no record in it.
     """
     tally = Tally(path, strays=strays, repeats=repeats)
     return Stream(page_batches(_sessions(Path(path), tally), split), tally.seen)
@@ -57,7 +56,8 @@ def read(
 
 def _sessions(path: Path, tally: Tally) -> Iterator[tuple[int, list[int], list[bool]]]:
     for number, (query, page, listed) in enumerate(_pages(path), start=1):
-        yield query, page, tally.page(page, listed, f"record {number}")
+        if not tally.left_out(page, f"record {number}"):
+            yield query, page, tally.page(page, listed, f"record {number}")
 
 
 def _pages(path: Path) -> Iterator[tuple[int, list[int], list[int]]]:
@@ -99,15 +99,6 @@ def _page(record: str, number: int, path: Path) -> tuple[int, list[int], list[in
             expected="<document> , <document> ..., or nothing",
         )
     documents = [int(document) for document in page.split(",")]
-    if len(set(documents)) < len(documents):
-        twice = next(document for document, times in Counter(documents).items() if times > 1)
-        # A click names a document, so it is not known which of the two was clicked.
-        raise InputError(
-            f"record {number}: {twice} is listed twice",
-            path=path,
-            field="documents",
-            expected="each document once per page",
-        )
     clicks = [int(document) for document in listed.split(",")] if listed.strip() else []
     return int(query) * REGIONS + int(region), documents, clicks
 

@@ -1,0 +1,67 @@
+"""Fits that were saved, read again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+
+from twotowers.errors import InputError
+from twotowers.experiment.kinds import kinds
+from twotowers.face.fits import Fit, model_of
+from twotowers.face.tables import COLUMNS, places_of
+from twotowers.files.tables import check_types, opened
+from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.prior import Prior
+from twotowers.models.names import MODELS
+from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
+
+
+def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
+    """A fit that `Fit.save` wrote.
+
+    Args:
+        path: the file.
+        model: the click model, for one that is no file of twotowers/models.
+
+    Raises:
+        InputError: the file cannot be read, or is no such file.
+    """
+    with opened(path) as file:
+        check_types(file.schema_arrow, COLUMNS, path)
+        about = file.metadata.metadata or {}
+        name = about.get(b"model", b"").decode()
+        if model is None and name not in MODELS and name not in kinds("models"):
+            raise InputError(
+                f"{name!r} is no model", path=path, field="model", expected=", ".join(MODELS)
+            )
+        if missing := [key for key in ("positions", "prior") if key.encode() not in about]:
+            raise InputError(
+                "is missing in the metadata", path=path, field=missing[0], expected="a saved model"
+            )
+        table = file.read()
+    positions, prior = int(about[b"positions"]), Prior(**json.loads(about[b"prior"]))
+    of_documents = table.filter(pc.is_valid(table["query"])).select(["query", "document"])
+    pairs = of_documents.group_by(["query", "document"]).aggregate([])
+    sizes = {PER_DOCUMENT: len(pairs), PER_POSITION: positions, PER_JUMP: positions**2}
+    chosen = model_of(model or name)[1]
+    parameters: dict[str, np.ndarray] = {}
+    trials: dict[str, np.ndarray] = {}
+    for part, kind in chosen.parts.items():
+        rows = table.filter(pc.equal(table["part"], part)).to_pandas()
+        if kind == PER_DOCUMENT:
+            number = places_of(pairs, rows)
+        elif kind == PER_POSITION:
+            number = rows["position"] - 1
+        elif kind == PER_JUMP:
+            number = (rows["position"] - 1) * positions + rows["last_click"]
+        else:
+            number = np.zeros(len(rows))
+        parameters[part] = np.full(sizes.get(kind, 1), np.nan)
+        trials[part] = np.zeros(sizes.get(kind, 1))
+        parameters[part][np.asarray(number, int)] = rows["probability"]
+        trials[part][np.asarray(number, int)] = rows["trials"]
+    estimate = Estimate(parameters, trials, prior=prior)
+    return Fit(name, chosen, positions, estimate, pairs, saved=table)
