@@ -99,8 +99,8 @@ PLAN = "TWO_TOWERS_PLAN"
 """The environment variable that tells jobs where the plan is."""
 FOLDER = Path(".cache/plans")
 KEPT = 30 * 24 * 3600
-"""Seconds that a plan stays after a Snakefile last read it. Jobs of a run read it until the run ends,
-however many plans are made meanwhile."""
+"""Seconds that a plan stays after a Snakefile last read it. Jobs of a run read it until the run
+ends, however many plans are made meanwhile."""
 REFUSED = 3
 """Exit status of planning if the configuration or a paper is wrong."""
 SOURCES = ("twotowers", "papers", "scripts", "config")
