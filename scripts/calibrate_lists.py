@@ -25,7 +25,7 @@ from twotowers.rankers.trees import fit_lambdamart, some_queries
 from twotowers.results.metrics import arp, ndcg
 from twotowers.standins.rankings import generate
 
-SEED = 0  # as in twotowers.workflow.plan
+SEED = 0  # as in twotowers.workflow.descriptions
 TITLES = {"yahoo_ltr": "Yahoo! C14B set 1", "istella_s_ltr": "Istella-S"}
 SIZES = {"yahoo_ltr": {"train": 4000, "test": 2000}, "istella_s_ltr": {"train": 1500, "test": 1000}}
 LABELLED, DRAWS = 20, 10

@@ -37,7 +37,7 @@ from twotowers.standins.rankings import generate
 QUERIES = {"yahoo": 19_944, "istella_s": 19_245}
 TITLES = {"yahoo": "Yahoo! C14B set 1", "istella_s": "Istella-S"}
 TEST_QUERIES = 2000
-SEED = 0  # as in twotowers.workflow.plan
+SEED = 0  # as in twotowers.workflow.descriptions
 LOGS = read_yaml(ROOT / "papers/chen2024/experiment.yaml")["logs"]
 DRAWN = Contexts(**LOGS["contexts-yahoo"]["contexts"])
 CONTEXTS = DRAWN.types

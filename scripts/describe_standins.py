@@ -41,7 +41,7 @@ from twotowers.standins.rankings import generate
 NAME, PAPER, SCALE = "mslr30k", "hager2025", "laptop"
 TOWER = "example-deep"
 """The setting whose deep tower, training and sessions are taken."""
-SEED = 0  # as in twotowers.workflow.plan
+SEED = 0  # as in twotowers.workflow.descriptions
 RANDOM_ORDERS = 20
 
 

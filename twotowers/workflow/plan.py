@@ -216,7 +216,7 @@ def read_plan(
         InputError: the configuration or a paper is wrong.
         RuntimeError: the plan could not be made; the message has the traceback.
     """
-    said = json.dumps(config, sort_keys=True)
+    said = json.dumps(config, sort_keys=True, default=str)
     path = Path(folder).resolve() / f"{_state(said, Path(root))}.json"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
