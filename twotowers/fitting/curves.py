@@ -234,10 +234,15 @@ def as_curve(
         low, high = np.exp(log_estimate - half), np.exp(log_estimate + half)
     reason = reason.copy()
     for k in np.flatnonzero(doubt):
-        reason[k] = (
-            f"doubtful: {number_of(swaps[k])} effective swaps of {number_of(queries[k])} effective "
-            f"queries, fewer than {ENOUGH_SWAPS:g} of {ENOUGH_QUERIES:g}"
+        few = (
+            f"{number_of(found)} effective {what}, fewer than {enough:g}"
+            for found, what, enough in (
+                (swaps[k], "swaps", ENOUGH_SWAPS),
+                (queries[k], "queries", ENOUGH_QUERIES),
+            )
+            if found < enough
         )
+        reason[k] = f"doubtful: {'; '.join(few)}"
     return Curve(
         names,
         np.exp(log_estimate),
