@@ -135,3 +135,8 @@ def test_what_is_not_linked_has_a_reason():
 def test_no_such_estimator():
     with pytest.raises(InputError, match="did you mean 'pivot_one'"):
         harvest(counted(*drawn()), "pivot")
+
+
+def test_all_pairs_where_every_impression_was_clicked():
+    counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 0, 1], [5] * 4, [5] * 4)
+    assert harvest(counts, "all_pairs").estimate.tolist() == pytest.approx([1, 1])
