@@ -219,6 +219,8 @@ def as_curve(
     known = np.isfinite(log_estimate) & (reason == "")
     other = np.arange(len(names)) != reference
     log_estimate = np.where(known, log_estimate, np.nan)
+    # Queries whose scores are all 0 say nothing of the error.
+    queries = np.nan_to_num(queries, nan=0, posinf=np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         swaps = np.where(known & other, 4 / resistance, np.nan)
     doubt = known & other & ((swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES))
@@ -227,7 +229,7 @@ def as_curve(
     variance = np.where(alone, np.maximum(np.diag(covariance), resistance), np.diag(covariance))
     error = np.where(known, np.sqrt(np.maximum(variance, 0)), np.nan)
     tail = (1 + level) / 2
-    freedom = np.clip(np.nan_to_num(queries, nan=1), 1, NORMAL_FROM)
+    freedom = np.clip(queries, 1, NORMAL_FROM)
     quantile = np.where(freedom < NORMAL_FROM, stdtrit(freedom, tail), ndtri(tail))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         half = quantile * error
