@@ -135,3 +135,14 @@ def test_what_is_not_linked_has_a_reason():
 def test_no_such_estimator():
     with pytest.raises(InputError, match="did you mean 'pivot_one'"):
         harvest(counted(*drawn()), "pivot")
+
+
+def test_all_pairs_where_every_impression_was_clicked():
+    counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 0, 1], [5] * 4, [5] * 4)
+    assert harvest(counts, "all_pairs").estimate.tolist() == pytest.approx([1, 1])
+
+
+@pytest.mark.parametrize("estimator", ["all_pairs", "adjacent_chain", "pivot_one"])
+def test_queries_that_agree_exactly_are_no_reason_to_be_sure(estimator):
+    counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 0, 1], [90] * 4, [30, 10, 60, 20])
+    assert "effective queries, fewer than 4" in harvest(counts, estimator).reason[1]

@@ -49,7 +49,7 @@ def log_of(options: argparse.Namespace) -> ClickLog:
         >>> from pathlib import Path
         >>> _ = Path("log.csv").write_text("session,query,sku,at,clicks\\n1,7,a,0,1\\n")
         >>> parser = argparse.ArgumentParser()
-        >>> add_reader_options(parser)
+        >>> _ = add_reader_options(parser)
         >>> log = log_of(parser.parse_args(["log.csv", "--column", "position=at", "--first", "0"]))
         >>> log.layout.columns["position"], log.settings
         ('at', {'first': 0})

@@ -199,7 +199,7 @@ class Propensities:
             bar = "█" * max(round(WIDTH * curve.estimate[k] / top), 1)
             told = "reference" if k == curve.reference else self._interval(k)
             doubt = f"  {curve.reason[k]}" if curve.reason[k] else ""
-            yield f"{label:<{width}}  {curve.estimate[k]:>11.3f}  {told:<18}{bar}{doubt}"
+            yield f"{label:<{width}}  {curve.estimate[k]:>11.3f}  {told:<20}{bar}{doubt}"
         yield from self._weak()
 
     def _interval(self, k: int) -> str:

@@ -43,6 +43,8 @@ from twotowers.fitting.pair_counts import PairCounts, components, strong_compone
 
 ITERATIONS = 100
 TOLERANCE = 1e-14
+LONGEST = 5.0
+"""Step of a logarithm."""
 MOST_FACTORS = 2_000
 """The information is a dense matrix."""
 FLAT = 1e-10
@@ -231,6 +233,8 @@ def maximise(told: PairCounts, form, design: np.ndarray | None) -> tuple[np.ndar
         # Newton's decrement: twice what is left to gain in likelihood.
         if score @ step < TOLERANCE:
             return theta, moments
+        # Where impressions are very uneven, the first steps would leap beyond what exp can hold.
+        step *= min(1, LONGEST / np.abs(step).max())
         for halving in range(40):
             moved = theta + step / 2**halving
             reached = form(told, moved)

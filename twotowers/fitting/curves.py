@@ -219,6 +219,8 @@ def as_curve(
     known = np.isfinite(log_estimate) & (reason == "")
     other = np.arange(len(names)) != reference
     log_estimate = np.where(known, log_estimate, np.nan)
+    # Queries whose scores are all 0 say nothing of the error.
+    queries = np.nan_to_num(queries, nan=0, posinf=np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         swaps = np.where(known & other, 4 / resistance, np.nan)
     doubt = known & other & ((swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES))
@@ -227,17 +229,22 @@ def as_curve(
     variance = np.where(alone, np.maximum(np.diag(covariance), resistance), np.diag(covariance))
     error = np.where(known, np.sqrt(np.maximum(variance, 0)), np.nan)
     tail = (1 + level) / 2
-    freedom = np.clip(np.nan_to_num(queries, nan=1), 1, NORMAL_FROM)
+    freedom = np.clip(queries, 1, NORMAL_FROM)
     quantile = np.where(freedom < NORMAL_FROM, stdtrit(freedom, tail), ndtri(tail))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         half = quantile * error
         low, high = np.exp(log_estimate - half), np.exp(log_estimate + half)
     reason = reason.copy()
     for k in np.flatnonzero(doubt):
-        reason[k] = (
-            f"doubtful: {number_of(swaps[k])} effective swaps of {number_of(queries[k])} effective "
-            f"queries, fewer than {ENOUGH_SWAPS:g} of {ENOUGH_QUERIES:g}"
+        few = (
+            f"{number_of(found)} effective {what}, fewer than {enough:g}"
+            for found, what, enough in (
+                (swaps[k], "swaps", ENOUGH_SWAPS),
+                (queries[k], "queries", ENOUGH_QUERIES),
+            )
+            if found < enough
         )
+        reason[k] = f"doubtful: {'; '.join(few)}"
     return Curve(
         names,
         np.exp(log_estimate),

@@ -35,6 +35,8 @@ from twotowers.fitting.curves import Curve, as_curve, contrasts
 from twotowers.fitting.pair_counts import PairCounts, components
 
 ITERATIONS = 200
+CERTAIN = 1 - 1e-9
+"""Of a click: the likelihood has no curvature at 1, where every impression was clicked."""
 MOST_FACTORS = 200
 """The slopes of each estimate by all c_kl are in memory."""
 ENTRIES = 4_000_000
@@ -191,7 +193,7 @@ def _all_pairs(clicks, pairs, reference, *, collision: bool):
 
     value = likelihood(examination, shared)
     for _ in range(ITERATIONS):
-        chance = np.exp(examination[k] + shared[group])
+        chance = np.minimum(np.exp(examination[k] + shared[group]), CERTAIN)
         total, table, inverse = information(chance)
         score = (c - n * chance) / (1 - chance)
         of_shared = np.bincount(group, score, groups) / total
@@ -205,7 +207,7 @@ def _all_pairs(clicks, pairs, reference, *, collision: bool):
         gained, (examination, shared), value = reached - value, moved, max(reached, value)
         if gained < 1e-12 * abs(value):
             break
-    chance = np.exp(examination[k] + shared[group])
+    chance = np.minimum(np.exp(examination[k] + shared[group]), CERTAIN)
     total, table, inverse = information(chance)
     subtract = contrasts(factors, reference)
     # The score of each cell, less what its r takes of it.

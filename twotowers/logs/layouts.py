@@ -69,7 +69,7 @@ class Layout:
 
         Example:
             >>> print(Layout("rows", {"query": "qid", "clicks": "clicks"}))
-            format 'rows', with query in 'qid'
+            format 'rows', with query in 'qid', positions by the order of rows
         """
         others = ((ours, theirs) for ours, theirs in self.columns.items() if ours != theirs)
         where = ", ".join(f"{ours} in {theirs!r}" for ours, theirs in others)
