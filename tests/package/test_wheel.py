@@ -147,7 +147,7 @@ def test_the_face_works_without_the_repository(clean):
     assert done.stdout.splitlines() == [
         "True 3 1 None",
         "['query', 'document', 'estimate', 'error', 'low', 'high', 'trials', 'impressions']",
-        "(3, 7)",
+        "(3, 11)",
         "['model', 'perplexity', 'conditional', 'log_likelihood', 'difference', 'error']",
         "True",
     ]

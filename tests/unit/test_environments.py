@@ -154,7 +154,7 @@ def by_name(script: Path) -> list[Path]:
 def imported(*files: Path) -> set[str]:
     """Packages that files import, directly or through the project's modules."""
     modules = set()
-    for file in _closure(files, ROOT):
+    for file in (each for each in _closure(files, ROOT) if each.suffix == ".py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Import):
                 modules |= {alias.name for alias in node.names}

@@ -88,7 +88,7 @@ class Fit:
         None if the model is not the position-based one, or the fit was loaded.
         """
         source = self.estimate.source
-        if type(self.model) is not PositionBased or source is None:
+        if not isinstance(self.model, PositionBased) or source is None:
             return None
         statistics = source()
         assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
@@ -121,7 +121,7 @@ class Fit:
             PER_JUMP: ["position", "last_click"],
         }.get(parts[part], [])
         known = KNOWN
-        if part == "examination" and type(self.model) is PositionBased:
+        if part == "examination" and isinstance(self.model, PositionBased):
             known = (*KNOWN, *beside.COLUMNS)
         found = found.select([*own, "probability", *known])
         return found.rename_columns([*own, "estimate", *known])
