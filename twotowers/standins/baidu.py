@@ -310,7 +310,7 @@ class World:
         trailing = uniforms(self.key("trailing"), pages.query) < TRAILING
         shown = np.pad(pages.where, [(0, 0), (0, 1)])
         empty = ~shown & (place <= (last + trailing)[:, None])
-        # It stands somewhere below the first result.
+        # The searched placeholder stands somewhere below the first result.
         below = 2 + np.floor(uniforms(self.key("searched at"), pages.query) * (last - 1))
         has = uniforms(self.key("searched"), pages.query) < SEARCHED
         searched = np.where(has, below, 0).astype(int)

@@ -58,7 +58,7 @@ def leads(curve: pd.DataFrame, low: float, high: float) -> list[pd.Series]:
     """What the best values from `low` on, and those up to `high`, are ahead of all others."""
 
     def best(keep):
-        # Of no value the best is behind all others.
+        # A side without a value is behind every other side.
         return curve.loc[:, keep].max(axis="columns").fillna(-np.inf)
 
     lane = curve.columns
