@@ -1,7 +1,7 @@
 """What Chen et al. (2024) claim, each claim with its conditions and its judge.
 
-Thresholds come from the paper's sentences and printed numbers, and do not move. A threshold that
-the paper does not print is ours; README.md lists those, and says which were set when.
+Thresholds come from the paper's sentences and printed numbers. One that the paper does not print is
+ours, and says so beside its number. The README says what git shows of when they were set.
 Comparisons are between means over seeds, each of which is one of the paper's runs.
 """
 

@@ -1,6 +1,6 @@
 """What chapter 5 claims, each claim with its conditions and its judge.
 
-Thresholds were set from the published values before any of ours were seen.
+The README says what git shows of when thresholds were set.
 """
 
 from papers.clax2025.judges import compression, features, fits, theory, uncertainty

@@ -1,7 +1,7 @@
 """What the chapter claims, each claim with its conditions and its judge.
 
-Thresholds were set before our results were seen, from the printed Table 2.2 where it decides. The
-README lists the exceptions, 11 to 14 and 23 to 26.
+Thresholds are from the printed Table 2.2 where it decides. The README says what git shows of when
+they were set, and which were changed.
 
 The thesis tests over ten runs. Its own test decides claims 11 and 12, and needs ten.
 """

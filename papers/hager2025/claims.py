@@ -1,6 +1,6 @@
 """What Hager et al. (2025) claim, each claim with its conditions and its judge.
 
-Thresholds were set once, from the authors' published results or before ours were seen.
+The README says what git shows of when thresholds were set, and which were changed.
 """
 
 from papers.hager2025.judges import fits, ours, theory

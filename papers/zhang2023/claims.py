@@ -1,7 +1,8 @@
 """What Zhang et al. (2023) claim, each claim with its conditions and its judge.
 
-Conditions were set before our results were seen, from the printed tables where these decide. The
-README lists the exceptions. A claim that fails on the paper's own table says so under "authors".
+Conditions are from the printed tables where these decide. The README says what git shows of when
+they were set, and which were changed. A claim that fails on the paper's own table says so under
+"authors".
 """
 
 from papers.zhang2023.judges import ours, stores, table1, theory, tuning

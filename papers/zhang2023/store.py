@@ -1,7 +1,6 @@
 """A simulated web store, in the place of the Chrome Web Store, whose logs are proprietary.
 
-Its design was committed before any method ran on it, and is calibrated to nothing. A visit shows
-one page of `SLOTS` items, four shelves of five, in the order of whoever ranks. Users differ in how
+It is calibrated to nothing. A visit shows one page of `SLOTS` items, four shelves of five, in the order of whoever ranks. Users differ in how
 often they come, in how readily they click, and in taste; those who come often share a taste.
 
 - An item has a rating, a popularity, an age and a category.

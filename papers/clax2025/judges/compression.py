@@ -1,7 +1,7 @@
 """Claims 12 to 16: Section 5.7.2, tables that are smaller than the pairs.
 
 The thesis draws Figure 5.2 and prints none of its numbers. So the thresholds are our reading of its
-words, set before any of ours were seen.
+words.
 """
 
 from __future__ import annotations

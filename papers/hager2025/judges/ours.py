@@ -145,7 +145,7 @@ def clipping_is_felt(results: pd.DataFrame) -> Measured:
     below("the spread with 4 % of padding", 0.9, "times that with masked padding"),
 )  # fmt: skip
 def padding_hides(results: pd.DataFrame) -> Measured:
-    """Set from exact optima on 89 queries of the real set, before any on the stand-in."""
+    """Set after exact optima on 89 queries of the real set had been seen."""
     over = {
         "variant": PADDED,
         "strength": (-1, 1),
