@@ -1,7 +1,8 @@
 """A simulated web store, in the place of the Chrome Web Store, whose logs are proprietary.
 
-It is calibrated to nothing. A visit shows one page of `SLOTS` items, four shelves of five, in the order of whoever ranks. Users differ in how
-often they come, in how readily they click, and in taste; those who come often share a taste.
+It is calibrated to nothing. A visit shows one page of `SLOTS` items, four shelves of five, in the
+order of whoever ranks. Users differ in how often they come, in how readily they click, and in
+taste; those who come often share a taste.
 
 - An item has a rating, a popularity, an age and a category.
 - P(click) = examined(slot, device) min(1, eagerness attractive(user, item)).
