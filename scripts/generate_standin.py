@@ -9,11 +9,15 @@ from twotowers.files.rankings import write_rankings
 from twotowers.logs.described import write_documents
 from twotowers.logs.sessions import write_sessions
 from twotowers.standins import uva
+from twotowers.standins.baidu import Law, World
+from twotowers.standins.baidu_files import write_part
 from twotowers.standins.logs import generate_log, generate_pages
 from twotowers.standins.rankings import generate
 
 
-def main(inputs, outputs, *, name: str, split: str, size: int, seed: int) -> None:
+def main(
+    inputs, outputs, *, name: str, split: str, size: int, seed: int, texts: dict | None = None
+) -> None:
     """Write the split, or the click log, to parquet.
 
     Args:
@@ -22,8 +26,14 @@ def main(inputs, outputs, *, name: str, split: str, size: int, seed: int) -> Non
         name, split, size, seed: see `twotowers.standins.rankings.generate`,
             `twotowers.standins.logs` and `twotowers.standins.uva`; the size is queries or
             sessions.
+        texts: of a log with text, the changes of its law, and its sessions.
     """
-    if split == ANNOTATIONS:
+    if texts is not None:
+        law = dict(texts["law"])
+        users = law.pop("users", "mixed")
+        world = World(texts["sessions"], seed, Law.read().but(**law), users)
+        write_part(outputs[0], split, world, queries=size)
+    elif split == ANNOTATIONS:
         write_rankings(uva.generate_annotations(size, seed=seed), outputs[0])
     elif split == DOCUMENTS:
         write_documents(outputs[0], uva.generate_documents(size, seed=seed))

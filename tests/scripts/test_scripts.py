@@ -439,6 +439,23 @@ def test_a_stand_in_of_a_click_log_is_one_part(tmp_path, name, pages):
     assert seen(log) == {"sessions": 300, "pages": pages}
 
 
+def test_a_stand_in_with_text_has_a_law(tmp_path):
+    def made(law, split="annotations"):
+        path, texts = tmp_path / "part.parquet", {"sessions": 300, "law": law}
+        generate_standin.main(
+            [], [path], name="any", split=split, size=20, seed=0, texts=texts
+        )  # fmt: skip
+        return pq.read_table(path)
+
+    assert made({}).equals(made({}))
+    pages = made({}, "pages")
+    assert "positions" in pages.column_names
+    for law in ({"agreement": 1}, {"users": "position_based"}):
+        assert not made(law, "pages").equals(pages)
+    with pytest.raises(InputError, match="'agreemnt' is unknown"):
+        made({"agreemnt": 1})
+
+
 # Query 7 of region 1 twice, the second time in another order; a click off the page.
 YANDEX = "7_1\t5,6 : 6 ; 7_1\t6,5 : 6 , 9; 7_2\t5 :"
 

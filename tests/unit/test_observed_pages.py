@@ -10,8 +10,10 @@ from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import page_perplexities
-from twotowers.logs.observed_pages import observed_pages
+from twotowers.logs.observed_pages import Portion, divide_parts, observed_pages, parts_of
 from twotowers.logs.sessions import write_sessions
+from twotowers.standins.baidu import Law, World
+from twotowers.standins.baidu_files import write_part
 from twotowers.standins.logs import generate_log, generate_pages
 
 SHARES = {"train": 0.5, "validation": 0.25, "test": 0.25}
@@ -144,3 +146,91 @@ def test_perplexities_of_pages_by_hand():
     assert rows[("mean_conditional_perplexity", None)] == pytest.approx(1.5)
     assert rows[("log_likelihood_clax", None)] == pytest.approx(-np.log(4) / 3)
     assert rows[("log_likelihood_pyclick", None)] == pytest.approx(-np.log(4) / 4)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """A log in four parts whose pages have gaps, its documents and annotations."""
+    folder = tmp_path_factory.mktemp("parts")
+    world = World(400, 0, Law.read())
+    for part in ("pages", "documents", "annotations"):
+        write_part(folder / f"{part}.parquet", part, world, queries=20)
+    return folder
+
+
+PORTIONS = {
+    "train": {"parts": ["part-1", "part-2", "part-3"], "first": 0.5},
+    "validation": {"parts": ["part-0"], "share": 0.5},
+    "test": {"parts": ["part-0"], "share": 0.5},
+}
+
+
+def test_a_log_is_divided_by_its_parts(parts):
+    path = parts / "pages.parquet"
+    part = parts_of(path)
+    portions = {split: Portion(**portion) for split, portion in PORTIONS.items()}
+    found = divide_parts(part, np.zeros(len(part)), portions, seed=3, path=path)
+    later = np.flatnonzero(part != "part-0")
+    assert found["train"].tolist() == later[: round(len(later) / 2)].tolist()
+    halves = found["validation"], found["test"]
+    assert sorted(np.concatenate(halves)) == np.flatnonzero(part == "part-0").tolist()
+    other = divide_parts(part, np.zeros(len(part)), portions, seed=4, path=path)
+    assert other["test"].tolist() != found["test"].tolist()
+    # Shares of the same pages stay disjoint; without shares, splits are the same pages.
+    same = {split: Portion(["part-0"], first=0.25) for split in portions}
+    alike = divide_parts(part, np.zeros(len(part)), same, seed=3, path=path)
+    assert alike["test"].tolist() == alike["validation"].tolist()
+
+
+def test_pages_are_chosen_by_their_clicks_and_keep_their_gaps(parts):
+    once = {
+        split: Portion(each["parts"], share=each.get("share", 1), clicks=(1, 1))
+        for split, each in PORTIONS.items()
+    }
+    found = observed_pages(parts / "pages.parquet", once, positions=22, seed=1, places="positions")
+    for pages in found.sessions.values():
+        assert ((pages.clicks & pages.where).sum(1) == 1).all()
+        assert (~pages.where[:, 0]).any()
+        assert pages.where[:, 8].any()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"test": Portion(["part-9"])}, "no part 'part-9'"),
+        ({"test": Portion(["part-0"], share=0.8)}, "add up to 1.3"),
+        ({"test": Portion(["part-0"], clicks=(99, 99))}, "leave none for 'test'"),
+    ],
+)
+def test_wrong_parts_are_refused(parts, change, message):
+    portions = {split: Portion(**portion) for split, portion in PORTIONS.items()} | change
+    with pytest.raises(InputError, match=message):
+        observed_pages(parts / "pages.parquet", portions, positions=22, seed=1, places="positions")
+
+
+def test_a_setting_reads_some_features_of_a_log_in_parts(parts):
+    log = {
+        "name": "log", "from": "dataset", "dataset": "d", "record": "sessions", "features": True,
+        "places": "positions", "positions": 22, "split": PORTIONS,
+    }  # fmt: skip
+    training = {
+        "learning_rate": 0.01, "batch": 64, "epochs": 1, "patience": 1, "min_delta": 0,
+    }  # fmt: skip
+
+    def run(columns):
+        model = {"kind": "document_rate", "tower": "linear", "features": columns}
+        given = {"log": log, "model": model, "training": training, "measure": ["queries"]}
+        files = {"log": parts / "pages.parquet"}
+        files |= {name: parts / f"{name}.parquet" for name in ("documents", "annotations")}
+        return fit_setting(files, read(Setting, given), seed=1)
+
+    found = run([1, 12])
+    pd.testing.assert_frame_equal(run([1, -1]), found)
+    assert not run([3, -1]).equals(found)
+    rows = found.groupby("metric")["value"].mean()
+    for name in ("dcg@1", "dcg@5", "dcg@10", "mrr@10", "ndcg@10"):
+        assert rows[name] == pytest.approx(rows[f"query_{name}"])
+    assert rows["query_nll"] == pytest.approx(-rows["log_likelihood_pyclick"], rel=1e-6)
+    assert 0.5 < rows["logged_ndcg@10"] < 1
+    with pytest.raises(InputError, match="the first and the last of 12 features"):
+        run([3, 14])

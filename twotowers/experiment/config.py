@@ -14,6 +14,8 @@ from twotowers.experiment.fields import Listed, Positive, Settled, read, refused
 from twotowers.experiment.items import Scale
 
 SPLIT_SIZES = ("train", "validation", "test")
+TEXTS = "baidu"
+"""The format of logs with text."""
 
 
 class Sizes(Settled):
@@ -57,6 +59,20 @@ class DataSet(Settled):
     """The folder of the data set's files. null generates the stand-in."""
     standin: dict[Scale, Sizes] = Field(default={})
     """Size of the generated stand-in, per scale."""
+    law: dict[str, float | str] = Field(default={})
+    """Of a generated log with text: what it is drawn from, where that is not the calibrated law
+    (`twotowers.standins.baidu.Law`), such as {agreement: 1}; and its `users`."""
+
+    @model_validator(mode="after")
+    def _law_of_texts(self) -> DataSet:
+        if self.law and not self.has_texts:
+            raise refused(f"{self.source!r} has no law to change", "a log of format baidu", "law")
+        return self
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether it is a log with text."""
+        return self.of.format == TEXTS
 
     @property
     def is_standin(self) -> bool:

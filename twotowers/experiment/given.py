@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from twotowers.experiment.fields import Lanes, Listed, Positive, Settled, refused, values_of
 from twotowers.experiment.kinds import Kind
 from twotowers.experiment.list_files import read_lists, write_lists
-from twotowers.experiment.log import Log
+from twotowers.experiment.log import Columns, Log
 from twotowers.experiment.parts import User, UserField
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
@@ -111,6 +111,6 @@ class GivenLists(Log):
         *,
         seed: int,
         by_pair: bool,
-        features: float,
+        features: Columns,
     ) -> dict[str, Split]:
         return read_lists(inputs["clicks"], lanes)

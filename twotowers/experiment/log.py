@@ -14,10 +14,37 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import Field
 
+from twotowers.errors import InputError
 from twotowers.experiment.fields import Positive, Settled, refused
 from twotowers.experiment.kinds import Kind
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
+
+Columns = float | Sequence[int]
+"""Features that a tower reads: a share, from the first; or the first and the last, from 1, where -1
+is the last of all."""
+
+
+def chosen(features: Columns, width: int) -> slice:
+    """The features that a tower reads, of `width`.
+
+    Raises:
+        InputError: there are none.
+
+    Example:
+        >>> chosen(0.5, 10), chosen([3, -1], 10)
+        (slice(0, 5, None), slice(2, 10, None))
+    """
+    if not isinstance(features, Sequence):
+        return slice(0, round(features * width))
+    first, last = features
+    if not 1 <= first <= width or not (last == -1 or first <= last <= width):
+        raise InputError(
+            f"{list(features)}",
+            field="model.features",
+            expected=f"the first and the last of {width} features, from 1",
+        )
+    return slice(first - 1, width if last == -1 else last)
 
 
 class Files(Protocol):
@@ -138,7 +165,7 @@ class Log(Settled):
         *,
         seed: int,
         by_pair: bool,
-        features: float,
+        features: Columns,
     ) -> dict[str, Split]:
         """Train, validation and test split of some lanes.
 
@@ -147,7 +174,7 @@ class Log(Settled):
             lanes: the wanted lanes, each with a value per column.
             seed: of the division of an observed log.
             by_pair: whether the relevance tower reads numbers of pairs.
-            features: the share of the features that it reads, from the first.
+            features: those that it reads; see `chosen`.
         """
         raise NotImplementedError
 

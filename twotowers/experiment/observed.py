@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
-from twotowers.experiment.fields import Settled, refused
-from twotowers.experiment.log import Files, Recorded, need_pages
+from twotowers.experiment.fields import Distinct, Settled, as_tuple, refused
+from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages
 from twotowers.logs.described import read_documents
 from twotowers.logs.observed import observed_splits
+from twotowers.logs.observed_pages import Portion as PagesOf
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.methods.task import Split
 
 Fraction = Annotated[float, Field(gt=0, le=1)]
+Number = Annotated[int, Field(ge=0)]
 
 
 class Shares(Settled):
@@ -37,8 +39,33 @@ class Shares(Settled):
         return self
 
 
+class Portion(Settled):
+    """The pages of a split, by the parts that the log was published in."""
+
+    parts: Annotated[Distinct[str], Field(min_length=1)]
+    """The parts that they are from, such as part-0."""
+    first: Fraction = 1.0
+    """Share of these pages, from the first."""
+    share: Fraction = 1.0
+    """Share of what is left, by chance. Splits of the same parts share no page."""
+    clicks: Annotated[tuple[Number, Number], BeforeValidator(as_tuple)] | None = None
+    """The fewest and the most clicks of a page; any number if absent."""
+
+
+class Portions(Settled):
+    """Parts of a log for training, validation and test."""
+
+    train: Portion
+    """Pages to fit on."""
+    validation: Portion
+    """Pages for early stopping."""
+    test: Portion
+    """Pages that are held out."""
+
+
 class ObservedLog(Recorded):
-    """A data set of clicks. Each impression, or each page, goes to one split by chance."""
+    """A data set of clicks. Each impression, or each page, goes to one split by chance, or by the
+    part of the log that it is in."""
 
     WORDS = "real log"
     SIMULATED = False
@@ -47,8 +74,11 @@ class ObservedLog(Recorded):
     """Where clicks come from: the data set itself."""
     dataset: str
     """The click log."""
-    split: Shares
-    """Shares of the log for training, validation and test."""
+    split: Shares | Portions
+    """Shares of the log for training, validation and test, or parts of it."""
+    places: str | None = None
+    """The bias feature with the positions of documents, if pages have gaps: `positions` of format
+    baidu. Absent, the documents of a page stand at 1, 2, and so on."""
     features: bool = False
     """Whether towers may read features of the documents. The data set then has them, and queries
     with annotated documents, on which rankings are measured."""
@@ -60,6 +90,10 @@ class ObservedLog(Recorded):
     def _features_of_pages(self) -> ObservedLog:
         if self.features:
             need_pages(self, "a log of documents with features")
+        if self.places is not None:
+            need_pages(self, "a log with gaps", "places")
+        if isinstance(self.split, Portions):
+            need_pages(self, "a division by parts", "split")
         return self
 
     @property
@@ -89,21 +123,25 @@ class ObservedLog(Recorded):
         *,
         seed: int,
         by_pair: bool,
-        features: float,
+        features: Columns,
     ) -> dict[str, Split]:
         given = {"positions": self.positions, "seed": seed, "bootstrap": self.bootstrap}
-        shares = self.split.model_dump()
+        shares = {
+            name: part if isinstance(part, float) else PagesOf(**part.model_dump())
+            for name, part in self.split
+        }
         if not self.has_pages:
             where, counts = observed_splits(inputs[LOG], shares, **given)
             pairs = np.arange(where.size, dtype=np.int32).reshape(where.shape)
             return {split: Split(pairs, where, None, counts[split]) for split in SPLITS}
-        found = observed_pages(inputs[LOG], shares, **given)
+        found = observed_pages(inputs[LOG], shares, places=self.places, **given)
         read = found.pair
         if not by_pair:
             described = read_documents(inputs[DOCUMENTS])
-            width = round(features * described.features.shape[1])
             rows = described.rows(found.ids["document"].to_numpy())
-            read = described.features[rows, :width][found.pair]
+            read = described.features[:, chosen(features, described.features.shape[1])][rows][
+                found.pair
+            ]
         return {
             split: Split(
                 read, found.where, None, found.counts(split), sessions=[found.sessions[split]]

@@ -23,6 +23,7 @@ from twotowers.experiment.fields import (
     Positive,
     Seeds,
     Settled,
+    as_tuple,
     named,
     refused,
     repeats,
@@ -60,8 +61,11 @@ class Model(Settled):
     tower: Annotated[Tower, BeforeValidator(_tower)]
     """The relevance tower: linear, deep (2 x 32 ELU), embedding, or dense with options; or one of
     the paper's `towers`."""
-    features: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Share of the features that the tower sees, from the first."""
+    features: (
+        Annotated[float, Field(gt=0, le=1)] | Annotated[tuple[int, int], BeforeValidator(as_tuple)]
+    ) = 1.0
+    """Share of the features that the tower sees, from the first; or the first and the last of them,
+    from 1, where -1 is the last of all."""
     examination: ExaminationField = Field(Examination(), json_schema_extra={"default": TABLE})
     """The examination part: a `table` with a parameter per position, a tower of positions, or
     `known`, the simulated user's own, held fixed. Its `dropout` applies to the part's logits."""
@@ -179,7 +183,7 @@ MethodField = Annotated[
 MEASURES = {
     "validation": lambda log: log.SIMULATED or "a simulated log",
     "ties": lambda log: log.SIMULATED or "a simulated log",
-    "queries": lambda log: log.SIMULATED or "a simulated log",
+    "queries": lambda log: log.SIMULATED or log.has_features or "annotated queries",
     # A document has one label on all lists, or one on each.
     "recovery": lambda log: (
         (log.SIMULATED and not log.RANKED) or "a simulated log, not lists that a ranker sorts"
@@ -221,10 +225,12 @@ class Setting(Settled):
         Literal["validation", "recovery", "places", "ties", "queries", "epochs", "uncertainty"]
     ] = Field(default=(), validate_default=False)
     """What is measured besides. `validation`: losses and nDCG@5, by which lanes may be chosen.
-    `queries`: nDCG@5 of every test query. `recovery`: MCC with the user's relevance over documents,
-    nDCG@1 and @3. `places`: that MCC over the places of lists that a ranker sorts. `ties`: nDCG if
-    the later of equal documents ranks first. These need a simulated log. `epochs`: the watched loss
-    after each epoch of training. `uncertainty`: standard errors of the probabilities of pairs and
+    `queries`: nDCG@5 of every test query; of a real log with annotations, all metrics of every
+    annotated query, the NLL of every test page and nDCG of the logged order. `recovery`: MCC with
+    the user's relevance over documents, nDCG@1 and @3. `places`: that MCC over the places of lists
+    that a ranker sorts. `ties`: nDCG if the later of equal documents ranks first. But for
+    `queries`, these need a simulated log. `epochs`: the watched loss after each epoch of training.
+    `uncertainty`: standard errors of the probabilities of pairs and
     positions, and of a simulated log the share of intervals that hold the truth."""
     chosen: dict[str, list] = Field(default={}, alias="lanes")
     """Values of the log's lanes to fit, by column; all if absent."""

@@ -13,7 +13,7 @@ from twotowers import SPLITS
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.fields import Lanes, Positive, Settled, Share, refused, values_of
 from twotowers.experiment.kinds import Kind
-from twotowers.experiment.log import Files, Recorded, need_pages
+from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages
 from twotowers.experiment.parts import UserField
 from twotowers.experiment.simulated_clicks import draw_cells, draw_pages
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
@@ -248,7 +248,7 @@ class SimulatedLog(Recorded):
         *,
         seed: int,
         by_pair: bool,
-        features: float,
+        features: Columns,
     ) -> dict[str, Split]:
         policies, positions = self._policies(inputs), self.positions
         pages = dict.fromkeys(SPLITS)
@@ -289,9 +289,11 @@ def _rankings(path: str | Path, policy: ScoredPairs, first: int | None) -> Ranki
     return lists
 
 
-def tower_inputs(lists: Rankings, where: np.ndarray, by_pair: bool, features: float) -> np.ndarray:
-    """The input of the relevance tower: pair numbers, or a first share of the features."""
+def tower_inputs(
+    lists: Rankings, where: np.ndarray, by_pair: bool, features: Columns
+) -> np.ndarray:
+    """The input of the relevance tower: pair numbers, or the features that it reads."""
     if by_pair:
         return np.arange(where.size, dtype=np.int32).reshape(where.shape)
-    width = round(features * lists.features.shape[1])
-    return pad(lists.features[:, :width], lists.offsets, where.shape[1])
+    read = lists.features[:, chosen(features, lists.features.shape[1])]
+    return pad(read, lists.offsets, where.shape[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -11,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from twotowers import ANNOTATIONS
+from twotowers.experiment.log import Columns
 from twotowers.experiment.parts import relevance_tower
 from twotowers.experiment.settings import Setting
 from twotowers.experiment.simulated import tower_inputs
 from twotowers.files.rankings import mask, pad, read_rankings
-from twotowers.jobs.measures import FURTHER, Judged, measure
+from twotowers.jobs.measures import FURTHER, QUERIES, Judged, measure, of_annotated
 from twotowers.methods.task import Fitted, Task
 
 TRANSFER = "twotowers.jobs.transfer"
@@ -49,7 +51,10 @@ def fit_setting(files: Mapping[str, str | Path], setting: Setting, *, seed: int)
         for number, columns, fitted in lanes
         for metric, position, value in measure(fitted, task.splits["test"], number, judged)
     ]
-    further = [FURTHER[kind] for kind in setting.measure]
+    further = [
+        partial(of_annotated, judged) if kind == QUERIES and judged else FURTHER[kind]
+        for kind in setting.measure
+    ]
     if setting.transfer:
         # By name: most fits need no trees, and the digest of their code should not have them.
         trees = setting.transfer.model_dump()
@@ -113,7 +118,7 @@ def _remembered(scores: Callable | None) -> Callable | None:
     return scores and remembered
 
 
-def annotated(files: Mapping, features: float) -> Judged | None:
+def annotated(files: Mapping, features: Columns) -> Judged | None:
     """The annotated documents that come with a log, if its towers can rank them."""
     if ANNOTATIONS not in files:
         return None

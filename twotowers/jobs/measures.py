@@ -14,16 +14,8 @@ from scipy.special import expit
 from twotowers.jobs.uncertainty import of_uncertainty
 from twotowers.logs.counts import Counts
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.results.metrics import (
-    arp,
-    correlation,
-    dcg,
-    mrr,
-    ndcg,
-    perplexity,
-    shown_arp,
-    shown_ndcg,
-)
+from twotowers.results.annotated import logged_ndcg, nll_of_pages, of_each_query
+from twotowers.results.metrics import arp, correlation, mrr, ndcg, perplexity, shown_arp, shown_ndcg
 
 
 @dataclass(frozen=True)
@@ -73,11 +65,8 @@ def measure(
 
 def _on_annotations(scores: np.ndarray, judged: Judged) -> list[tuple[str, None, float]]:
     """Means over all annotated queries; those without a relevant document count 0."""
-    given = {"where": judged.where}
-    return [
-        (name, None, metric(scores, judged.labels, **given).mean())
-        for name, metric in (("dcg@10", dcg), ("ndcg@10", ndcg), ("mrr@10", mrr))
-    ]
+    found = of_each_query(scores, judged.labels, where=judged.where)
+    return [(name, None, values.mean()) for name, values in found.items()]
 
 
 def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
@@ -145,16 +134,35 @@ def of_epochs(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
             yield {"metric": "watched_loss", "epoch": epoch, "value": value}
 
 
+def of_annotated(judged: Judged, fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """Metrics of every annotated query, and the NLL of every test page, for paired tests; and nDCG
+    of the logged order of test pages."""
+    test = task.splits["test"]
+    if fitted.scores is not None:
+        found = of_each_query(fitted.scores(judged.inputs), judged.labels, where=judged.where)
+        for name, values in found.items():
+            for query, value in enumerate(values):
+                yield {"metric": f"query_{name}", "query": query, "value": value}
+        pages = test.sessions[log]
+        scores = fitted.scores(test.inputs)[pages.query[:, None], pages.documents]
+        yield {"metric": "logged_ndcg@10", "value": logged_ndcg(scores, where=pages.where).mean()}
+    if fitted.page_losses is not None:
+        _, given = fitted.page_losses(test)
+        for page, value in enumerate(nll_of_pages(given, test.sessions[log].where)):
+            yield {"metric": "query_nll", "query": page, "value": value}
+
+
 def _ndcg_at_5(fitted: Fitted, split: Split) -> np.ndarray:
     return ndcg(fitted.scores(split.inputs), split.relevance, where=split.where, topn=5)
 
 
+QUERIES = "queries"
 FURTHER = {
     "validation": of_validation,
     "recovery": of_recovery,
     "places": of_places,
     "ties": of_ties,
-    "queries": of_queries,
+    QUERIES: of_queries,
     "epochs": of_epochs,
     "uncertainty": of_uncertainty,
 }
@@ -184,6 +192,7 @@ def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -
         pages differ in length.
     """
     position, rows = np.broadcast_to(np.arange(where.shape[1]), where.shape), []
+    alone, given = (np.where(where, each, 0) for each in (alone, given))
     for prefix, losses in (("", alone), ("conditional_", given)):
         by_rank = perplexity(losses, where, position)
         rows += [(f"{prefix}perplexity", k, value) for k, value in enumerate(by_rank, start=1)]

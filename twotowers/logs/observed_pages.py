@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, nearest
 from twotowers.files.distinct import number_rows
 from twotowers.logs.counts import Counts
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.simulation import Sessions
 from twotowers.randomness import stream
+
+
+@dataclass(frozen=True)
+class Portion:
+    """The pages of a split.
+
+    Attributes:
+        parts: the log's parts that they are from, as its `split` names them.
+        first: the share of their pages that is taken, from the first, in (0, 1].
+        share: the share of these, by chance. Splits with the same parts and `first` share no page.
+        clicks: the fewest and the most clicks of a page; None for any number.
+    """
+
+    parts: Sequence[str]
+    first: float = 1.0
+    share: float = 1.0
+    clicks: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +65,7 @@ class ObservedPages:
 
 def observed_pages(
     path: str | Path,
-    shares: Mapping[str, float],
+    shares: Mapping[str, float] | Mapping[str, Portion],
     *,
     positions: int,
     seed: int,
@@ -58,7 +76,7 @@ def observed_pages(
 
     Args:
         path: a sessions file (`twotowers.logs.sessions`). Its lanes are read as one.
-        shares: of each split, which add up to 1.
+        shares: of each split, which add up to 1; or of each split a `Portion` of the log.
         positions: positions on a page.
         seed: divides the log.
         bootstrap: whether the pages of each split are drawn again, with replacement.
@@ -70,8 +88,14 @@ def observed_pages(
     """
     log = read_page_arrays(path, positions=positions, places=places)
     code, first = number_rows(np.where(log.where, log.pair + 1, 0))
+    given = {"seed": seed, "path": path, "bootstrap": bootstrap}
+    if all(isinstance(each, Portion) for each in shares.values()):
+        pages = parts_of(path), (log.clicks & log.where).sum(1)
+        found = divide_parts(*pages, shares, **given)
+    else:
+        found = divide(len(code), shares, **given)
     sessions = {}
-    for split, rows in divide(len(code), shares, seed=seed, path=path, bootstrap=bootstrap).items():
+    for split, rows in found.items():
         place = np.broadcast_to(np.arange(positions, dtype=np.uint8), (len(rows), positions))
         clicks, where = log.clicks[rows], log.where[rows]
         sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where)
@@ -100,5 +124,73 @@ def divide(
             raise InputError(
                 f"its {pages} pages leave none for {split!r}", path=path, field="split"
             )
+        found[split] = np.sort(rng.choice(rows, len(rows))) if bootstrap else rows
+    return found
+
+
+def parts_of(path: str | Path) -> np.ndarray:
+    """[pages] the part of the log that each page belongs to."""
+    return pq.read_table(path, columns=["split"])["split"].to_numpy()
+
+
+def divide_parts(
+    part: np.ndarray,
+    clicks: np.ndarray,
+    portions: Mapping[str, Portion],
+    *,
+    seed: int,
+    path: str | Path,
+    bootstrap: bool = False,
+) -> dict[str, np.ndarray]:
+    """Divide pages by the parts of their log: the rows of each split, in order.
+
+    Args:
+        part, clicks: [pages] the part and the number of clicks of each page.
+        portions: of each split.
+        seed, path, bootstrap: see `divide`.
+
+    Raises:
+        InputError: the log has no such part, chances add up to more than 1, or a split would have
+            no page.
+
+    Example:
+        >>> portions = {"train": Portion(["b"], first=0.5), "validation": Portion(["a"], share=0.5),
+        ...             "test": Portion(["a"], share=0.5)}
+        >>> found = divide_parts(np.array([*"aabb"]), np.zeros(4), portions, seed=0, path="log")
+        >>> found["train"].tolist(), sorted([*found["validation"], *found["test"]])
+        ([2], [0, 1])
+    """
+    known, taken, found = sorted(set(part)), {}, {}
+    for split, portion in portions.items():
+        for name in portion.parts:
+            if name not in known:
+                raise InputError(
+                    f"there is no part {name!r}",
+                    path=path,
+                    field="split",
+                    expected=nearest(name, known),
+                )
+        rows = np.flatnonzero(np.isin(part, portion.parts))
+        rows = rows[: round(portion.first * len(rows))]
+        if portion.share < 1:
+            pool = *portion.parts, portion.first
+            order = stream("observed pages", seed, *map(str, pool)).permutation(rows)
+            start, taken[pool] = taken.get(pool, 0), taken.get(pool, 0) + portion.share
+            if taken[pool] > 1 + 1e-9:
+                raise InputError(
+                    f"shares of {list(portion.parts)} add up to {taken[pool]:g}",
+                    path=path,
+                    field="split",
+                    expected="at most 1",
+                )
+            rows = np.sort(order[round(start * len(order)) : round(taken[pool] * len(order))])
+        if portion.clicks is not None:
+            low, high = portion.clicks
+            rows = rows[(clicks[rows] >= low) & (clicks[rows] <= high)]
+        if not len(rows):
+            raise InputError(
+                f"its {len(part)} pages leave none for {split!r}", path=path, field="split"
+            )
+        rng = stream("observed pages", seed, split)
         found[split] = np.sort(rng.choice(rows, len(rows))) if bootstrap else rows
     return found

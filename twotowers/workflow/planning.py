@@ -134,12 +134,14 @@ class Planner(Targets):
             parts = sizes.parts if sizes else {}
             extra = (PAGES, DOCUMENTS) if LOG in parts else ()
             code = self.code("scripts/generate_standin.py")
+            # The annotated queries of a log with text are asked in it, too.
+            texts = {"law": dataset.law, "sessions": parts[LOG]} if dataset.has_texts else None
             for split in (*parts, *extra):
                 size = self.standin_size(name, split)
                 jobs["generate_standin"][f"{name}|{split}"] = {
                     "inputs": {},
                     "params": {"code": code, "name": name, "split": split, "size": size,
-                               "seed": STANDIN_SEED},
+                               "seed": STANDIN_SEED, "texts": texts},
                 }  # fmt: skip
             return
         source = dataset.of
