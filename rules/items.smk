@@ -1,4 +1,5 @@
-# Items: every table and figure, drawn from the fits it needs; and the verdicts on claims.
+# Items: every table and figure, drawn from the fits it needs; the verdicts on claims; and which fits
+# have learnt nothing.
 
 
 rule figure:
@@ -48,7 +49,8 @@ rule claims:
     input:
         PLAN.inputs("claims"),
     output:
-        PLAN.file("claims"),
+        claims=PLAN.file("claims"),
+        gates=PLAN.file("gates"),
     log:
         PLAN.record("claims"),
     priority: lambda w: ORDER.of_page(w.paper)

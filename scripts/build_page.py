@@ -9,6 +9,7 @@ import yaml
 from scripts.runner import run
 from twotowers.report.overview import write_overview
 from twotowers.report.paper_page import ItemPage, PaperPage, SettingPage, write_paper
+from twotowers.results.gates import lines
 from twotowers.workflow.records import seconds
 
 
@@ -16,7 +17,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
     """Write the page.
 
     Args:
-        inputs: The items' files and the claims, so that they are there.
+        inputs: The items' files, the claims and the gates, so that they are there.
         outputs: page and summary.
         paper: What the plan knows of it: `twotowers.workflow.descriptions.page_paper`.
         papers: An outline of every paper of the run, by key, for the overview.
@@ -24,6 +25,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
     """
     folder = dirname(outputs.page)
     claims = pd.read_csv(paper["claims"], keep_default_na=False, dtype=str)
+    gates = pd.read_csv(paper["gates"], keep_default_na=False)
 
     def provenance(part):
         return {
@@ -47,7 +49,13 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
         for name, item in paper["items"].items()
     ]
     settings = [
-        SettingPage(name, need["kind"], as_yaml(need["parameters"]), provenance(need))
+        SettingPage(
+            name,
+            need["kind"],
+            as_yaml(need["parameters"]),
+            provenance(need),
+            gates=lines(gates[gates["setting"] == name]),
+        )
         for name, need in paper["needs"].items()
     ]
     page = PaperPage(

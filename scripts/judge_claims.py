@@ -1,10 +1,11 @@
-"""All results of a paper -> a verdict on each of its claims."""
+"""All results of a paper -> a verdict on each of its claims, and the gates of its fits."""
 
 from scripts.runner import paper_module, run
 from twotowers import ROOT
 from twotowers.files.artefacts import atomic
 from twotowers.files.yamls import read_yaml
 from twotowers.results import published
+from twotowers.results.gates import gates_of
 from twotowers.results.longform import read_results
 from twotowers.results.verdicts import judge_all
 
@@ -17,8 +18,10 @@ def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict
     known = read_yaml(ROOT / "papers" / paper / "experiment.yaml")["items"]
     verdicts = judge_all(judged, results, authors, items=needs, data=data, known=known)
     verdicts.insert(0, "paper", paper)
-    with atomic(outputs[0]) as path:
-        verdicts.to_csv(path, index=False, lineterminator="\n")
+    gates = gates_of(results).drop(columns="columns")
+    for table, output in (verdicts, outputs.claims), (gates, outputs.gates):
+        with atomic(output) as path:
+            table.to_csv(path, index=False, lineterminator="\n")
 
 
 if "snakemake" in globals():

@@ -195,7 +195,8 @@ def claims(folder, fit, study) -> Path:
     needs = {name: ["misfit-linear"] for claim in CLAIMS for name in (claim.item, *claim.also)}
     needs |= {"appendixA": ["appendix_a"]}
     data = {"misfit-linear": "stand-in", "appendix_a": "simulation"}
-    judge_claims.main([fit, study], [path], paper=PAPER, needs=needs, data=data)
+    outputs = SimpleNamespace(claims=path, gates=folder / "gates.csv")
+    judge_claims.main([fit, study], outputs, paper=PAPER, needs=needs, data=data)
     return path
 
 
@@ -387,6 +388,7 @@ def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, 
         "citation": "An author",
         "readme": folder / "README.md",
         "claims": claims,
+        "gates": folder / "gates.csv",
         "datasets": {"mslr30k": "stand-in"},
         "seeds": [7],
         "logs": [log, log],
@@ -406,6 +408,7 @@ def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, 
     run = {"papers": papers, "scale": "tiny", "version": "v0-test"}
     build_page.main([], outputs, paper=paper, **run)
     page = outputs.page.read_text()
+    assert "predicts clicks better than" in page.split('id="setting-misfit-linear"')[1]
     for words in ("An appendix", "A grid", "v0-test", CLAIMS[0].statement, "documents: 300"):
         assert words in page
     for name, origin in {

@@ -145,6 +145,7 @@ def run(folder, files=None, **changes):
 METRICS = {
     *("ndcg@5", "ndcg@10", "arp", "mrr@10", "nll", "epochs"),
     *("policy_ndcg@5", "policy_ndcg@10", "policy_arp"),
+    *("held_out_loss", "gain_over_constant", "gain_over_ranks", "fall_at_limit"),
 }
 LANES = ["strength", "temperature", "weighting"]
 
@@ -205,7 +206,8 @@ def test_a_log_of_training_queries_for_the_embedding_tower(tmp_path):
     lanes = {"strength": [1], "temperature": [1]}
     log = LOG | {"queries": "train"}
     results = run(tmp_path, model={"tower": "embedding"}, log=log, **PLAIN | {"lanes": lanes})
-    assert len(results) == POSITIONS + len(METRICS)
+    assert set(results["metric"]) == {*METRICS, "position_bias", "gain_over_documents"}
+    assert len(results) == POSITIONS + len(METRICS) + 1
     assert np.isfinite(results["value"]).all()
 
 

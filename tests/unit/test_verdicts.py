@@ -40,7 +40,9 @@ from twotowers.results.verdicts import COLUMNS, HOLDS, LEAST_ALONE, decide, judg
 def runs(values, setting: str = "s", **lane) -> pd.DataFrame:
     """A number per seed."""
     seeds = range(1, len(values) + 1)
-    return pd.DataFrame({"setting": setting, **lane, "seed": seeds, "value": values})
+    return pd.DataFrame(
+        {"setting": setting, **lane, "seed": seeds, "metric": "it", "value": values}
+    )
 
 
 def claimed(*conditions, judge=lambda results: results["value"].mean(), **other) -> Claim:

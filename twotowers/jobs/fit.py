@@ -17,6 +17,7 @@ from twotowers.experiment.parts import relevance_tower
 from twotowers.experiment.settings import Setting
 from twotowers.experiment.simulated import tower_inputs
 from twotowers.files.rankings import mask, pad, read_rankings
+from twotowers.jobs.gates import gates
 from twotowers.jobs.measures import FURTHER, QUERIES, Judged, measure, of_annotated
 from twotowers.methods.task import Fitted, Task
 
@@ -49,7 +50,7 @@ def fit_setting(files: Mapping[str, str | Path], setting: Setting, *, seed: int)
     rows = [
         {**columns, "metric": metric, "position": position, "value": value}
         for number, columns, fitted in lanes
-        for metric, position, value in measure(fitted, task.splits["test"], number, judged)
+        for metric, position, value in _measured(fitted, task, number, judged)
     ]
     further = [
         partial(of_annotated, judged) if kind == QUERIES and judged else FURTHER[kind]
@@ -68,6 +69,13 @@ def fit_setting(files: Mapping[str, str | Path], setting: Setting, *, seed: int)
     results = pd.DataFrame(rows).astype({"position": "Int64", "value": float})
     names = {"model": setting.model.kind, "method": setting.method.kind.name}
     return results.assign(**names, **setting.log.labels())
+
+
+def _measured(fitted: Fitted, task: Task, log: int, judged: Judged | None) -> list[tuple]:
+    """What every fit reports of a lane: metric, position (or None) and value."""
+    rows = measure(fitted, task.splits["test"], log, judged)
+    alone = {metric: value for metric, position, value in rows if position is None}
+    return [*rows, *gates(fitted, task, log, alone)]
 
 
 def fit_lanes(

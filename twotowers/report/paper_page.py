@@ -82,12 +82,19 @@ class SettingPage:
         kind: 'setting' or 'study'.
         text: All that it was run with, as YAML.
         provenance: Like an item's.
+        gates: What tells whether its fits have learnt: texts, and whether each fails.
     """
 
     name: str
     kind: str
     text: str
     provenance: Mapping[str, object]
+    gates: Sequence[tuple[str, bool]] = ()
+
+    @property
+    def fails(self) -> bool:
+        """Whether a gate fails."""
+        return any(fails for _, fails in self.gates)
 
 
 @dataclass(frozen=True)
@@ -182,6 +189,8 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
         "whose": tallies(rows, "origin"),
         "items": [_item_view(item, folder) for item in paper.items],
         "settings": paper.settings,
+        "failing": [setting.name for setting in paper.settings if setting.fails],
+        "gated": sum(bool(setting.gates) for setting in paper.settings),
         "claims": paper.claims,
     }
 

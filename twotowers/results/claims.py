@@ -96,6 +96,7 @@ class Claim:
         origin: One of ORIGINS.
         names: What columns, and their values, are called in texts.
         chance: False for a claim that no chance enters, or whose conditions are a test.
+        gated: False for a claim that fits fail: gates of fits leave it alone (docs/verdicts.md).
     """
 
     id: str
@@ -108,6 +109,7 @@ class Claim:
     origin: str = PAPER
     names: Names = field(default_factory=dict)
     chance: bool = True
+    gated: bool = True
 
     @property
     def judged(self) -> list[Condition]:
@@ -170,18 +172,19 @@ class Claims(list[Claim]):
         also: Sequence[str] = (),
         origin: str | None = None,
         chance: bool | None = None,
+        gated: bool = True,
         **lane,
     ) -> Callable:
         """A decorator that adds the claims measured by a judge.
 
         Args:
-            id, item, where, statement, conditions, also, origin, chance: As in `Claim`.
+            id, item, where, statement, conditions, also, origin, chance, gated: As in `Claim`.
             parts: Label -> arguments of the judge, for a statement about several cases. Each makes
                 a claim of its own, such as 4a and 4b, and the label ends its statement.
             letters: The letters of the parts.
             lane: Further arguments of the judge.
         """
-        said = {"origin": origin, "chance": chance}
+        said = {"origin": origin, "chance": chance, "gated": gated}
         own = {**self._common, **{key: value for key, value in said.items() if value is not None}}
 
         def of(judge: Callable) -> Callable:

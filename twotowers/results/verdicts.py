@@ -41,6 +41,7 @@ from twotowers.results.claims import (
     outcome,
 )
 from twotowers.results.conditions import STEPS, Condition, written
+from twotowers.results.gates import gates_of, of_failing, told
 from twotowers.results.standing import REAL, weakest
 
 HOLDS, FAILS = 0.98, 0.99
@@ -203,14 +204,41 @@ def _lone_setting(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> s
     if "setting" not in results:
         return None
     for setting in results.loc[_counts(results) == 1, "setting"].unique():
-        try:
-            other = claim.measure(results[results["setting"] != setting])
-        except (NotTestable, TooFewRuns):
+        if _differs(claim, pairs, results[results["setting"] != setting]):
             return setting
-        for (condition, measured), (_, without) in zip(pairs, other, strict=True):
-            if condition.judged and not condition.slack(measured).equals(condition.slack(without)):
-                return setting
     return None
+
+
+def rests_on(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> str:
+    """The fits that a claim rests on and whose gates fail, as a text; empty if there are none.
+
+    A claim rests on them if its judge cannot do without them, or measures other numbers.
+
+    Args:
+        claim: What is claimed.
+        results: What its judge sees.
+        gates: From `twotowers.results.gates.gates_of`.
+    """
+    pairs, failing = claim.measure(results), gates[gates["fails"]]
+    rows = of_failing(results, failing)
+    if not rows.any() or not _differs(claim, pairs, results[~rows]):
+        return ""
+    here = failing[failing["setting"].isin(results["setting"])]
+    apart = [own for _, own in here.groupby("setting", sort=False)]
+    alone = [own for own in apart if _differs(claim, pairs, results[~of_failing(results, own)])]
+    return told(pd.concat(alone or apart))
+
+
+def _differs(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> bool:
+    """Whether a judge measures other numbers on these results, or none."""
+    try:
+        other = claim.measure(results)
+    except (NotTestable, TooFewRuns, LookupError, ValueError):
+        return True
+    return any(
+        condition.judged and not condition.slack(measured).equals(condition.slack(without))
+        for (condition, measured), (_, without) in zip(pairs, other, strict=True)
+    )
 
 
 def _counts(results: pd.DataFrame) -> pd.Series:
@@ -286,6 +314,17 @@ def _aligned(other: pd.Series, slack: pd.Series) -> np.ndarray:
     return np.full(len(slack), np.inf)
 
 
+def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgement:
+    """The verdict on a claim, with regard to the chance of seeds and to gates of fits."""
+    found = decide(claim, results)
+    if not claim.gated or found.verdict not in (REPRODUCED, CONTRADICTED):
+        return found
+    failing = rests_on(claim, results, gates)
+    if not failing:
+        return found
+    return replace(found, verdict=UNDECIDED, reason=f"rests on fits that fail a gate: {failing}")
+
+
 def judge_all(
     claims: Iterable[Claim],
     results: pd.DataFrame,
@@ -323,6 +362,7 @@ def judge_all(
     results = results.assign(stands_on=results["setting"].map(data))
     if authors is not None:
         authors = authors.assign(stands_on=REAL)
+    gates = gates_of(results)
     rows = []
     for claim in claims:
         for name in (claim.item, *claim.also):
@@ -334,7 +374,7 @@ def judge_all(
                 )
         needs = [need for name in (claim.item, *claim.also) for need in items.get(name, ())]
         if claim.item in items:
-            ours = decide(claim, results[results["setting"].isin(needs)])
+            ours = _gated(claim, results[results["setting"].isin(needs)], gates)
         else:
             ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is left out at this scale")
         theirs = "" if authors is None or authors.empty else judge(claim, authors).measured

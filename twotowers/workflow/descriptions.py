@@ -75,7 +75,7 @@ def page_paper(plan: Planner, key: str) -> dict:
         "title": paper.title,
         "citation": paper.citation,
         "readme": f"papers/{key}/README.md",
-        "claims": plan.file("claims", paper=key),
+        **{kind: plan.file(kind, paper=key) for kind in ("claims", "gates")},
         **_origin(plan, key, paper.needs),
         "items": {name: _page_item(plan, key, name) for name in paper.items},
         "needs": {name: _page_need(plan, key, name) for name in paper.needs},

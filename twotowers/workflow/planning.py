@@ -89,7 +89,10 @@ class Planner(Targets):
             self._paper_jobs(jobs, key, paper)
             jobs["claims"][key] = self._claims(key)
             jobs["page"][key] = {
-                "inputs": [*self.items_of(key), self.file("claims", paper=key)],
+                "inputs": [
+                    *self.items_of(key),
+                    *(self.file(kind, paper=key) for kind in ("claims", "gates")),
+                ],
                 "params": {
                     "code": self.code("scripts/build_page.py", *descriptions.page_sources(self)),
                     "paper": descriptions.page_paper(self, key),

@@ -1,0 +1,321 @@
+"""Gates of fits: trivial predictors by hand, simulated fits, and claims that rest on fits."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from twotowers.fitting.estimates import Estimate
+from twotowers.jobs.gates import compared, fall_at_limit, gates, trivial_loss
+from twotowers.logs.counts import Counts
+from twotowers.logs.lane_sessions import counts_of
+from twotowers.logs.simulation import Sessions
+from twotowers.methods import em
+from twotowers.methods.task import Fitted, Split, Task
+from twotowers.models.additive import Additive
+from twotowers.models.cascade import Cascade
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.global_rate import GlobalRate
+from twotowers.models.position_based import PositionBased
+from twotowers.models.rank_rate import RankRate
+from twotowers.results.claims import CONTRADICTED, REPRODUCED, UNDECIDED, Claim
+from twotowers.results.conditions import above, shown
+from twotowers.results.gates import gates_of, lines, of_failing
+from twotowers.results.verdicts import judge_all
+
+QUERIES, LENGTH = 6, 4
+INPUTS = np.arange(QUERIES * LENGTH).reshape(QUERIES, LENGTH)
+
+
+def pages(sessions: int, seed: int) -> Sessions:
+    """Pages of 2 to 4 documents in random order, as a position-based user clicks on them."""
+    rng = np.random.default_rng(seed)
+    length = np.arange(QUERIES) % 3 + 2
+    query = rng.integers(QUERIES, size=sessions)
+    documents = rng.permuted(np.tile(np.arange(LENGTH), (sessions, 1)), axis=1)
+    # What is not on a query's list comes last.
+    documents = np.take_along_axis(
+        documents, np.argsort(documents >= length[query, None], axis=1, kind="stable"), 1
+    )
+    where = np.arange(LENGTH) < length[query, None]
+    attraction = np.random.default_rng(9).uniform(0.1, 0.9, (QUERIES, LENGTH))
+    examined = 1 / np.arange(1, LENGTH + 1)
+    chance = attraction[query[:, None], documents] * examined
+    return Sessions(query, documents, (rng.random(chance.shape) < chance) & where, where)
+
+
+def split(log: Sessions, *, sessions: bool) -> Split:
+    where = np.arange(LENGTH) < (np.arange(QUERIES) % 3 + 2)[:, None]
+    counts = counts_of([log], QUERIES, LENGTH)
+    return Split(INPUTS, where, None, counts, sessions=[log] if sessions else None)
+
+
+def task(train: int = 4000, *, sessions: bool = False, model=None) -> Task:
+    made = partial(split, sessions=sessions)
+    splits = {"train": made(pages(train, 1)), "test": made(pages(3000, 2))}
+    return Task(model or PositionBased(), "embedding", splits, [(0, {})], {}, LENGTH, seed=0)
+
+
+def losses_by_hand(train: Sessions, test: Sessions, name: str) -> np.ndarray:
+    """[sessions] mean loss of each test page, click after click."""
+    ranks = np.arange(LENGTH)
+
+    def keys(log):
+        pair = log.query[:, None] * LENGTH + log.documents
+        return {"constant": pair * 0, "ranks": ranks + pair * 0, "documents": pair}[name]
+
+    constant = train.clicks[train.where].mean()
+    at, found = keys(train), []
+    for key, clicks, where in zip(keys(test), test.clicks, test.where, strict=True):
+        own = []
+        for k, click in zip(key[where], clicks[where], strict=True):
+            seen = (at == k) & train.where
+            rate = (train.clicks[seen].sum() + constant) / (seen.sum() + 1)
+            own.append(-np.log(rate if click else 1 - rate))
+        found.append(np.mean(own))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", ["constant", "ranks", "documents"])
+def test_trivial_predictors_are_those_by_hand(name):
+    train, test = pages(40, 1), pages(60, 2)
+    by_hand = losses_by_hand(train, test, name).mean()
+    for sessions in (False, True):
+        splits = [split(log, sessions=sessions) for log in (train, test)]
+        found = trivial_loss(*splits, 0, name, by_page=sessions)
+        assert found == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_listed_and_dense_counts_have_the_same_losses():
+    splits = [split(pages(50, seed), sessions=False) for seed in (1, 2)]
+
+    def listed(one: Split) -> Split:
+        dense = one.counts.of_log(0)
+        rows = [np.nonzero(each) for each in dense.impressions]
+        most = max(len(document) for document, _ in rows)
+        columns = np.zeros((4, 1, QUERIES, most), int)
+        for query, (document, position) in enumerate(rows):
+            here = slice(len(document))
+            columns[:, 0, query, here] = (
+                dense.impressions[query, document, position],
+                dense.clicks[query, document, position],
+                document,
+                position,
+            )
+        return replace(one, counts=Counts(*columns))
+
+    for name in ("constant", "ranks", "documents"):
+        found = trivial_loss(*map(listed, splits), 0, name)
+        assert found == pytest.approx(trivial_loss(*splits, 0, name), rel=1e-12)
+
+
+def test_pairs_that_training_lacks_have_the_constant_rate():
+    first = pages(4, 3)
+    assert first.clicks.any()
+    assert set(first.query) < set(pages(60, 2).query)
+    found = trivial_loss(
+        split(first, sessions=False), split(pages(60, 2), sessions=False), 0, "documents"
+    )
+    assert found == pytest.approx(losses_by_hand(first, pages(60, 2), "documents").mean())
+
+
+def test_what_knows_less_is_compared_with():
+    for by_pair, more in ((False, []), (True, ["documents"])):
+        for model in (PositionBased(), Additive(), Cascade()):
+            assert compared(model, by_pair=by_pair) == ["constant", "ranks", *more]
+        for model in (DocumentRate(), RankRate()):
+            assert compared(model, by_pair=by_pair) == ["constant"]
+        assert compared(GlobalRate(), by_pair=by_pair) == []
+
+
+def numbers(fitted: Fitted, task: Task, **measured) -> dict[str, float]:
+    return {metric: value for metric, _, value in gates(fitted, task, 0, measured)}
+
+
+@pytest.mark.parametrize("sessions", [False, True])
+def test_a_fit_that_has_learnt_passes_and_one_that_guesses_does_not(sessions):
+    of = task(sessions=sessions)
+    (fitted,) = em.fit(of)
+    found = numbers(fitted, of)
+    assert 0.01 < found["gain_over_ranks"] < found["gain_over_constant"]
+    assert found["gain_over_documents"] > 0.01
+    assert found["fall_at_limit"] == 0
+
+    def guessed(split):
+        return fitted.cell_losses(split) + 0.05 * split.counts.of_log(0).impressions
+
+    worse = numbers(replace(fitted, cell_losses=guessed), of)
+    for metric in ("gain_over_constant", "gain_over_ranks", "gain_over_documents"):
+        assert worse[metric] == pytest.approx(found[metric] - 0.05)
+
+
+def test_a_fit_to_a_few_pages_predicts_worse_than_ranks():
+    of = task(train=40)
+    (fitted,) = em.fit(of)
+    assert numbers(fitted, of)["gain_over_ranks"] < 0
+
+
+def test_a_naive_fit_is_compared_with_a_constant_only():
+    of = task(model=DocumentRate())
+    found = numbers(Fitted(scores=None, values={"nll": 0.5}), of, nll=0.5)
+    assert set(found) == {"held_out_loss", "gain_over_constant"}
+
+
+def test_a_loss_that_was_measured_is_not_computed_again():
+    of = task(sessions=True)
+    here = numbers(Fitted(scores=None), of, log_likelihood_pyclick=-0.4, nll=9.0)
+    assert here["held_out_loss"] == 0.4
+    constant = losses_by_hand(pages(4000, 1), pages(3000, 2), "constant").mean()
+    assert here["gain_over_constant"] == pytest.approx(constant - 0.4)
+
+
+def test_what_predicts_no_clicks_has_no_gate():
+    assert numbers(Fitted(scores=None), task()) == {}
+
+
+@pytest.mark.parametrize(
+    ("history", "fall"),
+    [
+        ([1, 0.9, np.nan, np.nan], 0),
+        ([1.0] * 18 + [0.9, 0.8], 0.2),
+        ([1.0] * 10 + [0.8] * 10, 0),
+        ([0.5, 1.0], 0),
+        ([1.0], None),
+    ],
+)
+def test_the_fall_at_the_limit(history, fall):
+    fitted = Fitted(scores=None, history=np.array(history, float))
+    assert fall_at_limit(fitted) == (None if fall is None else pytest.approx(fall))
+
+
+def test_em_at_its_limit_says_how_much_it_still_gained():
+    estimate = Estimate({}, history=np.array([-10.0, -8.0]), converged=False)
+    assert fall_at_limit(Fitted(scores=None, estimate=estimate)) == pytest.approx(0.2)
+    done = replace(estimate, converged=True)
+    assert fall_at_limit(Fitted(scores=None, estimate=done)) == 0
+
+
+# Which gates fail, and which claims rest on them.
+
+
+def rows(setting: str, metric: str, values, **columns) -> pd.DataFrame:
+    seeds = range(1, len(values) + 1)
+    return pd.DataFrame(
+        {"setting": setting, "seed": seeds, "metric": metric, "value": values, **columns}
+    )
+
+
+GATED = pd.concat(
+    [
+        rows("s", "gain_over_ranks", [0.02, 0.03, 0.01], strength=0.5),
+        rows("s", "gain_over_ranks", [0.02, -0.03, 0.0], strength=1.0),
+        rows("s", "ndcg", [0.5, 0.51, 0.52], strength=0.5),
+        rows("s", "ndcg", [0.3, 0.31, 0.32], strength=1.0),
+        rows("t", "fall_at_limit", [0.0, 0.001, 0.0]),
+        rows("t", "ndcg", [0.4, 0.41, 0.42]),
+        rows("study", "distance", [1, 2, 3]),
+    ],
+    ignore_index=True,
+)
+
+
+def test_a_gate_is_the_mean_over_seeds_of_a_lane():
+    found = gates_of(GATED)
+    assert found[["setting", "lane", "fails"]].to_numpy().tolist() == [
+        ["s", "strength .5", False],
+        ["s", "strength 1", True],
+        ["t", "", False],
+    ]
+    failing = GATED[of_failing(GATED, found)]
+    assert set(failing["metric"]) == {"ndcg", "gain_over_ranks"}
+    assert set(failing["strength"]) == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "fails"),
+    [
+        ("gain_over_constant", 0.0, True),
+        ("gain_over_documents", 1e-9, False),
+        ("gain_over_ranks", np.nan, True),
+        ("gain_over_ranks", -np.inf, True),
+        ("fall_at_limit", 0.001, False),
+        ("fall_at_limit", 0.0011, True),
+        ("fall_at_limit", np.nan, True),
+    ],
+)
+def test_the_margins(metric, value, fails):
+    found = gates_of(rows("s", metric, [value] * 2))
+    assert found["fails"].tolist() == [fails]
+    ((text, failed),) = lines(found)
+    assert failed == fails
+    assert text
+
+
+def test_starts_agree_or_not():
+    def started(far):
+        bias = [
+            rows("s", "position_bias", [value, value], start=start, position=2, strength=strength)
+            for strength, other in ((0.5, 0.01), (1.0, far))
+            for start, value in (("random", 0.5), ("zero", 0.5 + other))
+        ]
+        stopped = [
+            rows("s", "fall_at_limit", [0, 0], start=start, strength=strength)
+            for start in ("random", "zero")
+            for strength in (0.5, 1.0)
+        ]
+        return pd.concat([*bias, *stopped], ignore_index=True)
+
+    for far, fails in ((0.09, []), (0.2, [1.0])):
+        results = started(far)
+        found = gates_of(results)
+        own = found[found["gate"] == "starts"]
+        assert own["value"].tolist() == pytest.approx([0.01, far])
+        wrong = results[of_failing(results, found)]
+        assert sorted(set(wrong["strength"])) == fails
+        assert set(wrong["start"]) == ({"random", "zero"} if fails else set())
+
+
+def of_strength(*strengths):
+    def judge(results):
+        own = results[(results["metric"] == "ndcg") & (results["setting"] == "s")]
+        means = own[own["strength"].isin(strengths)].groupby("strength")["value"].mean()
+        return means.min(), results["value"].mean()
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("strengths", "threshold", "gated", "verdict"),
+    [
+        ((0.5,), 0.2, True, REPRODUCED),
+        ((0.5,), 0.9, True, CONTRADICTED),
+        ((0.5, 1.0), 0.2, True, UNDECIDED),
+        ((0.5, 1.0), 0.9, True, UNDECIDED),
+        ((0.5, 1.0), 0.2, False, REPRODUCED),
+        ((0.5, 1.0), 0.9, False, CONTRADICTED),
+    ],
+)
+def test_a_claim_that_rests_on_a_fit_that_fails_is_undecided(strengths, threshold, gated, verdict):
+    """Numbers that are only shown do not count."""
+    conditions = [above("the gain", threshold), shown("another number")]
+    judge = of_strength(*strengths)
+    claim = Claim("1", "fig", "", "It gains", conditions, judge, gated=gated)
+    found = judge_all(
+        [claim], GATED, None, items={"fig": ["s", "t"]}, data={"s": "simulation", "t": "simulation"}
+    )
+    assert found["verdict"].item() == verdict
+    assert ("gate" in found["reason"].item()) == (verdict == UNDECIDED)
+    if verdict == UNDECIDED:
+        assert "s at strength 1 predicts clicks" in found["reason"].item()
+        assert found["measured"].item().startswith("the gain = .3")
+
+
+def test_a_judge_that_cannot_do_without_a_fit_rests_on_it():
+    worst = GATED.assign(value=GATED["value"].where(GATED["metric"] != "gain_over_ranks", -1.0))
+    claim = Claim("1", "fig", "", "It gains", [above("it", 0)], lambda r: r["value"].iloc[2])
+    found = judge_all(
+        [claim], worst, None, items={"fig": ["s"]}, data={"s": "simulation", "t": "simulation"}
+    )
+    assert found["verdict"].item() == UNDECIDED

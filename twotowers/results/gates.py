@@ -1,0 +1,139 @@
+"""Which fits have learnt nothing: docs/verdicts.md, "Gates of fits".
+
+>>> rows = [("s", 1, 0.2, "gain_over_ranks", 0.01), ("s", 2, 0.2, "gain_over_ranks", 0.03),
+...     ("s", 1, 1.0, "gain_over_ranks", 0.01), ("s", 2, 1.0, "gain_over_ranks", -0.03)]
+>>> results = pd.DataFrame(rows, columns=["setting", "seed", "temperature", "metric", "value"])
+>>> found = gates_of(results.assign(position=None))
+>>> found["lane"].tolist(), found["value"].round(3).tolist(), found["fails"].tolist()
+(['temperature .2', 'temperature 1'], [0.02, -0.01], [False, True])
+>>> of_failing(results, found).tolist()
+[False, False, True, True]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from twotowers.results.conditions import short, written
+
+CONSTANT, RANKS, DOCUMENTS = "constant", "ranks", "documents"
+"""The trivial predictors of clicks."""
+GAIN = "gain_over_"
+"""Before the name of a trivial predictor: the metric of its loss less that of the fit, in nats."""
+FALL = "fall_at_limit"
+"""The metric of a fit at its limit: by what share its loss still fell."""
+
+PREDICTS, STOPPED, STARTS = "predicts", "stopped", "starts"
+"""The gates."""
+LEAST_GAIN, MOST_FALL, MOST_RANGE = 0.0, 1e-3, 0.1
+"""A gain must be above, a fall and a range of position bias must be at most these."""
+WORDS = {
+    GAIN + CONSTANT: "predicts clicks better than a constant by",
+    GAIN + RANKS: "predicts clicks better than the rates of ranks by",
+    GAIN + DOCUMENTS: "predicts clicks better than the rates of documents by",
+    FALL: "loss still falling at the limit of epochs, by a share of",
+    STARTS: "position bias differs between starts by",
+}
+"""What each number is, as a text that the number follows."""
+
+COLUMNS = ["setting", "lane", "gate", "metric", "value", "fails", "columns"]
+
+# Columns that tell no lanes apart.
+_FIXED = {
+    "paper", "setting", "seed", "metric", "position", "value", "model", "method", "components",
+    "stands_on",
+}  # fmt: skip
+
+
+def gates_of(results: pd.DataFrame) -> pd.DataFrame:
+    """The gates of all fits, as means over seeds.
+
+    Args:
+        results: Long form.
+
+    Returns:
+        One row per setting, lane and number, with the columns COLUMNS. `columns` has the values of
+        the lane by column. Studies, and fits that report no such number, have no rows.
+    """
+    rows = [row for name, own in results.groupby("setting", sort=False) for row in _of(name, own)]
+    return pd.DataFrame(rows, columns=COLUMNS).astype({"fails": bool})
+
+
+def _of(setting: str, results: pd.DataFrame) -> Iterator[tuple]:
+    numbers = results[results["metric"].str.startswith(GAIN) | (results["metric"] == FALL)]
+    lanes = [name for name in _own(numbers) if numbers[name].notna().any()]
+    for (metric, *values), found in numbers.groupby(["metric", *lanes], sort=False, dropna=False):
+        value = np.mean(found["value"].to_numpy())
+        gain = metric != FALL
+        passed = value > LEAST_GAIN if gain else value <= MOST_FALL
+        gate, columns = PREDICTS if gain else STOPPED, dict(zip(lanes, values, strict=True))
+        yield setting, lane_text(columns), gate, metric, value, not passed, columns
+    if "start" in lanes and numbers["start"].nunique() > 1:
+        yield from _of_starts(setting, results, [name for name in lanes if name != "start"])
+
+
+def _of_starts(setting: str, results: pd.DataFrame, lanes: list[str]) -> Iterator[tuple]:
+    bias = results[results["metric"] == "position_bias"]
+    for values, own in bias.groupby(lanes, sort=False) if lanes else [((), bias)]:
+        apart = own.groupby(["seed", "position"])["value"].agg(np.ptp)
+        value = apart.groupby("seed").max().mean()
+        columns = dict(zip(lanes, values, strict=True))
+        yield setting, lane_text(columns), STARTS, STARTS, value, not value <= MOST_RANGE, columns
+
+
+def _own(results: pd.DataFrame) -> list[str]:
+    return [name for name in results if name not in _FIXED]
+
+
+def of_failing(results: pd.DataFrame, gates: pd.DataFrame) -> pd.Series:
+    """Of each row of results, whether it is of a lane with a gate that fails.
+
+    Args:
+        results: Long form, or some rows of it.
+        gates: From `gates_of`.
+    """
+    found = pd.Series(False, results.index)
+    for setting, columns in gates.loc[gates["fails"], ["setting", "columns"]].to_numpy():
+        own = results["setting"] == setting
+        for name, value in columns.items():
+            own &= results[name].isna() if pd.isna(value) else results[name] == value
+        found |= own
+    return found
+
+
+def told(gates: pd.DataFrame) -> str:
+    """The gates that fail, as a text: of each setting the worst number, and how many more fail."""
+    texts = []
+    for setting, own in gates[gates["fails"]].groupby("setting", sort=False):
+        row = own.loc[own["value"].where(own["gate"] == PREDICTS, -own["value"]).idxmin()]
+        more = f" and {len(own) - 1} more" if len(own) > 1 else ""
+        lane = f" at {row['lane']}" if row["lane"] else ""
+        texts.append(f"{setting}{lane} {WORDS[row['metric']]} {written(row['value'], 4)}{more}")
+    return "; ".join(texts)
+
+
+def lines(gates: pd.DataFrame) -> list[tuple[str, bool]]:
+    """The gates of one setting, for readers: a text for each number, and whether it fails."""
+    found = []
+    for metric, own in gates.groupby("metric", sort=False):
+        low, high = (written(value, 4) for value in (own["value"].min(), own["value"].max()))
+        text = f"{WORDS[metric]} {low if low == high else f'{low} to {high}'}"
+        if metric == FALL and (own["value"] == 0).all():
+            text = "stopped by itself"
+        fails = int(own["fails"].sum())
+        if fails and len(own) > 1:
+            text += f", fails in {fails} of {len(own)} lanes"
+        found.append((text, bool(fails)))
+    return found
+
+
+def lane_text(columns: Mapping[str, object]) -> str:
+    """The values of a lane, as a text."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {value if isinstance(value, str) else short(value)}"
+        for name, value in columns.items()
+        if not pd.isna(value)
+    )
