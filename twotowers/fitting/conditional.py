@@ -38,7 +38,15 @@ from scipy.sparse import coo_array, csr_array
 
 from twotowers.errors import InputError, nearest
 from twotowers.fitting.conditional_logit import Moments, logit_moments
-from twotowers.fitting.curves import Blocks, Curve, as_curve, contrasts, inverse_root, sandwich
+from twotowers.fitting.curves import (
+    Blocks,
+    Curve,
+    as_curve,
+    contrasts,
+    influences,
+    inverse_root,
+    sandwich,
+)
 from twotowers.fitting.pair_counts import PairCounts, components, strong_components
 
 ITERATIONS = 100
@@ -110,10 +118,7 @@ def fit_conditional(
     if errors == "information":
         covariance, queries = root @ root.T, np.full(factors, np.inf)
     else:
-        scores = coo_array(
-            (told.clicks - moments.expected, (told.cluster[told.pair], told.factor)),
-            shape=(blocks.clusters, factors),
-        ).tocsr()
+        scores = _scores(told, moments)
         own = inverse_root(blocks.laplacian(), design)
         covariance = sandwich(blocks, scores, own, errors, bread=root)
         queries = blocks.effective(own @ (subtract @ own).T)
@@ -134,6 +139,38 @@ def fit_conditional(
         for factor in np.flatnonzero(reason == ORDERED):
             _bound_above(curve, every, inside, theta - theta[reference], factor, 1 - level)
     return curve
+
+
+def conditional_influences(
+    counts: PairCounts, curve: Curve, *, form: str = "product"
+) -> tuple[np.ndarray, np.ndarray]:
+    """What each query moves the log-ratios of a curve by: the jackknife's steps.
+
+    Args:
+        counts: those of the curve.
+        curve: of `fit_conditional` in the same form, without a design.
+
+    Returns:
+        [queries] numbers of the queries that tell of bias, and [queries, K] their steps, whose sum
+        of squares is the variance by 'CR3'. 0 where the curve has no estimate.
+    """
+    known = curve.estimate > 0
+    theta = np.log(np.where(known, curve.estimate, 1))
+    told = _useful(counts.where(), form)
+    told = _useful(told.where(known[told.factor]), form)
+    moments = FORMS[form](told, theta)
+    blocks = Blocks(by_pair(told, moments.weight), told.cluster)
+    root, own = (inverse_root(each, None) for each in (moments.information, blocks.laplacian()))
+    steps = influences(blocks, _scores(told, moments), own, "CR3", bread=root)
+    return told.query, np.where(known, steps - steps[:, [curve.reference]], 0)
+
+
+def _scores(told: PairCounts, moments: Moments) -> csr_array:
+    """[clusters, K] sparse score of each query."""
+    return coo_array(
+        (told.clicks - moments.expected, (told.cluster[told.pair], told.factor)),
+        shape=(len(told.query), told.factors),
+    ).tocsr()
 
 
 NEVER = "never shown"

@@ -118,7 +118,15 @@ def inverse_root(laplacian: np.ndarray, design: np.ndarray | None) -> np.ndarray
 def sandwich(
     blocks: Blocks, scores: csr_array, root: np.ndarray, correction: str, *, bread: np.ndarray
 ) -> np.ndarray:
-    """[K, K] covariance of the log-examinations, clustered.
+    """[K, K] covariance of the log-examinations, clustered: see `influences`."""
+    found = influences(blocks, scores, root, correction, bread=bread)
+    return found.T @ found
+
+
+def influences(
+    blocks: Blocks, scores: csr_array, root: np.ndarray, correction: str, *, bread: np.ndarray
+) -> np.ndarray:
+    """[clusters, K] what each cluster moves the log-examinations by.
 
     Args:
         blocks: the information by cluster.
@@ -142,7 +150,7 @@ def sandwich(
         turned = np.einsum("gij,gi->gj", vector, adjusted[high])
         adjusted[high] = np.einsum("gij,gj->gi", vector, factor * turned)
     outer = bread @ (bread.T @ np.linalg.pinv(root).T)
-    return outer @ (adjusted.T @ adjusted) @ outer.T
+    return adjusted @ outer.T
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ class PairCounts:
         impressions: [rows] float, > 0.
         clicks: [rows] float, in [0, impressions].
         cluster: [pairs] the cluster of each pair, from 0: its query.
+        query: [clusters] the number of this query in the log.
         names: [K] a row per bias factor, with a column per bias feature.
         shown, clicked: [K] impressions and clicks of the whole log, of all pairs.
         component: [K] connected component of each factor in the whole log; -1 if never shown.
@@ -37,6 +38,7 @@ class PairCounts:
     impressions: np.ndarray
     clicks: np.ndarray
     cluster: np.ndarray
+    query: np.ndarray
     names: pd.DataFrame
     shown: np.ndarray
     clicked: np.ndarray
@@ -144,13 +146,9 @@ class PairCounts:
         shown, clicked = totals
         if component is None:
             component = components(kept[0], kept[1], factors)
+        query, cluster = np.unique(kept[4][first], return_inverse=True)
         return cls(
-            *kept[:4],
-            np.unique(kept[4][first], return_inverse=True)[1],
-            names,
-            shown,
-            clicked,
-            np.where(shown > 0, component, -1),
+            *kept[:4], cluster, query, names, shown, clicked, np.where(shown > 0, component, -1)
         )
 
     def where(self, rows: np.ndarray | bool = True) -> PairCounts:
@@ -161,13 +159,15 @@ class PairCounts:
         tells &= np.bincount(chosen, minlength=pairs) > 1
         kept = rows & tells[self.pair]
         number, pair = np.unique(self.pair[kept], return_inverse=True)
+        left, cluster = np.unique(self.cluster[number], return_inverse=True)
         return replace(
             self,
             pair=pair,
             factor=self.factor[kept],
             impressions=self.impressions[kept],
             clicks=self.clicks[kept],
-            cluster=np.unique(self.cluster[number], return_inverse=True)[1],
+            cluster=cluster,
+            query=self.query[left],
         )
 
 

@@ -1,0 +1,462 @@
+"""Two-tower models of features, with what each query moves their estimates by.
+
+Relevance is a function of features and bias a value per factor,
+
+    additive form: logit P(click) = theta_k + r(x),
+    product form:  ln E[clicks]   = theta_k + r(x),
+
+fitted by the likelihood of Bernoulli or of Poisson. The tower r is linear, w x, or deep,
+w x + v tanh(W x + b), where the linear term makes the linear tower a special case. Its weights have
+a small normal prior, so that the optimum is finite and unique up to the hidden units' names.
+
+The estimates of a deep tower are those of a linear one on the tangent features dr / d weights at
+its optimum, to first order in the sampling error. So both towers share one Newton step and one
+covariance. With the tangent features t, the design z = (1{k}, t), the residual e = c - n mu, the
+variance v of a click count and A = sum v z z' + prior, query g moves the parameters by the
+jackknife's step
+
+    (A - A_g)^-1 sum over g of z e = A^-1 sum over g of z (I - H_g)^-1 e,
+
+where H_g is its hat matrix, and the sum of the squares of these steps is their covariance,
+clustered by query (CR3 of Bell and McCaffrey 2002). It needs no model of the variance.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x, factor = rng.normal(size=(3000, 2)), rng.integers(3, size=3000)
+    >>> chance = expit(np.array([0, -1, -2])[factor] + x @ [1, -1])
+    >>> clicks = rng.binomial(50, chance)
+    >>> log = FeatureCounts.of_arrays(
+    ...     np.arange(3000) // 10, np.arange(3000), factor, np.full(3000, 50), clicks, x)
+    >>> tower = fit_tower(log, "linear")
+    >>> (tower.bias - tower.bias[0]).round(1).tolist()
+    [0.0, -1.0, -2.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from twotowers.errors import InputError, nearest
+from twotowers.fitting.conditional import by_pair
+from twotowers.fitting.curves import LEVERAGE
+from twotowers.fitting.pair_counts import PairCounts
+
+HIDDEN = 8
+"""Hidden units of a deep tower."""
+PRIOR = {"linear": 0.01, "deep": 1.0}
+"""Precision of the normal prior of each weight, of features with standard deviation 1."""
+STEPS = 200
+"""Of L-BFGS, for a deep tower."""
+NEWTON = 50
+TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class FeatureCounts:
+    """Counts by pair and bias factor, with the features of each pair.
+
+    Attributes:
+        counts: all pairs, also those at one position only.
+        features: [pairs, width] with mean 0 and standard deviation 1; constant ones are left out.
+        score: [rows of counts] scores of the policy, or None.
+    """
+
+    counts: PairCounts
+    features: np.ndarray
+    score: np.ndarray | None = None
+
+    @classmethod
+    def of_arrays(
+        cls, query, pair, factor, impressions, clicks, features, score=None, *, factors=None
+    ) -> FeatureCounts:
+        """From rows in any order. Rows of one pair and factor are added up.
+
+        Args:
+            query: [rows] integers.
+            pair: [rows] integers: the query-document pair.
+            factor: [rows] integers in [0, K): position - 1, or another bias factor.
+            impressions, clicks: [rows] counts, 0 <= clicks <= impressions.
+            features: [rows, width] finite numbers. The first row of a pair counts.
+            score: [rows] scores of the policy that ranked. The first row of a pair and factor
+                counts.
+            factors: K; by default the largest factor + 1.
+
+        Raises:
+            InputError: a count is out of range, or a feature or a score is not finite.
+        """
+        query, pair, factor = (np.asarray(each, np.int64) for each in (query, pair, factor))
+        features, impressions = np.asarray(features, float), np.asarray(impressions, float)
+        for name, value in (("features", features), ("score", score)):
+            if value is not None and not np.isfinite(value).all():
+                row = int(np.argwhere(~np.isfinite(value))[0][0])
+                raise InputError(f"row {row + 1}", field=name, expected="finite numbers")
+        counts = PairCounts.of_arrays(
+            pair, factor, impressions, clicks, query=query, factors=factors, every=True
+        )
+        seen = np.flatnonzero(impressions > 0)
+        first = seen[np.unique(pair[seen], return_index=True)[1]]
+        features = features[first].reshape(len(first), -1)
+        spread = features.std(0) if len(first) else np.zeros(features.shape[1])
+        varies = spread > 1e-9 * np.maximum(np.abs(features).max(0, initial=0), 1e-300)
+        features = (features[:, varies] - features[:, varies].mean(0)) / spread[varies]
+        if score is not None:
+            key = pair[seen] * np.int64(counts.factors) + factor[seen]
+            score = np.asarray(score, float)[seen[np.unique(key, return_index=True)[1]]]
+        return cls(counts, features, score)
+
+    @property
+    def cluster(self) -> np.ndarray:
+        """[rows] the query's number."""
+        return self.counts.cluster[self.counts.pair]
+
+    def mean_rank(self) -> np.ndarray:
+        """[rows] minus the mean factor that the row's pair was shown under: a score without one."""
+        counts = self.counts
+        shown, places = (
+            np.bincount(counts.pair, counts.impressions * by) for by in (1, counts.factor)
+        )
+        return -(places / shown)[counts.pair]
+
+
+@dataclass(frozen=True)
+class Tower:
+    """A fitted two-tower model.
+
+    Attributes:
+        kind: 'linear' or 'deep'.
+        form: 'additive' or 'product'.
+        bias: [K] theta; NaN for a factor that was never shown, never clicked, or always.
+        relevance: [pairs] r(x).
+        predict: features, as `FeatureCounts.features` -> r.
+        slope: the steepest slope of r at the log's pairs, a Lipschitz constant of a linear tower.
+        tangent: [pairs, P] features of the linear model that the tower is close to its optimum.
+        inverse: [K + P, K + P] A^-1, with zeros at factors without a bias.
+        fitted: [rows] whether the row took part.
+        expected, weight: [rows] n mu, and its variance v by the model.
+        residual: [rows] clicks less expected.
+        jackknifed: [rows] residuals (I - H_g)^-1 e, as if the row's query had not been fitted.
+    """
+
+    kind: str
+    form: str
+    bias: np.ndarray
+    relevance: np.ndarray
+    predict: Callable[[np.ndarray], np.ndarray]
+    slope: float
+    tangent: np.ndarray
+    inverse: np.ndarray
+    fitted: np.ndarray
+    expected: np.ndarray
+    weight: np.ndarray
+    residual: np.ndarray
+    jackknifed: np.ndarray
+
+    def scores(self, log: FeatureCounts, residual: np.ndarray) -> np.ndarray:
+        """[queries, K + P] sums of z e over each query, for residuals e [rows]."""
+        counts = log.counts
+        queries, factors = len(counts.query), counts.factors
+        by_query = np.bincount(
+            log.cluster * factors + counts.factor, residual, queries * factors
+        ).reshape(queries, factors)
+        sums = np.bincount(counts.pair, residual, len(counts.cluster))
+        gather = csr_array(
+            (sums, (counts.cluster, np.arange(len(sums)))), shape=(queries, len(sums))
+        )
+        return np.hstack([by_query, gather @ self.tangent])
+
+    def steps(self, log: FeatureCounts, reference: int) -> np.ndarray:
+        """[queries, K] what each query moves the biases by, relative to that of the reference."""
+        found = self.scores(log, self.jackknifed) @ self.inverse[:, : len(self.bias)]
+        return found - found[:, [reference]]
+
+    def beyond(self, log: FeatureCounts, column: np.ndarray) -> np.ndarray:
+        """[rows] what the tower cannot express of a further column a [rows]: a - z A^-1 sum v z a.
+
+        It is orthogonal to the tower's own columns. So the sum of e times it is what the weight of
+        a would change first, and errors of the fit do not matter, to first order (Neyman 1959).
+        """
+        counts = log.counts
+        weighted = self.weight * column
+        each = np.bincount(counts.pair, weighted, len(counts.cluster))
+        both = np.append(np.bincount(counts.factor, weighted, counts.factors), each @ self.tangent)
+        onto = self.inverse @ both
+        factors = counts.factors
+        return column - onto[counts.factor] - (self.tangent @ onto[factors:])[counts.pair]
+
+
+def moments(form: str, impressions: np.ndarray, logit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Expected clicks n mu, and their variance by the model."""
+    if form == "product":
+        expected = impressions * np.exp(np.minimum(logit, 50))
+        return expected, expected
+    chance = expit(logit)
+    return impressions * chance, impressions * chance * (1 - chance)
+
+
+def likelihood(form: str, impressions, clicks, logit) -> np.ndarray:
+    """[rows] log-likelihood of clicks in nats, up to a constant."""
+    cumulant = np.exp(np.minimum(logit, 50)) if form == "product" else np.logaddexp(0, logit)
+    return clicks * logit - impressions * cumulant
+
+
+def fit_tower(
+    log: FeatureCounts,
+    kind: str = "deep",
+    *,
+    form: str = "additive",
+    rng: np.random.Generator | None = None,
+    rows: np.ndarray | None = None,
+    errors: bool = True,
+) -> Tower:
+    """Fit a two-tower model whose relevance is a function of features.
+
+    Args:
+        log: counts and features.
+        kind: 'linear', or 'deep' with `HIDDEN` units.
+        form: 'additive' or 'product'.
+        rng: draws the start of a deep tower; by default of seed 0.
+        rows: [rows] bool: rows to fit; all by default.
+        errors: whether to compute jackknifed residuals.
+
+    Raises:
+        InputError: an unknown kind or form, no clicks, or no optimum.
+    """
+    for name, value, known in (("tower", kind, PRIOR), ("form", form, ("additive", "product"))):
+        if value not in known:
+            raise InputError(repr(value), field=name, expected=nearest(value, known))
+    counts = log.counts
+    fitted = _informative(counts, form, np.ones(len(counts.pair), bool) if rows is None else rows)
+    if not fitted.any():
+        raise InputError("no factor was sometimes clicked and sometimes not", field="clicks")
+    n, c = counts.impressions * fitted, counts.clicks * fitted
+    problem = _Problem(counts, n, c, form)
+    weights = _newton(problem, log.features, np.zeros(len(counts.cluster)), PRIOR["linear"])
+    bias, linear = weights[: counts.factors], weights[counts.factors :]
+    if kind == "linear":
+        tangent, prior = log.features, PRIOR["linear"]
+        slope = float(np.linalg.norm(linear))
+
+        def predict(features):
+            return features @ linear
+
+    else:
+        prior = PRIOR["deep"]
+        rng = np.random.default_rng(0) if rng is None else rng
+        net = _train(problem, log.features, bias, linear, rng)
+        tangent = net.tangent(log.features)
+        # What L-BFGS and the prior left: a step of the linear model on tangent features.
+        found = _newton(problem, tangent, net(log.features), prior, bias=net.bias)
+        bias, step = found[: counts.factors], found[counts.factors :]
+        slope = net.slope(log.features)
+
+        def predict(features):
+            return net(features) + net.tangent(features) @ step
+
+    relevance = predict(log.features)
+    expected, weight = moments(form, n, problem.logit(bias, relevance))
+    inverse = _inverse(_information(counts, weight, tangent, prior))
+    residual = c - expected
+    jackknifed = residual
+    if errors:
+        jackknifed = _hat_corrected(log, fitted, weight, residual, tangent, inverse)
+    told = np.bincount(counts.factor, fitted, counts.factors) > 0
+    return Tower(
+        kind,
+        form,
+        np.where(told, bias, np.nan),
+        relevance,
+        predict,
+        slope,
+        tangent,
+        inverse,
+        fitted,
+        expected,
+        weight,
+        residual,
+        jackknifed,
+    )
+
+
+def _informative(counts: PairCounts, form: str, rows: np.ndarray) -> np.ndarray:
+    """[rows] whether the row's factor has clicks and, in the additive form, misses."""
+    clicks, shown = (
+        np.bincount(counts.factor, each * rows, counts.factors)
+        for each in (counts.clicks, counts.impressions)
+    )
+    finite = (clicks > 0) & ((clicks < shown) | (form == "product"))
+    return rows & finite[counts.factor]
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Rows of counts whose logit is a bias plus a relevance per pair."""
+
+    counts: PairCounts
+    impressions: np.ndarray
+    clicks: np.ndarray
+    form: str
+
+    def logit(self, bias, relevance):
+        return bias[self.counts.factor] + relevance[self.counts.pair]
+
+    def value(self, bias, relevance) -> float:
+        logit = self.logit(bias, relevance)
+        return float(likelihood(self.form, self.impressions, self.clicks, logit).sum())
+
+    def slopes(self, residual) -> tuple[np.ndarray, np.ndarray]:
+        """[K], [pairs] derivatives of the likelihood."""
+        counts = self.counts
+        return (
+            np.bincount(counts.factor, residual, counts.factors),
+            np.bincount(counts.pair, residual, len(counts.cluster)),
+        )
+
+
+def _information(counts: PairCounts, weight, tangent, prior: float) -> np.ndarray:
+    """[K + P, K + P] A = sum v z z' + prior."""
+    each = by_pair(counts, weight)
+    border = each.T @ tangent
+    rooted = tangent * np.sqrt(each.sum(1))[:, None]
+    inner = rooted.T @ rooted + prior * np.eye(tangent.shape[1])
+    return np.block([[np.diag(each.sum(0)), border], [border.T, inner]])
+
+
+def _inverse(information: np.ndarray) -> np.ndarray:
+    """The inverse, with zeros at factors that have no information."""
+    told = np.diag(information) > 0
+    found = np.zeros_like(information)
+    inner = information[np.ix_(told, told)]
+    # One scale for all parameters.
+    scale = 1 / np.sqrt(np.diag(inner))
+    scaled = np.linalg.pinv(inner * scale * scale[:, None], rcond=1e-13, hermitian=True)
+    found[np.ix_(told, told)] = scaled * scale * scale[:, None]
+    return found
+
+
+def _newton(problem: _Problem, tangent, offset, prior: float, bias=None) -> np.ndarray:
+    """[K + P] biases and weights at the optimum, by Newton's method."""
+    counts = problem.counts
+    factors = counts.factors
+    found = np.zeros(factors + tangent.shape[1])
+    if bias is None:
+        shown, clicks = (
+            np.bincount(counts.factor, each, factors)
+            for each in (problem.impressions, problem.clicks)
+        )
+        found[:factors] = np.log(np.maximum(clicks, 0.5) / np.maximum(shown, 1))
+    else:
+        found[:factors] = bias
+
+    def value(found):
+        weights = found[factors:]
+        relevance = offset + tangent @ weights
+        return problem.value(found[:factors], relevance) - prior / 2 * weights @ weights
+
+    reached = value(found)
+    for _ in range(NEWTON):
+        weights = found[factors:]
+        logit = problem.logit(found[:factors], offset + tangent @ weights)
+        expected, weight = moments(problem.form, problem.impressions, logit)
+        first, second = problem.slopes(problem.clicks - expected)
+        score = np.append(first, second @ tangent - prior * weights)
+        step = _inverse(_information(counts, weight, tangent, prior)) @ score
+        if score @ step < TOLERANCE * max(abs(reached), 1):
+            return found
+        for halving in range(40):
+            moved = found + step / 2**halving
+            then = value(moved)
+            if then >= reached - 1e-12 * abs(reached):
+                break
+        found, reached = moved, then
+    raise InputError(
+        f"no optimum after {NEWTON} Newton steps", field="features", expected="a finite optimum"
+    )
+
+
+@dataclass(frozen=True)
+class _Network:
+    """r(x) = w x + v tanh(W x + b)."""
+
+    bias: np.ndarray
+    linear: np.ndarray
+    first: np.ndarray
+    shift: np.ndarray
+    last: np.ndarray
+
+    @classmethod
+    def of(cls, vector: np.ndarray, factors: int, width: int) -> _Network:
+        ends = np.cumsum([factors, width, width * HIDDEN, HIDDEN])
+        bias, linear, first, shift, last = np.split(vector, ends)
+        return cls(bias, linear, first.reshape(width, HIDDEN), shift, last)
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        return features @ self.linear + np.tanh(features @ self.first + self.shift) @ self.last
+
+    def tangent(self, features: np.ndarray) -> np.ndarray:
+        """[pairs, P] derivatives of r, in the order of the weights."""
+        hidden = np.tanh(features @ self.first + self.shift)
+        inner = (1 - hidden**2) * self.last
+        outer = (features[:, :, None] * inner[:, None]).reshape(len(features), -1)
+        return np.hstack([features, outer, inner, hidden])
+
+    def slope(self, features: np.ndarray) -> float:
+        """The largest norm of dr / dx at these features."""
+        inner = (1 - np.tanh(features @ self.first + self.shift) ** 2) * self.last
+        return float(np.linalg.norm(self.linear + inner @ self.first.T, axis=1).max(initial=0))
+
+
+def _train(problem: _Problem, features, bias, linear, rng) -> _Network:
+    """A deep tower by L-BFGS, from the optimum of the linear one."""
+    factors, width = len(bias), features.shape[1]
+    prior = PRIOR["deep"]
+    first = rng.normal(0, 1 / np.sqrt(max(width, 1)), width * HIDDEN)
+    start = [bias, linear, first, rng.normal(0, 0.5, HIDDEN), rng.normal(0, 0.1, HIDDEN)]
+    scale = problem.clicks.sum()
+
+    def loss(vector):
+        net = _Network.of(vector, factors, width)
+        hidden = np.tanh(features @ net.first + net.shift)
+        relevance = features @ net.linear + hidden @ net.last
+        logit = problem.logit(net.bias, relevance)
+        expected, _ = moments(problem.form, problem.impressions, logit)
+        value = likelihood(problem.form, problem.impressions, problem.clicks, logit).sum()
+        by_factor, by_pair = problem.slopes(problem.clicks - expected)
+        inner = (1 - hidden**2) * net.last * by_pair[:, None]
+        slopes = [features.T @ by_pair, (features.T @ inner).ravel(), inner.sum(0)]
+        slopes = np.concatenate([*slopes, hidden.T @ by_pair])
+        weights = vector[factors:]
+        slopes -= prior * weights
+        value -= prior / 2 * weights @ weights
+        return -value / scale, -np.append(by_factor, slopes) / scale
+
+    options = {"maxiter": STEPS, "maxfun": 2 * STEPS}
+    found = minimize(loss, np.concatenate(start), jac=True, method="L-BFGS-B", options=options)
+    return _Network.of(found.x, factors, width)
+
+
+def _hat_corrected(log: FeatureCounts, fitted, weight, residual, tangent, inverse) -> np.ndarray:
+    """[rows] (I - H_g)^-1 e for each query g that holds much of the information."""
+    counts = log.counts
+    factors = counts.factors
+    found = residual.copy()
+    order = np.flatnonzero(fitted & (weight > 0))
+    order = order[np.argsort(log.cluster[order], kind="stable")]
+    for rows in np.split(order, np.flatnonzero(np.diff(log.cluster[order])) + 1):
+        design = np.zeros((len(rows), len(inverse)))
+        design[np.arange(len(rows)), counts.factor[rows]] = 1
+        design[:, factors:] = tangent[counts.pair[rows]]
+        onto = design @ inverse
+        if (onto * design).sum(1) @ weight[rows] < LEVERAGE:
+            continue
+        root = np.sqrt(weight[rows])
+        hat = root[:, None] * (onto @ design.T) * root
+        # What a query alone tells it fits exactly, so its residual is 0 there.
+        left = np.eye(len(rows)) * (1 + 1e-9) - hat
+        found[rows] = root * solve(left, residual[rows] / root, assume_a="pos")
+    return found

@@ -1,0 +1,106 @@
+"""Hausman's test of a two-tower model: does its curve agree with one that needs no relevance?
+
+The conditional estimate of a curve (`twotowers.fitting.conditional`) has an effect per pair. It is
+right whatever relevance is, and needs documents that were shown at several positions. The estimate
+of a two-tower model (`twotowers.fitting.feature_towers`) uses all documents, and is right if
+relevance is a function of features of the tower's kind. If the model is right both estimate the
+same, so that their difference, of log-ratios to the reference, has mean 0:
+
+    d_k = (theta_k - theta_1 of the model) - (theta_k - theta_1 given each pair's clicks).
+
+Hausman (1978) takes as its variance the difference of both variances. That needs an efficient model
+and independent clicks, and can be negative. Here each query has a step in d: that of the model less
+that of the conditional estimate, both by the jackknife. The sum of the squares of these steps is
+the covariance of d, whatever both estimates share.
+
+    >>> from twotowers.fitting.feature_towers import fit_tower
+    >>> rng = np.random.default_rng(1)
+    >>> x, pair = rng.normal(size=(2000, 1)), np.repeat(np.arange(2000), 3)
+    >>> factor = rng.integers(3, size=6000)
+    >>> hidden = rng.normal(size=2000)
+    >>> log_odds = np.array([0, -1, -2])[factor] + (x[:, 0] + 2 * hidden)[pair]
+    >>> clicks = rng.binomial(9, 1 / (1 + np.exp(-log_odds)))
+    >>> given = pair // 10, pair, factor, np.full(6000, 9), clicks
+    >>> seen = FeatureCounts.of_arrays(*given, np.column_stack([x, hidden])[pair])
+    >>> part = FeatureCounts.of_arrays(*given, x[pair])
+    >>> hausman(seen, fit_tower(seen, "linear")).test.p > 0.05
+    True
+    >>> hausman(part, fit_tower(part, "linear")).test.p < 0.001
+    True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from twotowers.fitting.conditional import conditional_influences, fit_conditional
+from twotowers.fitting.feature_towers import FeatureCounts, Tower
+from twotowers.identifiability.testing import Finding, together
+
+NAME = "hausman"
+
+
+@dataclass(frozen=True)
+class Hausman:
+    """The test, and the two curves.
+
+    Attributes:
+        test: F-test that all differences are 0. Its value is the mean of their squares' root.
+        curve: a row per factor: factor (number), conditional and tower (ratios to the reference),
+            difference (of logarithms, tower less conditional) with error, low and high, and reason
+            why the factor is left out.
+    """
+
+    test: Finding
+    curve: pd.DataFrame
+
+
+def hausman(
+    log: FeatureCounts, tower: Tower, *, reference: int = 0, level: float = 0.95
+) -> Hausman:
+    """Compare a fitted two-tower model with the conditional estimate.
+
+    Args:
+        log: that of the fit.
+        tower: with jackknifed residuals.
+        reference: number of the factor that others are compared with.
+        level: of the intervals.
+
+    Only factors whose conditional estimate is beyond doubt take part.
+    """
+    counts = log.counts
+    curve = fit_conditional(counts, form=tower.form, reference=reference)
+    bias = tower.bias - tower.bias[reference]
+    other = np.arange(counts.factors) != reference
+    used = other & (curve.estimate > 0) & (curve.reason == "") & np.isfinite(bias)
+    with np.errstate(divide="ignore"):
+        difference = np.where(used, bias - np.log(curve.estimate), np.nan)
+    steps = tower.steps(log, reference)
+    query, given = conditional_influences(counts, curve, form=tower.form)
+    steps[np.searchsorted(counts.query, query)] -= given
+    steps = np.where(used, steps, 0)
+    error = np.where(used, np.sqrt((steps**2).sum(0)), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = (steps**2).sum(0) ** 2 / (steps**4).sum(0)
+        half = stdtrit(freedom, (1 + level) / 2) * error
+    reason = np.where(other & ~used & (curve.reason == ""), "the tower has no estimate", "")
+    table = pd.DataFrame(
+        {
+            "factor": np.arange(counts.factors),
+            "conditional": curve.estimate,
+            "tower": np.exp(bias),
+            "difference": difference,
+            "error": error,
+            "low": difference - half,
+            "high": difference + half,
+            "reason": np.where(curve.reason != "", curve.reason, reason),
+        }
+    )
+    if not used.any():
+        why = "no position has a conditional estimate beyond doubt: documents stay where they are"
+        return Hausman(Finding(NAME, reason=why), table)
+    return Hausman(together(NAME, steps[:, used], difference[used]), table)

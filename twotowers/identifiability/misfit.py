@@ -1,0 +1,192 @@
+"""Is a two-tower model of a log wrong? All tests of it, as one.
+
+* `hausman`: the model's curve against the conditional one. It needs documents that change places.
+* `residual and score`: do residuals go with the policy's score within a position (Lemma 5.2)?
+* `calibration`: observed over expected clicks by position and score.
+* `linear against deep`: does a deep tower predict the clicks of other queries better? It is a test
+  of the linear tower only.
+
+The p-values are corrected for their number (Holm 1979). So if the model is right, the chance that
+any of them is at most `ALARM` is at most `ALARM`. Overlap is no matter of right or wrong and takes
+no part.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(2000, 2))
+    >>> pair, factor = np.repeat(np.arange(2000), 3), rng.integers(3, size=6000)
+    >>> log_odds = -factor + x[pair].sum(1)
+    >>> clicks = rng.binomial(9, 1 / (1 + np.exp(-log_odds)))
+    >>> given = pair // 10, pair, factor, np.full(6000, 9), clicks
+    >>> misfit(*given, x[pair], tower="linear").alarm
+    False
+    >>> found = misfit(*given, x[pair, :1], score=x[pair, 1], tower="linear")
+    >>> found.alarm, found.tests.query("alarm").test.tolist()
+    (True, ['hausman', 'residual and score', 'calibration'])
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
+
+from twotowers.fitting.feature_towers import FeatureCounts, Tower, fit_tower, likelihood
+from twotowers.identifiability.hausman import hausman
+from twotowers.identifiability.overlap import FOLDS, folds_of, overlap
+from twotowers.identifiability.residuals import calibration, residual_and_score
+from twotowers.identifiability.testing import Finding, single
+
+ALARM = 0.05
+"""The most that the chance of a false alarm may be."""
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """What the tests say of a two-tower model.
+
+    Attributes:
+        tests: a row per test: test, value, error, low, high, unit, statistic, freedom, p, adjusted
+            (by Holm, NaN if it takes no part), alarm, and reason why there is no test.
+        alarm: whether any test alarms.
+        curve: see `Hausman.curve`.
+        calibration: see `calibration`.
+        overlap: see `overlap`; empty if it was not asked for.
+        tower: the fitted model.
+    """
+
+    tests: pd.DataFrame
+    alarm: bool
+    curve: pd.DataFrame
+    calibration: pd.DataFrame
+    overlap: pd.DataFrame
+    tower: Tower
+
+
+def misfit(
+    query,
+    pair,
+    factor,
+    impressions,
+    clicks,
+    features,
+    *,
+    score=None,
+    tower: str = "deep",
+    form: str = "additive",
+    factors: int | None = None,
+    reference: int = 0,
+    folds: int = FOLDS,
+    with_overlap: bool = True,
+    seed: int = 0,
+) -> Misfit:
+    """Test a two-tower model of features on a log.
+
+    Args:
+        query: [rows] integers: clicks of one query may depend on each other.
+        pair: [rows] integers: the query-document pair.
+        factor: [rows] integers in [0, K): position - 1, or another bias factor.
+        impressions, clicks: [rows] counts.
+        features: [rows, width] what the relevance tower reads.
+        score: [rows] the score by which the policy ranked. Without it, minus a pair's mean position
+            stands for it.
+        tower: 'linear' or 'deep'.
+        form: 'additive' (log-odds add up) or 'product'.
+        factors: K; by default the largest factor + 1.
+        reference: the factor that others are compared with.
+        folds: of queries, for what is judged on other queries.
+        with_overlap: whether to compute the overlap.
+        seed: of the deep tower's start, and of the folds.
+
+    Raises:
+        InputError: bad input, or no clicks.
+    """
+    log = FeatureCounts.of_arrays(
+        query, pair, factor, impressions, clicks, features, score, factors=factors
+    )
+    fitted = fit_tower(log, tower, form=form, rng=np.random.default_rng(seed))
+    curves = hausman(log, fitted, reference=reference)
+    calibrated, cells = calibration(log, fitted)
+    tests = [curves.test, residual_and_score(log, fitted), calibrated]
+    if tower == "linear":
+        tests.append(linear_against_deep(log, form=form, folds=folds, seed=seed))
+    table = pd.DataFrame([asdict(each) for each in tests])
+    table["adjusted"] = _holm(table["p"].to_numpy())
+    table["alarm"] = table["adjusted"] <= ALARM
+    near = pd.DataFrame()
+    if with_overlap:
+        near = overlap(log, slope=fitted.slope, folds=folds, rng=np.random.default_rng(seed))
+    return Misfit(table, bool(table["alarm"].any()), curves.curve, cells, near, fitted)
+
+
+def linear_against_deep(
+    log: FeatureCounts, *, form: str = "additive", folds: int = FOLDS, seed: int = 0
+) -> Finding:
+    """Does a deep tower predict the clicks of other queries better than a linear one?
+
+    Both are fitted to all folds of queries but one and judged on that one, by log-likelihood. If
+    the linear tower is right the deep one predicts worse, since it has more to estimate. So the
+    test has one side, and its chance of a false alarm is below its level.
+
+    Args:
+        log: counts and features.
+        form: 'additive' or 'product'.
+        folds: of queries.
+        seed: of folds and starts.
+
+    Returns:
+        The value is the gain of the deep tower in nats per thousand impressions.
+    """
+    rng = np.random.default_rng(seed)
+    counts = log.counts
+    fold = folds_of(len(counts.query), folds, rng)[log.cluster]
+    gain, judged = np.zeros(len(counts.pair)), np.zeros(len(counts.pair), bool)
+    for each in range(folds):
+        logits = []
+        for kind in ("linear", "deep"):
+            fitted = fit_tower(log, kind, form=form, rng=rng, rows=fold != each, errors=False)
+            logits.append(fitted.bias[counts.factor] + fitted.relevance[counts.pair])
+        held = (fold == each) & np.isfinite(logits[0])
+        shown, clicked = counts.impressions[held], counts.clicks[held]
+        linear, deep = (likelihood(form, shown, clicked, logit[held]) for logit in logits)
+        gain[held], judged[held] = deep - linear, True
+    total = 1_000 / counts.impressions[judged].sum()
+    by_query = np.bincount(log.cluster, gain, len(counts.query)) * total
+    centred = by_query - by_query.mean()
+    unit = "nats per 1,000 impressions"
+    return single("linear against deep", centred, by_query.sum(), unit, side=1)
+
+
+def _holm(p: np.ndarray) -> np.ndarray:
+    """p-values corrected for the number of those that are not NaN."""
+    order = np.argsort(p)
+    left = np.count_nonzero(np.isfinite(p)) - np.arange(len(p))
+    found = np.empty_like(p)
+    found[order] = np.minimum(np.maximum.accumulate(p[order] * left), 1)
+    return found
+
+
+def start_left(starts: np.ndarray, estimates: np.ndarray) -> np.ndarray:
+    """How much of its start each estimate of a gradient fit still has: 0 forgotten, 1 unmoved.
+
+    What the data or the number of steps do not settle keeps its start (Section 4.2 of Hager et al.
+    2025). Two fits that differ in their start only tell: (difference of the estimates) /
+    (difference of the starts). Both are taken relative to the mean parameter, which nothing
+    identifies.
+
+    Args:
+        starts: [2, K] biases before training.
+        estimates: [2, K] biases after training, each from its start.
+
+    Returns:
+        [K]; NaN where the starts agree.
+
+    Example:
+        >>> start_left([[0, 0, 0], [1, -1, 0]], [[0, 0, 0], [0, -1, 1]]).tolist()
+        [0.0, 1.0, nan]
+    """
+    before, after = (
+        np.subtract(*(each - each.mean() for each in np.asarray(given, float)))
+        for given in (starts, estimates)
+    )
+    moved = np.abs(before) > 1e-9
+    return np.divide(after, before, where=moved, out=np.full(len(before), np.nan))

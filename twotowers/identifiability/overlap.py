@@ -1,0 +1,148 @@
+"""Do documents at neighbouring positions have features in common? Theorem 4.1, with numbers.
+
+Without swaps a two-tower model tells bias from relevance only where the supports of features at two
+positions overlap (Hager et al. 2025, Theorem 4.1). Two parameterisations with the same click
+probabilities may then differ between the positions by at most (Eq. 14)
+
+    |D_k - D_k'| <= 2 L |x_1 - x_2|,
+
+where L is a Lipschitz constant of both towers, and x_1, x_2 are documents at k and k'. The bound is
+the smallest for the nearest two documents, and 0 if one document was shown at both positions.
+
+How far apart the distributions are says a two-sample test (Lopez-Paz and Oquab 2017): the AUC of a
+classifier that guesses the position from features, on queries that it was not fitted to. .5 means
+that it cannot; 1 that positions have nothing in common but what the tower's shape extrapolates.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(2000, 2))
+    >>> factor = np.tile([0, 1], 1000)
+    >>> x[factor == 1, 0] += 1
+    >>> log = FeatureCounts.of_arrays(
+    ...     np.arange(2000) // 2, np.arange(2000), factor, np.ones(2000), np.zeros(2000), x)
+    >>> found = overlap(log, slope=1.0)
+    >>> round(found.auc[0], 2)  # in truth Phi(1 / sqrt 2) = .76
+    0.77
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.spatial.distance import cdist
+from scipy.special import ndtri
+
+from twotowers.errors import InputError
+from twotowers.fitting.feature_towers import FeatureCounts, fit_tower
+from twotowers.fitting.pair_counts import PairCounts
+
+FOLDS = 5
+MOST = 3_000
+"""Documents of each position whose distances are computed."""
+
+
+def folds_of(queries: int, folds: int, rng: np.random.Generator) -> np.ndarray:
+    """[queries] fold of each query, at random, of sizes that differ by at most one."""
+    return rng.permutation(np.arange(queries) % folds)
+
+
+def overlap(
+    log: FeatureCounts,
+    *,
+    slope: float | None = None,
+    tower: str = "linear",
+    folds: int = FOLDS,
+    rng: np.random.Generator | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Overlap of features between each position and the next.
+
+    Args:
+        log: counts and features; clicks do not matter.
+        slope: L, such as `Tower.slope`, per standard deviation of the features; without it there is
+            no bound.
+        tower: the classifier, 'linear' (logistic regression) or 'deep'.
+        folds: of queries.
+        rng: divides queries into folds; by default of seed 0.
+        level: of the intervals, clustered by query.
+
+    Returns:
+        A row per pair of factors: one, other, auc with low and high, distance (of the nearest
+        two documents, in standard deviations), bound (of Eq. 14, in log-odds or logarithms).
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    counts = log.counts
+    fold = folds_of(len(counts.query), folds, rng)
+    rows = []
+    for one in range(counts.factors - 1):
+        chosen = (counts.factor == one) | (counts.factor == one + 1)
+        second = counts.factor[chosen] == one + 1
+        found = {"one": one, "other": one + 1}
+        if second.all() or not second.any():
+            rows.append(found | dict.fromkeys(("auc", "low", "high", "distance", "bound"), np.nan))
+            continue
+        guess = _guesses(log, chosen, second, fold, tower)
+        weight, cluster = counts.impressions[chosen], log.cluster[chosen]
+        auc, error = clustered_auc(guess, second, weight, cluster)
+        half = ndtri((1 + level) / 2) * error
+        near = _nearest(log, counts.pair[chosen], second, rng)
+        found |= {"auc": auc, "low": max(auc - half, 0), "high": min(auc + half, 1)}
+        found |= {"distance": near, "bound": np.nan if slope is None else 2 * slope * near}
+        rows.append(found)
+    return pd.DataFrame(rows, columns=["one", "other", "auc", "low", "high", "distance", "bound"])
+
+
+def _guesses(log: FeatureCounts, chosen, second, fold, tower: str) -> np.ndarray:
+    """[rows] log-odds of the second position, by classifiers that have not seen the row's query."""
+    counts = log.counts
+    pair, shown = counts.pair[chosen], counts.impressions[chosen]
+    number, place = np.unique(pair, return_inverse=True)
+    sample = PairCounts.of_arrays(
+        place, np.zeros(len(place)), shown, shown * second, query=counts.cluster[pair], every=True
+    )
+    features = log.features[number]
+    held = fold[sample.query][sample.cluster]
+    found = np.zeros(len(number))
+    for each in np.unique(held):
+        rest = FeatureCounts(sample, features)
+        try:
+            fitted = fit_tower(rest, tower, rows=held != each, errors=False)
+        except InputError:  # Only one of both positions is left.
+            continue
+        found[held == each] = fitted.bias[0] + fitted.predict(features[held == each])
+    return found[place]
+
+
+def _nearest(log: FeatureCounts, pair: np.ndarray, second: np.ndarray, rng) -> float:
+    """The smallest distance of a document at the one position from one at the other."""
+    one, other = (np.unique(pair[kind]) for kind in (~second, second))
+    if np.isin(one, other).any():
+        return 0.0
+    one, other = (rng.permutation(each)[:MOST] for each in (one, other))
+    return float(cdist(log.features[one], log.features[other]).min())
+
+
+def clustered_auc(
+    guess: np.ndarray, second: np.ndarray, weight: np.ndarray, cluster: np.ndarray
+) -> tuple[float, float]:
+    """The AUC of guesses, and its error clustered by query (Obuchowski 1997).
+
+    Args:
+        guess: [rows] higher for the second kind.
+        second: [rows] bool.
+        weight: [rows] impressions.
+        cluster: [rows] from 0.
+
+    Example:
+        >>> guess, second = np.array([1.0, 2, 2, 3]), np.array([False, False, True, True])
+        >>> clustered_auc(guess, second, np.ones(4), np.array([0, 1, 0, 1]))[0]
+        0.875
+    """
+    order, place = np.unique(guess, return_inverse=True)
+    mass = np.stack([np.bincount(place, weight * kind, len(order)) for kind in (~second, second)])
+    mass /= mass.sum(1, keepdims=True)
+    below = np.cumsum(mass, 1) - mass / 2
+    beaten = np.where(second, below[0][place], 1 - below[1][place])
+    auc = float(mass[1] @ below[0])
+    share = weight / np.where(second, weight[second].sum(), weight[~second].sum())
+    steps = np.bincount(cluster, share * (beaten - auc))
+    return auc, float(np.sqrt((steps**2).sum()))

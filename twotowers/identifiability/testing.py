@@ -1,0 +1,121 @@
+"""Tests that sums over queries are 0, when the sums are small in number or large in dimension.
+
+Each query adds a vector u_g [J]. Under the hypothesis the sum of all has mean 0. Its covariance is
+estimated by V = sum u_g u_g', whatever the dependence within a query.
+
+* One sum: Student's t with the effective number of queries, (sum u_g^2)^2 / sum u_g^4.
+* Few sums together: Hotelling's T^2 = (sum u)' V^-1 (sum u) with nu effective queries,
+  (nu - J + 1) / (nu J) T^2 ~ F(J, nu - J + 1), as Tipton and Pustejovsky (2015) approximate it.
+* Many sums: the sum of their squared t, against the multiple of an F with its mean and its
+  variance, which follow from the correlations of the sums (Rao and Scott 1984).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import fdtrc, stdtr, stdtrit
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a test found.
+
+    Attributes:
+        test: its name.
+        statistic: t or F.
+        freedom: degrees of freedom: of t, or numerator and denominator of F.
+        p: p-value; NaN if there is no test.
+        value, error, low, high: what was found, with its interval; NaN where it is no number.
+        unit: of the value.
+        reason: why there is no test; '' if there is one.
+    """
+
+    test: str
+    statistic: float = np.nan
+    freedom: tuple[float, ...] = ()
+    p: float = np.nan
+    value: float = np.nan
+    error: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    unit: str = ""
+    reason: str = ""
+
+
+def single(
+    name: str, steps: np.ndarray, value: float, unit: str, *, level: float = 0.95, side: int = 0
+) -> Finding:
+    """The t-test that a value is 0, from what each query moves it by.
+
+    Args:
+        name: of the test.
+        steps: [queries], whose sum of squares is the variance of the value.
+        value: the estimate.
+        unit: of the value.
+        level: of the interval.
+        side: 0 for two sides; 1 if only values above 0 count.
+
+    Example:
+        >>> found = single("mean", np.array([1.0, -1, 1, 1, 1, 1]) / 6, 4 / 6, "clicks")
+        >>> round(found.statistic, 2), round(found.freedom[0]), round(found.p, 3)
+        (1.63, 6, 0.154)
+    """
+    error = float(np.sqrt((steps**2).sum()))
+    if not error > 0:
+        return Finding(name, unit=unit, reason="no query tells of it")
+    freedom = float((steps**2).sum() ** 2 / (steps**4).sum())
+    t = value / error
+    p = float(stdtr(freedom, -t)) if side else float(2 * stdtr(freedom, -abs(t)))
+    half = stdtrit(freedom, (1 + level) / 2) * error
+    return Finding(
+        name, t, (freedom,), p, float(value), error, float(value - half), float(value + half), unit
+    )
+
+
+def together(name: str, steps: np.ndarray, values: np.ndarray) -> Finding:
+    """The F-test that several values are 0, from what each query moves them by.
+
+    Args:
+        name: of the test.
+        steps: [queries, J], whose cross-products are the covariance of the values.
+        values: [J].
+    """
+    value, vector = np.linalg.eigh(steps.T @ steps)
+    kept = value > 1e-9 * max(value.max(initial=0), 1e-300)
+    root = vector[:, kept] / np.sqrt(value[kept])
+    dimension = int(kept.sum())
+    if not dimension:
+        return Finding(name, reason="no query tells of it")
+    share = ((steps @ root) ** 2).sum(1)
+    queries = share.sum() ** 2 / (share**2).sum()
+    left = queries - dimension + 1
+    if left < 2:
+        reason = f"{queries:.2g} effective queries are too few for {dimension} values"
+        return Finding(name, reason=reason)
+    statistic = float(((values @ root) ** 2).sum() * left / (queries * dimension))
+    freedom = (float(dimension), float(left))
+    return Finding(name, statistic, freedom, float(fdtrc(*freedom, statistic)))
+
+
+def many(name: str, steps: np.ndarray) -> Finding:
+    """The test that many sums are 0, such as those of the cells of a table.
+
+    Args:
+        name: of the test.
+        steps: [queries, J] what each query adds to each sum.
+    """
+    spread = np.sqrt((steps**2).sum(0))
+    scaled = steps[:, spread > 0] / spread[spread > 0]
+    if not scaled.size:
+        return Finding(name, reason="no query tells of it")
+    # Products of queries have the same squares as products of columns; the fewer are computed.
+    inner = scaled @ scaled.T if len(scaled) < scaled.shape[1] else scaled.T @ scaled
+    columns = scaled.shape[1]
+    dimension = columns**2 / (inner**2).sum()
+    share = (scaled**2).sum(1)
+    queries = share.sum() ** 2 / (share**2).sum()
+    statistic = float((scaled.sum(0) ** 2).sum() / columns)
+    freedom = (float(dimension), float(queries))
+    return Finding(name, statistic, freedom, float(fdtrc(*freedom, statistic)))
