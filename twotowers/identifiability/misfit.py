@@ -182,7 +182,7 @@ def start_left(starts: np.ndarray, estimates: np.ndarray) -> np.ndarray:
 
     Example:
         >>> start_left([[0, 0, 0], [1, -1, 0]], [[0, 0, 0], [0, -1, 1]]).tolist()
-        [0.0, 1.0, nan]
+        [-0.0, 1.0, nan]
     """
     before, after = (
         np.subtract(*(each - each.mean() for each in np.asarray(given, float)))
