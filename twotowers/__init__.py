@@ -4,7 +4,8 @@
 
     log = tt.read_log("clicks.parquet", query="q", document="sku")
     tt.identify(log).identified
-    tt.fit(log, "dbn", prior=(2, 0.2)).relevance()
+    tt.fit(log, "dbn", prior=(2, 0.2)).judgments(grades=4).write("qrels.txt")
+    tt.weights(log, clip=10).write("weights.csv")
 
     rankings = tt.stand_in("mslr30k", queries=300)
     log = tt.simulate(rankings, policy=tt.policy(strength=1), user=tt.PositionBased(eta=1))
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from twotowers.face.fitting import fit as fit
     from twotowers.face.identification import Identification as Identification
     from twotowers.face.identification import identify as identify
+    from twotowers.face.judgments import Judgments as Judgments
     from twotowers.face.logs import ClickLog as ClickLog
     from twotowers.face.logs import read_log as read_log
     from twotowers.face.propensities import Propensities as Propensities
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from twotowers.face.towers import Method as Method
     from twotowers.face.towers import Tower as Tower
     from twotowers.face.towers import TwoTower as TwoTower
+    from twotowers.face.weights import Weights as Weights
+    from twotowers.face.weights import weights as weights
     from twotowers.models.additive import Additive as Additive
     from twotowers.models.position_based import PositionBased as PositionBased
 
@@ -71,6 +75,7 @@ FACE = {
     "Fit": "face.fits",
     "Identification": "face.identification",
     "InputError": "errors",
+    "Judgments": "face.judgments",
     "Method": "face.towers",
     "PositionBased": "models.position_based",
     "Propensities": "face.propensities",
@@ -78,6 +83,7 @@ FACE = {
     "SimulatedClicks": "face.simulation",
     "Tower": "face.towers",
     "TwoTower": "face.towers",
+    "Weights": "face.weights",
     "compare": "face.comparison",
     "fit": "face.fitting",
     "identify": "face.identification",
@@ -88,6 +94,7 @@ FACE = {
     "read_log": "face.logs",
     "simulate": "face.simulation",
     "stand_in": "face.rankings",
+    "weights": "face.weights",
 }
 """The module behind each name of the face."""
 

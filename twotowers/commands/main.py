@@ -1,4 +1,4 @@
-"""The command `twotowers`: test, fit, compare and count click logs.
+"""The command `twotowers`: what a click log can tell, and what to do with it.
 
 Only the command that is called is imported, so each starts quickly.
 """
@@ -17,6 +17,8 @@ COMMANDS = {
     "propensities": "how much less is a document examined at each position? with intervals",
     "fit": "fit a click model to a log, and save it with standard errors",
     "compare": "which click model predicts held-out pages best, and by how much?",
+    "judgments": "grade documents by their clicks, for a search engine or an evaluation tool",
+    "weights": "weigh clicks by inverse propensity, for a ranker that learns from them",
     "count": "count a log of any format and size into cells, or convert it",
 }
 """Each command, a module of this room, and what it does, in a line."""
@@ -36,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     overview = argparse.ArgumentParser(
         prog="twotowers",
         usage="twotowers COMMAND LOG [options]",
-        description="Click logs: test, fit, compare and count them.",
+        description="Click logs: test, fit, compare, use and count them.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=f"commands:\n{lines}\n\n`twotowers COMMAND --help` lists its options.",
     )

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,15 +27,16 @@ from twotowers.face import beside
 from twotowers.face.beside import conditional_of
 from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
-from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log, no_clicks
-from twotowers.face.tables import KNOWN, pair_numbers, places_of, product_of, table_of
+from twotowers.face.judgments import Judgments, judgments_of
+from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log
+from twotowers.face.reduction import reduced
+from twotowers.face.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.files.artefacts import atomic, check_ending
-from twotowers.fitting.counted import PageLog
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.fitting.statistics import Statistics
 from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.logs.simulation import Sessions
@@ -42,7 +44,7 @@ from twotowers.methods.page_fits import imagined, page_losses
 from twotowers.methods.task import Split
 from twotowers.models.names import MODELS
 from twotowers.models.position_based import PositionBased
-from twotowers.models.protocol import CELLS, PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
+from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
 
 TOLERANCE = 1e-8
 """EM stops when an iteration gains no larger a share of the log-likelihood."""
@@ -136,7 +138,8 @@ class Fit:
 
         Returns:
             a frame: query and document as in the log, estimate, error, low, high, trials and
-            impressions, as `parameters` describes them.
+            impressions, as `parameters` describes them; and examinations, how many certain
+            examinations would tell as much of attraction as the log does.
 
         Raises:
             InputError: the model has one probability for all documents.
@@ -146,6 +149,10 @@ class Fit:
             >>> fit_click_model(pa.table(pages), "dctr").relevance()["estimate"].to_pylist()
             [0.75, 0.25]
         """
+        return native(self.relevances(), self.kind)
+
+    def relevances(self) -> pa.Table:
+        """What `relevance` returns, as an Arrow table."""
         if "attraction" not in self.model.parts:
             raise InputError(
                 f"{self.name} tells no document from another",
@@ -153,12 +160,35 @@ class Fit:
                 expected="a model with attraction",
             )
         found = self._of_part("attraction")
+        imagined = self.estimate.prior.of("attraction")[1]
+        found = found.append_column("examinations", pa.array(examinations_of(found, imagined)))
         if "satisfaction" in self.model.parts:
             found = product_of(
                 found, self._of_part("satisfaction"), self.estimate.unknown()["satisfaction"]
             )
         order = [("query", "ascending"), ("estimate", "descending"), ("document", "ascending")]
-        return native(found.sort_by(order), self.kind)
+        return found.sort_by(order)
+
+    def judgments(self, **how: Any) -> Judgments:
+        """Graded relevance of documents, for search engines and evaluation tools.
+
+        A document that users hardly examined has no judgment: not clicked is not irrelevant.
+
+        Args:
+            how: grades, a number of grades with as many judged pairs each (4: 0 to 3), or rising
+                thresholds of relevance in [0, 1]; min_examinations (10), those that a judgment
+                needs (see `relevance`); and min_impressions (1).
+
+        Raises:
+            InputError: an argument is out of range, or the model tells no document from another.
+
+        Example:
+            >>> pages = {"documents": [["a", "b"], ["b", "a"]] * 9, "clicks": [[1, 0], [0, 1]] * 9}
+            >>> fitted = fit_click_model(pa.table(pages), "dctr")
+            >>> fitted.judgments(grades=[0.3, 0.6]).frame()["grade"].to_pylist()
+            [2, 0]
+        """
+        return judgments_of(self, **how)
 
     def examination(self) -> Native:
         """P(examined) at each position; in the user browsing model, also by the last click above.
@@ -328,7 +358,7 @@ def fit_click_model(
         )
     if positions is not None:
         check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
-    statistics, pairs, longest = _statistics(log, name, chosen, positions)
+    statistics, pairs, longest = reduced(log, name, chosen, positions)
     if chosen.counts is not None:
         estimate = fit_counts(statistics, prior=smoothing)
     else:
@@ -375,61 +405,3 @@ def check_pages(log: ClickLog) -> None:
             field="log",
             expected="a log of pages: with a session, or with lists of documents",
         )
-
-
-def _statistics(
-    log: ClickLog, name: str, model: ClickModel, positions: int | None
-) -> tuple[Statistics | Totals, pa.Table, int]:
-    """What a model needs of a log, the ids of its pairs, and the number of positions."""
-    if log.counted:
-        if model.statistics != CELLS:
-            raise InputError(
-                f"{name} needs pages, and the log is counted",
-                path=log.source,
-                field="model",
-                expected="a log of pages, or a model whose clicks are independent, such as 'pbm'",
-            )
-        return _of_cells(log, model, positions)
-    longest = log.stored.longest if positions is None else positions
-    if log.stored.longest > longest:
-        raise InputError(
-            f"a page shows {log.stored.longest} documents",
-            path=log.source,
-            field="documents",
-            expected=f"1 to {longest}; `positions` allows more",
-        )
-    if not log.stored.clicks:
-        raise no_clicks(log)
-    pages = PageLog(log.stored.path, longest, log.rows)
-    return *pages.statistics(model), longest
-
-
-def _of_cells(
-    log: ClickLog, model: ClickModel, positions: int | None
-) -> tuple[Statistics, pa.Table, int]:
-    cells = log.cells()
-    if not len(cells):
-        raise InputError("the log is empty", path=log.source)
-    if not pc.sum(cells["clicks"]).as_py():
-        raise no_clicks(log)
-    longest = pc.max(cells["position"]).as_py() if positions is None else positions
-    check_range(
-        pc.max(cells["position"]).as_py(),
-        field="position",
-        low=1,
-        high=min(longest, MOST_POSITIONS),
-        path=str(log.source),
-    )
-    pairs = cells.select(["query", "document"]).group_by(["query", "document"], use_threads=False)
-    pairs = pairs.aggregate([]).select(["query", "document"])
-    number = places_of(pairs, cells.select(["query", "document"]).to_pandas()).to_numpy(int)
-    counts = (cells[each].to_numpy() for each in ("impressions", "clicks"))
-    statistics = Statistics.of_cells(
-        model,
-        number,
-        cells["position"].to_numpy().astype(np.int64) - 1,
-        *counts,
-        pairs=len(pairs),
-        positions=longest,
-    )
-    return statistics, pairs, longest

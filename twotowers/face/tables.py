@@ -83,6 +83,25 @@ def _rows(part: str, own: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema)
 
 
+def examinations_of(attraction: pa.Table, imagined: float) -> np.ndarray:
+    """[documents] how many certain examinations would tell as much as the log does.
+
+    n trials of a probability p have the standard error sqrt(p (1 - p) / n). So n = p (1 - p) /
+    error^2, less the trials that the prior imagines. A document that users never look at has 0,
+    however often it was shown. Where there is no error, it is the number of trials.
+
+    Args:
+        attraction: estimate, error and trials of each document.
+        imagined: trials of the prior.
+    """
+    estimate, error, trials = (
+        attraction[name].to_numpy() for name in ("estimate", "error", "trials")
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = estimate * (1 - estimate) / error**2 - imagined
+    return np.where(np.isfinite(found), np.maximum(found, 0), trials)
+
+
 def product_of(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> pa.Table:
     """Attraction x satisfaction of each document. The errors of both logarithms add up at most.
 

@@ -1,0 +1,277 @@
+"""Graded judgments and weights of clicks: what a log's fit is used for."""
+
+import csv
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+from sklearn.datasets import load_svmlight_file
+
+import twotowers as tt
+from twotowers import ROOT
+from twotowers.commands.main import main
+
+EXAMINATION = np.array([1, 0.5, 0.25, 0.0])
+RELEVANCE = np.array([0.05, 0.3, 0.6, 0.9])
+
+
+def pages(number: int = 6000, seed: int = 0, queries: int = 3) -> pd.DataFrame:
+    """Rows of pages of four documents; users never look at the fourth position."""
+    rng = np.random.default_rng(seed)
+    order = rng.permuted(np.tile(np.arange(4), (number, 1)), axis=1)
+    order[: number // 2, 3] = 4  # half of the pages end with a document that nobody looks at
+    attraction = np.append(RELEVANCE, 0.5)[order] * EXAMINATION
+    return pd.DataFrame(
+        {
+            "session": np.repeat(np.arange(number), 4),
+            "query": np.repeat([f"red {k % queries}" for k in range(number)], 4),
+            "document": np.array([f"sku,{k}" for k in range(5)])[order.ravel()],
+            "position": np.tile(np.arange(1, 5), number),
+            "clicks": (rng.random((number, 4)) < attraction).ravel().astype(int),
+            "device": np.repeat(np.where(np.arange(number) % 2, "web", "phone"), 4),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return tt.fit(pages(), "pbm", prior=(2, 0.5))
+
+
+def test_judgments_follow_relevance_and_not_clicks(fitted):
+    found = fitted.judgments(grades=[0.2, 0.45, 0.75]).frame()
+    number = found["document"].str[-1].astype(int)
+    assert (found["grade"] == number).all()
+    assert spearmanr(found["relevance"], RELEVANCE[number])[0] > 0.9
+    assert found["query"].is_monotonic_increasing
+    assert ((found["low"] <= found["relevance"]) & (found["relevance"] <= found["high"])).all()
+
+
+def test_who_was_never_examined_has_no_judgment(fitted):
+    found = fitted.judgments()
+    assert "sku,4" not in set(found.frame()["document"])
+    assert found.left_out == 3
+    naive = tt.fit(pages(), "dctr").judgments().frame()
+    assert "sku,4" in set(naive["document"])  # a click rate takes it for irrelevant
+
+
+def test_shrinkage_is_the_share_of_the_prior(fitted):
+    found = fitted.judgments(min_examinations=0).frame()
+    np.testing.assert_allclose(found["shrinkage"], 2 / (found["examinations"] + 2))
+    without = tt.fit(pages(600), "pbm", prior=None).judgments().frame()
+    assert (without["shrinkage"] == 0).all()
+
+
+def test_a_number_of_grades_has_as_many_pairs_each(fitted):
+    assert fitted.judgments(grades=4).frame()["grade"].value_counts().tolist() == [3, 3, 3, 3]
+
+
+def test_of_models_with_satisfaction_relevance_is_the_product():
+    found = tt.fit(pages(1000), "dbn")
+    expected = found.relevance().set_index(["query", "document"])["estimate"]
+    judged = found.judgments(min_examinations=0).frame().set_index(["query", "document"])
+    pd.testing.assert_series_equal(
+        judged["relevance"], expected.loc[judged.index], check_names=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"grades": 1}, "grades"),
+        ({"grades": [0.5, 0.2]}, "rising thresholds"),
+        ({"grades": [0.5, 1.2]}, "grades"),
+        ({"min_examinations": -1}, "min_examinations"),
+        ({"min_impressions": 0}, "min_impressions"),
+    ],
+)
+def test_bad_arguments_of_judgments_are_told(fitted, options, told):
+    with pytest.raises(tt.InputError, match=told):
+        fitted.judgments(**options)
+
+
+def test_a_model_that_tells_no_document_from_another_is_refused():
+    with pytest.raises(tt.InputError, match="tells no document"):
+        tt.fit(pages(100), "rctr").judgments()
+
+
+def read_back(path, format):
+    """(query, document) -> grade, as readers of the format see them."""
+    if format == "csv":
+        with path.open(newline="") as file:
+            return {
+                (row["query"], row["docid"]): int(row["rating"]) for row in csv.DictReader(file)
+            }
+    if format == "ranklib":
+        _, grades, queries = load_svmlight_file(str(path), n_features=1, query_id=True)
+        lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+        documents = [line.split(" # ")[1] for line in lines]
+        names = [line.split(": ")[1] for line in path.read_text().splitlines() if line[0] == "#"]
+        return {
+            (names[query - 1], document): int(grade)
+            for query, document, grade in zip(queries, documents, grades, strict=True)
+        }
+    content = json.loads(path.read_text())
+    if format == "opensearch":
+        assert content["type"] == "IMPORT_JUDGMENT"
+        return {
+            (each["query"], one["docId"]): int(float(one["rating"]))
+            for each in content["judgmentRatings"]
+            for one in each["ratings"]
+        }
+    return {
+        (group["name"], document): int(gain)
+        for group in content["query_groups"]
+        for gain, documents in group["relevant_documents"].items()
+        for document in documents
+    }
+
+
+@pytest.mark.parametrize("format", ["csv", "ranklib", "rre", "opensearch"])
+def test_each_format_is_read_back(fitted, tmp_path, format):
+    judged = fitted.judgments()
+    judged.write(tmp_path / "out", format)
+    frame = judged.frame()
+    pairs = zip(frame["query"], frame["document"], strict=True)
+    assert read_back(tmp_path / "out", format) == dict(zip(pairs, frame["grade"], strict=True))
+
+
+def test_trec_has_four_columns_and_refuses_white_space(tmp_path, fitted):
+    log = pages(600).assign(query=lambda rows: rows["query"].str.replace(" ", "-"))
+    judged = tt.fit(log, "pbm").judgments()
+    judged.write(tmp_path / "qrels.txt")
+    table = pd.read_csv(tmp_path / "qrels.txt", sep=" ", header=None)
+    assert table[0].tolist() == judged.frame()["query"].tolist()
+    assert (table[1] == 0).all()
+    assert table[3].tolist() == judged.frame()["grade"].tolist()
+    with pytest.raises(tt.InputError, match="'red 0' has white space"):
+        fitted.judgments().write(tmp_path / "other.txt")
+    assert not (tmp_path / "other.txt").exists()
+    with pytest.raises(tt.InputError, match="trec"):
+        fitted.judgments().write(tmp_path / "other.txt", "trek")
+
+
+def test_the_command_writes_judgments(tmp_path, capsys):
+    log, out = tmp_path / "log.csv", tmp_path / "ratings.csv"
+    pages(900).to_csv(log, index=False)
+    arguments = ["judgments", str(log), "--out", str(out), "--to", "csv", "--model", "pbm"]
+    assert main([*arguments, "--thresholds", ".2", ".5"]) == 0
+    assert set(pd.read_csv(out)["rating"]) == {0, 1, 2}
+    printed = capsys.readouterr().out
+    assert "pairs have no judgment: users hardly examined them" in printed
+    assert main([*arguments, "--thresholds", ".2", "--grades", "3"]) == 2
+    assert main(["judgments", str(log), "--out", str(tmp_path / "no" / "a.txt")]) == 2
+
+
+# Weights
+
+
+def test_weights_are_clipped_and_tell_what_they_cost():
+    found = tt.weights(pages(), clip=3)
+    table = found.frame()
+    np.testing.assert_allclose(table["propensity"][:3], EXAMINATION[:3], rtol=0.1)
+    np.testing.assert_allclose(table["weight"][:3], [1, 1 / table["propensity"][1], 3])
+    assert table["clipped"].tolist()[:3] == [False, False, True]
+    weight, clicks = table["weight"][:3], table["clicks"][:3]
+    assert found.effective == pytest.approx((weight @ clicks) ** 2 / (weight**2 @ clicks))
+    assert found.effective < found.clicks
+    full = clicks / table["propensity"][:3]
+    assert found.lost == pytest.approx(1 - (weight @ clicks) / full.sum())
+    assert any("clipped at 3" in line for line in found.lines())
+
+
+def test_where_the_log_does_not_tell_there_is_no_weight():
+    apart = (
+        pages(300)
+        .query("position < 3")
+        .assign(document=lambda rows: rows["document"] + rows["position"].astype(str))
+    )
+    found = tt.weights(apart)
+    assert found.frame()["weight"].isna().tolist() == [False, True]
+    assert any("Leave their rows out" in line for line in found.lines())
+
+
+def test_weighted_clicks_count_relevance():
+    # Joachims et al. 2017, Eq. 4: sums of weights x clicks estimate relevance x impressions.
+    log = pages(20_000, seed=1).query("position < 4")
+    table = tt.weights(log, clip=1e6).frame().set_index("position")["weight"]
+    weighted = (log["clicks"] * log["position"].map(table)).groupby(log["document"])
+    rate = weighted.mean()
+    np.testing.assert_allclose(rate[:4], RELEVANCE, rtol=0.1)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_keep_the_order_of_the_log(tmp_path, ending):
+    log, out = pages(300), tmp_path / f"weights.{ending}"
+    found = tt.weights(log, bias=["position", "device"])
+    found.write(out)
+    written = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
+    assert written["page"].tolist() == (log["session"] + 1).tolist()
+    for ours, theirs in [("query", "query"), ("document", "document"), ("click", "clicks"),
+                         ("device", "device"), ("position", "position")]:  # fmt: skip
+        assert written[ours].tolist() == log[theirs].tolist()
+    merged = log.merge(found.frame(), how="left", on=["position", "device"])
+    np.testing.assert_allclose(written["weight"], merged["weight"])
+
+
+def test_counted_logs_have_a_row_per_cell(tmp_path):
+    keys = ["query", "document", "position"]
+    counted = pages(300).groupby(keys, as_index=False)["clicks"].agg(["sum", "count"])
+    counted = counted.rename(columns={"sum": "clicks", "count": "impressions"})
+    tt.weights(counted).write(tmp_path / "weights.parquet")
+    written = pd.read_parquet(tmp_path / "weights.parquet")
+    assert written[keys].to_numpy().tolist() == counted[keys].to_numpy().tolist()
+    assert written["clicks"].tolist() == counted["clicks"].tolist()
+
+
+def test_a_fit_of_independent_clicks_weighs_and_others_do_not(fitted, tmp_path, capsys):
+    table = tt.weights(pages(), by=fitted).frame()
+    shown = fitted.examination()["estimate"]
+    np.testing.assert_allclose(table["propensity"], shown / shown[0])
+    ubm = tt.fit(pages(300), "ubm")
+    with pytest.raises(tt.InputError, match="depends on the clicks above"):
+        tt.weights(pages(300), by=ubm)
+    pages(300).to_csv(tmp_path / "log.csv", index=False)
+    ubm.save(tmp_path / "ubm.parquet")
+    arguments = ["weights", str(tmp_path / "log.csv"), "--out", str(tmp_path / "weights.csv")]
+    assert main([*arguments, "--by", str(tmp_path / "ubm.parquet")]) == 2
+    assert "judgments" in capsys.readouterr().err
+
+
+def test_the_command_writes_weights(tmp_path, capsys):
+    log, out = tmp_path / "log.csv", tmp_path / "weights.csv"
+    pages(300).to_csv(log, index=False)
+    for per, rows in (("row", 1200), ("position", 4)):
+        assert main(["weights", str(log), "--out", str(out), "--per", per]) == 0
+        assert len(pd.read_csv(out)) == rows
+    assert "effective" not in capsys.readouterr().err
+    assert main(["weights", str(log), "--out", str(out), "--by", "odd"]) == 2
+    assert main(["weights", str(log), "--out", str(out), "--clip", ".5"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({"clip": 0.5}, "clip"), ({"by": "odds"}, "ratios of odds"), ({"by": "trees"}, "estimator")],
+)
+def test_bad_arguments_of_weights_are_told(options, told):
+    with pytest.raises(tt.InputError, match=told):
+        tt.weights(pages(100), **options)
+
+
+def test_the_page_runs_and_its_ranker_follows_relevance(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    log = pages(6000, queries=60).query("position < 4")
+    log.to_csv("clicks.csv", index=False)
+    features = log[["query", "document"]].drop_duplicates()
+    number = features["document"].str[-1].astype(int)
+    features.assign(f1=number, f2=number % 2).to_csv("features.csv", index=False)
+    page = (ROOT / "docs" / "use.md").read_text()
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)  # noqa: S102 (our own documentation)
+    known = pd.DataFrame({"f1": [0, 1, 2, 3], "f2": [0, 1, 0, 1]})
+    np.testing.assert_allclose(names["ranker"].predict(known), RELEVANCE, atol=0.1)
+    assert spearmanr(names["itself"].predict(known), RELEVANCE)[0] > 0.9

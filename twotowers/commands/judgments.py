@@ -1,0 +1,72 @@
+"""Grade documents by their clicks, for a search engine or an evaluation tool.
+
+    twotowers judgments LOG --out qrels.txt
+
+Fits a click model, and grades the relevance that it finds. A document that users hardly examined
+gets no judgment. The exit status is 0, or 2 on bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from twotowers.commands.fit import add_prior, prior_of
+from twotowers.commands.options import add_reader_options, log_of
+from twotowers.commands.telling import tell
+from twotowers.errors import InputError
+from twotowers.files.artefacts import check_target
+from twotowers.models.names import MODELS
+
+TO = ("trec", "csv", "ranklib", "rre", "opensearch")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_reader_options(parser)
+    parser.add_argument("--out", required=True, help="the file of judgments")
+    parser.add_argument("--to", choices=TO, default=TO[0], help=f"its format ({TO[0]})")
+    parser.add_argument("--model", default="ubm", help=f"one of {', '.join(MODELS)} (ubm)")
+    parser.add_argument(
+        "--grades", type=int, help="number of grades, with as many documents each (4: 0 to 3)"
+    )
+    parser.add_argument(
+        "--thresholds",
+        nargs="+",
+        type=float,
+        metavar="RELEVANCE",
+        help="instead: relevance from which on grades 1, 2, ... are given",
+    )
+    parser.add_argument(
+        "--min-examinations",
+        type=float,
+        default=10.0,
+        help="certain examinations that would tell as much, of which a judgment needs so many (10)",
+    )
+    parser.add_argument(
+        "--min-impressions", type=int, default=1, help="impressions that a judgment needs (1)"
+    )
+    add_prior(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fit, grade and write; returns the exit status."""
+    from twotowers.face.fits import fit_click_model  # here: options need no science
+
+    prior = prior_of(options)
+    if options.grades is not None and options.thresholds:
+        raise InputError("both were given", field="--thresholds", expected="no --grades")
+    check_target(options.out, options.log)
+    log = log_of(options)
+    tell(f"read as {log.layout}")
+    fitted = fit_click_model(log, options.model, prior=prior)
+    if beside := list(fitted.beside()):
+        tell(*beside)
+    found = fitted.judgments(
+        grades=options.thresholds or (4 if options.grades is None else options.grades),
+        min_examinations=options.min_examinations,
+        min_impressions=options.min_impressions,
+    )
+    tell(*found.lines())
+    found.write(options.out, options.to)
+    tell(f"written to {options.out}")
+    return 0

@@ -1,0 +1,65 @@
+"""Weigh clicks by inverse propensity, for a ranker that learns from them.
+
+    twotowers weights LOG --out weights.csv
+
+Writes a row per shown document with its weight, or a row per position. Propensities are the
+conditional estimate of `twotowers propensities` unless told. The exit status is 0, or 2 on bad
+input.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from twotowers.commands.options import add_reader_options, log_of
+from twotowers.commands.telling import tell
+from twotowers.errors import InputError
+from twotowers.face.defaults import BIAS
+from twotowers.files.artefacts import check_target
+
+BY = ("conditional", "all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes", "pbm")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_reader_options(parser)
+    parser.add_argument("--out", required=True, help="a csv or parquet file")
+    parser.add_argument(
+        "--per", choices=("row", "position"), default="row", help="a row per what (row)"
+    )
+    parser.add_argument(
+        "--bias",
+        nargs="+",
+        metavar="COLUMN",
+        default=[*BIAS],
+        help=f"columns that name the bias factor (default: {' '.join(BIAS)})",
+    )
+    parser.add_argument(
+        "--by",
+        default=BY[0],
+        help=f"{', '.join(BY)}, or a fit that `twotowers fit` saved (default: {BY[0]})",
+    )
+    parser.add_argument("--clip", type=float, default=10.0, help="the largest weight (10)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Estimate, weigh and write; returns the exit status."""
+    from twotowers.face.fits import fit_click_model
+    from twotowers.face.saved import load
+    from twotowers.face.weights import ENDINGS, weights
+
+    check_target(options.out, options.log, *ENDINGS)
+    by = options.by
+    if by.endswith(".parquet"):
+        by = load(by)
+    elif by not in BY:
+        raise InputError(f"{by!r}", field="--by", expected=f"{', '.join(BY)}, or a saved fit")
+    log = log_of(options)
+    tell(f"read as {log.layout}")
+    if by == "pbm":
+        by = fit_click_model(log, "pbm")
+    found = weights(log, by=by, bias=options.bias, clip=options.clip)
+    tell(*found.lines())
+    found.write(options.out, per=options.per)
+    tell(f"written to {options.out}")
+    return 0

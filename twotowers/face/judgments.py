@@ -1,0 +1,226 @@
+"""Graded relevance judgments from a fitted click model, for search engines and evaluation tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from twotowers.errors import InputError, check_range, nearest
+from twotowers.face.frames import PANDAS, Native, native
+from twotowers.files.artefacts import atomic
+
+if TYPE_CHECKING:
+    from twotowers.face.fits import Fit
+
+GRADES, EXAMINATIONS = 4, 10.0
+"""Unless told: grades 0 to 3, and examinations that a judgment needs at least."""
+MOST_GRADES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """Graded query-document pairs. `Fit.judgments` makes one.
+
+    Attributes:
+        table: query, document, grade and what the grade rests on, as `frame` describes.
+        left_out: number of shown pairs without a judgment, because users hardly examined them.
+        thresholds: relevance from which on the grades 1, 2, ... are given.
+        kind: the library of the frame.
+    """
+
+    table: pa.Table
+    left_out: int
+    thresholds: tuple[float, ...]
+    kind: str = PANDAS
+
+    def frame(self) -> Native:
+        """A row per judged pair, the best of a query first.
+
+        Returns:
+            a frame: query, document, grade, relevance (the estimate that was graded), error, low,
+            high, examinations (how many certain examinations would tell as much), impressions, and
+            shrinkage (the share of the estimate that the prior has: 0 none, 1 all).
+        """
+        return native(self.table, self.kind)
+
+    def write(self, path: str | Path, format: str = "trec") -> None:
+        """Write the judgments, all or nothing.
+
+        Args:
+            path: the file.
+            format: "trec" (qrels: `query 0 document grade`), "csv" (`query,docid,rating`, as Quepid
+                imports it), "ranklib" (`grade qid:1 # document`, without features, as the
+                Elasticsearch plug-in reads it), "rre" (Rated Ranking Evaluator; name your index
+                and template in it), or "opensearch" (the body of a request that imports judgments
+                into the Search Relevance Workbench).
+
+        Raises:
+            InputError: the format is unknown, or an id has white space where the format has none.
+        """
+        if format not in FORMATS:
+            expected = nearest(format, FORMATS)
+            raise InputError(f"{format!r} is unknown", field="format", expected=expected)
+        with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+            columns = (self.table[name].to_pylist() for name in ("query", "document", "grade"))
+            for text in FORMATS[format](zip(*columns, strict=True)):
+                file.write(text)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.table):,} judgments; {self.left_out:,} pairs without>"
+
+    def lines(self) -> Iterator[str]:
+        """What is printed: how many pairs have each grade, and why others have none."""
+        grades = np.asarray(self.table["grade"])
+        yield f"{len(grades):,} query-document pairs are judged"
+        for grade, start in enumerate((0.0, *self.thresholds)):
+            yield f"  grade {grade}: {(grades == grade).sum():,}, relevance from {start:.3g}"
+        if self.left_out:
+            yield (
+                f"{self.left_out:,} pairs have no judgment: users hardly examined them, "
+                "so that they were not clicked says nothing"
+            )
+
+
+def judgments_of(
+    fit: Fit,
+    *,
+    grades: int | Sequence[float] = GRADES,
+    min_examinations: float = EXAMINATIONS,
+    min_impressions: int = 1,
+) -> Judgments:
+    """Grade the relevance of documents; see `Fit.judgments`."""
+    check_range(min_examinations, field="min_examinations", low=0, high=1e12)
+    check_range(min_impressions, field="min_impressions", low=1, high=1e12, whole=True)
+    found = fit.relevances()
+    tried, shown = (np.asarray(found[name], float) for name in ("examinations", "impressions"))
+    kept = (tried >= max(min_examinations, 1e-9)) & (shown >= min_impressions)
+    left_out = len(fit.pairs) - int(kept.sum())
+    found, tried = found.filter(pa.array(kept)), tried[kept]
+    relevance = np.asarray(found["estimate"], float)
+    thresholds = _thresholds(grades, relevance)
+    imagined = fit.estimate.prior.of("attraction")[1]
+    table = pa.table(
+        {
+            "query": found["query"],
+            "document": found["document"],
+            "grade": np.searchsorted(thresholds, relevance, side="right").astype(np.int32),
+            "relevance": relevance,
+            **{name: found[name] for name in ("error", "low", "high")},
+            "examinations": tried,
+            "impressions": found["impressions"],
+            "shrinkage": imagined / (tried + imagined),
+        }
+    )
+    return Judgments(table, left_out, tuple(thresholds), fit.kind)
+
+
+def _thresholds(grades: int | Sequence[float], relevance: np.ndarray) -> list[float]:
+    """Relevance from which on each grade above 0 is given."""
+    if isinstance(grades, int):
+        check_range(grades, field="grades", low=2, high=MOST_GRADES)
+        if not len(relevance):
+            return [np.nan] * (grades - 1)
+        return np.quantile(relevance, np.arange(1, grades) / grades).tolist()
+    found = [float(each) for each in grades]
+    for each in found:
+        check_range(each, field="grades", low=0, high=1)
+    if not found or sorted(set(found)) != found:
+        expected = "a number of grades, or rising thresholds of relevance"
+        raise InputError(f"{list(grades)}", field="grades", expected=expected)
+    return found
+
+
+Judged = Iterator[tuple[Any, Any, int]]
+"""Query, document and grade; the rows of a query follow each other."""
+
+
+def _trec(rows: Judged) -> Iterator[str]:
+    for query, document, grade in rows:
+        yield f"{_word(query, 'query')} 0 {_word(document, 'document')} {grade}\n"
+
+
+def _csv(rows: Judged) -> Iterator[str]:
+    yield "query,docid,rating\n"
+    for query, document, grade in rows:
+        yield f"{_quoted(query)},{_quoted(document)},{grade}\n"
+
+
+def _ranklib(rows: Judged) -> Iterator[str]:
+    for number, (query, own) in enumerate(_by_query(rows), start=1):
+        yield f"# qid:{number}: {_line(query, 'query')}\n"
+        for _, document, grade in own:
+            yield f"{grade} qid:{number} # {_line(document, 'document')}\n"
+
+
+def _rre(rows: Judged) -> Iterator[str]:
+    groups = []
+    for query, own in _by_query(rows):
+        graded: dict[str, list[str]] = {}
+        for _, document, grade in own:
+            graded.setdefault(str(grade), []).append(str(document))
+        asked = {"template": "template.json", "placeholders": {"$query": str(query)}}
+        groups.append({"name": str(query), "queries": [asked], "relevant_documents": graded})
+    yield _json({"index": "index", "id_field": "id", "query_groups": groups})
+
+
+def _opensearch(rows: Judged) -> Iterator[str]:
+    ratings = [
+        {
+            "query": str(query),
+            "ratings": [{"docId": str(row[1]), "rating": f"{row[2]:.3f}"} for row in own],
+        }
+        for query, own in _by_query(rows)
+    ]
+    about = {"name": "Two Towers", "description": "Judgments from clicks"}
+    yield _json({**about, "type": "IMPORT_JUDGMENT", "judgmentRatings": ratings})
+
+
+FORMATS: Mapping[str, Callable[[Judged], Iterator[str]]] = {
+    "trec": _trec,
+    "csv": _csv,
+    "ranklib": _ranklib,
+    "rre": _rre,
+    "opensearch": _opensearch,
+}
+"""Formats of files of judgments, each a function from rows to pieces of text."""
+
+
+def _by_query(rows: Judged) -> Iterator[tuple[Any, Iterator[tuple[Any, Any, int]]]]:
+    return groupby(rows, key=itemgetter(0))
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def _quoted(given: object) -> str:
+    text = str(given)
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text
+
+
+def _word(given: object, field: str) -> str:
+    """An id of TREC, whose columns white space divides."""
+    text = str(given)
+    if text.split() != [text]:
+        raise InputError(
+            f"{text!r} has white space, which divides columns of TREC",
+            field=field,
+            expected="ids without white space; or another format, such as csv",
+        )
+    return text
+
+
+def _line(given: object, field: str) -> str:
+    text = str(given)
+    if len(text.splitlines()) != 1:
+        expected = "ids of one line; or another format, such as csv"
+        raise InputError(f"{text!r} has several lines", field=field, expected=expected)
+    return text

@@ -1,0 +1,269 @@
+"""Weights of clicks, for rankers that learn from a log: one over the propensity, clipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twotowers.errors import InputError, check_range
+from twotowers.face.defaults import BIAS
+from twotowers.face.fits import Fit
+from twotowers.face.frames import Native, native
+from twotowers.face.logs import ClickLog, Folder, as_log
+from twotowers.face.propensities import propensities
+from twotowers.files.artefacts import atomic, check_ending
+from twotowers.logs.conversion import to_cells, to_sessions
+from twotowers.logs.warehouse import MEMORY, database
+from twotowers.models.position_based import PositionBased
+
+CLIP = 10.0
+"""The largest weight, unless told."""
+ENDINGS = (".csv", ".parquet")
+ROWS = """
+COPY (
+    SELECT page + 1 AS page, query, document, position, {bias}click, propensity, weight
+    FROM (
+        SELECT file_row_number AS page, query, unnest(documents) AS document,
+            unnest(range(1, len(documents) + 1))::INTEGER AS position, {unnested}
+            unnest(clicks)::TINYINT AS click
+        FROM read_parquet('{rows}', file_row_number = true)
+    ) LEFT JOIN '{curve}' USING ({keys})
+    ORDER BY page, position
+) TO '{out}' ({format})
+"""
+CELLS = """
+COPY (
+    SELECT query, document, position, {bias}impressions, clicks, propensity, weight
+    FROM '{rows}' LEFT JOIN '{curve}' USING ({keys})
+    ORDER BY query, document, {keys}
+) TO '{out}' ({format})
+"""
+AS_WRITTEN = {".csv": "FORMAT csv, HEADER", ".parquet": "FORMAT parquet, COMPRESSION zstd"}
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """A weight for each bias factor of a log. `weights` makes one.
+
+    Attributes:
+        table: a row per bias factor, as `frame` describes.
+        bias: the columns that name a bias factor.
+        clip: the largest weight.
+        log: the log whose rows they weigh.
+    """
+
+    table: pd.DataFrame
+    bias: tuple[str, ...]
+    clip: float
+    log: ClickLog
+
+    def frame(self) -> Native:
+        """A row per bias factor.
+
+        Returns:
+            a frame: the bias columns; propensity (examination relative to the first position),
+            low and high (95 %), weight (1 / propensity, at most `clip`; missing where the log does
+            not tell), impressions and clicks of the log, clipped, and reason (why there is no
+            propensity, or why to doubt it).
+        """
+        return native(pa.Table.from_pandas(self.table, preserve_index=False), self.log.kind)
+
+    @property
+    def clicks(self) -> float:
+        """Number of clicks that have a weight."""
+        return float(self.table["clicks"][self.table["weight"].notna()].sum())
+
+    @property
+    def effective(self) -> float:
+        """Effective number of clicks: how many of one weight would tell as much.
+
+        It is (sum w)^2 / sum w^2 over clicks of weights w (Kish 1965), at most `clicks`.
+        """
+        clicks, weight = (self.table[name].to_numpy(float) for name in ("clicks", "weight"))
+        known = np.isfinite(weight)
+        return _ratio((clicks * weight)[known].sum() ** 2, (clicks * weight**2)[known].sum())
+
+    @property
+    def lost(self) -> float:
+        """Share of the unclipped weight that clipping removes: how much bias it brings back."""
+        known = self.table[self.table["weight"].notna()]
+        full = known["clicks"] / known["propensity"]
+        return 1 - _ratio((known["clicks"] * known["weight"]).sum(), full.sum())
+
+    def write(self, path: str | Path, *, per: str = "row", memory: str = MEMORY) -> None:
+        """Write weights as csv or parquet, by the ending, all or nothing.
+
+        Args:
+            path: the file.
+            per: "row": a row per shown document, with page (from 1, in the log's order), query,
+                document, position, further bias columns, click, propensity and weight; of a
+                counted log a row per cell, with impressions and clicks. "position": what `frame`
+                returns.
+            memory: memory limit of writing rows. What exceeds it goes to disk.
+
+        Raises:
+            InputError: another ending, or another word for `per`.
+        """
+        check_ending(path, *ENDINGS)
+        if per not in ("row", "position"):
+            raise InputError(f"{per!r}", field="per", expected="'row' or 'position'")
+        with atomic(path) as temporary:
+            if per == "row":
+                self._write_rows(temporary, memory)
+            elif Path(path).suffix == ".csv":
+                self.table.to_csv(temporary, index=False, lineterminator="\n")
+            else:
+                self.table.to_parquet(temporary, index=False)
+
+    def _write_rows(self, path: Path, memory: str) -> None:
+        folder = Folder()
+        rows, curve = (folder.path / f"{name}.parquet" for name in ("rows", "curve"))
+        named = self.table[[*self.bias, "propensity", "weight"]]
+        pq.write_table(pa.Table.from_pandas(named, preserve_index=False), curve)
+        further = [name for name in self.bias if name != "position"]
+        how: dict[str, Any] = {"format": self.log.layout.format, **self.log.reading}
+        if further:
+            how["bias"] = further
+        if self.log.counted:
+            to_cells(self.log.source, rows, **how)
+        else:
+            to_sessions(self.log.source, rows, **how)
+        quoted = [_quoted(name) for name in further]
+        statement = (CELLS if self.log.counted else ROWS).format(
+            rows=rows,
+            curve=curve,
+            out=str(path).replace("'", "''"),
+            bias="".join(f"{name}, " for name in quoted),
+            unnested="".join(f"unnest({name}) AS {name}, " for name in quoted),
+            keys=", ".join(map(_quoted, self.bias)),
+            format=AS_WRITTEN[path.suffix],
+        )
+        with database(rows, memory, None) as connection:
+            connection.execute("LOAD parquet")
+            connection.execute(statement)
+
+    def lines(self) -> Iterator[str]:
+        """What is printed: how much the weights cost, and what they are valid for."""
+        table = self.table
+        known = table["weight"].notna()
+        yield (
+            f"{self.clicks:,.0f} clicks weigh as much as {self.effective:,.0f} of one weight; "
+            f"weights are 1 to {table['weight'].max():.3g}"
+        )
+        if table["clipped"].any():
+            yield (
+                f"{table['clipped'].sum()} of {len(table)} weights are clipped at {self.clip:g}, "
+                f"which leaves out {self.lost:.1%} of the whole weight: so much bias remains"
+            )
+        if not known.all():
+            yield (
+                f"{(~known).sum()} of {len(table)} have none, because the log does not tell: "
+                f"{table['clicks'][~known].sum():,.0f} clicks. Leave their rows out, both clicked "
+                "and not"
+            )
+        doubtful = known & table["reason"].ne("")
+        if doubtful.any():
+            yield f"{doubtful.sum()} are doubtful: see the column reason of --per position"
+        yield (
+            "they are for clicked documents in a listwise or pairwise loss, if a click's chance is "
+            "examination x relevance. They are no weights of documents that were not clicked"
+        )
+
+
+def weights(
+    log: object, *, by: str | Fit = "conditional", bias: Sequence[str] = BIAS, clip: float = CLIP
+) -> Weights:
+    """Weights of clicks: min(1 / propensity, clip), for inverse propensity scoring.
+
+    If a click's chance is examination x relevance, a loss that sums weight x loss over clicked
+    documents has, without clipping, the expectation of the loss over relevant documents
+    (Joachims et al. 2017, Eq. 4).
+
+    Args:
+        log: a log of `read_log`, or what `read_log` takes.
+        by: an estimator of `propensities`, or a fitted position-based model.
+        bias: columns that together name the bias factor, such as ["position", "device"].
+        clip: the largest weight, from 1 on.
+
+    Returns:
+        a weight for each bias factor. One of which the log does not tell has none, and a reason.
+
+    Raises:
+        InputError: examination of the fitted model depends on the clicks above, an argument is out
+            of range, or see `propensities`.
+
+    Example:
+        >>> rows = {"query": ["q"] * 4, "document": ["a", "a", "b", "b"],
+        ...         "position": [1, 2, 1, 2], "impressions": [100] * 4, "clicks": [40, 20, 20, 10]}
+        >>> weights(pa.table(rows)).frame()["weight"].to_numpy().round(6).tolist()
+        [1.0, 2.0]
+    """
+    check_range(clip, field="clip", low=1, high=1e9)
+    log = as_log(log)
+    if isinstance(by, Fit):
+        curve = _of_fit(by, bias, log)
+    else:
+        found = propensities(log, bias=bias, estimator=_multiplies(by))
+        shown = {"impressions": found.counts.shown, "clicks": found.counts.clicked}
+        curve = found.curve.frame().assign(**shown)
+    table = curve[list(bias)].reset_index(drop=True)
+    propensity = curve["estimate"].to_numpy(float)
+    with np.errstate(divide="ignore"):
+        full = 1 / propensity
+    known = np.isfinite(propensity)
+    table = table.assign(
+        propensity=propensity,
+        low=curve["low"].to_numpy(),
+        high=curve["high"].to_numpy(),
+        weight=np.where(known, np.minimum(full, clip), np.nan),
+        impressions=curve["impressions"].to_numpy(),
+        clicks=curve["clicks"].to_numpy(),
+        clipped=known & (full > clip),
+        reason=curve["reason"].to_numpy(),
+    )
+    return Weights(table, tuple(bias), clip, log)
+
+
+def _multiplies(estimator: str) -> str:
+    if estimator == "odds":
+        raise InputError(
+            "'odds' are ratios of odds, by which a click cannot be weighed",
+            field="by",
+            expected="'conditional', or another estimator of ratios",
+        )
+    return estimator
+
+
+def _of_fit(fit: Fit, bias: Sequence[str], log: ClickLog) -> pd.DataFrame:
+    """Examination of a position-based fit, relative to the first position."""
+    if not isinstance(fit.model, PositionBased):
+        raise InputError(
+            f"{fit.name} has no propensity per position: whether a document is examined depends on "
+            "the clicks above it",
+            field="by",
+            expected="'conditional', a fit of 'pbm', or `judgments` of this fit instead of weights",
+        )
+    if list(bias) != ["position"]:
+        raise InputError(f"{list(bias)}", field="bias", expected="['position'], as the fit has it")
+    found: Any = fit._of_part("examination").to_pandas()
+    first = found.loc[found["position"].idxmin(), "estimate"]
+    cells = log.cells().to_pandas().groupby("position")[["impressions", "clicks"]].sum()
+    shown = cells.reindex(found["position"], fill_value=0).reset_index(drop=True)
+    ratios = {name: found[name] / first for name in ("estimate", "low", "high")}
+    columns = found[["position"]].assign(**ratios, reason="")
+    return columns.assign(impressions=shown["impressions"], clicks=shown["clicks"])
+
+
+def _ratio(one: float, other: float) -> float:
+    return float(one / other) if other else 0.0
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
