@@ -157,7 +157,7 @@ def divide_parts(
         >>> portions = {"train": Portion(["b"], first=0.5), "validation": Portion(["a"], share=0.5),
         ...             "test": Portion(["a"], share=0.5)}
         >>> found = divide_parts(np.array([*"aabb"]), np.zeros(4), portions, seed=0, path="log")
-        >>> found["train"].tolist(), sorted([*found["validation"], *found["test"]])
+        >>> found["train"].tolist(), np.sort([*found["validation"], *found["test"]]).tolist()
         ([2], [0, 1])
     """
     known, taken, found = sorted(set(part)), {}, {}
