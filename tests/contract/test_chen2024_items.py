@@ -1,7 +1,6 @@
 """Chen et al. (2024): what the items draw, from made-up results, and the printed numbers."""
 
-from functools import partial
-from itertools import combinations
+from functools import cache, partial
 
 import matplotlib
 import numpy as np
@@ -10,8 +9,11 @@ import pytest
 from matplotlib.patches import Arc
 
 from papers.chen2024.items import connection
+from papers.chen2024.judges.cells import CLICKS
+from papers.chen2024.judges.theorems import LAST
 from papers.chen2024.simulation import EXAMINATION
 from papers.chen2024.studies import example2 as example2_study
+from tests.contract.chen2024 import SEEDS, made_up
 from tests.items import drawing, experiment
 from twotowers import ROOT
 from twotowers.errors import InputError
@@ -24,12 +26,6 @@ matplotlib.use("agg")
 
 PRINTED = ROOT / "papers" / "chen2024" / "published" / "tables.csv"
 BANDS = published.bands("chen2024")
-CLICKS = (100, 1000, 10_000, 100_000, 1_000_000)
-SEEDS = range(1, 11)
-RANKING = ("mcc", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10")
-REPAIRS = ("plain", "intervention", "merging")
-# Components of the published graphs, by the last position of each (Figure 5).
-LAST = {1: (9,), 2: (3, 9), 3: (3, 6, 9), 4: (2, 5, 7, 9)}
 FIGURES = [
     "fig3a", "fig3b", "fig4a", "fig4b", "fig4c", "fig4d", "fig5", "fig6",
     "fig7a", "fig7b", "fig7c", "fig7d", "example2", "redrawn", "real_logs",
@@ -40,252 +36,19 @@ TABLES = [
 ]  # fmt: skip
 
 
-def long(rows: list[dict], setting: str) -> pd.DataFrame:
-    frame = pd.DataFrame(rows).assign(paper="chen2024", setting=setting)
-    if "position" not in frame:
-        frame["position"] = None
-    kinds = {
-        name: "Int64" for name in ("position", "other", "clicks", "views", "case") if name in frame
-    }
-    return frame.astype({**kinds, "value": float})
-
-
-def fit(rng, method, repair, components, clicks) -> list[dict]:
-    """The measures of one run: those of a repaired graph near 1, all others anywhere."""
-    lane = {"method": method, "repair": repair, "components": components, "views": clicks}
-    repaired = components == 1 or repair != "plain"
-    level = 1 - 8 / np.sqrt(clicks) if repaired else 0.7
-    loss = {"merging": 0.02, "merge 2&4": 0.06, "merge 1&4": 0.15}.get(repair, 0)
-    loss += 0.1 * (repair == "merging" and components == 4)
-    spread = (0.0 if method == "naive" else 0.1) if not repaired else 2 / np.sqrt(clicks)
-    values = {m: np.clip(level - loss + rng.normal(scale=spread), 0, 1) for m in RANKING}
-    values["click_mse"] = 1e-9 * rng.random()
-    rows = [{**lane, "metric": metric, "value": value} for metric, value in values.items()]
-    if clicks == CLICKS[-1] and components > 1:
-        ends = LAST[components]
-        shift = np.exp(rng.normal(scale=0.6, size=len(ends))) if repair == "plain" else [1] * 4
-        of = np.searchsorted(ends, np.arange(10))
-        curve = EXAMINATION / EXAMINATION[0] * np.array(shift)[of] / shift[0]
-        rows += [
-            {**lane, "metric": "position_bias", "position": k + 1, "value": np.log(curve[k])}
-            for k in range(10)
-        ]
-    return rows
-
-
-def synthetic(seed: int) -> dict[str, pd.DataFrame]:
-    rng = np.random.default_rng(seed)
-    found = {}
-    for components in LAST:
-        rows = []
-        repairs = list(REPAIRS if components > 1 else REPAIRS[:1])
-        if components == 2:
-            repairs += ["random intervention", "merge 1&4", "merge 2&4", "merge 3&4"]
-        for repair in repairs:
-            for clicks in CLICKS:
-                rows += fit(rng, "rate_dla", repair, components, clicks)
-        found[f"k{components}"] = rows
-    swapped = ("intervention", "random intervention", "merging")
-    found["k2-limit"] = [row for row in found["k2"] if row["repair"] in swapped]
-    for name in ("k2-naive", "redrawn-naive"):
-        found[name] = fit(rng, "naive", "plain", 2, CLICKS[-1])
-    for name, method in {
-        "k2-em": "rate_em", "k2-towers": "two_tower", "redrawn": "rate_dla"
-    }.items():  # fmt: skip
-        found[name] = [row for repair in REPAIRS for row in fit(rng, method, repair, 2, CLICKS[-1])]
-    return {name: long(rows, name).assign(seed=seed) for name, rows in found.items()}
-
-
-def starts() -> pd.DataFrame:
-    rows = [
-        {"repair": repair, "metric": metric, "value": value}
-        for repair in REPAIRS
-        for metric, value in {"starts": 100, "stuck": 12}.items()
-    ]
-    return long(rows, "starts").assign(seed=1)
-
-
-def theorems() -> pd.DataFrame:
-    parts = {
-        "theorem 1, connected": ("wrong", "checked"),
-        "swaps": ("other", "apart", "checked"),
-        "example 1": ("constant", "click_mse", "mcc"),
-        "proposition 3": ("tree", "cycle", "checked"),
-    }
-    lanes = [(name, None, metric) for name, metrics in parts.items() for metric in metrics]
-    lanes += [
-        ("second solution", k, m) for k in (2, 3, 4) for m in ("difference", "mcc", "ndcg@10")
-    ]
-    rows = [
-        {"theorem": name, "components": k, "metric": metric, "value": 0.25}
-        for name, k, metric in lanes
-    ]
-    return long(rows, "theorems").assign(seed=1).astype({"components": "Int64"})
-
-
-def graphs() -> pd.DataFrame:
-    rows = []
-    for number, ends in LAST.items():
-        of = np.searchsorted(ends, np.arange(10)) if number > 1 else np.zeros(10, int)
-        for p, q in combinations(range(10), 2):
-            shared = 100 * (of[p] == of[q] and q - p <= 2)
-            lane = {"components": number, "metric": "shared_documents"}
-            rows.append({**lane, "position": p + 1, "other": q + 1, "value": shared})
-        for p in range(10):
-            lane = {"components": number, "metric": "component"}
-            rows.append({**lane, "position": p + 1, "value": of[p]})
-    return long(rows, "graphs").assign(seed=1)
-
-
-def contexts(name: str, seed: int) -> dict[str, pd.DataFrame]:
-    """The settings on one data set, by name."""
-    rng, frames = np.random.default_rng([len(name), seed]), {}
-    metrics = ("mcc", "ndcg@5", "ndcg@10", "click_mse", "bias_factors")
-    metrics += ("ndcg@5_later_first", "ndcg@10_later_first")
-    for suffix, repairs in (
-        ("", ("plain", "merging")),
-        ("-random", ("plain", "merging")),
-        ("-naive", ("plain",)),
-        ("-empty", ("merging, empty places",)),
-    ):
-        ranked = () if suffix == "-empty" else ("test_ndcg@5", "test_ndcg@10")
-        rows = [
-            {"repair": repair, "metric": metric, "value": 0.8 + 0.001 * rng.normal()}
-            for repair in repairs
-            for metric in (*metrics, *ranked)
-        ]
-        setting = f"contexts-{name}{suffix}"
-        frames[setting] = long(rows, setting).assign(seed=seed)
-    return frames
-
-
-def connectivity(name: str, seed: int) -> pd.DataFrame:
-    rng = np.random.default_rng([len(name), seed, 7])
-    sweeps = {
-        "contexts": {0: 1, 5: 1, 10: 0.9, 20: 0.4, 50: 0.1, 100: 0, 1000: 0, 5000: 0},
-        "sampling": {0.001: 0, 0.01: 0.3, 0.02: 1, 0.05: 0.8, 0.1: 1, 0.5: 1, 1: 1},
-        "features": {1: 1, 2: 1, 5: 0.7, 10: 0.3, 50: 0},
-    }
-    rows = [
-        {
-            "sweep": sweep,
-            "amount": float(amount),
-            "repeat": repeat,
-            "metric": "connected",
-            "value": chance in (1,) or rng.random() < chance,
-        }
-        for sweep, chances in sweeps.items()
-        for amount, chance in chances.items()
-        for repeat in range(2)
-    ]
-    counts = ["queries", "documents", "features", "relevance_levels", "nodes", "edges"]
-    for place, metric in enumerate([*counts, "components", "top1", "top2", "top3"]):
-        lane = {"sweep": "statistics", "amount": 5000.0, "repeat": 0, "metric": metric}
-        rows.append({**lane, "value": 10_000 + place})
-    return long(rows, f"connectivity-{name}").assign(seed=seed, dataset=name)
-
-
-def verticals() -> pd.DataFrame:
-    counts = {"v1, v2, position": 3000, "v1, position": 1000, "v2, position": 90, "position": 1}
-    rows = [
-        {"factors": factors, "metric": metric, "value": value}
-        for factors, number in counts.items()
-        for metric, value in (("bias_factors", 7 * number), ("components", number))
-    ]
-    return long(rows, "verticals").assign(seed=1)
-
-
-def example2() -> pd.DataFrame:
-    rows = []
-    for vectors, factors in ((50, 5), (50, 20), (50, 100), (500, 100)):
-        for place, number in enumerate(factors * np.array([3, 4, 5, 6, 8, 10])):
-            value = place / 5
-            values = {
-                "simulated": value,
-                "simulated_seen": min(value + 0.1, 1),
-                "standard_error": np.sqrt(value * (1 - value) / 100),
-                "estimate": 3 * value - 2,
-                "estimate_finite": 2 * value - 1,
-                "independent": value,
-                "pair_apart": 0.5,
-                "pair_estimate": 0.4,
-            }
-            lane = {"feature_vectors": vectors, "bias_factors": factors, "rows": number}
-            rows += [{**lane, "metric": metric, "value": v} for metric, v in values.items()]
-    return long(rows, "example2").assign(seed=1)
-
-
-def propositions() -> pd.DataFrame:
-    first = {"mean": 1e-5, "variance": 1e-3, "expected_variance": 1.1e-3, "standard_error": 2e-4}
-    rows = [
-        {
-            "proposition": "proposition 1",
-            "clicks": clicks,
-            "case": case,
-            "metric": name,
-            "value": value,
-        }
-        for clicks in (100, 10_000)
-        for case in (1, 2)
-        for name, value in first.items()
-    ]
-    rows += [
-        {"proposition": f"proposition {number}", "metric": metric, "value": value}
-        for number, tightest in ((2, 1.0), (4, 0.9))
-        for metric, value in {"checked": 2000, "violated": 0, "tightest": tightest}.items()
-    ]
-    return long(rows, "propositions").assign(seed=1)
-
-
-def real_logs() -> pd.DataFrame:
-    values = {"pages": 35_064, "rows": 4000, "documents": 900, "components": 1}
-    values |= {"merges": 0, "interventions": 0}
-    rows = [{"metric": metric, "value": value} for metric, value in values.items()]
-    rows += [
-        {"metric": "linked_pairs", "position": p, "other": q, "value": 600 // (q - p) ** 2}
-        for p, q in combinations(range(1, 11), 2)
-    ]
-    rows += [
-        {"metric": "connected_share", "share": share, "value": min(5 * share, 1)}
-        for share in (1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
-    ]
-    return long(rows, "real_logs").assign(seed=1, log="yandex")
-
-
-def made_up() -> dict[str, list[pd.DataFrame]]:
-    """Every study's results, one frame per seed."""
-    studies = {
-        "graphs": [graphs()],
-        "verticals": [verticals()],
-        "example2": [example2()],
-        "propositions": [propositions()],
-        "real_logs": [real_logs()],
-        "starts": [starts()],
-        "theorems": [theorems()],
-    }
-    settings = [synthetic(seed) for seed in SEEDS]
-    studies |= {name: [each[name] for each in settings] for name in settings[0]}
-    for name in connection.DATASETS:
-        runs = [contexts(name, seed) for seed in SEEDS]
-        studies |= {setting: [each[setting] for each in runs] for setting in runs[0]}
-        studies[f"connectivity-{name}"] = [connectivity(name, seed) for seed in SEEDS]
-    return studies
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """From studies to their results, having been written and read as jobs and items do."""
+    """From settings and studies to their results, written and read as jobs and items do."""
     folder = tmp_path_factory.mktemp("fits")
     paths = {}
-    for study, frames in made_up().items():
-        paths[study] = []
-        for frame in frames:
-            seed = int(frame["seed"].iloc[0])
-            path = folder / f"{study}-{seed}.parquet"
-            bare = frame.drop(columns=["paper", "setting", "seed"])
-            write_results(bare, path, paper="chen2024", setting=study, seed=seed)
-            paths[study].append(path)
-    return lambda names: read_results([path for name in names for path in paths[name]])
+    for (name, seed), rows in made_up().groupby(["setting", "seed"]):
+        path = folder / f"{name}-{seed}.parquet"
+        rows = rows.drop(columns=["paper", "setting", "seed", "stands_on"])
+        empty = [column for column in rows if rows[column].isna().all() and column != "position"]
+        write_results(rows.drop(columns=empty), path, paper="chen2024", setting=name, seed=seed)
+        paths.setdefault(name, []).append(path)
+    read = cache(lambda *names: read_results([path for name in names for path in paths[name]]))
+    return lambda names: read(*names)
 
 
 TEXTS = experiment("chen2024").items
@@ -298,15 +61,16 @@ def table_of(name: str, results, bands: pd.DataFrame = BANDS) -> pd.DataFrame:
 
 def test_all_results_of_the_paper_are_read_together(results):
     """As the claims are: a lane must not hold words in one study and numbers in another."""
-    studies = list(made_up())
-    assert set(results(studies)["setting"]) == set(studies)
+    studies = set(made_up()["setting"])
+    assert set(results(studies)["setting"]) == studies
 
 
 def test_the_study_of_example2_has_the_lanes_that_its_item_takes():
     sizes = [{"features": 3, "factors": 2, "rows": [4, 8]}]
     limit = {"features": 3, "factors": [5], "rows": 7}
     studied = example2_study.run(None, seed=1, sizes=sizes, repeats=5, limit=limit)
-    assert set(studied) == set(example2()) - {"paper", "setting", "seed"}
+    drawn = select(made_up(), setting="example2").drop(columns=["paper", "setting", "seed"])
+    assert set(studied) - {"position"} == set(drawn.dropna(axis=1)) - {"stands_on"}
     lanes = studied[["feature_vectors", "bias_factors", "rows"]].drop_duplicates()
     assert lanes.to_numpy().tolist() == [[3, 2, 4], [3, 2, 8], [3, 5, 7]]
 
@@ -396,19 +160,8 @@ def test_table1_states_mean_and_deviation_over_runs(results):
     table = table_of("table1", results)
     where = {"method": "rate_dla", "repair": "plain", "metric": "mcc", "source": "reproduced"}
     found = select(table, **where).set_index("statistic")
-    values = np.concatenate(
-        [
-            select(
-                frame,
-                method="rate_dla",
-                repair="plain",
-                metric="mcc",
-                components=2,
-                views=CLICKS[-1],
-            )["value"]
-            for frame in made_up()["k2"]
-        ]
-    )
+    runs = {"setting": "k2", "method": "rate_dla", "repair": "plain", "metric": "mcc"}
+    values = select(made_up(), **runs, views=CLICKS)["value"]
     assert found.loc["mean", "value"] == pytest.approx(values.mean())
     assert found.loc["sd", "value"] == pytest.approx(values.std(ddof=1))
     assert rf"${values.mean():.3f} \pm .{values.std(ddof=1):.3f}$".replace(".0.", ".") in item(
@@ -450,8 +203,7 @@ def test_published_numbers_are_told_apart_by_their_lanes():
     assert not means.duplicated(lanes).any()
     assert means["value"].notna().all()
     assert (means["seed"] == 0).all()
-    studies = set(made_up())
-    assert set(means["setting"]) <= studies
+    assert set(means["setting"]) <= set(made_up()["setting"])
     ranged = select(BANDS, sweep="features")
     assert set(ranged["bound"]) == {"<", ">"}
     one = select(means, setting="k2", method="rate_dla", repair="plain", metric="mcc")
@@ -471,14 +223,14 @@ def test_a_missing_lane_is_named(results):
 @pytest.mark.parametrize("name", FIGURES + TABLES)
 def test_a_missing_study_is_named(name, results):
     needs = TEXTS[name].needs
+    rest = results(needs)
     for missing in needs:
-        rest = results(needs)
         with pytest.raises(InputError, match=missing):
             item(name).table(rest[rest["setting"] != missing], BANDS)
 
 
 def test_connection_counts_draws_over_seeds_and_repeats():
-    frames = pd.concat([connectivity("yahoo", seed) for seed in SEEDS])
+    frames = select(made_up(), setting="connectivity-yahoo")
     table = connection.table(frames, BANDS, dataset="yahoo", sweep="contexts")
     drawn = select(frames, sweep="contexts", metric="connected")
     for row in select(table, metric="connected").itertuples():
@@ -498,7 +250,7 @@ def draws(sweep: str, chances: dict[float, list[int]]) -> pd.DataFrame:
         for amount, values in chances.items()
         for repeat, value in enumerate(values)
     ]
-    return long(rows, "connectivity-yahoo").assign(seed=1, dataset="yahoo")
+    return pd.DataFrame(rows).assign(setting="connectivity-yahoo", seed=1, dataset="yahoo")
 
 
 @pytest.mark.parametrize(
@@ -554,14 +306,14 @@ def test_fig6_has_the_truth_and_every_run(results):
 def test_redrawn_keeps_the_two_kinds_of_run_apart(results):
     table = select(table_of("redrawn", results), statistic="mean", source="reproduced")
     lanes = table.groupby("lists").size()
-    assert lanes.to_dict() == {"once": 4 * 5, "each": 4 * 5}
+    assert lanes.to_dict() == {"once": 4 * 5, "each": 2 * 5}, "those made up here"
     each = select(table_of("redrawn", results), lists="each", method="naive", metric="mcc")
     assert each["statistic"].str.startswith("run ").sum() == len(SEEDS)
 
 
 def test_example2_interval_is_that_of_a_frequency(results):
     table = table_of("example2", results)
-    where = {"feature_vectors": 50, "bias_factors": 20, "rows": 80}
+    where = {"feature_vectors": 50, "bias_factors": 10, "rows": 100}
     row = select(table, **where, metric="simulated").iloc[0]
     error = select(table, **where, metric="standard_error")["value"].item()
     assert row["high"] - row["value"] == pytest.approx(1.96 * error)
