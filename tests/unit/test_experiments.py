@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.refusals import refusals
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
@@ -21,48 +22,34 @@ CONFIG = read_yaml(ROOT / "config.yaml")
 SCALES = ("smoke", "laptop", "paper")
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 
-EXPERIMENT = {
-    "title": "T",
-    "citation": "C",
-    "datasets": {"mslr30k": {"prepare": "top_labels", "top": 25}, "yandex": {}},
-    "positions": 25,
-    "scales": {
-        scale: {"seeds": [1], "sessions": {"train": 3, "validation": 2, "test": 1}}
-        for scale in SCALES
-    },
-    "rankers": {"svm": {"share": 0.1, "cost": 200}},
-    "training": {
-        "deep": {
-            "learning_rate": 0.1,
-            "batch": 1,
-            "steps": 1,
-            "epochs": 1,
-            "patience": 1,
-            "min_delta": 0,
-        }
-    },
-    "logs": {
-        "main": {
-            "dataset": "mslr30k",
-            "relevance": "annotated",
-            "policy": {"ranker": "expert", "strength": [-1, 0.5], "temperature": [0, 1]},
-        }
-    },
-    "settings": {"fit": {"log": "main", "model": {"tower": "deep"}}},
-    "studies": {"lemma": {"views": 2}, "real": {"dataset": "yandex", "seeds": [8, 9]}},
-    "items": {
-        "fig1": {
-            "title": "T",
-            "kind": "figure",
-            "needs": ["fit", "lemma", "real"],
-            "caption": "c",
-            "expected": "e",
-            "draw": {"kind": "position_bias", "settings": {"fit": "F"}, "where": {"strength": 1}},
-        }
-    },
-}
-
-
+EXPERIMENT = yaml.safe_load("""
+title: T
+citation: C
+datasets: {mslr30k: {prepare: top_labels, top: 25}, yandex: {}}
+positions: 25
+scales:
+  smoke: {seeds: [1], sessions: {train: 3, validation: 2, test: 1}}
+  laptop: {seeds: [1], sessions: {train: 3, validation: 2, test: 1}}
+  paper: {seeds: [1], sessions: {train: 3, validation: 2, test: 1}}
+rankers: {svm: {share: 0.1, cost: 200}}
+training:
+  deep: {learning_rate: 0.1, batch: 1, steps: 1, epochs: 1, patience: 1, min_delta: 0}
+logs:
+  main:
+    dataset: mslr30k
+    relevance: annotated
+    policy: {ranker: expert, strength: [-1, 0.5], temperature: [0, 1]}
+settings: {fit: {log: main, model: {tower: deep}}}
+studies: {lemma: {views: 2}, real: {dataset: yandex, seeds: [8, 9]}}
+items:
+  fig1:
+    title: T
+    kind: figure
+    needs: [fit, lemma, real]
+    caption: c
+    expected: e
+    draw: {kind: position_bias, settings: {fit: F}, where: {strength: 1}}
+""")
 STUDIES = {"lemma": ", views, draws=1", **dict.fromkeys(("real", "a", "b"), "")}
 """Modules of studies, and their parameters."""
 
@@ -89,39 +76,23 @@ def test_the_config_that_is_shipped_is_valid():
     assert config.datasets["mslr30k"].standin["smoke"].train == 200
 
 
-@pytest.mark.parametrize(
-    ("keys", "value", "parts"),
-    [
-        (["scal"], "smoke", ["config.yaml", "'scal'", "did you mean 'scale'"]),
-        (["result"], "x", ["config.yaml", "'result'", "did you mean 'results'"]),
-        (["scale"], "huge", ["scale", "'huge'", "one of 'laptop', 'paper', 'smoke'"]),
-        (["scale"], None, ["config.yaml", "'scale' is missing"]),
-        (["papers"], "hager2025", ["papers", "'hager2025'", "expected a list"]),
-        (["papers"], [], ["papers", "at least 1"]),
-        (
-            ["datasets", "mslr30k", "foldr"],
-            "x",
-            ["datasets.mslr30k", "'foldr'", "did you mean 'folder'"],
-        ),
-        (
-            ["datasets", "mslr30k", "standin", "smoke", "train"],
-            0,
-            ["datasets.mslr30k.standin.smoke.train", "at least 1"],
-        ),
-        (
-            ["datasets", "mslr30k", "standin", "smoke", "test"],
-            None,
-            ["datasets.mslr30k.standin.smoke", "'test' is missing"],
-        ),
-        (
-            ["datasets", "yandex", "standin", "smoke"],
-            {},
-            ["datasets.yandex.standin.smoke", "queries per split, or 'log'"],
-        ),
-        (["replace"], {"mslr30": "mslr30k"}, ["replace", "'mslr30'", "did you mean 'mslr30k'"]),
-        (["replace"], {"mslr30k": "mq2008"}, ["replace", "'mq2008'"]),
-    ],
-)
+CONFIG_REFUSED = """
+scal: smoke -> config.yaml | 'scal' | did you mean 'scale'
+result: x -> config.yaml | 'result' | did you mean 'results'
+scale: huge -> ^ | 'huge' | one of 'laptop', 'paper', 'smoke'
+scale: ~ -> config.yaml | 'scale' is missing
+papers: hager2025 -> ^ | 'hager2025' | expected a list
+papers: [] -> ^ | at least 1
+datasets.mslr30k.foldr: x -> datasets.mslr30k | 'foldr' | did you mean 'folder'
+datasets.mslr30k.standin.smoke.train: 0 -> ^ | at least 1
+datasets.mslr30k.standin.smoke.test: ~ -> datasets.mslr30k.standin.smoke | 'test' is missing
+datasets.yandex.standin.smoke: {} -> ^ | queries per split, or 'log'
+replace: {mslr30: mslr30k} -> ^ | 'mslr30' | did you mean 'mslr30k'
+replace: {mslr30k: mq2008} -> ^ | 'mq2008'
+"""
+
+
+@pytest.mark.parametrize(("keys", "value", "parts"), refusals(CONFIG_REFUSED))
 def test_config_errors_name_file_field_and_the_nearest(keys, value, parts):
     with pytest.raises(InputError) as caught:
         read_config(put(CONFIG, keys, value))
@@ -186,18 +157,10 @@ def test_what_may_be_left_out(load):
         assert getattr(paper, part) == {}
 
 
-def test_a_study_may_have_seeds_of_its_own(load):
-    experiment = load()
-    assert {name: experiment.seeds_of(name) for name in ("fit", "lemma", "real")} == {
-        "fit": [1],
-        "lemma": [1],
-        "real": [8, 9],
-    }
-
-
-def test_a_setting_may_have_seeds_of_its_own(load):
-    changed = put(EXPERIMENT, ["settings", "fit", "seeds"], [3, 4, 5])
-    assert load(changed).seeds_of("fit") == [3, 4, 5]
+def test_studies_and_settings_may_have_seeds_of_their_own(load):
+    experiment = load(put(EXPERIMENT, ["settings", "fit", "seeds"], [3, 4, 5]))
+    found = {name: experiment.seeds_of(name) for name in ("fit", "lemma", "real")}
+    assert found == {"fit": [3, 4, 5], "lemma": [1], "real": [8, 9]}
 
 
 def test_an_item_of_some_scales_takes_along_what_only_it_needs(load):
@@ -295,12 +258,8 @@ def test_a_data_set_is_replaced_wherever_it_is_named(load):
     assert list(found.datasets) == ["mine", "yandex"]
     assert found.datasets["mine"].steps == EXPERIMENT["datasets"]["mslr30k"]
     assert found.logs["main"].dataset == "mine"
-    assert {name: study.dataset for name, study in found.studies.items()} == {
-        "lemma": None,
-        "real": "yandex",
-        "a": "mine",
-        "b": "mine",
-    }
+    datasets = {name: study.dataset for name, study in found.studies.items()}
+    assert datasets == {"lemma": None, "real": "yandex", "a": "mine", "b": "mine"}
 
 
 def test_a_replacement_of_data_sets_that_the_paper_does_not_use_changes_nothing(load):
@@ -322,205 +281,85 @@ def test_an_expert_is_no_ranker_to_be_declared(load):
     assert load(put(EXPERIMENT, ["studies", "a"], study)).studies["a"].ranker == "expert"
 
 
-STRENGTH, TEMPERATURE = (["logs", "main", "policy", key] for key in ("strength", "temperature"))
+REFUSED = """
+titel: x -> 'titel' | did you mean 'title'
+logs.main.policy.strength: [0, 1.5] -> ^.1 | 1.5 | at most 1
+logs.main.policy.strength: [-1.5] -> ^.0 | at least -1
+logs.main.policy.temperature: [0, 1.01] -> ^.1 | 1.01 | at most 1
+logs.main.policy.temperature: [-0.1] -> ^.0 | at least 0
+logs.main.policy.ranker: expret -> ^ | 'expret'
+logs.main.policy.ranker: deep -> ^ | 'deep' is not declared
+logs.main.policy.temprature: [0] -> did you mean 'temperature'
+settings.fit.log: mian -> ^ | did you mean 'main'
+settings.fit.model.tower: linear -> ^ | 'linear' is not declared
+settings.fit.lanes: {strength: [0.25]} -> ^.strength | 0.25 | [-1.0, 0.5]
+settings.fit.lanes: {strengt: [0.5]} -> ^ | no lanes 'strengt' | did you mean 'strength'
+settings.fit.method: {kind: likelihood, weighting: [none, ipw]}
+    -> ^.weighting | 'ipw' | did you mean 'ips'
+settings.fit.method: {kind: likelihood, wieghting: ips}
+    -> ^ | 'wieghting' | did you mean 'weighting'
+settings.fit.method: liklihood -> did you mean 'likelihood'
+settings.fit.model.kind: position_base -> settings.fit.model | did you mean 'position_based'
+settings.fit.model: {kind: position_based, tower: deep, eta: [1, 2]}
+    -> ^ | 'eta' of a fitted model cannot differ between lanes
+settings.fit.model.tower: embedding -> ^ | queries: train
+logs.main: {from: dataset, dataset: yandex, split: {train: 0.8, validation: 0.1, test: 0.1}}
+    -> settings.fit.model.tower | 'deep' reads features
+logs.main: {from: dataset, dataset: yandex} -> ^ | 'split'
+logs.main.user: additve -> ^ | did you mean 'additive'
+logs.main.user: {kind: position_based, etta: 1} -> ^ | 'etta' | did you mean 'eta'
+logs.main.user: {kind: position_based, eta: [1, two]} -> ^.eta | 'two' is out of range
+logs.main.policy.mixing_weight: 0.5 -> logs.main.policy | both a strength and a mixing weight
+logs.main.sessions: {train: [9, 3], validation: 2, test: 1} -> ^ | do not rise
+logs.main.sessions: {train: [3, 9], validation: [1, 2, 3], test: 1} -> ^ | lists of one length
+logs.main.name: other -> ^: unknown setting 'name'
+settings.fit.log: {dataset: mslr30k} -> ^ | declared
+settings.fit.tower: deep -> ^: unknown setting 'tower'
+settings.fit.model.click_model: 1 -> no parameter 'click_model'
+logs.main.policy.strength: .nan -> policy.strength | a number
+items.fig1.needs: [fti] -> ^ | did you mean 'fit'
+datasets: {mslr30: {}} -> ^ | did you mean 'mslr30k'
+datasets.yandex.prepare: ultr -> ^ | 'ultra'
+datasets.mslr30k.topp: 3 -> datasets.mslr30k | did you mean 'top'
+datasets.mslr30k.top: 0 -> ^ | at least 1
+logs.main.dataset: mslr30 -> ^ | did you mean 'mslr30k'
+logs.main.dataset: ~ -> logs.main | 'dataset' is missing
+# Known to the configuration, but not declared by the experiment.
+logs.main.dataset: yahoo -> ^ | 'yahoo' is not declared
+studies.lemma.dataset: yandx -> ^ | 'yandx' is not declared | did you mean 'yandex'
+studies.lemma: {dataset: mslr30k, ranker: smv}
+    -> ^.ranker | 'smv' is not declared | did you mean 'svm'
+studies.lemma.ranker: svm -> studies.lemma | 'dataset'
+datasets.mslr30k: {prepare: top_labels} -> ^ | 'top'
+studies.lemma.module: 3 -> ^: 3 | expected text
+studies.lemma.module: lema -> studies.lemma | did you mean 'lemma'
+studies.lemma.drws: 3 -> no parameter 'drws' | did you mean 'draws'
+studies.lemma.views: ~ -> studies.lemma | needs 'views'
+studies.lemma.seeds: [] -> ^ | at least 1
+studies.lemma.seeds: [-1] -> ^.0 | at least 0
+rankers.svm.share: 1.5 -> ^ | at most 1
+rankers.svm.csot: 1 -> rankers.svm | did you mean 'cost'
+rankers.deep: {share: 1, cost: 1} -> ^
+scales.laptop.sessions: ~ -> logs.main | 'sessions' is missing | of the scale
+training.deep.steps: 0 -> ^ | at least 1
+logs.main.dataset: yandex -> ^ | 'yandex' is a click log
+logs.main.bootstrap: true -> a simulated log has no 'bootstrap'
+logs.main.user: {kind: [additve]} -> ^ | did you mean 'additive'
+logs.main.user: {kind: additive, centre: []} -> 'centre' is []
+logs.main.policy.strength: [1, 0, 1.0] -> strength: is [1.0, 0.0, 1.0]
+settings.fit.method: {kind: likelihood, weighting: [ips, ips]}
+    -> fit.method.weighting | is ['ips', 'ips'] | different values
+settings.fit.method: {kind: likelihood, stop_on: trian}
+    -> method.stop_on | 'trian' | did you mean 'train'
+items.fig1.draw: {kind: position_bias, settings: 3} -> ^ | 'settings' is 3
+items.fig1.draw.where: 3 -> ^ | 3 does not choose rows
+scales.laptop.training: {depe: {}} -> ^ | did you mean 'deep'
+scales.laptop.training: {deep: {stesp: 3}} -> training.deep | 'stesp' | did you mean 'steps'
+scales.laptop.training: {deep: {steps: 0}} -> training.deep.steps | at least 1
+"""
 
 
-@pytest.mark.parametrize(
-    ("keys", "value", "parts"),
-    [
-        (["titel"], "x", ["'titel'", "did you mean 'title'"]),
-        (
-            ["logs", "main", "policy", "strength"],
-            [0, 1.5],
-            ["logs.main.policy.strength.1", "1.5", "at most 1"],
-        ),
-        (
-            ["logs", "main", "policy", "strength"],
-            [-1.5],
-            ["logs.main.policy.strength.0", "at least -1"],
-        ),
-        (
-            ["logs", "main", "policy", "temperature"],
-            [0, 1.01],
-            ["logs.main.policy.temperature.1", "1.01", "at most 1"],
-        ),
-        (
-            ["logs", "main", "policy", "temperature"],
-            [-0.1],
-            ["logs.main.policy.temperature.0", "at least 0"],
-        ),
-        (["logs", "main", "policy", "ranker"], "expret", ["logs.main.policy.ranker", "'expret'"]),
-        (
-            ["logs", "main", "policy", "ranker"],
-            "deep",
-            ["logs.main.policy.ranker", "'deep' is not declared"],
-        ),
-        (["logs", "main", "policy", "temprature"], [0], ["did you mean 'temperature'"]),
-        (["settings", "fit", "log"], "mian", ["settings.fit.log", "did you mean 'main'"]),
-        (
-            ["settings", "fit", "model", "tower"],
-            "linear",
-            ["settings.fit.model.tower", "'linear' is not declared"],
-        ),
-        (
-            ["settings", "fit", "lanes"],
-            {"strength": [0.25]},
-            ["settings.fit.lanes.strength", "0.25", "[-1.0, 0.5]"],
-        ),
-        (
-            ["settings", "fit", "lanes"],
-            {"strengt": [0.5]},
-            ["settings.fit.lanes", "no lanes 'strengt'", "did you mean 'strength'"],
-        ),
-        (
-            ["settings", "fit", "method"],
-            {"kind": "likelihood", "weighting": ["none", "ipw"]},
-            ["settings.fit.method.weighting", "'ipw'", "did you mean 'ips'"],
-        ),
-        (
-            ["settings", "fit", "method"],
-            {"kind": "likelihood", "wieghting": "ips"},
-            ["settings.fit.method", "'wieghting'", "did you mean 'weighting'"],
-        ),
-        (["settings", "fit", "method"], "liklihood", ["did you mean 'likelihood'"]),
-        (
-            ["settings", "fit", "model", "kind"],
-            "position_base",
-            ["settings.fit.model", "did you mean 'position_based'"],
-        ),
-        (
-            ["settings", "fit", "model"],
-            {"kind": "position_based", "tower": "deep", "eta": [1, 2]},
-            ["settings.fit.model", "'eta' of a fitted model cannot differ between lanes"],
-        ),
-        (
-            ["settings", "fit", "model", "tower"],
-            "embedding",
-            ["settings.fit.model.tower", "queries: train"],
-        ),
-        (
-            ["logs", "main"],
-            {
-                "from": "dataset",
-                "dataset": "yandex",
-                "split": {"train": 0.8, "validation": 0.1, "test": 0.1},
-            },
-            ["settings.fit.model.tower", "'deep' reads features"],
-        ),
-        (["logs", "main"], {"from": "dataset", "dataset": "yandex"}, ["logs.main", "'split'"]),
-        (["logs", "main", "user"], "additve", ["logs.main.user", "did you mean 'additive'"]),
-        (
-            ["logs", "main", "user"],
-            {"kind": "position_based", "etta": 1},
-            ["logs.main.user", "'etta'", "did you mean 'eta'"],
-        ),
-        (
-            ["logs", "main", "user"],
-            {"kind": "position_based", "eta": [1, "two"]},
-            ["logs.main.user.eta", "'two' is out of range"],
-        ),
-        (
-            ["logs", "main", "policy", "mixing_weight"],
-            0.5,
-            ["logs.main.policy", "both a strength and a mixing weight"],
-        ),
-        (
-            ["logs", "main", "sessions"],
-            {"train": [9, 3], "validation": 2, "test": 1},
-            ["logs.main.sessions", "do not rise"],
-        ),
-        (
-            ["logs", "main", "sessions"],
-            {"train": [3, 9], "validation": [1, 2, 3], "test": 1},
-            ["logs.main.sessions", "lists of one length"],
-        ),
-        (["logs", "main", "name"], "other", ["logs.main.name: unknown setting 'name'"]),
-        (["settings", "fit", "log"], EXPERIMENT["logs"]["main"], ["settings.fit.log", "declared"]),
-        (["settings", "fit", "tower"], "deep", ["settings.fit.tower: unknown setting 'tower'"]),
-        (["settings", "fit", "model", "click_model"], 1, ["no parameter 'click_model'"]),
-        (["logs", "main", "policy", "strength"], float("nan"), ["policy.strength", "a number"]),
-        (["items", "fig1", "needs"], ["fti"], ["items.fig1.needs", "did you mean 'fit'"]),
-        (["datasets"], {"mslr30": {}}, ["datasets", "did you mean 'mslr30k'"]),
-        (["datasets", "yandex", "prepare"], "ultr", ["datasets.yandex.prepare", "'ultra'"]),
-        (["datasets", "mslr30k", "topp"], 3, ["datasets.mslr30k", "did you mean 'top'"]),
-        (["datasets", "mslr30k", "top"], 0, ["datasets.mslr30k.top", "at least 1"]),
-        (["logs", "main", "dataset"], "mslr30", ["logs.main.dataset", "did you mean 'mslr30k'"]),
-        (["logs", "main", "dataset"], None, ["logs.main", "'dataset' is missing"]),
-        # Known to the configuration, but not declared by the experiment.
-        (["logs", "main", "dataset"], "yahoo", ["logs.main.dataset", "'yahoo' is not declared"]),
-        (
-            ["studies", "lemma", "dataset"],
-            "yandx",
-            ["studies.lemma.dataset", "'yandx' is not declared", "did you mean 'yandex'"],
-        ),
-        (
-            ["studies", "lemma"],
-            {"dataset": "mslr30k", "ranker": "smv"},
-            ["studies.lemma.ranker", "'smv' is not declared", "did you mean 'svm'"],
-        ),
-        (["studies", "lemma", "ranker"], "svm", ["studies.lemma", "'dataset'"]),
-        (["datasets", "mslr30k"], {"prepare": "top_labels"}, ["datasets.mslr30k", "'top'"]),
-        (["studies", "lemma", "module"], 3, ["studies.lemma.module: 3", "expected text"]),
-        (["studies", "lemma", "module"], "lema", ["studies.lemma", "did you mean 'lemma'"]),
-        (["studies", "lemma", "drws"], 3, ["no parameter 'drws'", "did you mean 'draws'"]),
-        (["studies", "lemma", "views"], None, ["studies.lemma", "needs 'views'"]),
-        (["studies", "lemma", "seeds"], [], ["studies.lemma.seeds", "at least 1"]),
-        (["studies", "lemma", "seeds"], [-1], ["studies.lemma.seeds.0", "at least 0"]),
-        (["rankers", "svm", "share"], 1.5, ["rankers.svm.share", "at most 1"]),
-        (["rankers", "svm", "csot"], 1, ["rankers.svm", "did you mean 'cost'"]),
-        (["rankers", "deep"], {"share": 1, "cost": 1}, ["rankers.deep"]),
-        (
-            ["scales", "laptop", "sessions"],
-            None,
-            ["logs.main", "'sessions' is missing", "of the scale"],
-        ),
-        (["training", "deep", "steps"], 0, ["training.deep.steps", "at least 1"]),
-        (["logs", "main", "dataset"], "yandex", ["logs.main.dataset", "'yandex' is a click log"]),
-        (["logs", "main", "bootstrap"], True, ["a simulated log has no 'bootstrap'"]),
-        (
-            ["logs", "main", "user"],
-            {"kind": ["additve"]},
-            ["logs.main.user", "did you mean 'additive'"],
-        ),
-        (["logs", "main", "user"], {"kind": "additive", "centre": []}, ["'centre' is []"]),
-        (["logs", "main", "policy", "strength"], [1, 0, 1.0], ["strength: is [1.0, 0.0, 1.0]"]),
-        (
-            ["settings", "fit", "method"],
-            {"kind": "likelihood", "weighting": ["ips", "ips"]},
-            ["fit.method.weighting", "is ['ips', 'ips']", "different values"],
-        ),
-        (
-            ["settings", "fit", "method"],
-            {"kind": "likelihood", "stop_on": "trian"},
-            ["method.stop_on", "'trian'", "did you mean 'train'"],
-        ),
-        (
-            ["items", "fig1", "draw"],
-            {"kind": "position_bias", "settings": 3},
-            ["items.fig1.draw", "'settings' is 3"],
-        ),
-        (
-            ["items", "fig1", "draw", "where"],
-            3,
-            ["items.fig1.draw.where", "3 does not choose rows"],
-        ),
-        (
-            ["scales", "laptop", "training"],
-            {"depe": {}},
-            ["scales.laptop.training", "did you mean 'deep'"],
-        ),
-        (
-            ["scales", "laptop", "training"],
-            {"deep": {"stesp": 3}},
-            ["training.deep", "'stesp'", "did you mean 'steps'"],
-        ),
-        (
-            ["scales", "laptop", "training"],
-            {"deep": {"steps": 0}},
-            ["training.deep.steps", "at least 1"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("keys", "value", "parts"), refusals(REFUSED))
 def test_experiment_errors_name_file_field_and_the_nearest(load, keys, value, parts):
     with pytest.raises(InputError) as caught:
         load(put(EXPERIMENT, keys, value), scale="laptop")

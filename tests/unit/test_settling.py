@@ -19,40 +19,42 @@ from twotowers.workflow.order import fit_guess
 from twotowers.workflow.planning import Planner, plain
 
 CONFIG = read_config(read_yaml(ROOT / "config.yaml"))
-TRAINING = {
-    "learning_rate": 0.1, "batch": 1, "steps": 1, "epochs": 1, "patience": 1, "min_delta": 0,
-}  # fmt: skip
-SESSIONS = {"train": 3, "validation": 2, "test": 1}
-MODEL = {
-    "tower": {
-        "kind": "dense",
-        "layers": [512, {"width": 256, "dropout": 0.1}, 128],
-        "activation": "relu",
-        "dropout": [0, 0.5],
-        "normalise": "batch",
-    },
-    "examination": {"kind": "dense", "layers": [16], "dropout": [0.1, 0.2, 0.3]},
-}
-METHOD = {"kind": "likelihood", "heads": {"reversal": {"scale": [0, 1]}}}
-EXPERIMENT = {
-    "title": "T",
-    "citation": "C",
-    "datasets": {"mslr30k": {"prepare": "ultra"}},
-    "scales": {
-        scale: {"seeds": [1], "sessions": SESSIONS} for scale in ("smoke", "laptop", "paper")
-    },
-    "rankers": {"linear": TRAINING},
-    "training": {
-        "slow": TRAINING | {"optimizer": {"name": "adam", "b1": 0.8}, "learning_rate": [0.1, 0.2]}
-    },
-    "logs": {
-        "main": {
-            "dataset": "mslr30k", "relevance": "annotated", "policy": {"ranker": "expert"},
-        }
-    },
-    "settings": {"fit": {"log": "main", "model": MODEL, "method": METHOD, "training": "slow"}},
-    "items": {},
-}  # fmt: skip
+EXPERIMENT = yaml.safe_load("""
+title: T
+citation: C
+datasets: {mslr30k: {prepare: ultra}}
+scales:
+  smoke: {seeds: [1], sessions: {train: 3, validation: 2, test: 1}}
+  laptop: {seeds: [1], sessions: {train: 3, validation: 2, test: 1}}
+  paper: {seeds: [1], sessions: {train: 3, validation: 2, test: 1}}
+rankers:
+  linear: {learning_rate: 0.1, batch: 1, steps: 1, epochs: 1, patience: 1, min_delta: 0}
+training:
+  slow:
+    optimizer: {name: adam, b1: 0.8}
+    learning_rate: [0.1, 0.2]
+    batch: 1
+    steps: 1
+    epochs: 1
+    patience: 1
+    min_delta: 0
+logs: {main: {dataset: mslr30k, relevance: annotated, policy: {ranker: expert}}}
+settings:
+  fit:
+    log: main
+    model:
+      tower:
+        kind: dense
+        layers: [512, {width: 256, dropout: 0.1}, 128]
+        activation: relu
+        dropout: [0, 0.5]
+        normalise: batch
+      examination: {kind: dense, layers: [16], dropout: [0.1, 0.2, 0.3]}
+    method: {kind: likelihood, heads: {reversal: {scale: [0, 1]}}}
+    training: slow
+items: {}
+""")
+TRAINING, MODEL = EXPERIMENT["rankers"]["linear"], EXPERIMENT["settings"]["fit"]["model"]
 
 
 def drawn(kind: str, **parameters) -> dict:
@@ -138,73 +140,56 @@ def test_a_job_depends_on_the_files_of_its_towers_and_heads(load):
     assert fit_guess(paper.settings["fit"]) > 0
 
 
-TOWER, EXAMINED = ("settings", "fit", "model", "tower"), ("settings", "fit", "model", "examination")
-HEADS = ("settings", "fit", "method", "heads")
-TRAINED = ("training", "slow")
+TOWER, EXAMINED = "settings.fit.model.tower", "settings.fit.model.examination"
+HEADS, TRAINED = "settings.fit.method.heads", "training.slow"
 
 
 @pytest.mark.parametrize(
     ("keys", "value", "parts"),
     [
-        (TOWER, "liner", ["'liner' is unknown", "did you mean 'linear'"]),
-        (TOWER, ["linear", "deep"], ["model.tower", "['linear', 'deep']", "a kind, alone"]),
-        ((*TOWER, "kind"), "dens", ["'dens' is unknown", "did you mean 'dense'"]),
-        ((*TOWER, "kind"), ["dense", "deep"], ["model.tower", "['dense', 'deep'] is unknown"]),
-        ((*TOWER, "widths"), [3], ["'dense' has no parameter 'widths'"]),
-        ((*TOWER, "layers"), [[3], [4]], ["tower.layers", "[3]", "an integer"]),
-        ((*TOWER, "layers"), [0], ["tower.layers", "0 is out of range", "an integer in [1"]),
-        (
-            (*TOWER, "layers"),
-            [{"width": 3, "droput": 0}],
-            ["tower.layers", "did you mean 'dropout'"],
-        ),
-        ((*TOWER, "layers"), 3, ["tower.layers", "3", "a list"]),
-        (
-            (*TOWER, "activation"),
-            ["elu", "relu"],
-            ["tower.activation", "['elu', 'relu']", "one value", "for dropout"],
-        ),
-        ((*TOWER, "activation"), "rleu", ["tower.activation", "'rleu'", "'relu'"]),
-        ((*TOWER, "normalise"), ["batch", "none"], ["tower.normalise", "one value per setting"]),
-        ((*TOWER, "dropout"), [0, 1.5], ["tower.dropout", "1.5", "in [0, 0.99]"]),
-        ((*TOWER, "dropout"), [0, 0.0], ["tower.dropout", "[0, 0.0]", "different values"]),
-        (TOWER, {"kind": "deep", "hidden": [32, 64]}, ["tower.hidden", "[32, 64]", "dropout"]),
-        (TOWER, {"kind": "dense"}, ["'dense' needs 'layers'"]),
-        (EXAMINED, "tabel", ["'tabel' is unknown", "did you mean 'table'"]),
-        (EXAMINED, "embedding", ["'embedding' is unknown", "'table'"]),
-        (EXAMINED, {"kind": "table", "layers": [3]}, ["'table' has no parameter 'layers'"]),
-        (HEADS, {"reversl": {}}, ["heads.reversl", "did you mean 'reversal'"]),
-        (HEADS, {"reversal": {"scal": 1}}, ["heads.reversal", "'scal'", "'scale'"]),
-        (HEADS, ["reversal"], ["method.heads", "['reversal']", "with their options"]),
-        (HEADS, {"reversal": 3}, ["heads.reversal", "3", "options of the head"]),
-        (
-            (*TRAINED, "optimizer"),
-            "adamv",
-            ["slow.optimizer.name", "'adamv'", "did you mean 'adam"],
-        ),
-        ((*TRAINED, "optimizer"), {"name": ["adam"]}, ["slow.optimizer.name", "['adam']"]),
-        (
-            (*TRAINED, "optimizer"),
-            ["sgd", "adam"],
-            ["slow.optimizer", "['sgd', 'adam']", "a name, alone"],
-        ),
-        ((*TRAINED, "optimizer"), {"name": "sgd", "b1": 1}, ["'sgd' has no option 'b1'"]),
-        (TRAINED, TRAINING | {"rows": True, "averaged": True}, ["slow.rows", "changes all rows"]),
-        ((*TRAINED, "weight_decay"), 0.1, ["slow.weight_decay", "'adam' has no weight decay"]),
-        ((*TRAINED, "batch"), [1, 2], ["slow.batch", "[1, 2]", "an integer"]),
-        ((*TRAINED, "learning_rate"), [0.1, "b"], ["slow.learning_rate.1", "a number"]),
-        (("rankers", "linear", "learning_rate"), [0.1], ["linear.learning_rate", "a number"]),
-        (("rankers", "linear", "optimizer"), "sdg", ["linear.optimizer.name", "mean 'sgd'"]),
-        (("scales", "smoke", "seeds"), [1, 1], ["smoke.seeds", "[1, 1]", "different values"]),
-        (("settings", "fit", "measure"), ["uncertainty"], ["fit.measure", "per pair"]),
-        (("items", "i"), drawn("curves", panels={"A": {"x": "fitt"}}), ["'fitt'", "mean 'fit'"]),
-        (("items", "i"), drawn("dots", groups={"A": {"x": {"setting": "f"}}}), ["'f'", "i.draw"]),
+        (TOWER, "liner", "'liner' is unknown | did you mean 'linear'"),
+        (TOWER, ["linear", "deep"], "model.tower | ['linear', 'deep'] | a kind, alone"),
+        (f"{TOWER}.kind", "dens", "'dens' is unknown | did you mean 'dense'"),
+        (f"{TOWER}.kind", ["dense", "deep"], "model.tower | ['dense', 'deep'] is unknown"),
+        (f"{TOWER}.widths", [3], "'dense' has no parameter 'widths'"),
+        (f"{TOWER}.layers", [[3], [4]], "tower.layers | [3] | an integer"),
+        (f"{TOWER}.layers", [0], "tower.layers | 0 is out of range | an integer in [1"),
+        (f"{TOWER}.layers", [{"width": 3, "droput": 0}], "tower.layers | did you mean 'dropout'"),
+        (f"{TOWER}.layers", 3, "tower.layers | 3 | a list"),
+        (f"{TOWER}.activation", ["elu", "relu"], "['elu', 'relu'] | one value | for dropout"),
+        (f"{TOWER}.activation", "rleu", "tower.activation | 'rleu' | 'relu'"),
+        (f"{TOWER}.normalise", ["batch", "none"], "tower.normalise | one value per setting"),
+        (f"{TOWER}.dropout", [0, 1.5], "tower.dropout | 1.5 | in [0, 0.99]"),
+        (f"{TOWER}.dropout", [0, 0.0], "tower.dropout | [0, 0.0] | different values"),
+        (TOWER, {"kind": "deep", "hidden": [32, 64]}, "tower.hidden | [32, 64] | dropout"),
+        (TOWER, {"kind": "dense"}, "'dense' needs 'layers'"),
+        (EXAMINED, "tabel", "'tabel' is unknown | did you mean 'table'"),
+        (EXAMINED, "embedding", "'embedding' is unknown | 'table'"),
+        (EXAMINED, {"kind": "table", "layers": [3]}, "'table' has no parameter 'layers'"),
+        (HEADS, {"reversl": {}}, "heads.reversl | did you mean 'reversal'"),
+        (HEADS, {"reversal": {"scal": 1}}, "heads.reversal | 'scal' | 'scale'"),
+        (HEADS, ["reversal"], "method.heads | ['reversal'] | with their options"),
+        (HEADS, {"reversal": 3}, "heads.reversal | 3 | options of the head"),
+        (f"{TRAINED}.optimizer", "adamv", "slow.optimizer.name | 'adamv' | did you mean 'adam"),
+        (f"{TRAINED}.optimizer", {"name": ["adam"]}, "slow.optimizer.name | ['adam']"),
+        (f"{TRAINED}.optimizer", ["sgd", "adam"], "optimizer | ['sgd', 'adam'] | a name, alone"),
+        (f"{TRAINED}.optimizer", {"name": "sgd", "b1": 1}, "'sgd' has no option 'b1'"),
+        (TRAINED, TRAINING | {"rows": True, "averaged": True}, "slow.rows | changes all rows"),
+        (f"{TRAINED}.weight_decay", 0.1, "slow.weight_decay | 'adam' has no weight decay"),
+        (f"{TRAINED}.batch", [1, 2], "slow.batch | [1, 2] | an integer"),
+        (f"{TRAINED}.learning_rate", [0.1, "b"], "slow.learning_rate.1 | a number"),
+        ("rankers.linear.learning_rate", [0.1], "linear.learning_rate | a number"),
+        ("rankers.linear.optimizer", "sdg", "linear.optimizer.name | mean 'sgd'"),
+        ("scales.smoke.seeds", [1, 1], "smoke.seeds | [1, 1] | different values"),
+        ("settings.fit.measure", ["uncertainty"], "fit.measure | per pair"),
+        ("items.i", drawn("curves", panels={"A": {"x": "fitt"}}), "'fitt' | mean 'fit'"),
+        ("items.i", drawn("dots", groups={"A": {"x": {"setting": "f"}}}), "'f' | i.draw"),
     ],
 )
 def test_what_is_refused_before_anything_is_computed(load, keys, value, parts):
     with pytest.raises(InputError) as caught:
-        load(keys, value)
-    for part in [str(Path("papers", "p", "experiment.yaml")), *parts]:
+        load(keys.split("."), value)
+    for part in [str(Path("papers", "p", "experiment.yaml")), *parts.split(" | ")]:
         assert part in str(caught.value)
 
 
