@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 from twotowers.experiment.fields import Distinct, Settled, as_tuple, refused
@@ -63,6 +63,12 @@ class Portions(Settled):
     """Pages that are held out."""
 
 
+def _by_shares_or_parts(given: object) -> str:
+    of_splits = given.values() if isinstance(given, Mapping) else ()
+    by_parts = isinstance(given, Portions) or any(isinstance(each, Mapping) for each in of_splits)
+    return "parts" if by_parts else "shares"
+
+
 class ObservedLog(Recorded):
     """A data set of clicks. Each impression, or each page, goes to one split by chance, or by the
     part of the log that it is in."""
@@ -74,7 +80,10 @@ class ObservedLog(Recorded):
     """Where clicks come from: the data set itself."""
     dataset: str
     """The click log."""
-    split: Shares | Portions
+    split: Annotated[
+        Annotated[Shares, Tag("shares")] | Annotated[Portions, Tag("parts")],
+        Discriminator(_by_shares_or_parts),
+    ]
     """Shares of the log for training, validation and test, or parts of it."""
     places: str | None = None
     """The bias feature with the positions of documents, if pages have gaps: `positions` of format
