@@ -42,9 +42,9 @@ lint: .venv/installed
 	$(BIN)/pyrefly check --summary=none --preset strict $(STRICT)
 	$(BIN)/snakemake --lint
 
-# Measure the stand-ins against the real data sets: docs/standins.md.
+# Measure the stand-ins against the real data sets: docs/standins*.md.
 standins: .venv/installed
-	$(BIN)/python scripts/describe_standins.py
+	$(BIN)/python -m scripts.standins
 
 # Measure time and memory (benchmarks/README.md). PART=fits measures one part.
 bench: .venv/installed

@@ -13,7 +13,7 @@ the positions. Queries with fewer than five documents are dropped.
 
 All of a query's documents are a function of the seed and the query's number. So pages can come in
 any order, and memory does not grow with their number. `baidu.yaml` has the law;
-`twotowers.standins.calibrate_baidu` says what was calibrated to what.
+`scripts/standins/baidu.py` says what was calibrated to what.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ and shows the first of its ranking: the log knows no other documents. Annotators
 CANDIDATES of other queries, far beyond what is shown. Users are those of `standins.wscd`: some read
 from top to bottom, others glance at positions. So none of the click models is the one that clicked.
 
-What was calibrated (`calibrate_uva.py`), without any fit of a click model: lengths of
+What was calibrated (`scripts/standins/uva.py`), without any fit of a click model: lengths of
 pages, queries and pairs per session, click rates by rank, and the shares of sessions with clicks,
 to Table 3.1 of the thesis and the published click rates; how much columns say of labels, how
 labels spread, and how little relevance and appeal agree, to the published DCG@10 of a random

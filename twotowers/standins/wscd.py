@@ -6,7 +6,7 @@ bottom. They stop when satisfied or out of patience, and read on after a click l
 others look at positions independently of what they clicked. So none of the ten click models is
 the one that clicked.
 
-What was calibrated (`scripts/calibrate_wscd.py`): LAW, to the published perplexities of the four
+What was calibrated (`scripts/standins/wscd.py`): LAW, to the published perplexities of the four
 models without memory, GCTR, RCTR, DCTR and PBM (thesis, Figure 5.1, first fold); and the number of
 queries and versions, to WSCD's 346.7 million pairs in 146.3 million sessions. What the other six
 models make of the log was not looked at meanwhile.

@@ -1,0 +1,38 @@
+"""Pages with places for tables, `<!-- name -->` to `<!-- /name -->`, that programs fill."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from twotowers.files.artefacts import atomic
+
+
+def filled(text: str, tables: Mapping[str, str]) -> str:
+    """The page with new tables. A place without one keeps what it has.
+
+    Example:
+        >>> filled("<!-- a -->1<!-- /a --> <!-- b -->1<!-- /b -->", {"a": "2"})
+        '<!-- a -->\\n2\\n<!-- /a --> <!-- b -->1<!-- /b -->'
+    """
+
+    def block(match: re.Match) -> str:
+        name = match[1]
+        return f"<!-- {name} -->\n{tables[name]}\n<!-- /{name} -->" if name in tables else match[0]
+
+    return re.sub(r"<!-- ([\w-]+) -->.*?<!-- /\1 -->", block, text, flags=re.S)
+
+
+def fill_page(path: Path, tables: Mapping[str, str]) -> None:
+    """Fill a page on disk."""
+    text = filled(path.read_text(encoding="utf-8"), tables)
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def markdown(heads: Iterable[str], rows: Iterable[Sequence[object]], align: str = "---") -> str:
+    """A table. All columns but the first are aligned as `align` says, such as `---:`."""
+    heads = list(heads)
+    lines = [heads, ["---", *[align] * (len(heads) - 1)], *(map(str, row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

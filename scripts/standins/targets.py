@@ -1,0 +1,143 @@
+"""Numbers of stand-ins beside their targets, and the search for a law that meets them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from scripts.filling import markdown
+from twotowers.files.rankings import Rankings, mask, pad
+
+SEED = 0  # as in twotowers.workflow.descriptions
+
+
+@dataclass(frozen=True)
+class Target:
+    """A measured number, its bounds, and the number of the real set."""
+
+    quantity: str
+    found: float
+    low: float
+    high: float
+    published: str
+    form: str = ".3f"
+
+    @classmethod
+    def within(cls, quantity: str, found: float, published: float, share: float) -> Target:
+        """Bounds at this relative distance from the published number."""
+        form = ".4f" if published < 0.1 else ".3f" if published < 3 else ".2f"
+        low, high = (published * (1 + sign * share) for sign in (-1, 1))
+        return cls(quantity, found, low, high, f"{published:{form}}", form)
+
+    @property
+    def met(self) -> bool:
+        return self.low <= self.found <= self.high
+
+    def __str__(self) -> str:
+        bounds = f"{self.low:{self.form}} to {self.high:{self.form}}"
+        cells = [self.quantity, f"{self.found:{self.form}}", bounds, self.published]
+        return "| " + " | ".join([*cells, "yes" if self.met else "**no**"]) + " |"
+
+
+HEADS = "| quantity | stand-in | accepted | published | met |\n|---|---:|---:|---:|---|"
+Tables = Mapping[str, "list[Target] | str"]
+"""What goes into each place of a page: targets, or text."""
+
+
+def written(found: Tables) -> dict[str, str]:
+    return {
+        name: each if isinstance(each, str) else "\n".join([HEADS, *map(str, each)])
+        for name, each in found.items()
+    }
+
+
+def missed(found: Tables) -> list[str]:
+    """The rows whose numbers miss their targets."""
+    rows = (row for each in found.values() if not isinstance(each, str) for row in each)
+    return [str(row) for row in rows if not row.met]
+
+
+def told(rows: Sequence[tuple], *further: str) -> str:
+    """A table of numbers that were not calibrated."""
+    texts = ([f"{v:.3f}" if isinstance(v, float) else v for v in row] for row in rows)
+    return markdown(["quantity, not calibrated", "stand-in", *further], texts, "---:")
+
+
+def law_table(law) -> str:
+    """The parameters of a law."""
+    values = asdict(law)
+    values |= values.pop("users", {})
+    return markdown(["parameter", "value"], values.items(), "---:")
+
+
+def mean_of(metric: Callable, scores: np.ndarray, lists: Rankings, **options) -> float:
+    """The mean of a metric of `twotowers.results.metrics` over lists, of [rows] scores."""
+    length = lists.lengths.max()
+    scores, labels = (pad(column, lists.offsets, length) for column in (scores, lists.label))
+    return float(metric(scores, labels, where=mask(lists.lengths, length), **options).mean())
+
+
+# The search
+
+
+def apart(found: float, wanted: float) -> float:
+    return float(np.log(max(found, 1e-9) / wanted) ** 2)
+
+
+def value_of(law, name: str) -> float:
+    return getattr(law if hasattr(law, name) else law.users, name)
+
+
+def moved(law, values: Mapping[str, float]):
+    """The law with other values, of its own or of its users."""
+    own = {name: value for name, value in values.items() if hasattr(law, name)}
+    if users := {name: value for name, value in values.items() if name not in own}:
+        own["users"] = replace(law.users, **users)
+    return replace(law, **own)
+
+
+def nearest_law(law_of: Callable, start, steps, distance: Callable, *, most: int):
+    """The law whose distance is least, by Nelder and Mead's method on its values.
+
+    Args:
+        law_of: values -> law.
+        start, steps: of the first simplex.
+        distance: law -> its distance from the targets.
+        most: evaluations.
+    """
+    simplex = np.array([start, *(start + np.eye(len(start)) * steps)])
+    options = {"initial_simplex": simplex, "maxfev": most, "xatol": 2e-3, "fatol": 1e-8}
+    found = minimize(
+        lambda values: distance(law_of(values)), start, method="Nelder-Mead", options=options
+    )
+    best = law_of(found.x)
+    print(f"{found.fun:.2e} after {found.nfev}: {best}", file=sys.stderr, flush=True)
+    return best
+
+
+BOUNDED = ("patience", "unsatisfied", "readers", "ranked")
+TURNS = {"bounded": (logit, expit), "positive": (np.log, np.exp), "free": (float, float)}
+
+
+def descend(law, names: Sequence[str], distance: Callable, *, positive=(), steps=0.4):
+    """The law with the values of some parameters that come nearest to the targets.
+
+    Those in (0, 1) move by their log-odds, and the `positive` ones by their logarithms.
+    """
+    turns = [
+        TURNS["bounded" if name in BOUNDED else "positive" if name in positive else "free"]
+        for name in names
+    ]
+
+    def law_of(values):
+        pairs = zip(names, turns, values, strict=True)
+        return moved(law, {name: round(float(back(value)), 4) for name, (_, back), value in pairs})
+
+    pairs = zip(names, turns, strict=True)
+    start = [there(value_of(law, name)) for name, (there, _) in pairs]
+    return nearest_law(law_of, start, steps, distance, most=60 * len(names))
