@@ -1,14 +1,10 @@
-"""Results -> pages: tables between markers, and plots. No number on a page is typed.
-
-A page is prose with places for tables, `<!-- name -->` to `<!-- /name -->`. `fill` puts the table
-of that name there. A table without measurements says so.
-"""
+"""Results -> pages: tables between markers, and plots. No number on a page is typed."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +13,7 @@ import pandas as pd
 from benchmarks import beside_clax, beside_pyclick, clickmodels, fits, gpu, scaling
 from benchmarks.limits import extrapolations, predicted
 from benchmarks.measure import PACKAGES, ROOT
-from twotowers.files.artefacts import atomic
+from scripts.filling import fill_page, filled, markdown
 from twotowers.report.charts import Curves
 from twotowers.report.figures import save
 
@@ -33,30 +29,20 @@ def read(folder: Path = RESULTS) -> Results:
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
 
+def tables(results: Results) -> dict[str, str]:
+    """Every table by its place. One without measurements says so."""
+    return {name: table.of(results) for name, table in TABLES.items()}
+
+
 def fill(text: str, results: Results) -> str:
-    """The page with new tables.
-
-    Raises:
-        KeyError: the page has a place for an unknown table.
-    """
-
-    def block(match: re.Match) -> str:
-        name = match[1]
-        part, make = TABLES[name]
-        body = make(results) if part in results else "Not measured yet."
-        stated = f"\n\n{where(results[part]['machine'])}" if part in results else ""
-        return f"<!-- {name} -->\n{body}{stated}\n<!-- /{name} -->"
-
-    return re.sub(r"<!-- ([\w-]+) -->.*?<!-- /\1 -->", block, text, flags=re.S)
+    """The page with new tables."""
+    return filled(text, tables(results))
 
 
 def write(results: Results) -> None:
     """Fill all pages, and draw."""
     for name in PAGES:
-        page = ROOT / name
-        text = fill(page.read_text(), results)
-        with atomic(page) as temporary:
-            temporary.write_text(text)
+        fill_page(ROOT / name, tables(results))
     if "fits" in results:
         draw_fits(results["fits"]["rows"], ROOT / "benchmarks" / "fits.svg")
     if "scaling" in results:
@@ -72,25 +58,6 @@ def where(machine: dict) -> str:
     )
 
 
-def markdown(rows: list[dict], columns: dict[str, tuple[str, Callable]]) -> str:
-    """A table of the rows.
-
-    Args:
-        rows: values by key.
-        columns: heading -> key and format. A missing value is a dash.
-    """
-
-    def cell(row: dict, key: str, form: Callable) -> str:
-        value = row.get(key)
-        return "–" if value is None else form(value)
-
-    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
-    for row in rows:
-        cells = (cell(row, key, form) for key, form in columns.values())
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
 def digits(value: float) -> str:
     """Three significant digits, with separators of thousands."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
@@ -100,316 +67,229 @@ def yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def whole(value: int) -> str:
-    return f"{value:,}"
+FORMS: dict[str, Callable] = {"#": digits, "?": yes, "upper": str.upper, "": str}
+"""How a value is written, if not by a format of Python such as `.2f`."""
 
 
-def fit_table(
-    part: str, baselines: tuple[str, ...], references: tuple[str, ...]
-) -> Callable[[Results], str]:
-    columns = {
-        "tower": ("tower", str),
-        "fit": ("method", str),
-        "sessions": ("sessions", whole),
-        "lowest validation NLL": ("lowest", "{:.5f}".format),
-        "to the target, s": ("to_target", digits),
-        "epochs": ("epochs", str),
-        "an epoch, s": ("per_epoch", digits),
-        "compilation, s": ("compilation", digits),
-        "peak memory, GB": ("peak_gb", "{:.2f}".format),
-        **{
-            f"position bias, off {reference}": (f"off {reference}", "{:.3f}".format)
-            for reference in references
-        },
-        **{
-            f"times faster than {baseline}": (f"against {baseline}", digits)
-            for baseline in baselines
-        },
-    }
-    return lambda results: markdown(
-        fits.summary(results[part]["rows"], baselines, references), columns
+def cell(value, form: str) -> str:
+    """A value as a text; a missing one is a dash."""
+    if value is None:
+        return "–"
+    return FORMS[form](value) if form in FORMS else format(value, form)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page.
+
+    Attributes:
+        part: whose machine is stated below it.
+        columns: for each column its heading, `= key` of the rows if that is another, and `: form`
+            if values are not written as they are; see `FORMS`.
+        rows: rows of the part -> rows of the table.
+        needs: parts without which there is no table; then `rows` gets all results.
+    """
+
+    part: str
+    columns: str | Callable[[list[dict]], str]
+    rows: Callable = list
+    needs: tuple[str, ...] = ()
+
+    def of(self, results: Results) -> str:
+        body = "Not measured yet."
+        if {self.part, *self.needs} <= set(results):
+            rows = self.rows(results if self.needs else results[self.part]["rows"])
+            columns = self.columns if isinstance(self.columns, str) else self.columns(rows)
+            parsed = []
+            for column in columns.split(" | "):
+                named, _, form = column.partition(" : ")
+                heading, _, key = named.partition(" = ")
+                parsed.append((heading.strip(), (key or heading).strip(), form.strip()))
+            texts = ([cell(row.get(key), form) for _, key, form in parsed] for row in rows)
+            body = markdown([heading for heading, *_ in parsed], texts)
+        machine = f"\n\n{where(results[self.part]['machine'])}" if self.part in results else ""
+        return body + machine
+
+
+def fit_table(part: str, baselines: tuple[str, ...], references: tuple[str, ...]) -> Table:
+    columns = (
+        "tower | fit = method | sessions : , | lowest validation NLL = lowest : .5f | "
+        "to the target, s = to_target : # | epochs | an epoch, s = per_epoch : # | "
+        "compilation, s = compilation : # | peak memory, GB = peak_gb : .2f"
+    )
+    for name in references:
+        columns += f" | position bias, off {name} = off {name} : .3f"
+    for name in baselines:
+        columns += f" | times faster than {name} = against {name} : #"
+    return Table(part, columns, lambda rows: fits.summary(rows, baselines, references))
+
+
+def scaling_table(grid: str, *sizes: str) -> Table:
+    """Rows of one grid, each relative to the first of its tower and temperature."""
+
+    def make(rows: list[dict]) -> list[dict]:
+        found, first = [], {}
+        for row in (row for row in rows if row["grid"] == grid):
+            start = first.setdefault((row["tower"], row["temperature"]), row)
+            relative = row["seconds"] / start["seconds"]
+            found.append(row | {"relative": relative, "epoch": row["seconds"] / row["epochs"]})
+        return found
+
+    columns = "".join(f"{size}{'' if size == 'temperature' else ' : ,'} | " for size in sizes)
+    return Table(
+        "scaling",
+        f"tower | {columns}an epoch, s = epoch : # | relative : .2f | data, GB = data_gb : # | "
+        "peak memory, GB = peak_gb : .2f",
+        make,
     )
 
 
-def scaling_table(grid: str, *sizes: str) -> Callable[[Results], str]:
-    """Rows of one grid, each relative to the first of its tower and temperature."""
-
-    def make(results: Results) -> str:
-        rows, first = [], {}
-        for row in (row for row in results["scaling"]["rows"] if row["grid"] == grid):
-            start = first.setdefault((row["tower"], row["temperature"]), row)
-            relative = row["seconds"] / start["seconds"]
-            rows.append(row | {"relative": relative, "epoch": row["seconds"] / row["epochs"]})
-        columns = {
-            "tower": ("tower", str),
-            **{size: (size, whole if size != "temperature" else str) for size in sizes},
-            "an epoch, s": ("epoch", digits),
-            "relative": ("relative", "{:.2f}".format),
-            "data, GB": ("data_gb", digits),
-            "peak memory, GB": ("peak_gb", "{:.2f}".format),
-        }
-        return markdown(rows, columns)
-
-    return make
+def chosen(what: str) -> Callable[[list[dict]], list[dict]]:
+    """The rows of one kind."""
+    return lambda rows: [row for row in rows if row["what"] == what]
 
 
-def steps_table(results: Results) -> str:
-    """A row per size of the table, with the times of both updates in one run."""
-    rows = [row for row in results["rows"]["rows"] if row["what"] == "step"]
-    for row in rows:
-        row["ratio"] = row["all step"] / row["used step"]
-    columns = {
-        "rows of the table": ("table", whole),
-        "a step on all rows, s": ("all step", digits),
-        "on used rows, s": ("used step", digits),
-        "ratio": ("ratio", digits),
-        "an epoch besides, all rows, s": ("all epoch", digits),
-        "used rows, s": ("used epoch", digits),
-        "peak memory, all rows, GB": ("all peak_gb", "{:.2f}".format),
-        "used rows, GB": ("used peak_gb", "{:.2f}".format),
-    }
-    return markdown(rows, columns)
+def with_ratio(rows: list[dict]) -> list[dict]:
+    return [row | {"ratio": row["all step"] / row["used step"]} for row in chosen("step")(rows)]
 
 
-def updates_table(results: Results) -> str:
-    columns = {
-        "model": ("model", str),
-        "pairs": ("pairs", whole),
-        "updates": ("update", str),
-        "learning rate": ("learning_rate", str),
-        "epochs": ("epochs", str),
-        "validation loss": ("validation", "{:.5f}".format),
-        "held-out perplexity": ("perplexity", "{:.4f}".format),
-    }
-    return markdown([row for row in results["rows"]["rows"] if row["what"] == "fit"], columns)
-
-
-def simulator_table(results: Results) -> str:
-    rows = results["simulator"]["rows"]
+def with_rates(rows: list[dict]) -> list[dict]:
     plain = {row["temperature"]: row for row in rows if row["simulator"] != "counts"}
+    found = []
     for row in rows:
-        slow = plain[row["temperature"]]
-        row["rate"] = row["sessions"] / row["seconds"]
-        row["faster"] = row["rate"] * slow["seconds"] / slow["sessions"]
-    columns = {
-        "temperature": ("temperature", str),
-        "simulator": ("simulator", str),
-        "sessions": ("sessions", whole),
-        "s": ("seconds", digits),
-        "sessions a second": ("rate", lambda rate: whole(round(rate))),
-        "times faster": ("faster", digits),
-        "peak memory, GB": ("peak_gb", "{:.2f}".format),
-    }
-    return markdown(rows, columns)
+        slow, rate = plain[row["temperature"]], row["sessions"] / row["seconds"]
+        faster = rate * slow["seconds"] / slow["sessions"]
+        found.append(row | {"rate": round(rate), "faster": faster})
+    return found
 
 
-def counting_table(results: Results) -> str:
-    columns = {
-        "counted by": ("engine", str),
-        "version": ("version", str),
-        "impressions": ("impressions", whole),
-        "cells": ("cells", whole),
-        "s": ("seconds", digits),
-        "its plain scan, s": ("scan", digits),
-        "peak memory, GB": ("peak_gb", "{:.2f}".format),
-    }
-    return markdown(results["counting"]["rows"], columns)
+def with_hourly(rows: list[dict]) -> list[dict]:
+    average = "a job, on average"
+    return [
+        row | {"hourly": 3600 / row["seconds"] if average in row["what"] else None} for row in rows
+    ]
 
 
-SHORT = {"model": ("model", str.upper)}
-
-
-def clickmodels_table(results: Results) -> str:
-    columns = SHORT | {
-        "distinct pages": ("distinct", whole),
-        "pairs": ("pairs", whole),
-        "reading, s": ("read", digits),
-        "statistics, s": ("statistics", digits),
-        "estimation, s": ("estimation", digits),
-        "in all, s": ("seconds", digits),
-        "CLAX on an A6000, s": ("published", str),
-        "times faster": ("faster", digits),
-        "cycles": ("cycles", str),
-        "conditional perplexity": ("conditional", "{:.4f}".format),
-        "... converged": ("converged", "{:.4f}".format),
-        "scan or group-by, s": ("plain", digits),
-        "times as long": ("times", digits),
-        "peak memory, GB": ("fit_gb", "{:.2f}".format),
-    }
-    return markdown(clickmodels.longest(results["clickmodels"]["rows"]), columns)
-
-
-def clax_table(results: Results) -> str:
-    columns = SHORT | {
-        "sessions": ("sessions", whole),
-        "ours, s": ("own", digits),
-        "CLAX, s": ("seconds", digits),
-        "epochs": ("epochs", str),
-        "stopped by itself": ("ended", yes),
-        "times faster": ("faster", digits),
-        "conditional perplexity": ("own_conditional", "{:.4f}".format),
-        "CLAX's": ("conditional", "{:.4f}".format),
-        "reached": ("reached", yes),
-    }
-    return markdown(beside_clax.compared(results["beside_clax"]["rows"]), columns)
-
-
-def pyclick_table(results: Results) -> str:
-    columns = SHORT | {
-        "sessions": ("sessions", whole),
-        "ours, s": ("seconds", digits),
-        "cycles": ("cycles", str),
-        "PyClick, a round, s": ("peer", digits),
-        "rounds timed": ("rounds", str),
-        f"{beside_pyclick.ROUNDS} rounds, s": ("all", digits),
-        "times faster": ("faster", digits),
-    }
-    return markdown(beside_pyclick.compared(results["beside_pyclick"]["rows"]), columns)
-
-
-def by_sessions_table(results: Results) -> str:
-    rows = clickmodels.by_sessions(results["clickmodels"]["rows"])
+def sizes_of_sessions(rows: list[dict]) -> str:
     sizes = [key.split()[1] for key in rows[0] if key.startswith("seconds")]
-    columns = SHORT | {f"{int(size):,} sessions, s": (f"seconds {size}", digits) for size in sizes}
-    columns |= {
-        f"{int(size):,} sessions, GB": (f"fit_gb {size}", "{:.2f}".format) for size in sizes
-    }
-    return markdown(rows, columns)
-
-
-def longest_table(results: Results) -> str:
-    columns = SHORT | {
-        "sessions": ("sessions", whole),
-        "pairs": ("pairs", whole),
-        "reading, s": ("read", digits),
-        "estimation, s": ("estimation", digits),
-        "in all, s": ("seconds", digits),
-        "peak memory, GB": ("fit_gb", "{:.2f}".format),
-    }
-    rows = [row for row in results["clickmodels_longest"]["rows"] if row["what"] == "fit"]
-    return markdown(rows, columns)
-
-
-def longlists_table(results: Results) -> str:
-    columns = {
-        "queries": ("queries", whole),
-        "temperature": ("temperature", str),
-        "layout": ("layout", str),
-        "": ("what", str),
-        "s": ("seconds", digits),
-        "peak memory, GB": ("peak_gb", "{:.2f}".format),
-        "cells shown": ("cells", whole),
-        "cells held": ("held", whole),
-        "all documents x positions": ("all_cells", whole),
-        "... as two arrays of int64, GB": ("dense_gb", digits),
-    }
-    return markdown(results["longlists"]["rows"], columns)
-
-
-def road_table(results: Results) -> str:
-    rows = results["road"]["rows"]
-    for row in rows:
-        row["hourly"] = 3600 / row["seconds"] if "a job, on average" in row["what"] else None
-    columns = {"": ("what", str), "s": ("seconds", digits), "an hour": ("hourly", digits)}
-    return markdown(rows, columns)
-
-
-def site_table(results: Results) -> str:
-    columns = {
-        "page": ("what", str),
-        "papers": ("papers", whole),
-        "items": ("items", whole),
-        "read at a": ("width", str),
-        "loaded, s": ("load", digits),
-        "searched, a letter, s": ("search", digits),
-        "page, kB": ("page_kb", digits),
-    }
-    return markdown(results["site"]["rows"], columns)
-
-
-def gpu_table(results: Results) -> str:
-    columns = {
-        "": ("what", str),
-        "jobs": ("jobs", str),
-        "fits": ("fits", whole),
-        "on": ("device", str),
-        "s": ("seconds", digits),
-        "a kernel ran": ("busy", "{:.0%}".format),
-        "GPU memory, GB": ("gpu_gb", digits),
-        **{f"{metric}, off GPU": (f"{metric} off", "{:.2g}".format) for metric in gpu.COMPARED},
-    }
-    return markdown(results["gpu"]["rows"], columns)
-
-
-def roofline_table(results: Results) -> str:
-    columns = {
-        "square products, GFLOP/s": ("gemm_gflops", digits),
-        "narrow products (first layer), GFLOP/s": ("narrow_gflops", digits),
-        "copying, GB/s read and written": ("copy_gb_s", digits),
-        "losses of cells, 10^9 a second": ("losses_g_s", digits),
-        "gradients of them, 10^9 a second": ("gradients_g_s", digits),
-    }
-    return markdown(results["roofline"]["rows"], columns)
-
-
-def limit_table(results: Results) -> str:
-    if "scaling" not in results:
-        return "Not measured yet."
-    columns = {
-        "tower": ("tower", str),
-        "lanes": ("lanes", str),
-        "products, s": ("products", digits),
-        "cells, s": ("cells_time", digits),
-        "bytes, s": ("bytes_time", digits),
-        "limit, s": ("limit", digits),
-        "measured, s": ("measured", digits),
-        "limit / measured": ("share", "{:.0%}".format),
-    }
-    return markdown(predicted(results), columns)
-
-
-def extrapolation_table(results: Results) -> str:
-    if "simulator" not in results:
-        return "Not measured yet."
-    columns = {
-        "log": ("what", str),
-        "simulation, s": ("simulation", digits),
-        "an epoch over every query once, s": ("epoch", digits),
-        "features, GB": ("features_gb", digits),
-        "counts, GB": ("counts_gb", digits),
-    }
-    return markdown(extrapolations(results), columns)
+    columns = [f"{int(size):,} sessions, s = seconds {size} : #" for size in sizes]
+    columns += [f"{int(size):,} sessions, GB = fit_gb {size} : .2f" for size in sizes]
+    return " | ".join(["model : upper", *columns])
 
 
 REPLAYS = ("replay, samples", "replay, arrays")
 
-TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
-    "fits": ("fits", fit_table("fits", REPLAYS, ("replay, arrays", "replay, arrays, averaged"))),
-    "pbm": ("pbm", fit_table("pbm", ("CLAX",), ("CLAX",))),
-    "simulator": ("simulator", simulator_table),
-    "counting": ("counting", counting_table),
-    "sessions": ("scaling", scaling_table("sessions", "temperature", "sessions", "cells")),
-    "lanes": ("scaling", scaling_table("lanes", "lanes")),
-    "two-jobs": ("scaling", scaling_table("two jobs", "lanes")),
-    "queries": ("scaling", scaling_table("queries", "queries")),
-    "documents": ("scaling", scaling_table("documents", "documents")),
-    "width": ("scaling", scaling_table("width", "width")),
-    "clickmodels": ("clickmodels", clickmodels_table),
-    "clickmodels-clax": ("beside_clax", clax_table),
-    "clickmodels-pyclick": ("beside_pyclick", pyclick_table),
-    "clickmodels-sessions": ("clickmodels", by_sessions_table),
-    "clickmodels-longest": ("clickmodels_longest", longest_table),
-    "steps": ("rows", steps_table),
-    "updates": ("rows", updates_table),
-    "longlists": ("longlists", longlists_table),
-    "road": ("road", road_table),
-    "site": ("site", site_table),
-    "gpu": ("gpu", gpu_table),
-    "roofline": ("roofline", roofline_table),
-    "limits": ("roofline", limit_table),
-    "extrapolations": ("scaling", extrapolation_table),
+TABLES: dict[str, Table] = {
+    "fits": fit_table("fits", REPLAYS, ("replay, arrays", "replay, arrays, averaged")),
+    "pbm": fit_table("pbm", ("CLAX",), ("CLAX",)),
+    "simulator": Table(
+        "simulator",
+        "temperature | simulator | sessions : , | s = seconds : # | sessions a second = rate : , | "
+        "times faster = faster : # | peak memory, GB = peak_gb : .2f",
+        with_rates,
+    ),
+    "counting": Table(
+        "counting",
+        "counted by = engine | version | impressions : , | cells : , | s = seconds : # | "
+        "its plain scan, s = scan : # | peak memory, GB = peak_gb : .2f",
+    ),
+    "sessions": scaling_table("sessions", "temperature", "sessions", "cells"),
+    "lanes": scaling_table("lanes", "lanes"),
+    "two-jobs": scaling_table("two jobs", "lanes"),
+    "queries": scaling_table("queries", "queries"),
+    "documents": scaling_table("documents", "documents"),
+    "width": scaling_table("width", "width"),
+    "clickmodels": Table(
+        "clickmodels",
+        "model : upper | distinct pages = distinct : , | pairs : , | reading, s = read : # | "
+        "statistics, s = statistics : # | estimation, s = estimation : # | "
+        "in all, s = seconds : # | CLAX on an A6000, s = published | "
+        "times faster = faster : # | cycles | "
+        "conditional perplexity = conditional : .4f | ... converged = converged : .4f | "
+        "scan or group-by, s = plain : # | times as long = times : # | "
+        "peak memory, GB = fit_gb : .2f",
+        clickmodels.longest,
+    ),
+    "clickmodels-clax": Table(
+        "beside_clax",
+        "model : upper | sessions : , | ours, s = own : # | CLAX, s = seconds : # | epochs | "
+        "stopped by itself = ended : ? | times faster = faster : # | "
+        "conditional perplexity = own_conditional : .4f | CLAX's = conditional : .4f | "
+        "reached : ?",
+        beside_clax.compared,
+    ),
+    "clickmodels-pyclick": Table(
+        "beside_pyclick",
+        "model : upper | sessions : , | ours, s = seconds : # | cycles | "
+        "PyClick, a round, s = peer : # | rounds timed = rounds | "
+        f"{beside_pyclick.ROUNDS} rounds, s = all : # | times faster = faster : #",
+        beside_pyclick.compared,
+    ),
+    "clickmodels-sessions": Table("clickmodels", sizes_of_sessions, clickmodels.by_sessions),
+    "clickmodels-longest": Table(
+        "clickmodels_longest",
+        "model : upper | sessions : , | pairs : , | reading, s = read : # | "
+        "estimation, s = estimation : # | in all, s = seconds : # | peak memory, GB = fit_gb : .2f",
+        chosen("fit"),
+    ),
+    "steps": Table(
+        "rows",
+        "rows of the table = table : , | a step on all rows, s = all step : # | "
+        "on used rows, s = used step : # | ratio : # | "
+        "an epoch besides, all rows, s = all epoch : # | used rows, s = used epoch : # | "
+        "peak memory, all rows, GB = all peak_gb : .2f | used rows, GB = used peak_gb : .2f",
+        with_ratio,
+    ),
+    "updates": Table(
+        "rows",
+        "model | pairs : , | updates = update | learning rate = learning_rate | epochs | "
+        "validation loss = validation : .5f | held-out perplexity = perplexity : .4f",
+        chosen("fit"),
+    ),
+    "longlists": Table(
+        "longlists",
+        "queries : , | temperature | layout |  = what | s = seconds : # | "
+        "peak memory, GB = peak_gb : .2f | cells shown = cells : , | cells held = held : , | "
+        "all documents x positions = all_cells : , | ... as two arrays of int64, GB = dense_gb : #",
+    ),
+    "road": Table("road", " = what | s = seconds : # | an hour = hourly : #", with_hourly),
+    "site": Table(
+        "site",
+        "page = what | papers : , | items : , | read at a = width | loaded, s = load : # | "
+        "searched, a letter, s = search : # | page, kB = page_kb : #",
+    ),
+    "gpu": Table(
+        "gpu",
+        " = what | jobs | fits : , | on = device | s = seconds : # | a kernel ran = busy : .0% | "
+        "GPU memory, GB = gpu_gb : #"
+        + "".join(f" | {metric}, off GPU = {metric} off : .2g" for metric in gpu.COMPARED),
+    ),
+    "roofline": Table(
+        "roofline",
+        "square products, GFLOP/s = gemm_gflops : # | "
+        "narrow products (first layer), GFLOP/s = narrow_gflops : # | "
+        "copying, GB/s read and written = copy_gb_s : # | "
+        "losses of cells, 10^9 a second = losses_g_s : # | "
+        "gradients of them, 10^9 a second = gradients_g_s : #",
+    ),
+    "limits": Table(
+        "roofline",
+        "tower | lanes | products, s = products : # | cells, s = cells_time : # | "
+        "bytes, s = bytes_time : # | limit, s = limit : # | measured, s = measured : # | "
+        "limit / measured = share : .0%",
+        predicted,
+        ("scaling",),
+    ),
+    "extrapolations": Table(
+        "scaling",
+        "log = what | simulation, s = simulation : # | "
+        "an epoch over every query once, s = epoch : # | features, GB = features_gb : # | "
+        "counts, GB = counts_gb : #",
+        extrapolations,
+        ("simulator",),
+    ),
 }
-"""For each table, the part whose machine is given below it, and its function."""
+"""The table at each place."""
 
 
 DRAWN = ("counts", "sessions", *REPLAYS)

@@ -35,7 +35,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -44,9 +43,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.pages import markdown, yes
+from benchmarks.pages import yes
+from scripts.filling import fill_page, markdown
 from twotowers import ROOT
-from twotowers.files.artefacts import atomic
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
 from twotowers.fitting.em import fit_em
@@ -378,16 +377,7 @@ def write_page() -> None:
     """Put tables and figure of the results into docs/propensities.md."""
     found = pd.read_csv(RESULTS)
     tables = {"coverage": _coverage(judged(found)), "priors": _priors()}
-    page = PAGE.read_text()
-    for name, table in tables.items():
-        page = re.sub(
-            rf"<!-- {name} -->.*?<!-- /{name} -->",
-            f"<!-- {name} -->\n{table}\n<!-- /{name} -->",
-            page,
-            flags=re.S,
-        )
-    with atomic(PAGE) as path:
-        path.write_text(page)
+    fill_page(PAGE, tables)
     draw_coverage(judged(found), PICTURE)
 
 
@@ -397,39 +387,22 @@ def _coverage(table: pd.DataFrame) -> str:
     for setting, group in table.groupby("setting", sort=False):
         form = SETTINGS[setting].judged or "conditional"
         own = group.set_index("estimator").loc[form]
-        rows.append(
-            {
-                "setting": setting,
-                "form": "odds" if form == "additive" else "product",
-                "coverage": own["coverage"],
-                "all": own["with doubt"],
-                "sure": own["sure"],
-                "bias": own["bias"],
-                "meets": "not judged" if not own["judged"] else yes(bool(own["meets"])),
-            }
-        )
-    share = "{:.3f}".format
-    return markdown(
-        rows,
-        {
-            "setting": ("setting", str),
-            "form": ("form", str),
-            "coverage": ("coverage", share),
-            "all": ("all", share),
-            "without doubt": ("sure", share),
-            "largest bias": ("bias", share),
-            "meets the thresholds": ("meets", str),
-        },
-    )
+        shares = (f"{own[name]:.3f}" for name in ("coverage", "with doubt", "sure", "bias"))
+        words = yes(bool(own["meets"])) if own["judged"] else "not judged"
+        rows.append([setting, "odds" if form == "additive" else "product", *shares, words])
+    heads = "setting", "form", "coverage", "all", "without doubt", "largest bias"
+    return markdown([*heads, "meets the thresholds"], rows)
 
 
 def _priors() -> str:
     """A row per estimator and law of relevance: the curve."""
     table = pd.read_csv(RESULTS.with_stem(RESULTS.stem + "_priors")).replace({"estimator": NAMES})
     positions = [name for name in table if name.isdigit()]
-    columns = {"relevance": ("relevance", str), "estimate": ("estimator", str)}
-    columns |= {name: (name, "{:.3g}".format) for name in positions}
-    return markdown(table.to_dict("records"), columns)
+    rows = (
+        [row["relevance"], row["estimator"], *(f"{row[name]:.3g}" for name in positions)]
+        for row in table.to_dict("records")
+    )
+    return markdown(["relevance", "estimate", *positions], rows)
 
 
 def draw_coverage(table: pd.DataFrame, path: Path) -> None:

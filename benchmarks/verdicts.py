@@ -10,7 +10,6 @@ rule, case, law, number of seeds and distance; `verdicts.svg`; and the tables of
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.measure import ROOT
+from scripts.filling import fill_page, markdown
 from twotowers.files.artefacts import atomic
 from twotowers.results.claims import CONTRADICTED, REPRODUCED, UNDECIDED
 from twotowers.results.verdicts import jackknife_error, surely
@@ -223,16 +223,15 @@ def draw(table: pd.DataFrame, path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def markdown(table: pd.DataFrame, digits: int) -> str:
+def shares(table: pd.DataFrame, digits: int) -> str:
     """A table of shares, a row per index and a column per column."""
     named = table.rename_axis(columns=None).reset_index()
     named = named.astype(dict.fromkeys(table.index.names, str))
-    cells = [
+    rows = (
         [each if isinstance(each, str) else f"{each:.{digits}f}" for each in row]
         for row in named.to_numpy().tolist()
-    ]
-    lines = [list(map(str, named.columns)), ["---"] * len(named.columns), *cells]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    )
+    return markdown(map(str, named.columns), rows)
 
 
 def tables(table: pd.DataFrame) -> dict[str, str]:
@@ -244,11 +243,11 @@ def tables(table: pd.DataFrame) -> dict[str, str]:
     rules = table[at & table["case"].isin(OTHERS)]
     mean = table[ours & (table["law"] == "normal") & (table["case"] == "mean")]
     return {
-        "errors": markdown(errors.reindex(list(CASES))[list(LAWS)], 3),
-        "rules": markdown(
+        "errors": shares(errors.reindex(list(CASES))[list(LAWS)], 3),
+        "rules": shares(
             rules.pivot_table(index=["rule", "case"], columns="seeds", values="wrong"), 3
         ),
-        "undecided": markdown(
+        "undecided": shares(
             mean.pivot_table(index="distance", columns="seeds", values=UNDECIDED), 2
         ),
     }
@@ -259,13 +258,7 @@ def main(trials: int = 20_000) -> None:
     with atomic(ROOT / "benchmarks/results/verdicts.csv") as path:
         table.to_csv(path, index=False, lineterminator="\n")
     draw(table, ROOT / "benchmarks/verdicts.svg")
-    page = ROOT / "docs/verdicts.md"
-    text = page.read_text(encoding="utf-8")
-    for name, found in tables(table).items():
-        block = rf"<!-- {name} -->.*?<!-- /{name} -->"
-        text = re.sub(block, f"<!-- {name} -->\n{found}\n<!-- /{name} -->", text, flags=re.S)
-    with atomic(page) as path:
-        path.write_text(text, encoding="utf-8")
+    fill_page(ROOT / "docs/verdicts.md", tables(table))
     print(f"wrong decisions by the rule: at most {wrong(table[table['rule'] == 'interval']).max()}")
 
 

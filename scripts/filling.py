@@ -34,5 +34,5 @@ def fill_page(path: Path, tables: Mapping[str, str]) -> None:
 def markdown(heads: Iterable[str], rows: Iterable[Sequence[object]], align: str = "---") -> str:
     """A table. All columns but the first are aligned as `align` says, such as `---:`."""
     heads = list(heads)
-    lines = [heads, ["---", *[align] * (len(heads) - 1)], *(map(str, row) for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    head, *body = (f"| {' | '.join(map(str, line))} |" for line in [heads, *rows])
+    return "\n".join([head, f"|---{f'|{align}' * (len(heads) - 1)}|", *body])

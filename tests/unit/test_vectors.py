@@ -111,11 +111,11 @@ def changed(**columns):
         ({"clicks": [[0]]}, "columns are clicks.*query_doc_features, clicks or features, clicks"),
         (
             changed(query_doc_features=[[1.0], [2.0], [3.0]]),
-            r"features: has type list<.* \(expected a list of vectors per page",
+            r"features: has type list<.* \(expected a list of vectors of numbers per page",
         ),
         (
             changed(query_doc_features=[[["a"]], [["b"]], [["c"]]]),
-            r"features: has type .* \(expected vectors of numbers",
+            r"features: has type .* \(expected a list of vectors of numbers",
         ),
         (
             changed(query_doc_features=[[A, B], [B], [A, [1.0], B]]),

@@ -24,8 +24,8 @@ from twotowers.files.batches import (
     is_table,
     is_text_file,
     read_batches,
-    whole_numbers,
 )
+from twotowers.files.columns import Rows
 from twotowers.identifiability.diagnosis import COUNTS, Report, check_columns, check_log
 from twotowers.identifiability.strength import weakest_link
 from twotowers.logs.layouts import TABLES, Layout, parts_of, recognised
@@ -221,12 +221,7 @@ def read_columns(log: ClickLog, wanted: Sequence[str]) -> pd.DataFrame:
         if pa.types.is_nested(values.type) or pa.types.is_float16(values.type):
             raise InputError(f"has type {str(values.type)[:40]}", path=log.source, field=name)
         if text and ours in COUNTS:
-            values = whole_numbers(
-                values.combine_chunks(),
-                path=log.source,
-                field=name,
-                place=lambda at: f"row {at + 1}",
-            )
+            values = Rows(log.source).whole(values.combine_chunks(), name)
         elif text and not numbers[name]:
             values = _decimals(values)
         table[ours] = values

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -25,8 +24,6 @@ BLOCK = 4 << 20
 """Bytes of a csv file to parse at a time."""
 CSV = {".csv": ",", ".tsv": "\t"}
 """The separator of text files, by ending. `.gz` may follow."""
-MOST = 2**53
-"""Larger counts and positions are wrong."""
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 """Whole numbers that fit into int64 and that int64 prints in the same way."""
 
@@ -238,62 +235,6 @@ def are_numbers(*paths: Source, columns: Sequence[str]) -> dict[str, bool]:
         if not any(numbers.values()):
             break
     return numbers
-
-
-def whole_numbers(
-    column: pa.Array, *, path: object, field: str, place: Callable[[int], str], low: int = 0
-) -> np.ndarray:
-    """A column of counts or positions of any type, as int64.
-
-    Args:
-        column: integers, floats without a fraction, booleans, or text that holds one of these.
-        path: the file, for messages.
-        field: the column's name.
-        place: index -> the place in words, such as 'row 3'.
-        low: the lowest allowed value.
-
-    Returns:
-        [rows] int64.
-
-    Raises:
-        InputError: a value is missing, not a whole number, or too low. The message has its place.
-    """
-    missing = column.is_null().to_numpy(zero_copy_only=False)
-    if missing.any():
-        found, good = None, ~missing
-    else:
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            column = pc.utf8_trim_whitespace(column)
-        found = _numbers(column)
-        if found is None:
-            # Find the value that is not a number.
-            good = np.array(
-                [_numbers(column.slice(at, 1)) is not None for at in range(len(column))]
-            )
-            good[np.argmin(good)] = False
-        else:
-            with np.errstate(invalid="ignore"):
-                good = (found >= low) & (found <= MOST) & (found == np.floor(found.astype(float)))
-    if not good.all():
-        at = int(np.flatnonzero(~good)[0])
-        value = column[at].as_py()
-        raise InputError(
-            f"{place(at)}: "
-            + ("a value is missing" if value is None else f"{value!r}"[:40] + " was found"),
-            path=path,
-            field=field,
-            expected=f"a whole number from {low} on",
-        )
-    return found.astype(np.int64)
-
-
-def _numbers(column: pa.Array) -> np.ndarray | None:
-    for kind in (pa.int64(), pa.float64(), pa.bool_()):
-        try:
-            return column.cast(kind).to_numpy(zero_copy_only=False)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue
-    return None
 
 
 def as_kinds(batch: pa.RecordBatch, numbers: Mapping[str, bool]) -> pa.RecordBatch:

@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
+from twotowers.files.columns import Rows, is_text, wrong_type
 from twotowers.files.tables import check_types, opened
 
 REQUIRED = ("split", "query", "documents", "clicks")
@@ -302,16 +303,18 @@ def check_columns(schema: pa.Schema, path: str | Path | None) -> None:
         is_list, wanted = _is_list(each.type), each.name in ("documents", "clicks")
         inner = each.type.value_type if is_list else each.type
         if each.name in {*REQUIRED, "user"} and is_list != wanted:
-            raise _wrong_type(each, "a list per page" if wanted else "a value per page", path)
+            raise wrong_type(
+                each.type, each.name, path, "a list per page" if wanted else "a value per page"
+            )
         kind = inner.value_type if pa.types.is_dictionary(inner) else inner
         if pa.types.is_nested(kind):
-            raise _wrong_type(each, "plain values, or lists of them", path)
-        if each.name in IDS and not (pa.types.is_integer(kind) or _is_text(kind)):
-            raise _wrong_type(each, "whole numbers or text", path)
-        if each.name == "split" and not _is_text(kind):
-            raise _wrong_type(each, "text", path)
+            raise wrong_type(each.type, each.name, path, "plain values, or lists of them")
+        if each.name in IDS and not (pa.types.is_integer(kind) or is_text(kind)):
+            raise wrong_type(each.type, each.name, path, "whole numbers or text")
+        if each.name == "split" and not is_text(kind):
+            raise wrong_type(each.type, each.name, path, "text")
         if each.name == "clicks" and not (pa.types.is_boolean(kind) or pa.types.is_integer(kind)):
-            raise _wrong_type(each, "a list of 0 and 1 per page", path)
+            raise wrong_type(each.type, each.name, path, "a list of 0 and 1 per page")
 
 
 def conform(batch: pa.RecordBatch, path: str | Path | None, row: int = 0) -> pa.RecordBatch:
@@ -328,18 +331,17 @@ def conform(batch: pa.RecordBatch, path: str | Path | None, row: int = 0) -> pa.
         InputError: see `read_sessions`.
     """
     check_columns(batch.schema, path)
-    columns = {each.name: _column(batch[each.name], each.name, path, row) for each in batch.schema}
+    rows = Rows(path, row)
+    columns = {each.name: _column(batch[each.name], each.name, rows) for each in batch.schema}
     lengths = columns["documents"].value_lengths()
     for name in ("clicks", *bias_features(batch.schema)):
         found = columns[name].value_lengths()
-        if not found.equals(lengths):
-            at = int(np.flatnonzero(found.to_numpy() != lengths.to_numpy())[0])
-            raise InputError(
-                f"row {row + at + 1}: {found[at]} values and {lengths[at]} documents",
-                path=path,
-                field=name,
-                expected="a value per document",
-            )
+        rows.check(
+            pc.equal(found, lengths),
+            name,
+            lambda at, found=found: f"{found[at]} values and {lengths[at]} documents",
+            "a value per document",
+        )
     order = [*(name for name in columns if name not in REQUIRED), *REQUIRED]
     lanes = [name for name in order if name in lane_columns(batch.schema)]
     others = [name for name in order if name not in {*REQUIRED, *lanes}]
@@ -356,90 +358,45 @@ def _conformed(batch, path, row: int) -> Iterator[pa.RecordBatch]:
         yield conform(empty(batch.schema), path, row)
 
 
-def _column(column: pa.Array, name: str, path, row: int) -> pa.Array:
+def _column(column: pa.Array, name: str, rows: Rows) -> pa.Array:
     """A column in the type that the module describes, after a check for missing values."""
-    if column.null_count:
-        raise _missing(row + _first(column.is_null()), name, path)
+    rows.present(column, name)
     if not _is_list(column.type):
-        return _values(column, name, path, lambda at: row + at)
-    offsets = np.concatenate([[0], np.cumsum(column.value_lengths().to_numpy())])
-    inner = column.flatten()
-
-    def page(at: int) -> int:
-        return row + int(np.searchsorted(offsets, at, side="right")) - 1
-
-    if inner.null_count:
-        raise _missing(page(_first(inner.is_null())), name, path)
-    values = _values(inner, name, path, page)
-    if name == "clicks":
-        values = _clicks(values, path, page)
+        return _values(column, name, rows)
+    inside = rows.inside(column)
+    values = _values(inside.present(column.flatten(), name), name, inside)
+    if name == "clicks" and not pa.types.is_boolean(values.type):
+        good = pc.is_in(values, value_set=pa.array([0, 1], values.type))
+        inside.check(good, name, lambda at: f"{values[at]} was found", "0 or 1")
+        values = values.cast(pa.bool_())
+    offsets = np.append(0, np.cumsum(column.value_lengths()))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
 
-def _values(values: pa.Array, name: str, path, row_of) -> pa.Array:
+def _values(values: pa.Array, name: str, rows: Rows) -> pa.Array:
     """Text as strings, integer ids as int64, other values unchanged."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    if _is_text(values.type):
+    if is_text(values.type):
         try:
             values = values.cast(pa.string())
         except pa.ArrowInvalid as error:
-            raise InputError(f"cannot be read: {error}", path=path, field=name) from error
-        if name in IDS and pc.any(empty := pc.equal(values, "")).as_py():
-            raise _missing(row_of(_first(empty)), name, path)
+            raise InputError(f"cannot be read: {error}", path=rows.path, field=name) from error
+        if name in IDS:
+            there = pc.not_equal(values, "")
+            rows.check(there, name, lambda at: "a value is missing", "a value")
         return values
     if name in IDS and values.type != pa.int64():
         try:
             return values.cast(pa.int64())
         except pa.ArrowInvalid:
-            at = _first(pc.greater(values, pa.scalar(2**63 - 1, values.type)))
-            raise InputError(
-                f"row {row_of(at) + 1}: {values[at]} was found",
-                path=path,
-                field=name,
-                expected="a whole number below 2^63, or text",
-            ) from None
+            small = pc.less_equal(values, pa.scalar(2**63 - 1, values.type))
+            expected = "a whole number below 2^63, or text"
+            rows.check(small, name, lambda at: f"{values[at]} was found", expected)
     return values
-
-
-def _clicks(values: pa.Array, path, row_of) -> pa.Array:
-    if pa.types.is_boolean(values.type):
-        return values
-    wrong = pc.and_(pc.not_equal(values, 0), pc.not_equal(values, 1))
-    if pc.any(wrong).as_py():
-        at = _first(wrong)
-        raise InputError(
-            f"row {row_of(at) + 1}: {values[at]} was found",
-            path=path,
-            field="clicks",
-            expected="0 or 1",
-        )
-    return values.cast(pa.bool_())
-
-
-def _first(true: pa.Array) -> int:
-    return int(np.flatnonzero(true.to_numpy(zero_copy_only=False))[0])
-
-
-def _missing(row: int, name: str, path) -> InputError:
-    return InputError(
-        f"row {row + 1}: a value is missing", path=path, field=name, expected="a value"
-    )
-
-
-def _wrong_type(found: pa.Field, expected: str, path) -> InputError:
-    return InputError(
-        f"has type {str(found.type)[:40]}", path=path, field=found.name, expected=expected
-    )
 
 
 def _is_list(kind: pa.DataType) -> bool:
     return (
         pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )

@@ -16,8 +16,10 @@ takes the columns that it needs, and one batch of the file is in memory at a tim
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,27 +30,17 @@ from twotowers import LOG
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches
+from twotowers.files.columns import Rows, is_text, told, wrong_type
 from twotowers.files.rankings import Rankings
 from twotowers.files.seen import Seen
-from twotowers.logs.baidu_columns import (
-    EMBEDDING,
-    LABEL,
-    TOKENS,
-    feature_matrix,
-    hashed_texts,
-    id_columns,
-    label_column,
-    present_column,
-    row_of,
-    text_columns,
-    whole_column,
-)
 from twotowers.logs.sessions import Stream, check_free, conform
 from twotowers.logs.strays import Tally
 from twotowers.text.lexical import LEXICAL
 
 LAYOUT = "a row per shown document, with tokens and features"
 
+EMBEDDING, LABEL = "query_document_embedding", "label"
+TOKENS = ("query", "title", "abstract")
 FEATURES = (*LEXICAL, EMBEDDING)
 IDS = ("query_md5", "url_md5")
 POSITIONS = "positions"
@@ -115,10 +107,11 @@ def documents_of(
     files = files_of(path)
     columns = feature_columns(files[0], columns)
     for file in files:
-        for row, batch in _batches(file, [*IDS, *columns]):
-            numbers = document_numbers(batch, file, row)
+        for rows, batch in _batches(file, [*IDS, *columns]):
+            numbers = document_numbers(batch, rows)
             fresh = seen.new(numbers)
-            features = feature_matrix(batch.take(pa.array(fresh)), columns, file, row, fresh, width)
+            some = batch.take(pa.array(fresh)), replace(rows, number=fresh)
+            features = feature_matrix(*some, columns, width)
             width = features.shape[1]
             if len(fresh):
                 yield numbers[fresh], features
@@ -136,10 +129,10 @@ def texts_of(path: str | Path) -> Iterator[pa.RecordBatch]:
     """
     seen = Seen()
     for file in files_of(path):
-        for row, batch in _batches(file, [*IDS, *TOKENS]):
-            numbers = document_numbers(batch, file, row)
+        for rows, batch in _batches(file, [*IDS, *TOKENS]):
+            numbers = document_numbers(batch, rows)
             fresh = seen.new(numbers)
-            texts = text_columns(batch.take(pa.array(fresh)), file, row, fresh)
+            texts = text_columns(batch.take(pa.array(fresh)), replace(rows, number=fresh))
             yield pa.RecordBatch.from_pydict({"document": pa.array(numbers[fresh]), **texts})
 
 
@@ -162,10 +155,10 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
     files = files_of(path)
     columns = feature_columns(files[0], columns)
     for file in files:
-        for row, batch in _batches(file, ["query_no", LABEL, *columns]):
-            queries.append(whole_column(batch, "query_no", file, row))
-            labels.append(label_column(batch[LABEL], file, row))
-            features.append(feature_matrix(batch, columns, file, row, np.arange(len(batch)), width))
+        for rows, batch in _batches(file, ["query_no", LABEL, *columns]):
+            queries.append(rows.whole(batch["query_no"], "query_no"))
+            labels.append(rows.labels(batch[LABEL], LABEL))
+            features.append(feature_matrix(batch, rows, columns, width))
             width = features[-1].shape[1]
     if not sum(map(len, queries)):
         raise InputError("there is no query", path=path, expected="a row per annotated document")
@@ -176,8 +169,8 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
 def annotated_texts(path: str | Path) -> Iterator[pa.RecordBatch]:
     """The texts of `read_annotations`, row by row: lists of tokens `query`, `title`, `abstract`."""
     for file in files_of(path):
-        for row, batch in _batches(file, list(TOKENS)):
-            yield pa.RecordBatch.from_pydict(text_columns(batch, file, row, np.arange(len(batch))))
+        for rows, batch in _batches(file, list(TOKENS)):
+            yield pa.RecordBatch.from_pydict(text_columns(batch, rows))
 
 
 def feature_columns(path: str | Path, columns: Sequence[str] | None = None) -> list[str]:
@@ -197,12 +190,12 @@ def feature_columns(path: str | Path, columns: Sequence[str] | None = None) -> l
     return chosen
 
 
-def document_numbers(batch: pa.RecordBatch, file: Path, row: int) -> np.ndarray:
+def document_numbers(batch: pa.RecordBatch, rows: Rows) -> np.ndarray:
     """[rows] int64 from 0: a hash of query and address, the same on every machine.
 
     63 bits: among 16 million documents two share a number with chance 1.4e-5.
     """
-    return hashed_texts(pc.binary_join_element_wise(*id_columns(batch, IDS, file, row), " "))
+    return hashed_texts(pc.binary_join_element_wise(*id_columns(batch, IDS, rows), " "))
 
 
 # Pages
@@ -213,72 +206,58 @@ def _pages(files: list[Path], bias: list[str], tally: Tally) -> Iterator[pa.Reco
         tally.path = file
         found = PART.search(file.name)
         split = f"part-{found.group(1)}" if found else LOG
-        waiting, before = None, 0
+        waiting, rows = None, Rows(file)
         for _, batch in _batches(file, ["query_no", *IDS, "position", "click", *bias]):
             table = pa.Table.from_batches([batch])
             if waiting is not None:
                 table = pa.concat_tables([waiting, table])
             # The last session may go on in the next batch.
-            starts = _starts(table, file, before)
+            starts = _starts(table, rows)
             if len(table) - starts[-1] > LONGEST:
                 raise InputError(
-                    f"row {before + starts[-1] + 1}: a session has more than {LONGEST:,} rows",
+                    f"{rows.name(starts[-1])}: a session has more than {LONGEST:,} rows",
                     path=file,
                     field="query_no",
                     expected="a value per session",
                 )
-            yield from _whole_pages(table.slice(0, starts[-1]), file, before, split, bias, tally)
-            waiting, before = table.slice(starts[-1]), before + int(starts[-1])
+            yield from _whole_pages(table.slice(0, starts[-1]), rows, split, bias, tally)
+            waiting, rows = table.slice(starts[-1]), Rows(file, rows.before + int(starts[-1]))
         if waiting is not None:
-            yield from _whole_pages(waiting, file, before, split, bias, tally)
+            yield from _whole_pages(waiting, rows, split, bias, tally)
 
 
-def _starts(table: pa.Table, file: Path, row: int) -> np.ndarray:
+def _starts(table: pa.Table, rows: Rows) -> np.ndarray:
     """The first row of each session."""
-    session = whole_column(table, "query_no", file, row)
-    starts = np.flatnonzero(np.diff(session, prepend=session[:1] - 1))
-    _, first = np.unique(session[starts], return_index=True)
-    again = np.setdiff1d(np.arange(len(starts)), first)
-    if len(again):
-        at = int(starts[again[0]])
-        raise InputError(
-            f"row {row + at + 1}: {session[at]} was there before other sessions",
-            path=file,
-            field="query_no",
-            expected="the rows of a session one after the other",
-        )
-    return starts
+    session = pa.array(rows.whole(table["query_no"].combine_chunks(), "query_no"))
+    expected = "the rows of a session one after the other"
+    return rows.runs(session, "query_no", expected, others="sessions")
 
 
 def _whole_pages(
-    table: pa.Table, file: Path, row: int, split: str, bias: list[str], tally: Tally
+    table: pa.Table, rows: Rows, split: str, bias: list[str], tally: Tally
 ) -> Iterator[pa.RecordBatch]:
     if not len(table):
         return
     (batch,) = table.combine_chunks().to_batches()
-    starts = _starts(table, file, row)
+    starts = _starts(table, rows)
     page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(batch)))
-    query = hashed_texts(*id_columns(batch, IDS[:1], file, row))
-    if (other := query != query[starts][page]).any():
-        at = int(np.flatnonzero(other)[0])
-        raise InputError(
-            f"row {row + at + 1}: {batch['query_md5'][at]} in a session of another query",
-            path=file,
-            field="query_md5",
-            expected="one query per session",
-        )
-    position = whole_column(batch, "position", file, row, low=1)
+    query = hashed_texts(*id_columns(batch, IDS[:1], rows))
+    rows.check(
+        query == query[starts][page],
+        "query_md5",
+        lambda at: f"{batch['query_md5'][at]} in a session of another query",
+        "one query per session",
+    )
+    position = rows.whole(batch["position"], "position", 1)
     order = np.lexsort([position, page])
-    again = (np.diff(position[order]) == 0) & (np.diff(page[order]) == 0)
-    if again.any():
-        at = int(order[1:][again][0])
-        raise InputError(
-            f"row {row + at + 1}: {position[at]} is the position of two rows of a session",
-            path=file,
-            field="position",
-            expected="a row per position",
-        )
-    clicks = tally.numbers(whole_column(batch, "click", file, row), row_of(row))
+    found = position[order]
+    replace(rows, number=order).check(
+        (np.diff(found, prepend=-1) != 0) | (np.diff(page[order], prepend=-1) != 0),
+        "position",
+        lambda at: f"{found[at]} is the position of two rows of a session",
+        "a row per position",
+    )
+    clicks = tally.numbers(rows.whole(batch["click"], "click"), rows.name)
     tally.seen["pages"] += len(starts)
     offsets = pa.array(np.append(starts, len(batch)), pa.int32())
 
@@ -288,24 +267,74 @@ def _whole_pages(
     columns = {
         "split": pa.repeat(split, len(starts)),
         "query": pa.array(query[starts]),
-        "documents": lists(pa.array(document_numbers(batch, file, row))),
+        "documents": lists(pa.array(document_numbers(batch, rows))),
         "clicks": lists(pa.array(clicks)),
         POSITIONS: lists(pa.array(position)),
-        **{name: lists(present_column(batch[name], name, file, row)) for name in bias},
+        **{name: lists(rows.present(batch[name], name)) for name in bias},
     }
-    yield conform(pa.RecordBatch.from_pydict(columns), file)
+    yield conform(pa.RecordBatch.from_pydict(columns), rows.path)
 
 
 # Columns
 
 
-def _batches(file: Path, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The number of rows before each batch, and the batch. A file without rows has none."""
-    row = 0
+def _batches(file: Path, columns: list[str]) -> Iterator[tuple[Rows, pa.RecordBatch]]:
+    """Batches and their places. A file without rows has none."""
+    before = 0
     for batch in read_batches(file, columns, rows=ROWS):
         if len(batch):
-            yield row, batch
-        row += len(batch)
+            yield Rows(file, before), batch
+        before += len(batch)
+
+
+def id_columns(batch: pa.RecordBatch, names: Sequence[str], rows: Rows) -> list[pa.Array]:
+    found = [rows.present(batch[name], name) for name in names]
+    for name, column in zip(names, found, strict=True):
+        if not is_text(column.type):
+            raise wrong_type(column.type, name, rows.path, "text")
+    return found
+
+
+def hashed_texts(texts: pa.Array) -> np.ndarray:
+    digests = (hashlib.blake2b(each.encode(), digest_size=8) for each in texts.to_pylist())
+    found = np.frombuffer(b"".join(each.digest() for each in digests), "<u8")
+    return (found >> np.uint64(1)).astype(np.int64)
+
+
+def feature_matrix(
+    batch: pa.RecordBatch, rows: Rows, columns: Sequence[str], width: int | None
+) -> np.ndarray:
+    """[rows, width] float32."""
+    parts = []
+    for name in columns:
+        column = rows.present(batch[name], name, "finite numbers")
+        if name == EMBEDDING:
+            own = None if width is None else width - len(columns) + 1
+            parts.append(rows.vectors(column, name, own))
+        else:
+            values = rows.floats(column, name)[:, None]
+            rows.finite(values, column, name)
+            parts.append(np.sign(values) * np.log1p(np.abs(values)))
+    return np.hstack(parts)
+
+
+def text_columns(batch: pa.RecordBatch, rows: Rows) -> dict[str, pa.Array]:
+    found = {}
+    for name in TOKENS:
+        column = rows.present(batch[name], name)
+        flat = column.flatten() if hasattr(column, "value_lengths") else None
+        if flat is None or not pa.types.is_integer(flat.type):
+            raise wrong_type(column.type, name, rows.path, "a list of token ids")
+        tokens = flat.to_numpy(zero_copy_only=False)
+        good = (tokens >= 0) & (tokens < 2**31)
+        rows.inside(column).check(
+            good, name, lambda at, flat=flat: told(flat[at]), "token ids from 0 on"
+        )
+        found[name] = pa.ListArray.from_arrays(
+            pa.array(np.append(0, np.cumsum(column.value_lengths())), pa.int32()),
+            pa.array(tokens.astype(np.int32)),
+        )
+    return found
 
 
 def _check_columns(file: Path, columns: list[str]) -> None:

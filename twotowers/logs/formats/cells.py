@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers import LOG
-from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import are_numbers, as_kinds, read_batches, whole_numbers
+from twotowers.files.batches import are_numbers, as_kinds, read_batches
+from twotowers.files.columns import Rows, is_text, wrong_type
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
 from twotowers.logs.sessions import Stream
@@ -84,63 +84,51 @@ def _of_files(named_in: Mapping, *options) -> Iterator[pa.RecordBatch]:
 
 def _batches(path, names, numbers, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
     order = [*lanes, "split", "query", "document", "position", *bias, "impressions", "clicks"]
-    row = 0
+    before = 0
     for batch in read_batches(path, list(names.values())):
         batch = as_kinds(batch, numbers)
-
-        def place(at: int, row: int = row) -> str:
-            return f"row {row + at + 1}"
-
-        found = {ours: _key(batch[names[ours]], ours, path, place) for ours in names}
+        rows = Rows(path, before)
+        found = {ours: _key(batch[names[ours]], ours, rows) for ours in names}
         found.setdefault("split", pa.repeat(split, len(batch)))
         counts = {
-            name: whole_numbers(
-                batch[names[name]], path=path, field=name, place=place, low=int(name == "position")
-            )
+            name: rows.whole(batch[names[name]], name, int(name == "position"))
             for name in NUMBERS
             if name in names
         }
         if "impressions" not in counts:
             counts["impressions"] = np.ones(len(batch), np.int64)
-        more = counts["clicks"] > counts["impressions"]
-        if more.any():
-            at = int(np.flatnonzero(more)[0])
-            told = "" if "impressions" in names else "; or a column of impressions"
-            raise InputError(
-                f"{place(at)}: {counts['clicks'][at]} clicks in "
-                f"{counts['impressions'][at]} impressions",
-                path=path,
-                field="clicks",
-                expected=f"at most as many clicks as impressions{told}",
-            )
+        shown, clicks = counts["impressions"], counts["clicks"]
+        rows.check(
+            clicks <= shown,
+            "clicks",
+            lambda at, shown=shown, clicks=clicks: (
+                f"{clicks[at]} clicks in {shown[at]} impressions"
+            ),
+            "at most as many clicks as impressions"
+            + ("" if "impressions" in names else "; or a column of impressions"),
+        )
         found |= {name: pa.array(values) for name, values in counts.items()}
         found["position"] = pa.array(counts["position"].astype(np.int32))
         seen["impressions"] += int(counts["impressions"].sum())
         seen["clicks"] += int(counts["clicks"].sum())
-        row += len(batch)
+        before += len(batch)
         cells = pa.RecordBatch.from_pydict({name: found[name] for name in order})
         yield cells.filter(pa.array(counts["impressions"] > 0))
 
 
-def _key(column: pa.Array, name: str, path, place) -> pa.Array:
+def _key(column: pa.Array, name: str, rows: Rows) -> pa.Array:
     """A key column: ids as int64 or text, without missing values."""
-    if column.null_count:
-        at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InputError(
-            f"{place(at)}: a value is missing", path=path, field=name, expected="a value per row"
-        )
+    rows.present(column, name, "a value per row")
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     kind = column.type
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if is_text(kind):
         return column.cast(pa.string())
-    if name not in ("query", "document") or kind == pa.string():
+    if name not in ("query", "document"):
         return column
     if pa.types.is_integer(kind):
         try:
             return column.cast(pa.int64())
         except pa.ArrowInvalid:
             pass
-    raise InputError(
-        f"has type {kind}", path=path, field=name, expected="whole numbers below 2^63, or text"
-    )
+    raise wrong_type(kind, name, rows.path, "whole numbers below 2^63, or text")

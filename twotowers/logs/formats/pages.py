@@ -11,7 +11,8 @@ import pyarrow as pa
 from twotowers import LOG
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import column_names, read_batches, whole_numbers
+from twotowers.files.batches import column_names, read_batches
+from twotowers.files.columns import Rows
 from twotowers.files.frames import Source
 from twotowers.logs.sessions import BATCH, RESERVED, Stream, check_free, conform
 from twotowers.logs.strays import Tally
@@ -146,35 +147,22 @@ def _of_file(path, names: dict[str, str], clicks: str, split: str, tally: Tally)
             page = {ours: batch[theirs] for ours, theirs in names.items()}
             page.setdefault("split", pa.repeat(split, len(batch)))
             page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), len(batch)))
+            rows = Rows(path, row)
             for name in ("documents", "clicks"):
-                check_list(page[name], name, path, row)
+                rows.a_list(page[name], name)
             if clicks == "flags":
-                page["clicks"] = click_flags(page["clicks"], tally, path, row)
+                page["clicks"] = click_flags(page["clicks"], tally, rows)
             else:
                 page["clicks"] = tally.pages(page["documents"], page["clicks"], row)
             yield conform(pa.RecordBatch.from_pydict(page), path, row)
             row += len(batch)
 
 
-def check_list(column: pa.Array, name: str, path, row: int) -> None:
-    if not hasattr(column, "value_lengths"):
-        raise InputError(
-            f"has type {str(column.type)[:40]}", path=path, field=name, expected="a list per page"
-        )
-    if column.null_count:
-        at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InputError(
-            f"row {row + at + 1}: a value is missing", path=path, field=name, expected="a list"
-        )
-
-
-def click_flags(column: pa.Array, tally: Tally, path, row: int) -> pa.Array:
-    offsets = np.concatenate([[0], np.cumsum(column.value_lengths().to_numpy())])
-
-    def page(at: int) -> str:
-        return f"row {row + int(np.searchsorted(offsets, at, side='right'))}"
-
+def click_flags(column: pa.Array, tally: Tally, rows: Rows) -> pa.Array:
     # The row in a message is that of the page, not the place among all clicks.
-    values = whole_numbers(column.flatten(), path=path, field="clicks", place=page)
+    inside = rows.inside(column)
+    values = inside.whole(column.flatten(), "clicks")
     tally.seen["pages"] += len(column)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), tally.numbers(values, page))
+    offsets = np.append(0, np.cumsum(column.value_lengths()))
+    flags = tally.numbers(values, inside.name)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flags)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,8 @@ import pyarrow.compute as pc
 from twotowers import LOG
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import are_numbers, as_kinds, column_names, read_batches, whole_numbers
+from twotowers.files.batches import are_numbers, as_kinds, column_names, read_batches
+from twotowers.files.columns import Rows
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
 from twotowers.logs.layouts import usual
@@ -136,7 +138,7 @@ class _Rows:
         tally.path = path
         inner = {"session", "document", "position", "clicks", *bias}
         self.per_page = [name for name in names if name not in inner]
-        self.rows = 0  # rows before the current ones
+        self.rows = Rows(path)  # the current ones
 
     def batches(self, numbers: Mapping[str, bool]) -> Iterator[pa.RecordBatch]:
         # A column of the file may be two of ours.
@@ -147,42 +149,24 @@ class _Rows:
             table = pa.Table.from_arrays([batch[name] for name in wanted], names=wanted)
             if waiting is not None:
                 table = pa.concat_tables([waiting, table])
-            session = table.combine_chunks()[self.names["session"]]
-            starts = self._starts(session, first)
+            session = table[self.names["session"]]
+            self.rows.present(session, "session", "an id of the page")
+            # Not among all rows, since a set of all sessions would have no bound.
+            starts = self.rows.runs(session, "session", TOGETHER, others="sessions", before=first)
             if first is None:
                 first = session.take(pa.array(starts[:-1])).combine_chunks()
             # The last page may continue in the next batch.
             yield from self._pages(table.slice(0, starts[-1]), starts[:-1])
             waiting = table.slice(starts[-1])
             if len(waiting) > LONGEST:
-                raise self._error(
-                    0, "session", f"a page has more than {LONGEST:,} rows", "a value per page"
+                raise InputError(
+                    f"{self.rows.name(0)}: a page has more than {LONGEST:,} rows",
+                    path=self.path,
+                    field="session",
+                    expected="a value per page",
                 )
         if waiting is not None and len(waiting):
             yield from self._pages(waiting, np.array([0]))
-
-    def _starts(self, session: pa.ChunkedArray, before: pa.Array | None) -> np.ndarray:
-        """The first row of each page; `before` are sessions that came earlier."""
-        if session.null_count:
-            at = _first(session.is_null())
-            raise self._error(at, "session", "a value is missing", "an id of the page")
-        if not len(session):
-            return np.zeros(1, int)
-        changes = pc.not_equal(session.slice(1), session.slice(0, len(session) - 1))
-        starts = np.concatenate([[0], np.flatnonzero(changes.to_numpy()) + 1])
-        # Not among all rows, since a set of all sessions would have no bound.
-        own = session.take(pa.array(starts)).combine_chunks()
-        number = own.dictionary_encode().indices
-        _, first = np.unique(number.to_numpy(), return_index=True)
-        again = np.setdiff1d(np.arange(len(number)), first)
-        if not len(again) and before is not None:
-            again = np.flatnonzero(pc.is_in(own, value_set=before).to_numpy(zero_copy_only=False))
-        if len(again):
-            at = int(starts[again[0]])
-            raise self._error(
-                at, "session", f"{str(session[at])[:40]} was there before other sessions", TOGETHER
-            )
-        return starts
 
     def _pages(self, table: pa.Table, starts: np.ndarray) -> Iterator[pa.RecordBatch]:
         if not len(table):
@@ -190,10 +174,8 @@ class _Rows:
         page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(table)))
         pages = {name: self._of_page(table, name, starts, page) for name in self.per_page}
         pages.setdefault("split", pa.repeat(self.split, len(starts)))
-        clicks = whole_numbers(
-            self._flat(table, "clicks"), path=self.path, field="clicks", place=self._row
-        )
-        clicked = self.tally.numbers(clicks, self._row)
+        clicks = self.rows.whole(self._flat(table, "clicks"), "clicks")
+        clicked = self.tally.numbers(clicks, self.rows.name)
         order = self._order(table, page, starts)
         offsets = pa.array(np.append(starts, len(table)), pa.int32())
 
@@ -203,15 +185,11 @@ class _Rows:
         pages["documents"] = lists(self._flat(table, "document"))
         pages["clicks"] = lists(pa.array(clicked))
         pages |= {name: lists(self._flat(table, name)) for name in self.bias}
-        for name, values in pages.items():
-            inner = values.flatten() if name in ("documents", *self.bias) else values
-            if inner.null_count and name in ("documents", *self.bias):
-                theirs = "document" if name == "documents" else name
-                at = _first(self._flat(table, theirs).is_null())
-                raise self._error(at, theirs, "a value is missing", "a value per row")
+        for name in ("document", *self.bias):
+            self.rows.present(self._flat(table, name), name, "a value per row")
         self.tally.seen["pages"] += len(starts)
         yield conform(pa.RecordBatch.from_pydict(pages), self.path)
-        self.rows += len(table)
+        self.rows = Rows(self.path, self.rows.before + len(table))
 
     def _flat(self, table: pa.Table, name: str) -> pa.Array:
         return table[self.names[name]].combine_chunks()
@@ -219,16 +197,14 @@ class _Rows:
     def _of_page(self, table, name: str, starts: np.ndarray, page: np.ndarray) -> pa.Array:
         """The one value of each page."""
         column = self._flat(table, name)
-        if column.null_count:
-            raise self._error(
-                _first(column.is_null()), name, "a value is missing", "a value per row"
-            )
+        self.rows.present(column, name, "a value per row")
         found = column.take(pa.array(starts))
-        differs = pc.not_equal(column, found.take(pa.array(page))).to_numpy(zero_copy_only=False)
-        if differs.any():
-            at = int(np.flatnonzero(differs)[0])
-            message = f"{column[at]} and {found[page[at]]} on one page"
-            raise self._error(at, name, message, "one value per page")
+        self.rows.check(
+            pc.equal(column, found.take(pa.array(page))),
+            name,
+            lambda at: f"{column[at]} and {found[page[at]]} on one page",
+            "one value per page",
+        )
         return found
 
     def _order(self, table: pa.Table, page: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -236,42 +212,23 @@ class _Rows:
         rows = np.arange(len(table))
         if "position" not in self.names:
             return rows
-        position = whole_numbers(
-            self._flat(table, "position"),
-            path=self.path,
-            field="position",
-            place=self._row,
-            low=self.first,
-        )
+        position = self.rows.whole(self._flat(table, "position"), "position", self.first)
         order = np.lexsort([position, page])
         found = position[order]
         expected = rows - starts[page] + self.first
-        again = np.zeros(len(rows), bool)
-        again[1:] = (found[1:] == found[:-1]) & (page[1:] == page[:-1])
-        if again.any():
-            at = int(np.flatnonzero(again)[0])
-            message = f"{found[at]} is the position of two rows of a page"
-            raise self._error(order[at], "position", message, "a row per position")
-        if not self.close and (found != expected).any():
-            at = int(np.flatnonzero(found != expected)[0])
-            message = f"{found[at]} was found where {expected[at]} should be"
-            raise self._error(
-                order[at],
+        sorted_rows = replace(self.rows, number=order)
+        differs = (np.diff(found, prepend=-1) != 0) | (np.diff(page, prepend=-1) != 0)
+        sorted_rows.check(
+            differs,
+            "position",
+            lambda at: f"{found[at]} is the position of two rows of a page",
+            "a row per position",
+        )
+        if not self.close:
+            sorted_rows.check(
+                found == expected,
                 "position",
-                message,
+                lambda at: f"{found[at]} was found where {expected[at]} should be",
                 f"{TOGETHER}, and positions {self.first}, {self.first + 1}, ...; or gaps='close'",
             )
         return order
-
-    def _row(self, at: int) -> str:
-        return f"row {self.rows + at + 1}"
-
-    def _error(self, at: int, field: str, message: str, expected: str) -> InputError:
-        return InputError(
-            f"{self._row(at)}: {message}", path=self.path, field=field, expected=expected
-        )
-
-
-def _first(true) -> int:
-    values = true if isinstance(true, pa.Array) else true.combine_chunks()
-    return int(np.flatnonzero(values.to_numpy(zero_copy_only=False))[0])

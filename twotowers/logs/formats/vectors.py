@@ -14,15 +14,16 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from twotowers import LOG
 from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import read_batches
+from twotowers.files.columns import Rows
 from twotowers.files.frames import Source
 from twotowers.files.rankings import Rankings
-from twotowers.logs.formats.pages import OPTIONAL, check_list, click_flags, named
+from twotowers.files.seen import Seen
+from twotowers.logs.formats.pages import OPTIONAL, click_flags, named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
 
@@ -35,7 +36,6 @@ PAGES_LAYOUTS = tuple({FEATURES: name, CLICKS: "clicks"} for name in NAMES)
 ANNOTATIONS_LAYOUTS = tuple({FEATURES: name, LABELS: "labels"} for name in NAMES)
 ROWS = 1_000
 """Pages whose vectors are in memory at a time: 32 MB, of ten documents and 768 numbers each."""
-LARGEST_LABEL = 2**24
 
 
 def read(
@@ -86,7 +86,7 @@ def documents_of(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The distinct documents of a log: numbers [documents], features [documents, width] float32.
 
-    A set of all numbers is in memory, about 60 bytes each, and no features but those of a batch.
+    All numbers are in memory, eight bytes each, and no features but those of a batch.
 
     Args:
         path, columns: as of `read`.
@@ -94,21 +94,18 @@ def documents_of(
     Raises:
         InputError: see `read`.
     """
-    seen: set[int] = set()
-    width = None
+    seen, width = Seen(), None
     # The other columns are of pages, and `read` checks them.
     own = {FEATURES: columns[FEATURES]} if columns and FEATURES in columns else {}
     layouts = [{FEATURES: name} for name in NAMES]
     for file in files_of(path):
         names = named(file, layouts, own, (), ())
-        for row, batch in _batches(file, [names[FEATURES]]):
-            _, values = _vectors(batch[names[FEATURES]], file, row, width)
+        for rows, batch in _batches(file, [names[FEATURES]]):
+            _, values = _vectors(batch[names[FEATURES]], rows, width)
             width = values.shape[1]
             numbers = numbers_of(values)
-            _, first = np.unique(numbers, return_index=True)
-            fresh = [at for at in np.sort(first) if int(numbers[at]) not in seen]
-            seen.update(numbers[fresh].tolist())
-            if fresh:
+            fresh = seen.new(numbers)
+            if len(fresh):
                 yield numbers[fresh], values[fresh]
 
 
@@ -129,11 +126,11 @@ def read_annotations(path: str | Path, *, columns: Mapping[str, str] | None = No
     lengths, labels, features, width = [], [], [], None
     for file in files_of(path):
         names = named(file, ANNOTATIONS_LAYOUTS, columns, (), ())
-        for row, batch in _batches(file, list(names.values())):
-            offsets, values = _vectors(batch[names[FEATURES]], file, row, width)
+        for rows, batch in _batches(file, list(names.values())):
+            offsets, values = _vectors(batch[names[FEATURES]], rows, width)
             width = values.shape[1]
             own = np.diff(offsets)
-            labels.append(_labels(batch[names[LABELS]], own, file, row))
+            labels.append(_labels(batch[names[LABELS]], own, rows))
             lengths.append(own)
             features.append(values)
     if not lengths:
@@ -164,110 +161,51 @@ def _pages(files: list, split: str, tally: Tally) -> Iterator[pa.RecordBatch]:
     width = None
     for file, names in files:
         tally.path = file
-        for row, batch in _batches(file, list(names.values())):
+        for rows, batch in _batches(file, list(names.values())):
             page = {ours: batch[theirs] for ours, theirs in names.items()}
-            offsets, values = _vectors(page.pop(FEATURES), file, row, width)
+            offsets, values = _vectors(page.pop(FEATURES), rows, width)
             width = values.shape[1]
-            check_list(page[CLICKS], CLICKS, file, row)
+            rows.a_list(page[CLICKS], CLICKS)
             lists = pa.array(offsets, pa.int32())
             page |= {
                 "split": page.get("split", pa.repeat(split, len(batch))),
                 "query": page.get("query", pa.repeat(pa.scalar(0, pa.int64()), len(batch))),
                 "documents": pa.ListArray.from_arrays(lists, pa.array(numbers_of(values))),
-                CLICKS: click_flags(page[CLICKS], tally, file, row),
+                CLICKS: click_flags(page[CLICKS], tally, rows),
             }
-            yield conform(pa.RecordBatch.from_pydict(page), file, row)
+            yield conform(pa.RecordBatch.from_pydict(page), file, rows.before)
 
 
-def _batches(file: Path, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The number of rows before each batch, and the batch."""
-    row = 0
+def _batches(file: Path, columns: list[str]) -> Iterator[tuple[Rows, pa.RecordBatch]]:
+    """Batches and their places."""
+    before = 0
     for batch in read_batches(file, columns, rows=ROWS):
-        yield row, batch
-        row += len(batch)
+        yield Rows(file, before), batch
+        before += len(batch)
 
 
-def _vectors(
-    column: pa.Array, file: Path, row: int, width: int | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _vectors(column: pa.Array, rows: Rows, width: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Where each page's vectors begin and end [pages + 1], and all of them [documents, width]."""
-    check_list(column, FEATURES, file, row)
-    offsets = np.concatenate([[0], np.cumsum(column.value_lengths().to_numpy())])
-
-    def at_row(document: int) -> str:
-        return f"row {row + int(np.searchsorted(offsets, document, side='right'))}"
-
-    def wrong(document: int, message: str, expected: str) -> InputError:
-        return InputError(
-            f"{at_row(document)}: {message}", path=file, field=FEATURES, expected=expected
-        )
-
-    vectors = column.flatten()
-    if not hasattr(vectors, "value_lengths"):
-        raise InputError(
-            f"has type {str(column.type)[:40]}",
-            path=file,
-            field=FEATURES,
-            expected="a list of vectors per page",
-        )
+    rows.a_list(column, FEATURES)
+    inside, vectors = rows.inside(column), column.flatten()
     if vectors.null_count:
-        at = int(np.flatnonzero(vectors.is_null().to_numpy(zero_copy_only=False))[0])
-        raise wrong(at, "a vector is missing", "a vector per document")
-    lengths = vectors.value_lengths().to_numpy()
-    width = width or (int(lengths[0]) if len(lengths) else 0)
-    if (lengths != width).any() or (len(lengths) and not width):
-        at = int(np.flatnonzero((lengths != width) | (lengths == 0))[0])
-        raise wrong(
-            at, f"a vector of {lengths[at]} numbers", f"{width or 'some'} numbers, as before"
+        inside.check(
+            vectors.is_valid(), FEATURES, lambda at: "a vector is missing", "a vector per document"
         )
-    numbers, values = _numbers(vectors, column, file, FEATURES, "vectors of numbers")
-    values = values.reshape(len(lengths), width)
-    if not np.isfinite(values).all():
-        at, place = (int(each[0]) for each in np.nonzero(~np.isfinite(values)))
-        found = numbers[at * width + place].as_py()
-        raise wrong(at, f"{'no value' if found is None else found} was found", "finite numbers")
-    return offsets, values
+    offsets = np.append(0, np.cumsum(column.value_lengths()))
+    return offsets, inside.vectors(
+        vectors, FEATURES, width, "a list of vectors of numbers per page", column.type
+    )
 
 
-def _numbers(
-    lists: pa.Array, column: pa.Array, file: Path, field: str, expected: str
-) -> tuple[pa.Array, np.ndarray]:
-    """The numbers of some lists as they are in the file, and as float32 with NaN for missing ones.
-
-    Args:
-        lists: the lists, of a column or inside of it.
-        column: the whole column, whose type an error names.
-    """
-    flat = lists.flatten()
-    if not (pa.types.is_floating(flat.type) or pa.types.is_integer(flat.type)):
-        raise InputError(
-            f"has type {str(column.type)[:40]}", path=file, field=field, expected=expected
-        )
-    return flat, pc.cast(flat, pa.float32(), safe=False).to_numpy(zero_copy_only=False)
-
-
-def _labels(column: pa.Array, lengths: np.ndarray, file: Path, row: int) -> np.ndarray:
+def _labels(column: pa.Array, lengths: np.ndarray, rows: Rows) -> np.ndarray:
     """[documents] float32."""
-    check_list(column, LABELS, file, row)
-    own = column.value_lengths().to_numpy()
-    if (wrong := (own != lengths) | (own == 0)).any():
-        at = int(np.flatnonzero(wrong)[0])
-        raise InputError(
-            f"row {row + at + 1}: {own[at]} labels and {lengths[at]} documents",
-            path=file,
-            field=LABELS,
-            expected="a label per document, and a document or more",
-        )
-    flat, labels = _numbers(column, column, file, LABELS, "a list of numbers per query")
-    bad = ~((labels >= 0) & (labels <= LARGEST_LABEL))
-    if bad.any():
-        at = int(np.flatnonzero(bad)[0])
-        page = int(np.searchsorted(np.cumsum(own), at, side="right"))
-        found = flat[at].as_py()
-        raise InputError(
-            f"row {row + page + 1}: {'no value' if found is None else found} was found",
-            path=file,
-            field=LABELS,
-            expected="a number from 0 on",
-        )
-    return labels
+    own = rows.a_list(column, LABELS).value_lengths().to_numpy()
+    rows.check(
+        (own == lengths) & (own > 0),
+        LABELS,
+        lambda at: f"{own[at]} labels and {lengths[at]} documents",
+        "a label per document, and a document or more",
+    )
+    expected = "a list of numbers per query"
+    return rows.inside(column).labels(column.flatten(), LABELS, expected, column.type)

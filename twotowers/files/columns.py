@@ -1,0 +1,211 @@
+"""Columns of some rows of a file, checked: an error names file, row, column and value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from twotowers.errors import InputError
+
+MOST = 2**53
+"""Larger counts and positions are wrong."""
+LARGEST_LABEL = 2**24
+
+
+def wrong_type(kind: pa.DataType, field: str, path: object, expected: str) -> InputError:
+    return InputError(f"has type {str(kind)[:40]}", path=path, field=field, expected=expected)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a file, or the values in their lists.
+
+    Attributes:
+        path: the file.
+        before: rows of the file before these.
+        number: [rows] which of the rows behind `before` these are; None: all, in order.
+        lists: the column whose lists hold the values; None if a row is a value.
+
+    Example:
+        >>> Rows("a.csv", 10).whole(pa.array(["1", "2.5"]), "clicks")
+        Traceback (most recent call last):
+        twotowers.errors.InputError: a.csv: clicks: row 12: '2.5' was found (expected ...
+    """
+
+    path: object
+    before: int = 0
+    number: np.ndarray | None = None
+    lists: pa.Array | None = None
+
+    def inside(self, column: pa.Array) -> Rows:
+        """The values in the lists of a column."""
+        return replace(self, lists=column)
+
+    def name(self, at: int) -> str:
+        """A row, or that of a value, in words."""
+        if self.lists is not None:
+            at = int(np.searchsorted(np.cumsum(self.lists.value_lengths()), at, side="right"))
+        return f"row {self.before + int(at if self.number is None else self.number[at]) + 1}"
+
+    def check(
+        self, good: np.ndarray | pa.Array, field: str, found: Callable[[int], str], expected: str
+    ) -> None:
+        """Raise InputError for the first row that is not good; `found` says what it holds."""
+        if not isinstance(good, np.ndarray):
+            good = good.to_numpy(zero_copy_only=False)
+        if not good.all():
+            at = int(np.argmin(good))
+            message = f"{self.name(at)}: {found(at)}"
+            raise InputError(message, path=self.path, field=field, expected=expected)
+
+    def present(self, column: pa.Array, field: str, expected: str = "a value") -> pa.Array:
+        """The column, if no value is missing."""
+        if column.null_count:
+            self.check(column.is_valid(), field, lambda at: "a value is missing", expected)
+        return column
+
+    def a_list(self, column: pa.Array, field: str, expected: str = "a list per page") -> pa.Array:
+        """The column, if it holds lists and none is missing."""
+        if not hasattr(column, "value_lengths"):
+            raise wrong_type(column.type, field, self.path, expected)
+        return self.present(column, field, "a list")
+
+    def whole(self, column: pa.Array, field: str, low: int = 0) -> np.ndarray:
+        """Counts or positions, as int64.
+
+        Args:
+            column: integers, floats without a fraction, booleans, or text that holds one of these.
+            field: the column's name.
+            low: the lowest allowed value.
+        """
+        expected = f"a whole number from {low} on"
+        self.present(column, field, expected)
+        if is_text(column.type):
+            column = pc.utf8_trim_whitespace(column)
+        found = _numbers(column)
+        if found is None:
+            # Find the value that is not a number.
+            good = np.array(
+                [_numbers(column.slice(at, 1)) is not None for at in range(len(column))]
+            )
+            good[np.argmin(good)] = False
+        else:
+            with np.errstate(invalid="ignore"):
+                good = (found >= low) & (found <= MOST) & (found == np.floor(found.astype(float)))
+        self.check(good, field, lambda at: f"{column[at].as_py()!r}"[:40] + " was found", expected)
+        return found.astype(np.int64)
+
+    def runs(
+        self,
+        column: pa.Array | pa.ChunkedArray,
+        field: str,
+        expected: str,
+        *,
+        others: str,
+        before: pa.Array | None = None,
+    ) -> np.ndarray:
+        """The first row of each run of equal values. No value returns after others.
+
+        Args:
+            column: without missing values.
+            field: the column's name.
+            expected: what was expected, in words.
+            others: what the other values are, in words.
+            before: values that came before these rows and must not return either.
+        """
+        changes = pc.not_equal(column.slice(1), column.slice(0, max(len(column) - 1, 0)))
+        starts = np.append(0, np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1)
+        own = column.take(pa.array(starts[: len(column)]))
+        own = own.combine_chunks() if isinstance(own, pa.ChunkedArray) else own
+        number = own.dictionary_encode().indices.to_numpy()
+        again = np.ones(len(number), bool)
+        again[np.unique(number, return_index=True)[1]] = False
+        if not again.any() and before is not None:
+            again = pc.is_in(own, value_set=before).to_numpy(zero_copy_only=False)
+        replace(self, number=starts).check(
+            ~again,
+            field,
+            lambda at: f"{str(own[at])[:40]} was there before other {others}",
+            expected,
+        )
+        return starts
+
+    def floats(
+        self, values: pa.Array, field: str, expected: str = "numbers", kind: pa.DataType = None
+    ) -> np.ndarray:
+        """Numbers as float32, missing ones as NaN. `kind` is the type of the whole column."""
+        if not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
+            raise wrong_type(kind or values.type, field, self.path, expected)
+        # Arrow's own cast of half precision is slower than NumPy's.
+        return np.asarray(values.to_numpy(zero_copy_only=False), np.float32)
+
+    def vectors(
+        self,
+        column: pa.Array,
+        field: str,
+        width: int | None,
+        expected: str = "lists of numbers",
+        kind=None,
+    ) -> np.ndarray:
+        """[rows, width] float32: lists of one length, of finite numbers.
+
+        Args:
+            column: of lists.
+            field: the column's name.
+            width: of vectors before; None if there were none.
+            expected: of the type.
+            kind: see `floats`.
+        """
+        if not hasattr(column, "value_lengths"):
+            raise wrong_type(kind or column.type, field, self.path, expected)
+        lengths = column.value_lengths().to_numpy(zero_copy_only=False)
+        width = width or (int(lengths[0]) if len(lengths) else 0)
+        self.check(
+            (lengths == width) & (lengths > 0),
+            field,
+            lambda at: f"a vector of {lengths[at]} numbers",
+            f"{width or 'some'} numbers, as before",
+        )
+        flat = column.flatten()
+        values = self.floats(flat, field, expected, kind or column.type)
+        values = values.reshape(len(column), width)
+        self.finite(values, flat, field)
+        return values
+
+    def finite(self, values: np.ndarray, given: pa.Array, field: str) -> None:
+        """Check [rows, width] numbers, which were `given` one row after the other."""
+        good = np.isfinite(values)
+        self.check(
+            good.all(1), field, lambda at: told(given[int(np.argmin(good))]), "finite numbers"
+        )
+
+    def labels(self, values: pa.Array, field: str, expected: str = "numbers", kind=None):
+        """[rows] float32 from 0 on; see `floats`."""
+        labels = self.floats(values, field, expected, kind)
+        good = (labels >= 0) & (labels <= LARGEST_LABEL)
+        self.check(good, field, lambda at: told(values[at]), "a number from 0 on")
+        return labels
+
+
+def told(value: pa.Scalar) -> str:
+    found = value.as_py()
+    return f"{'no value' if found is None else found} was found"
+
+
+def _numbers(column: pa.Array) -> np.ndarray | None:
+    for kind in (pa.int64(), pa.float64(), pa.bool_()):
+        try:
+            return column.cast(kind).to_numpy(zero_copy_only=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+    return None
