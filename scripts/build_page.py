@@ -40,7 +40,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
         ItemPage(
             name=name,
             **{word: item[word] for word in ("title", "caption", "expected", "kind")},
-            **{word: item[word] for word in ("highlight", "needs", "answer")},
+            **{word: item[word] for word in ("highlight", "needs")},
             table=pd.read_csv(next(path for path in item["files"] if path.endswith(".csv"))),
             claims=claims[claims["item"] == name].to_dict("records"),
             files={path.rsplit(".")[-1]: relpath(path, folder) for path in item["files"]},
@@ -59,7 +59,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
         for name, need in paper["needs"].items()
     ]
     page = PaperPage(
-        **{word: paper[word] for word in ("key", "title", "citation")},
+        **{word: paper[word] for word in ("key", "title", "citation", "brief")},
         readme=relpath(paper["readme"], folder),
         items=items,
         settings=settings,

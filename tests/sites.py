@@ -149,6 +149,12 @@ def paper(folder: Path) -> PaperPage:
         ],
         provenance={**PROVENANCE, "seconds": 812.4},
         readme="README.md",
+        brief={
+            "question": "Can the model tell relevance from position bias?",
+            "authors": "It can where documents swap positions, and no policy misleads it then.",
+            "doubt": f"What was fitted to {LONG}.",
+            "claims": ("1a", "5b", "10"),
+        },
         claims=[claim("11", "", stands_on=REAL, statement="Rankings of a real log are confounded")],
     )
 
@@ -189,4 +195,5 @@ def renamed(one: PaperPage, key: str, items: int) -> PaperPage:
         rows = [{**row, "paper": key, "claim": row["claim"] + end} for row in part.claims]
         made.append(replace(part, name=part.name + end, claims=rows))
     own = [{**row, "paper": key} for row in one.claims]
-    return replace(one, key=key, items=made, claims=own)
+    brief = one.brief if items >= len(one.items) else None
+    return replace(one, key=key, items=made, claims=own, brief=brief)

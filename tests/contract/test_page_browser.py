@@ -31,6 +31,16 @@ def test_pages_are_sound(overview, page, width):
     assert check_page(overview.parent / page, width) == []
 
 
+def test_a_phone_shows_every_column_of_a_comparison(overview):
+    with opened(overview.parent / "sample2025" / "index.html", PHONE) as tab:
+        widths = tab.evaluate(
+            """[...document.querySelectorAll(".comparison")]
+              .map(table => [table.scrollWidth, table.parentElement.clientWidth])"""
+        )
+    assert len(widths) == 7
+    assert all(needed <= there for needed, there in widths)
+
+
 def choose(tab, **fields) -> dict:
     """Fill the form as a reader does; returns what is shown then, what is told, and the address."""
     return json.loads(

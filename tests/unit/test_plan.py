@@ -19,7 +19,6 @@ import yaml
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
-from twotowers.experiment.items import Answer
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.workflow import plan as plans
 from twotowers.workflow import planning
@@ -552,6 +551,7 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
     }
     paper = page_paper(plan, "paper")
     assert (paper["key"], paper["readme"]) == ("paper", "papers/paper/README.md")
+    assert paper["brief"] is None
     assert paper["datasets"] == {"web": "stand-in", "shop": "real data"}
     assert paper["claims"] == "out/smoke/claims/paper.csv"
     assert paper["logs"] == plan.records_of("paper")
@@ -560,7 +560,6 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
         "kind": "figure",
         "needs": ["small", "real"],
         "highlight": {"n": [1]},
-        "answer": None,
         "files": plan.item_files("paper", "fig1"),
         "logs": plan.records_of("paper", ["small", "real"]),
         "datasets": {"web": "stand-in", "shop": "real data"},
@@ -575,26 +574,6 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
     assert large["parameters"]["log"]["positions"] == 7
     assert paper["needs"]["small"]["parameters"]["log"]["positions"] == 5
     assert paper["needs"]["theory"]["parameters"] == {"draws": 3}
-
-
-FOUND = {"text": "Yes.", "datasets": {"web": "stand-in"}, "seeds": [7, 8, 9]}
-
-
-@pytest.mark.parametrize(
-    ("answer", "shown"),
-    [
-        ({"smoke": FOUND}, "Yes."),
-        ({"laptop": FOUND}, None),
-        ({"smoke": {**FOUND, "seeds": [7]}}, None),
-        ({"smoke": {**FOUND, "datasets": {"web": "real data"}}}, None),
-        ({"smoke": {**FOUND, "datasets": {"mslr30k": "stand-in"}}}, None),
-    ],
-)
-def test_an_answer_is_shown_only_where_it_was_found(made, papers, answer, shown):
-    answer = {scale: Answer(**each) for scale, each in answer.items()}
-    item = papers["paper"].items["fig1"].model_copy(update={"needs": ("small",), "answer": answer})
-    plan = made(those={"paper": replace(papers["paper"], items={"fig1": item})})
-    assert page_paper(plan, "paper")["items"]["fig1"]["answer"] == shown
 
 
 def test_the_crate_is_told_how_data_was_made_or_where_it_is_listed(plan):

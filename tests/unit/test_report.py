@@ -150,14 +150,35 @@ def test_missing_key_values_match_each_other():
     assert side_by_side(rows)["difference"].tolist() == [-0.25]
 
 
-def test_an_answer_says_what_it_was_found_on(tmp_path, item, paper):
-    assert "Answer:" not in build(tmp_path, paper)
-    page = build(tmp_path, replace(paper, items=[replace(item, answer="Both, about equally.")]))
-    answer = page.split('<div class="answer">')[1].split("</div>")[0]
-    places = [
-        answer.index(words) for words in ("Both, about", "mslr30k", "scale smoke", "seed 2021")
+BRIEF = {
+    "question": "Can it be told?",
+    "authors": "Yes.",
+    "doubt": "All of it.",
+    "claims": ("2", "1"),
+}
+
+
+def test_a_brief_answers_by_the_verdicts_of_the_claims_that_decide(tmp_path, item, paper):
+    assert 'class="brief"' not in build(tmp_path, paper)
+    rows = [
+        claim(),
+        claim(claim="2", verdict=CONTRADICTED, statement="It rises"),
+        claim(claim="3", verdict=CONTRADICTED),
     ]
+    page = build(tmp_path, replace(paper, items=[replace(item, claims=rows)], brief=BRIEF))
+    brief = page.split('<dl class="brief">')[1].split("</dl>")[0]
+    told = (
+        "Can it be told?", "Yes.", "1 reproduced, 1 contradicted", 'href="#claim-2"', "It rises",
+        'href="#claim-1"', "All of it.",
+    )  # fmt: skip
+    places = [brief.index(words) for words in told]
     assert places == sorted(places)
+    assert "claim-3" not in brief
+
+
+def test_a_brief_names_claims_of_the_paper(tmp_path, paper):
+    with pytest.raises(InputError, match="'2' is no claim of the paper"):
+        build(tmp_path, replace(paper, brief=BRIEF))
 
 
 @pytest.mark.parametrize("column", ["value", "low", "high", "source"])
@@ -190,7 +211,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
     rows = rows.rename(columns={"temperature": HOSTILE})
     hostile = {**PROVENANCE, "datasets": {HOSTILE: "stand-in"}, "version": HOSTILE}
     told = dict.fromkeys(CLAIM_COLUMNS, HOSTILE) | {"paper": "sample2025", "claim": "1"}
-    texts = dict.fromkeys(("title", "caption", "expected", "answer"), HOSTILE)
+    texts = dict.fromkeys(("title", "caption", "expected"), HOSTILE)
     items = [
         replace(
             item,

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, WithJsonSchema, model_validator
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.fields import Distinct, Listed, Seeds, Settled, refused
+from twotowers.experiment.fields import Distinct, Listed, Settled, refused
 from twotowers.experiment.kinds import MADE_BY, Kind, find
 from twotowers.experiment.parts import with_kind
 
@@ -17,17 +17,6 @@ COLUMNS = ("setting", "model", "method", "components", "seed", "metric", "positi
 """Columns of fits, besides lanes, by which a drawing may choose rows."""
 
 Scale = Literal["smoke", "laptop", "paper"]
-
-
-class Answer(Settled):
-    """An answer found at a scale."""
-
-    text: str
-    """A paragraph that a reader would quote."""
-    datasets: dict[str, Literal["stand-in", "real data", "unverified data"]]
-    """The data sets behind the item, and the kind of each."""
-    seeds: Seeds
-    """All seeds behind the item."""
 
 
 class Item(Settled):
@@ -50,9 +39,6 @@ class Item(Settled):
     """What is shown."""
     expected: str
     """What the reader should see."""
-    answer: dict[Scale, Answer] = Field(default={})
-    """What the numbers answer, by the scale that they were found at. The page shows it only if
-    scale, data and seeds are those of the run."""
     scales: Annotated[Distinct[Scale], Field(min_length=1)] | None = None
     """Scales at which it is made, and what it alone needs; all if absent."""
     highlight: dict[str, list] | None = None

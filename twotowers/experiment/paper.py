@@ -131,6 +131,19 @@ def _logs(given: Any, info: ValidationInfo) -> Any:
 Named = BeforeValidator(partial(_each, own="name"))
 
 
+class Brief(Settled):
+    """What a reader of the page should know within a minute. Ours are the verdicts."""
+
+    question: str
+    """What the paper asks, in one sentence."""
+    authors: str
+    """What its authors answer, in one sentence."""
+    doubt: str
+    """What to trust least here, and why, in one sentence."""
+    claims: Annotated[Distinct[str], Field(min_length=1)]
+    """The claims that decide the question. The page shows their verdicts as our answer."""
+
+
 class PaperFile(Settled):
     """What papers/<key>/experiment.yaml holds."""
 
@@ -138,6 +151,8 @@ class PaperFile(Settled):
     """The paper's title."""
     citation: str
     """How to cite it."""
+    brief: Brief | None = None
+    """Question and answers, at the top of its page."""
     datasets: dict[str, Preparation]
     """The data sets, by their names in config.yaml, and how each is prepared."""
     positions: Positive = 10
@@ -177,7 +192,7 @@ class Paper:
 
     Attributes:
         key: the paper's folder name.
-        title, citation, positions: as in its experiment.yaml.
+        title, citation, brief, positions: as in its experiment.yaml.
         datasets: how each data set is prepared. `replace` is applied to the names.
         seeds: one job per setting or study and seed.
         rankers: training of rankers, by name.
@@ -190,6 +205,7 @@ class Paper:
     citation: str
     positions: int
     seeds: tuple[int, ...]
+    brief: Brief | None = None
     datasets: Mapping[str, Preparation] = field(default_factory=dict)
     rankers: Mapping[str, Any] = field(default_factory=dict)
     logs: Mapping[str, Log] = field(default_factory=dict)
@@ -260,6 +276,7 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
         key=key,
         title=file.title,
         citation=file.citation,
+        brief=file.brief,
         positions=file.positions,
         seeds=own.seeds,
         datasets=file.datasets,

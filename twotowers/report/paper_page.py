@@ -56,7 +56,6 @@ class ItemPage:
         files: From format (csv, pdf, svg, tex) to a link relative to the page.
         needs: The settings and studies that it is drawn from.
         provenance: datasets (kind of data by name), scale, seeds, version, seconds.
-        answer: What its numbers answer, in a paragraph, if the experiment says so of this run.
     """
 
     name: str
@@ -70,7 +69,6 @@ class ItemPage:
     files: Mapping[str, str]
     needs: Sequence[str]
     provenance: Mapping[str, object]
-    answer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +107,8 @@ class PaperPage:
         provenance: Like an item's, over the whole paper; seconds in total.
         readme: Link, relative to the page, to the README that lists the deviations.
         claims: Rows of the claims csv that belong to no single item.
+        brief: The question, the authors' answer, what to doubt, and the claims that decide:
+            `twotowers.experiment.paper.Brief`.
     """
 
     key: str
@@ -119,6 +119,7 @@ class PaperPage:
     provenance: Mapping[str, object]
     readme: str
     claims: Sequence[Mapping[str, object]] = ()
+    brief: Mapping[str, object] | None = None
 
 
 def write_paper(paper: PaperPage, folder: str | Path) -> None:
@@ -183,6 +184,7 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
         "citation": paper.citation,
         "bibtex": bibtex(paper.key, paper.title, paper.citation),
         "provenance": paper.provenance,
+        "brief": paper.brief and _brief_view(paper.brief, rows),
         "readme": link(paper.readme, folder),
         "tally": tally(rows),
         "tallies": tallies(rows),
@@ -193,6 +195,20 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
         "gated": sum(bool(setting.gates) for setting in paper.settings),
         "claims": paper.claims,
     }
+
+
+def _brief_view(brief: Mapping, rows: Sequence[Mapping]) -> dict:
+    """What the template needs of a brief: the claims that decide, with their verdicts."""
+    by_number = {row["claim"]: row for row in rows}
+    for number in brief["claims"]:
+        if number not in by_number:
+            raise InputError(
+                f"{number!r} is no claim of the paper",
+                field="brief.claims",
+                expected=nearest(number, by_number),
+            )
+    decisive = [by_number[number] for number in brief["claims"]]
+    return {**brief, "claims": decisive, "tally": tally(decisive)}
 
 
 def _item_view(item: ItemPage, folder: Path) -> dict:
@@ -214,7 +230,6 @@ def _item_view(item: ItemPage, folder: Path) -> dict:
         "title": item.title,
         "caption": item.caption,
         "expected": item.expected,
-        "answer": item.answer,
         "image": links.get("svg"),
         "size": svg_size(folder / item.files["svg"]) if "svg" in links else None,
         "links": links,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from twotowers.report.words import seed_range
 from twotowers.results.standing import REAL, STAND_IN, UNVERIFIED, weakest
@@ -74,6 +74,7 @@ def page_paper(plan: Planner, key: str) -> dict:
         "key": key,
         "title": paper.title,
         "citation": paper.citation,
+        "brief": paper.brief and paper.brief.model_dump(),
         "readme": f"papers/{key}/README.md",
         **{kind: plan.file(kind, paper=key) for kind in ("claims", "gates")},
         **_origin(plan, key, paper.needs),
@@ -84,22 +85,13 @@ def page_paper(plan: Planner, key: str) -> dict:
 
 def _page_item(plan: Planner, paper: str, name: str) -> dict:
     item = plan.papers[paper].items[name]
-    origin = _origin(plan, paper, item.needs)
     return {
         **{word: getattr(item, word) for word in ("title", "caption", "expected", "kind")},
         "needs": list(item.needs),
         "highlight": item.highlight,
-        "answer": _answer(item, plan.config.scale, origin),
         "files": plan.item_files(paper, name),
-        **origin,
+        **_origin(plan, paper, item.needs),
     }
-
-
-def _answer(item: Any, scale: str, origin: Mapping) -> str | None:
-    """The item's answer, if it was found on the data and seeds of this run, at its scale."""
-    answer = item.answer.get(scale)
-    found = answer and (answer.datasets, list(answer.seeds))
-    return answer.text if answer and found == (origin["datasets"], origin["seeds"]) else None
 
 
 def _page_need(plan: Planner, paper: str, name: str) -> dict:
