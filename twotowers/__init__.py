@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from twotowers.errors import InputError as InputError
     from twotowers.face.comparison import compare as compare
+    from twotowers.face.diagnosis import Diagnosis as Diagnosis
+    from twotowers.face.diagnosis import diagnose as diagnose
     from twotowers.face.fits import Fit as Fit
     from twotowers.face.fitting import fit as fit
     from twotowers.face.identification import Identification as Identification
@@ -72,6 +74,7 @@ FACE = {
     "Additive": "models.additive",
     "ClickLog": "face.logs",
     "Dense": "face.towers",
+    "Diagnosis": "face.diagnosis",
     "Fit": "face.fits",
     "Identification": "face.identification",
     "InputError": "errors",
@@ -85,6 +88,7 @@ FACE = {
     "TwoTower": "face.towers",
     "Weights": "face.weights",
     "compare": "face.comparison",
+    "diagnose": "face.diagnosis",
     "fit": "face.fitting",
     "identify": "face.identification",
     "load": "face.saved",

@@ -68,7 +68,7 @@ def differing(table: pd.DataFrame, queries: np.ndarray) -> np.ndarray:
     return compared & (apart > stdtrit(np.maximum(np.nan_to_num(queries, nan=1), 1), tail) * spread)
 
 
-def lines(table: pd.DataFrame, queries: np.ndarray) -> Iterator[str]:
+def lines(table: pd.DataFrame, curve: Curve) -> Iterator[str]:
     """What is printed: both estimates, relative to the first position, and a warning."""
     yield "examination relative to the first position, by the fit and conditional on pairs' clicks:"
     for row in table.iloc[1:FEW].itertuples():
@@ -78,9 +78,11 @@ def lines(table: pd.DataFrame, queries: np.ndarray) -> Iterator[str]:
                 f"{row.conditional:.3f} ({row.conditional_low:.3f} to {row.conditional_high:.3g})"
             )
         yield f"  {row.position:>4} {ratio:8.3f}  {told}"
+    unknown = table["conditional"].isna().to_numpy()
     doubts = {
-        "the log does not tell": table["conditional"].isna().to_numpy(),
-        "they differ by more than their errors": differing(table, queries),
+        "the log does not tell": unknown,
+        "the log hardly tells": (curve.reason != "") & ~unknown,
+        "they differ by more than their errors": differing(table, curve.queries),
     }
     for doubt, where in doubts.items():
         if where.any():

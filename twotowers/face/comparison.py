@@ -14,9 +14,10 @@ from twotowers.face.defaults import PRIOR, TEST
 from twotowers.face.fits import Fit, check_pages, fit_click_model, means_of
 from twotowers.face.frames import Native, native
 from twotowers.face.logs import ClickLog, as_log
+from twotowers.face.tables import pair_numbers
 from twotowers.models.names import MODELS
 from twotowers.models.page import PageModel
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import PER_DOCUMENT, CellModel
 
 
 def compare(
@@ -40,7 +41,8 @@ def compare(
         a frame with a row per model, the best first: model; perplexity, conditional and
         log_likelihood of the held-out pages, as in `Fit.evaluate`; difference, by which the mean
         log-likelihood is below that of the best model; error, the standard error of the difference,
-        clustered by query, missing for the best model and in a log of one query.
+        clustered by query, missing for the best model and in a log of one query; and both with the
+        endings `_known` and `_unseen`: of query-document pairs that the fits know, and of others.
 
     Raises:
         InputError: see `fit` and `ClickLog.split`.
@@ -55,25 +57,42 @@ def compare(
     log = as_log(log)
     check_pages(log)
     fits, held_out = _fitted(log, list(models), prior, test, seed)
+    table = predictions(fits, held_out)
+    return native(pa.Table.from_pandas(table, preserve_index=False), log.kind)
+
+
+def predictions(fits: Sequence[Fit], log: ClickLog) -> pd.DataFrame:
+    """What `compare` returns, of fits and the pages that they predict."""
     rows: list[dict[str, Any]] = []
     losses: list[np.ndarray] = []
-    pages = fits[0].arrays(held_out)
+    pages = fits[0].arrays(log)
     for one in fits:
         if one.positions != pages.where.shape[1]:
-            pages = one.arrays(held_out)
+            pages = one.arrays(log)
         alone, given, where = one.losses(pages)
         rows.append({"model": one.name} | means_of(alone, given, where))
-        losses.append(given.sum(1))
+        losses.append(given)
     table = pd.DataFrame(rows)
     best = int(table["log_likelihood"].argmax())
     assert pages.ids is not None  # Pages of a file have ids.
     query = pd.factorize(pages.ids["query"].to_numpy()[pages.pair[:, 0]])[0]
-    shown = pages.where.sum(1)
-    behind = [_clustered(each - losses[best], shown, query) for each in losses]
-    table["difference"], table["error"] = zip(*behind, strict=True)
-    table.loc[best, "error"] = np.nan
-    table = table.sort_values("log_likelihood", ascending=False, kind="stable")
-    return native(pa.Table.from_pandas(table, preserve_index=False), log.kind)
+    seen = np.ones(pages.pairs, bool)
+    for one in fits:
+        if PER_DOCUMENT in one.model.parts.values():
+            seen &= pair_numbers(one.pairs, pages.ids) < len(one.pairs)
+    known = seen[pages.pair]
+    for ending, where in {
+        "": pages.where,
+        "_known": pages.where & known,
+        "_unseen": pages.where & ~known,
+    }.items():
+        behind = [
+            _clustered(np.where(where, (each - losses[best]), 0).sum(1), where.sum(1), query)
+            for each in losses
+        ]
+        table["difference" + ending], table["error" + ending] = zip(*behind, strict=True)
+        table.loc[best, "error" + ending] = np.nan
+    return table.sort_values("log_likelihood", ascending=False, kind="stable")
 
 
 def _fitted(
@@ -110,6 +129,9 @@ def _clustered(values: np.ndarray, sizes: np.ndarray, cluster: np.ndarray) -> tu
         (2.0, 1.0)
     """
     total, size = (np.bincount(cluster, each) for each in (values, sizes))
+    total, size = total[size > 0], size[size > 0]
+    if not len(size):
+        return np.nan, np.nan
     ratio = total.sum() / size.sum()
     if len(total) < 2:
         return ratio, np.nan

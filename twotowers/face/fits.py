@@ -221,9 +221,7 @@ class Fit:
         The last line warns where the two differ by more than their errors.
         """
         if self.conditional is not None:
-            yield from beside.lines(
-                self._of_part("examination").to_pandas(), self.conditional.queries
-            )
+            yield from beside.lines(self._of_part("examination").to_pandas(), self.conditional)
 
     def evaluate(self, log: object) -> dict[str, float]:
         """How well the fit predicts the clicks of a log.

@@ -176,9 +176,18 @@ class ClickLog:
         for name, members in divide(number, shares, seed=seed, path=str(self.source)).items():
             rows = np.zeros(number, bool)
             rows[members] = True
-            parts[name] = replace(self, rows=rows)
-            parts[name].__dict__["_stored"] = self.stored
+            parts[name] = self.part(rows)
         return parts
+
+    def part(self, rows: np.ndarray) -> ClickLog:
+        """Some pages of a whole log, of which nothing is read again.
+
+        Args:
+            rows: [pages] bool, which ones.
+        """
+        part = replace(self, rows=rows)
+        part.__dict__["_stored"] = self.stored
+        return part
 
     def count(
         self, out: str | Path | None = None, *, bias: Sequence[str] = (), memory: str = MEMORY

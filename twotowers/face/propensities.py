@@ -27,6 +27,7 @@ from twotowers.identifiability.strength import (
     best_swaps,
     sessions_needed,
     strength,
+    strength_of_log,
     weakest_link,
 )
 from twotowers.logs.conversion import to_cells
@@ -136,6 +137,13 @@ class Propensities:
             clicks that the swap adds, whether it joins parts of the log that nothing ties, and
             worst and mean: errors of the log-ratios afterwards.
         """
+        found = self.swaps_by_number(pages=pages, steps=steps)
+        one, other = (self._names(found[side]) for side in ("one", "other"))
+        more = found[["clicks", "joins", "worst", "mean"]]
+        return self._native(pd.concat([one, other.add_suffix("_with"), more], axis=1))
+
+    def swaps_by_number(self, *, pages: float, steps: int = 5) -> pd.DataFrame:
+        """The swaps as `twotowers.identifiability.strength.best_swaps` has them."""
         check_range(pages, field="pages", low=1, high=1e12)
         self.strength  # noqa: B018 (which refuses an estimator without links)
         curve, rates = self.curve, self.counts.clicked / np.maximum(self.counts.shown, 1)
@@ -143,17 +151,14 @@ class Propensities:
         guess = rates / max(rates[curve.reference], 1e-9)
         examination = np.where(np.isfinite(curve.estimate), curve.estimate, guess)
         examination = np.maximum(examination, 1e-3)
-        found = best_swaps(
-            curve.information,
+        return best_swaps(
+            strength_of_log(self.counts).information,  # of all parts, not only the reference's
             examination,
             np.maximum(rates / examination, 1e-6),
             pages=pages,
             steps=steps,
             reference=curve.reference,
         )
-        one, other = (self._names(found[side]) for side in ("one", "other"))
-        more = found[["clicks", "joins", "worst", "mean"]]
-        return self._native(pd.concat([one, other.add_suffix("_with"), more], axis=1))
 
     def write(self, path: str | Path) -> None:
         """Write `frame` as csv or parquet, by the ending.
@@ -268,12 +273,12 @@ def propensities(
     counts = read_pairs(cells, bias=list(bias), clicked=estimator not in HARVESTED)
     if not counts.clicked.sum():
         raise no_clicks(log)
-    reference = _reference(counts)
+    reference = reference_of(counts)
     curve = ESTIMATORS[estimator](counts, reference=reference, level=level)
     return Propensities(curve, estimator, tuple(bias), counts, log.kind)
 
 
-def _reference(counts: PairCounts) -> int:
+def reference_of(counts: PairCounts) -> int:
     """The factor that others are compared with: the most shown of the first position."""
     first = np.ones(counts.factors, bool)
     if "position" in counts.names:

@@ -68,6 +68,14 @@ class Strength:
     links: pd.DataFrame
 
     @property
+    def information(self) -> np.ndarray:
+        """[K, K] the Laplacian."""
+        weight = np.zeros(self.resistance.shape)
+        weight[self.links["one"], self.links["other"]] = self.links["clicks"]
+        weight += weight.T
+        return np.diag(weight.sum(0)) - weight
+
+    @property
     def components(self) -> int:
         """Their number."""
         return int(self.component.max(initial=-1)) + 1

@@ -1,0 +1,44 @@
+"""Can this click log give propensities, and what should you do with it? One page with three lights.
+
+    twotowers diagnose LOG --out page.html
+
+Prints the three lights, and writes a page that needs no other file, with all of its numbers in a
+.json file beside it. docs/diagnosis.md says what is on it.
+Ends with 0 if no light is red, 1 if one is, 2 on bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from twotowers.commands.options import add_reader_options, log_of
+from twotowers.commands.telling import tell
+from twotowers.face.defaults import BIAS
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_reader_options(parser)
+    parser.add_argument(
+        "--bias",
+        nargs="+",
+        metavar="COLUMN",
+        default=[*BIAS],
+        help=f"columns that name the bias factor (default: {' '.join(BIAS)})",
+    )
+    parser.add_argument("--out", required=True, help="the html file to write")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Diagnose the log; returns the exit status."""
+    from twotowers.face.diagnosis import PAGE, diagnose  # here: options need no science
+    from twotowers.files.artefacts import check_target
+
+    check_target(options.out, options.log, PAGE)
+    log = log_of(options)
+    tell(f"read as {log.layout}")
+    found = diagnose(log, bias=options.bias)
+    tell(str(found))
+    found.save(options.out)
+    tell(f"written to {options.out}")
+    return 1 if found.red else 0

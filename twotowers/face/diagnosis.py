@@ -1,0 +1,147 @@
+"""Whether a click log can give propensities, and what to do with it: one page with three lights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from twotowers.errors import InputError
+from twotowers.face import lights as rules
+from twotowers.face.defaults import BIAS
+from twotowers.face.evidence import Evidence, gather
+from twotowers.face.frames import PANDAS, Native, native
+from twotowers.face.logs import ClickLog, as_log
+from twotowers.face.propensities import Propensities
+from twotowers.face.sections import sections
+from twotowers.files.artefacts import check_ending
+from twotowers.report.diagnosis_page import RED, SIGNS, Light, Page, write_page
+
+PAGE = ".html"
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What a click log can tell, and what to do with it. `diagnose` makes one.
+
+    `print` shows the three lights, `save` writes the page.
+
+    Attributes:
+        page: what is on the page.
+        evidence: what was measured; None if the log could not be read.
+        kind: the library of the frames that answers come in.
+    """
+
+    page: Page
+    evidence: Evidence | None
+    kind: str = PANDAS
+
+    @property
+    def lights(self) -> tuple[Light, ...]:
+        """Three answers, each with question, colour ("green", "amber" or "red"), answer and
+        action."""
+        return self.page.lights
+
+    @property
+    def red(self) -> bool:
+        """Whether a light is red."""
+        return any(each.colour == RED for each in self.lights)
+
+    @property
+    def propensities(self) -> Propensities | None:
+        """The curve; None if the log could not be read."""
+        return self.evidence.product if self.evidence else None
+
+    def frame(self) -> Native:
+        """Every single number of the page.
+
+        Returns:
+            a frame: section, name, value, low, high (95 % interval), unit, meaning, and reason (why
+            there is no value or no interval). `tables` has the others.
+        """
+        rows = [
+            {"section": section.key, **asdict(fact)}
+            for section in self.page.sections
+            for fact in section.facts
+        ]
+        columns = ["section", "name", "value", "low", "high", "unit", "meaning", "reason"]
+        table = pd.DataFrame(rows, columns=columns)
+        return self._native(table.astype(dict.fromkeys(("value", "low", "high"), float)))
+
+    def tables(self) -> dict[str, Native]:
+        """The tables of the page by title, as frames with the columns of the page."""
+        found: dict[str, Native] = {}
+        for section in self.page.sections:
+            for table in section.tables:
+                names: list[str] = []
+                for column in table.columns:
+                    names.append(column.name + " of it" * names.count(column.name))
+                found[table.title] = self._native(pd.DataFrame(list(table.rows), columns=names))
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write the page, and all of its numbers beside it, with the ending .json.
+
+        Raises:
+            InputError: another ending than .html.
+        """
+        check_ending(path, PAGE)
+        write_page(self.page, path)
+
+    def _native(self, table: pd.DataFrame) -> Native:
+        if self.kind == PANDAS:
+            return table
+        return native(pa.Table.from_pandas(table, preserve_index=False), self.kind)
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        for each in self.lights:
+            lines.append(f"{SIGNS[each.colour]} {each.colour:<6}{each.question}")
+            lines += [f"         {each.answer}", f"         -> {each.action}"]
+        return "\n".join(lines)
+
+
+def diagnose(log: object, *, bias: Sequence[str] = BIAS) -> Diagnosis:
+    """Is a log sound, can it give propensities, and what to do with it?
+
+    Args:
+        log: a log of `read_log`, or what `read_log` takes. The order of its pages is taken for
+            time.
+        bias: columns that together name the bias factor, such as ["position", "device"].
+
+    Returns:
+        three lights with an action each, and the numbers behind them, each with a unit, an interval
+        or a reason why there is none, and what it means.
+
+    Raises:
+        InputError: an argument is unknown, a column is missing, or the log has no click. A row that
+            the reader refuses is no error: then the first light is red and says where it is.
+
+    Example:
+        >>> pages = {"query": [k // 4 for k in range(400)],
+        ...          "documents": [["a", "b"], ["b", "a"]] * 200,
+        ...          "clicks": [[1, 0], [1, 0], [0, 1], [0, 0]] * 100}
+        >>> found = diagnose(pa.table(pages))
+        >>> [each.colour for each in found.lights]
+        ['green', 'green', 'green']
+    """
+    log = as_log(log)
+    title = str(log.source)
+    about = [f"Read as {log.layout}."]
+    try:
+        evidence = gather(log, bias)
+    except InputError as error:
+        if not _of_a_row(log, error):
+            raise
+        page = Page(title, tuple(about), rules.unreadable(str(error)))
+        return Diagnosis(page, None, log.kind)
+    page = Page(title, tuple(about), rules.lights(evidence), sections(evidence))
+    return Diagnosis(page, evidence, log.kind)
+
+
+def _of_a_row(log: ClickLog, error: InputError) -> bool:
+    """Whether the reader refuses a row, rather than an argument."""
+    return not log.counted and "_stored" not in log.__dict__ and "row" in error.message

@@ -1,0 +1,246 @@
+"""What a diagnosis measures on a log, before it is put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from twotowers.errors import InputError
+from twotowers.face.comparison import predictions
+from twotowers.face.defaults import TEST
+from twotowers.face.fits import fit_click_model
+from twotowers.face.logs import ClickLog, Folder, no_clicks
+from twotowers.face.propensities import Propensities, reference_of
+from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.counted_pairs import read_pairs
+from twotowers.fitting.curves import Curve
+from twotowers.fitting.forms import Forms, compare_forms
+from twotowers.fitting.specification import Slope, fit_slope
+from twotowers.identifiability.strength import Strength, strength_of_log
+from twotowers.logs.clicks_above import Dependence, clicks_above
+from twotowers.logs.conversion import to_cells
+from twotowers.logs.health import Health, health
+from twotowers.logs.placement import Placement, placement
+from twotowers.logs.sessions import seen_in
+from twotowers.logs.warehouse import count_sessions
+from twotowers.randomness import stream
+
+MODELS = ("rctr", "dctr", "pbm", "cm", "ubm", "dcm", "dbn", "sdbn")
+"""Click models that are compared: the ten that have names but for the slowest and the simplest."""
+ABOVE = ("cm", "ubm", "dcm", "dbn", "sdbn")
+"""Of these, the ones whose clicks depend on clicks above."""
+MOST_PAGES = 30_000
+"""Click models are compared on whole queries, chosen at random, with so many pages at most."""
+CLIPS = (np.inf, 100.0, 20.0, 10.0, 5.0)
+"""Largest weights that are tried."""
+SWAPPED, FEWEST_PAGES = 0.01, 100
+"""Pages of each arrangement of a proposed swap: a share of the log's, and at least so many."""
+DRAWS = 2_000
+"""Of the curve, for the intervals of what follows from it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of a log.
+
+    Attributes:
+        log: as it was given.
+        bias: columns that name the bias factor.
+        health: counts.
+        seen: what the reader counted, such as clicks that it left out.
+        gaps: pages on which positions are missing; None if that is not known.
+        product, odds: both curves.
+        whole: how well all factors hang together.
+        slopes: of both forms, "product" and "additive".
+        forms: which of them predicts better.
+        above: whether clicks depend on clicks above; None for a counted log.
+        placement: how freely documents are placed.
+        models: click models on held-out pages (`twotowers.face.comparison`); None for a counted
+            log, and for one of a single query or page.
+        compared: pages that they were fitted to or predicted.
+    """
+
+    log: ClickLog
+    bias: tuple[str, ...]
+    health: Health
+    seen: dict[str, int]
+    gaps: int | None
+    product: Propensities
+    odds: Propensities
+    whole: Strength
+    slopes: dict[str, Slope]
+    forms: Forms
+    above: Dependence | None
+    placement: Placement
+    models: pd.DataFrame | None
+    compared: int
+
+    @property
+    def curve(self) -> Curve:
+        """The curve of the product form."""
+        return self.product.curve
+
+    @cached_property
+    def sure(self) -> np.ndarray:
+        """[K] whether the factor has an estimate without a reason to doubt it."""
+        curve = self.curve
+        found = np.isfinite(curve.estimate) & (curve.estimate > 0) & (curve.reason == "")
+        found[curve.reference] = True
+        return found
+
+    @property
+    def labels(self) -> list[str]:
+        """[K] names of the factors."""
+        return [", ".join(map(str, row)) for row in self.curve.names.itertuples(index=False)]
+
+    @property
+    def pages(self) -> float:
+        """Number of pages; of a counted log, impressions of its most shown factor."""
+        return self.health.pages or float(self.product.counts.shown.max())
+
+    @property
+    def curve_components(self) -> np.ndarray:
+        """[K] the part of the log that each factor is in: documents link the factors of a part."""
+        return self.product.counts.component
+
+    @property
+    def swap_pages(self) -> int:
+        """Pages of each of both arrangements of a proposed swap."""
+        return int(max(round(SWAPPED * self.pages), FEWEST_PAGES))
+
+    @cached_property
+    def swaps(self) -> pd.DataFrame:
+        """Swaps to run, by the numbers of factors (`twotowers.identifiability.strength`)."""
+        if self.curve.information.shape[0] < 2:
+            return pd.DataFrame()
+        return self.product.swaps_by_number(pages=self.swap_pages)
+
+    @cached_property
+    def errors_now(self) -> np.ndarray:
+        """[K] errors of the log-ratios to the reference, by the information; inf where apart."""
+        return np.sqrt(np.maximum(self.whole.resistance[self.curve.reference], 0))
+
+    @cached_property
+    def weights(self) -> pd.DataFrame:
+        """A row per largest weight: clip, share (effective number of clicks, as a share of the
+        clicks), low and high (95 %, from draws of the curve), and clipped (share of clicks whose
+        weight is cut)."""
+        curve, clicked = self.curve, self.product.counts.clicked
+        known = np.isfinite(curve.estimate) & (curve.estimate > 0)
+        clicks, logs = clicked[known], np.log(curve.estimate[known])
+        covariance = np.nan_to_num(curve.covariance[np.ix_(known, known)])
+        value, vector = np.linalg.eigh((covariance + covariance.T) / 2)
+        noise = stream("diagnosis, weights").normal(size=(DRAWS, len(value)))
+        drawn = logs + noise @ (vector * np.sqrt(np.maximum(value, 0))).T
+        rows: list[dict[str, float]] = []
+        for clip in CLIPS:
+            drawn_weights = np.minimum(np.exp(np.clip(-drawn, -50, 50)), clip)
+            each = _effective(drawn_weights, clicks)
+            low, high = np.quantile(each, (0.025, 0.975))
+            own = np.exp(-logs)
+            share = float(_effective(np.minimum(own, clip)[None], clicks)[0])
+            cut = float(clicks[own > clip].sum() / clicks.sum())
+            rows.append({"clip": clip, "share": share, "low": low, "high": high, "clipped": cut})
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def apart(self) -> np.ndarray:
+        """[K] whether the two forms differ by more than their errors: intervals, both as if
+        independent, of the difference of the logarithms exclude 0."""
+        one, other = self.curve, self.odds.curve
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distance = np.abs(np.log(one.estimate / other.estimate))
+        return distance > 1.96 * np.hypot(one.error, other.error)
+
+
+def _effective(weights: np.ndarray, clicks: np.ndarray) -> np.ndarray:
+    """[draws] (sum of weights)^2 / sum of their squares, as a share of the clicks."""
+    return (weights @ clicks) ** 2 / (weights**2 @ clicks) / clicks.sum()
+
+
+def gather(log: ClickLog, bias: Sequence[str]) -> Evidence:
+    """Measure everything. The log is read once, and counted by DuckDB.
+
+    Raises:
+        InputError: a row of the log is wrong, a column is missing, or the log has no click.
+    """
+    folder = Folder()
+    further = [name for name in bias if name != "position"]
+    cells = folder.path / "cells.parquet"
+    sessions: Path | None = None
+    gaps: int | None = None
+    if log.counted:
+        to_cells(log.source, cells, bias=further, format=log.layout.format, **log.reading)
+        seen = seen_in(cells)
+    else:
+        if further:
+            log = replace(log, settings={**log.settings, "bias": further})
+        sessions, gaps = log.stored.path, 0
+        count_sessions(sessions, cells, bias=further)
+        seen = log.seen
+    found = health(cells, sessions)
+    counts = read_pairs(cells, bias=list(bias))
+    if not counts.clicked.sum():
+        raise no_clicks(log)
+    reference = reference_of(counts)
+    curves = {
+        form: fit_conditional(counts, form=form, reference=reference)
+        for form in ("product", "additive")
+    }
+    curve = {
+        form: Propensities(each, name, tuple(bias), counts, log.kind)
+        for (form, each), name in zip(curves.items(), ("conditional", "odds"), strict=True)
+    }
+    slopes = {
+        form: fit_slope(counts, form=form, rng=stream("diagnosis, slope"), reference=reference)
+        for form in curves
+    }
+    models, compared = _compared(log)
+    return Evidence(
+        log=log,
+        bias=tuple(bias),
+        health=found,
+        seen=seen,
+        gaps=gaps,
+        product=curve["product"],
+        odds=curve["additive"],
+        whole=strength_of_log(counts),
+        slopes=slopes,
+        forms=compare_forms(counts, *curves.values(), rng=stream("diagnosis, forms")),
+        above=None if sessions is None else clicks_above(sessions),
+        placement=placement(cells),
+        models=models,
+        compared=compared,
+    )
+
+
+def _compared(log: ClickLog) -> tuple[pd.DataFrame | None, int]:
+    """Click models on held-out pages of some queries, and the number of these queries' pages."""
+    if log.counted:
+        return None, 0
+    query = pd.factorize(pq.read_table(log.stored.path, columns=["query"])["query"].to_numpy())[0]
+    rng = stream("diagnosis, models")
+    size = np.bincount(query)
+    order = rng.permutation(len(size))
+    chosen = np.zeros(len(size), bool)
+    chosen[order[np.cumsum(size[order]) <= MOST_PAGES]] = True
+    if not chosen.any():  # The first query alone has more; some of its pages will do.
+        chosen[order[0]] = True
+    some = chosen[query]
+    some &= rng.random(len(query)) < MOST_PAGES / max(some.sum(), 1)
+    test = some & (rng.random(len(query)) < TEST)
+    train = some & ~test
+    if not (test.any() and train.any()):
+        return None, 0
+    parts = [log.part(rows) for rows in (train, test)]
+    try:
+        fits = [fit_click_model(parts[0], name, positions=log.stored.longest) for name in MODELS]
+    except InputError:  # The part has no click.
+        return None, 0
+    return predictions(fits, parts[1]), int(some.sum())

@@ -1,0 +1,330 @@
+"""Three answers at a glance, from what a diagnosis measured. The rules, and nothing else.
+
+1. *Is the log sound?* Red: whole stretches of it are there twice. Amber: something that a reader
+   left out or a user should know changes what the log means.
+2. *Can it give propensities?* Green: every position has an estimate beyond doubt, and the worst
+   error is at most `PRECISE`. Amber: those beyond doubt have at least `MOST` of what is shown, or
+   all are beyond doubt but some are imprecise. Red: less.
+3. *What to do?* The first of these that holds: mend the log; run swaps; use a click model instead
+   of weights, since clicks depend on clicks above; use another form; do not debias, since
+   examination does not fall; use weights where they are known; use weights.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twotowers.face.evidence import ABOVE, Evidence
+from twotowers.fitting.curves import ENOUGH_SWAPS
+from twotowers.report.diagnosis_page import AMBER, GREEN, RED, Light
+
+PRECISE = 0.25
+"""Largest error of a log-ratio for a green light: a factor of 1.6 up or down, at 95 %."""
+MOST = 0.9
+"""Share of the impressions at positions beyond doubt, for an amber light."""
+COPIED = 0.05
+"""Share of pages that are repeated at one distance, for a red light."""
+STRAY = 0.01
+"""Share of clicks, or of pages, that is worth a warning."""
+SURE = 0.01
+"""Level of the tests. Each says something false of one log in a hundred."""
+DEPENDS = 0.9
+"""Odds ratio of a click with a click above it, below which users are taken to stop."""
+FLAT = (0.8, 1.25)
+"""Ratios that are as good as 1: no weight would change a click's value by more than a quarter."""
+FEWEST = 0.1
+"""Effective clicks, as a share of the clicks, below which weights are to be clipped."""
+QUESTIONS = ("Is the log sound?", "Can it give propensities?", "What should you do?")
+
+
+def lights(found: Evidence) -> tuple[Light, Light, Light]:
+    """The three lights of a log."""
+    sound, able = _sound(found), _able(found)
+    return sound, able, _advice(found, sound, able)
+
+
+def unreadable(message: str) -> tuple[Light, Light, Light]:
+    """The three lights of a log that its reader refuses."""
+    nothing = "Unknown until the log can be read."
+    return (
+        Light(QUESTIONS[0], RED, f"No. {message}", "Mend this row, or tell the reader about it."),
+        Light(QUESTIONS[1], RED, nothing, "Mend the log first."),
+        Light(QUESTIONS[2], RED, "Mend the log, then diagnose it again.", "Mend the log first."),
+    )
+
+
+def warnings(found: Evidence) -> list[tuple[str, str]]:
+    """What is wrong with a log but does not forbid its use: each with what to do."""
+    health, seen = found.health, found.seen
+    told: list[tuple[str, str]] = []
+    clicks = max(seen.get("clicks", health.clicks), 1)
+    if found.gaps:
+        told.append(
+            (
+                f"{found.gaps:,} pages miss positions",
+                "Find out why rows are missing; if only some documents are logged, clicks on the "
+                "others are lost.",
+            )
+        )
+    if health.first > 1:
+        told.append(
+            (
+                f"the first position is {health.first}",
+                "Check whether the places above are logged elsewhere.",
+            )
+        )
+    if health.repeats and health.pages and health.repeats > STRAY * health.pages:
+        told.append(
+            (
+                f"{health.repeats:,} pages show a document twice",
+                "Drop one of both rows, or give them different ids.",
+            )
+        )
+    strays = seen.get("clicks_off_page", 0)
+    if strays > STRAY * clicks:
+        told.append(
+            (
+                f"{strays / clicks:.0%} of the clicks are on documents that are not on their page",
+                "Check how clicks are joined to pages.",
+            )
+        )
+    if seen.get("pages_left_out", 0) > STRAY * (health.pages or 1):
+        told.append(
+            (
+                f"{seen['pages_left_out']:,} pages list a document twice and were left out",
+                "Check how pages are logged.",
+            )
+        )
+    if health.queries == 1:
+        told.append(
+            ("it has a single query", "Add queries: errors are estimated from their differences.")
+        )
+    if found.log.layout.format == "rows" and "position" not in found.log.layout.columns:
+        told.append(
+            (
+                "it has no column of positions, so the order of rows was taken for them",
+                "Check that the rows of a page are in the order in which it was shown.",
+            )
+        )
+    return told
+
+
+def _sound(found: Evidence) -> Light:
+    health = found.health
+    if health.repeated and health.pages and health.repeated > COPIED * health.pages:
+        return Light(
+            QUESTIONS[0],
+            RED,
+            f"No. {health.repeated:,} of {health.pages:,} pages are there again, {health.lag:,} "
+            "pages further on: the log was appended, or written, more than once.",
+            "Remove the copies. Every error on this page is too small until then.",
+        )
+    if told := warnings(found):
+        first, others = told[0], len(told) - 1
+        more = f", and {others} more (section 1)" if others else ""
+        return Light(QUESTIONS[0], AMBER, f"Mostly: {first[0]}{more}.", first[1])
+    what = f"{health.pages:,} pages" if health.pages else f"{health.impressions:,} impressions"
+    return Light(
+        QUESTIONS[0],
+        GREEN,
+        f"Yes: {what}, {health.clicks:,} clicks, and nothing that looks wrong.",
+        "Nothing to do.",
+    )
+
+
+def _able(found: Evidence) -> Light:
+    curve, sure, shown = found.curve, found.sure, found.product.counts.shown
+    share = float(shown[sure].sum() / shown.sum())
+    number, kinds = int(sure.sum()), len(sure)
+    worst = float(curve.error[sure].max(initial=0))
+    some = f"{number} of {kinds} {_plural(found)}, with {share:.0%} of the impressions,"
+    if kinds == 1:
+        return Light(
+            QUESTIONS[1],
+            RED,
+            "No: everything was shown at one position.",
+            "With one position there is no position bias to learn.",
+        )
+    if number == kinds and worst <= PRECISE:
+        return Light(
+            QUESTIONS[1],
+            GREEN,
+            f"Yes, at all {kinds} {_plural(found)}: each is known to a factor of "
+            f"{np.exp(1.96 * worst):.2g} or better.",
+            "Read the curve in section 3.",
+        )
+    if number == kinds:
+        times = (worst / PRECISE) ** 2
+        return Light(
+            QUESTIONS[1],
+            AMBER,
+            f"Roughly: all {kinds} {_plural(found)} have an estimate, the worst known only to a "
+            f"factor of {np.exp(1.96 * worst):.2g}.",
+            f"Collect {times:.1f} times as much, or run the swaps of section 8.",
+        )
+    if number > 1 and share >= MOST:
+        return Light(
+            QUESTIONS[1],
+            AMBER,
+            f"For most: {some} have an estimate beyond doubt. {_why_not(found)}",
+            "Use those of section 3 that have no remark; leave the others out.",
+        )
+    if number == 1:
+        return Light(
+            QUESTIONS[1],
+            RED,
+            f"No: no other position can be compared with the first. {_why_not(found)}",
+            "No model and no amount of such traffic mends this. Swaps do: section 8.",
+        )
+    return Light(
+        QUESTIONS[1],
+        RED,
+        f"Only in part: {some} can be compared beyond doubt. {_why_not(found)}",
+        "Run the swaps of section 8 before you use a curve.",
+    )
+
+
+def _why_not(found: Evidence) -> str:
+    """Why some factors are not sure."""
+    parts = np.unique(found.curve_components).size
+    if parts == len(found.sure):
+        return "No document was shown at two positions."
+    if parts > 1:
+        return f"The log falls into {parts} parts that no document links."
+    if found.whole.components > 1:
+        return (
+            f"Clicks tie only {found.whole.components} separate parts: the documents that link "
+            "them were not clicked."
+        )
+    swaps = 4 / found.whole.between**2
+    if swaps < ENOUGH_SWAPS:
+        half = [found.labels[k] for k in np.flatnonzero(found.whole.halves)]
+        return (
+            f"{_listed(half)} hang on the others by {swaps:.2g} effective swaps, where "
+            f"{ENOUGH_SWAPS:g} are enough."
+        )
+    return "The reasons are in section 3."
+
+
+def _listed(names: list[str]) -> str:
+    """Some names in words."""
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return ", ".join(names[:6]) + more
+
+
+def _plural(found: Evidence) -> str:
+    return "positions" if found.bias == ("position",) else "bias factors"
+
+
+def _advice(found: Evidence, sound: Light, able: Light) -> Light:
+    if sound.colour == RED:
+        return Light(
+            QUESTIONS[2],
+            RED,
+            "Nothing with this log yet: whatever it says, it says with too much certainty.",
+            "Remove the copies, then diagnose it again.",
+        )
+    if able.colour == RED:
+        return Light(
+            QUESTIONS[2],
+            RED,
+            "Do not debias with propensities of this log yet. Any fit will give you some, but "
+            "where the log does not tell they are the fit's own prior.",
+            _first_swap(found),
+        )
+    if depends(found):
+        assert found.above is not None
+        return Light(
+            QUESTIONS[2],
+            AMBER,
+            "Do not weigh clicks by the curve: users stop after a click. The curve is only the "
+            "mean examination of each position.",
+            "Fit a model that knows of clicks above: "
+            f"twotowers fit LOG --model {best_above(found)}",
+        )
+    form = form_of(found)
+    if form == "odds":
+        return Light(
+            QUESTIONS[2],
+            AMBER,
+            "Do not divide clicks by the product curve: odds describe these users better, and the "
+            "two curves differ by more than their errors.",
+            "Train an additive two-tower model, or use the odds of section 7: "
+            "twotowers propensities LOG --estimator odds",
+        )
+    if flat(found):
+        return Light(
+            QUESTIONS[2],
+            GREEN,
+            "Do not debias: every position is examined as much as the first, to within a quarter.",
+            "Train on clicks as they are.",
+        )
+    if form == "open":
+        return Light(
+            QUESTIONS[2],
+            AMBER,
+            "Weights may help, but two forms of the curve differ by more than their errors, and "
+            "the log does not say which one is right.",
+            "Train with both curves of section 7, and keep what holds under both.",
+        )
+    share = float(found.weights["share"].iloc[0])
+    clip = ""
+    if share < FEWEST:
+        clip = " Clip the weights: without that, they leave few effective clicks (section 6)."
+    if able.colour == AMBER:
+        return Light(
+            QUESTIONS[2],
+            AMBER,
+            "Debias with care: use the curve where it has no remark." + clip,
+            "Weigh clicks by 1 / examination at those positions, and run the swaps of section 8 "
+            "for the others.",
+        )
+    return Light(
+        QUESTIONS[2],
+        AMBER if clip else GREEN,
+        f"Debias: weigh each click by 1 / examination. {share:.0%} of the clicks are left in "
+        f"effect.{clip}",
+        "twotowers propensities LOG --out curve.csv",
+    )
+
+
+def depends(found: Evidence) -> bool:
+    """Whether clicks make others below them rarer."""
+    above = found.above
+    return above is not None and above.p < SURE and above.ratio < DEPENDS
+
+
+def best_above(found: Evidence) -> str:
+    """The best click model whose clicks depend on clicks above."""
+    if found.models is None:
+        return "ubm"
+    return next((name for name in found.models["model"] if name in ABOVE), "ubm")
+
+
+def form_of(found: Evidence) -> str:
+    """Which form fits: "either" if both curves agree within their errors, "product", "odds", or
+    "open" if they differ and the log does not tell which is right."""
+    if not found.apart.any():
+        return "either"
+    product, additive = (found.slopes[name].p < SURE for name in ("product", "additive"))
+    votes = int(found.forms.low > 0) - int(found.forms.high < 0) + int(additive) - int(product)
+    return "product" if votes > 0 else "odds" if votes < 0 else "open"
+
+
+def flat(found: Evidence) -> bool:
+    """Whether every interval is within `FLAT`."""
+    curve = found.curve
+    other = np.arange(len(curve.estimate)) != curve.reference
+    with np.errstate(invalid="ignore"):
+        inside = (curve.low > FLAT[0]) & (curve.high < FLAT[1])
+    return bool(found.sure.all() and inside[other].all())
+
+
+def _first_swap(found: Evidence) -> str:
+    swaps = found.swaps
+    if not len(swaps):
+        return "Show documents at other positions."
+    one, other = (found.labels[int(swaps[end].iloc[0])] for end in ("one", "other"))
+    return (
+        f"Swap the documents of {one} and {other} on {found.swap_pages:,} pages first (section 8)."
+    )

@@ -1,0 +1,252 @@
+"""Sections of a diagnosis about models and weights; `twotowers.face.sections` has the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from twotowers.face import lights
+from twotowers.face.evidence import Evidence
+from twotowers.report.diagnosis_page import Column, Fact, Section, Table
+
+
+def percent(part: float | None, whole: float | None) -> float | None:
+    """A share in percent; None if it is not known."""
+    return None if part is None or not whole else 100 * part / whole
+
+
+def swaps_or_features(found: Evidence) -> Section:
+    """How much of the information comes from swaps."""
+    counts = found.product.counts
+    share = 100 * float(counts.clicks.sum() / counts.clicked.sum())
+    facts = (
+        Fact(
+            "Clicks that tell of bias",
+            share,
+            "% of clicks",
+            "Clicks on documents that were shown at several positions. All information of the "
+            "curve above comes from these swaps.",
+        ),
+        Fact(
+            "Other clicks",
+            100 - share,
+            "% of clicks",
+            "They tell of bias only through features of documents: by assuming that similar "
+            "documents attract alike.",
+        ),
+    )
+    answer = (
+        f"Swaps alone: {share:.0f} % of the clicks fell on documents that were shown at several "
+        "positions, and the curve uses only them.",
+        "No features were given, so what they would add is not told.",
+    )
+    return Section("swaps", "Swaps or features?", answer, facts)
+
+
+def misfit(found: Evidence) -> Section:
+    """Tests of a two-tower model."""
+    answer = ("Not tested: that needs features of documents, or scores of the logging policy.",)
+    return Section("misfit", "Is the two-tower model misspecified?", answer)
+
+
+def policy(found: Evidence) -> Section:
+    """How freely documents are placed, and what weights would leave."""
+    placed, health = found.placement, found.health
+    alone = "" if np.isfinite(placed.entropy.low) else "fewer than two queries"
+    nothing = "no document was shown twice" if not placed.shown else alone
+    moved = 2 ** np.nan_to_num(placed.entropy.value)
+    facts = (
+        Fact(
+            "Entropy of position given document",
+            _finite(placed.entropy.value),
+            "bits",
+            f"A document has about {moved:.1f} positions to be at. 0 bits: always the same place. "
+            f"Whatever the document, a position has {placed.overall:.2f} bits.",
+            _finite(placed.entropy.low),
+            _finite(placed.entropy.high),
+            nothing,
+        ),
+        Fact(
+            "Same position again",
+            _finite(100 * placed.same.value),
+            "% of pairs of showings",
+            "How often a document that is shown twice is at the same position both times.",
+            _finite(100 * placed.same.low),
+            _finite(100 * placed.same.high),
+            nothing,
+        ),
+        Fact(
+            "Always at one position",
+            percent(health.one_position, health.pairs),
+            "% of pairs",
+            "Documents whose position never changed.",
+        ),
+    )
+    rows = tuple(
+        (
+            "none" if not np.isfinite(row["clip"]) else f"{row['clip']:g}",
+            100 * row["share"],
+            100 * row["low"],
+            100 * row["high"],
+            100 * row["clipped"],
+        )
+        for row in found.weights.to_dict("records")
+    )
+    columns = (
+        Column("Largest weight"),
+        Column(
+            "Effective clicks",
+            "% of clicks",
+            "clicks of equal weight that would be as precise: (sum w)² / sum w², with w = "
+            "1 / examination.",
+        ),
+        Column("Low", "95 %"),
+        Column("High", "95 %", "from the errors of the curve."),
+        Column("Cut", "% of clicks", "clicks whose weight is cut, which biases a ranker."),
+    )
+    table = Table("Inverse propensity weights", columns, rows)
+    free = f"{placed.same.value:.0%}" if np.isfinite(placed.same.value) else "no known share"
+    answer = (
+        f"A document that is shown again is at the same position in {free} of the cases.",
+        "Positions without an estimate have no weight, and are left out of the table.",
+    )
+    return Section("policy", "How freely does the policy place documents?", answer, facts, (table,))
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def models(found: Evidence) -> Section:
+    """Which click model, and which form of the curve."""
+    answer = [*_told_of_models(found)]
+    above, forms = found.above, found.forms
+    unknown = "the log is counted, so its pages are not known"
+    facts = [
+        Fact(
+            "Odds of a click with a click above it",
+            None if above is None else _finite(above.ratio),
+            "× without",
+            "The same document at the same position, on pages with and without a click above. 1 "
+            "for a position-based model; below 1, users stop after a click; above 1, clicks come "
+            "together.",
+            None if above is None else _finite(above.low),
+            None if above is None else _finite(above.high),
+            unknown if above is None else above.reason,
+        ),
+        Fact(
+            "Product form predicts better by",
+            _finite(forms.gain),
+            "nats per held-out click",
+            "Where held-out clicks of a pair fell, by ratios of examination and by ratios of odds. "
+            "Below 0, odds predict better.",
+            _finite(forms.low),
+            _finite(forms.high),
+            "" if np.isfinite(forms.low) else "too few pairs tell",
+        ),
+    ]
+    for form, name in (("product", "Examination"), ("additive", "Odds")):
+        slope = found.slopes[form]
+        known = np.isfinite(slope.value)
+        facts.append(
+            Fact(
+                f"{name} changes with attraction by",
+                _finite(slope.value),
+                "of itself per e-fold",
+                "If the form is right, the ratio is the same for attractive and unattractive "
+                f"documents, and this is 0 (p = {slope.p:.2g}).",
+                slope.value - 1.96 * slope.error if known else None,
+                slope.value + 1.96 * slope.error if known else None,
+                "" if known else "too few pairs tell",
+            )
+        )
+    return Section(
+        "models", "Which click model?", tuple(answer), tuple(facts), tuple(_model_tables(found))
+    )
+
+
+def _told_of_models(found: Evidence) -> Iterator[str]:
+    above = found.above
+    if lights.depends(found):
+        assert above is not None
+        yield (
+            f"Not a position-based one: with a click above it, the odds of a click are "
+            f"{above.ratio:.2g} times those without. Users stop after a click, as in cascades. "
+            "The curve of section 3 is then the mean examination of a position over all pages. It "
+            "is no propensity of a single page, where examination depends on what is above."
+        )
+    elif above is not None and above.p < lights.SURE and above.ratio > 1 / lights.DEPENDS:
+        yield (
+            f"Clicks of a page come together: with a click above, the odds are {above.ratio:.2g} "
+            "times those without. Users differ in how readily they click. The curve holds."
+        )
+    elif above is not None and not above.reason:
+        yield "Clicks do not depend on clicks above to a degree that matters."
+    form = lights.form_of(found)
+    yield {
+        "either": "Ratios of examination and ratios of odds agree within their errors, so the form "
+        "of the model does not matter here.",
+        "product": "Ratios of examination and of odds differ by more than their errors, and the "
+        "product of attraction and examination describes the log better. Use section 3.",
+        "odds": "Ratios of examination and of odds differ by more than their errors, and odds "
+        "describe the log better: an additive two-tower model fits these users. The intervals of "
+        "section 3 are then wrong, however narrow they are.",
+        "open": "Ratios of examination and of odds differ by more than their errors, and the log "
+        "does not say which form is right. Do not trust an interval of either alone.",
+    }[form]
+    if found.models is None:
+        yield "Click models were not compared: that needs several pages that are known as pages."
+
+
+def _model_tables(found: Evidence) -> Iterator[Table]:
+    if found.models is not None:
+        rows = tuple(
+            (
+                row["model"],
+                row["perplexity"],
+                *(
+                    _finite(row[name + ending])
+                    for ending in ("", "_known", "_unseen")
+                    for name in ("difference", "error")
+                ),
+            )
+            for row in found.models.to_dict("records")
+        )
+        nats = "nats per document"
+        columns = (
+            Column("Model"),
+            Column("Perplexity", "", "of held-out clicks: 1 is perfect, 2 a coin."),
+            Column("Behind", nats, "by how much the best model predicts held-out clicks better."),
+            Column("Error", nats, "clustered by query; a difference of two errors is no chance."),
+            Column("Behind, known pairs", nats),
+            Column("Error", nats),
+            Column("Behind, unseen pairs", nats, "documents that no training page showed."),
+            Column("Error", nats),
+        )
+        title = f"Click models on held-out pages, a fifth of {found.compared:,}"
+        yield Table(title, columns, rows)
+    one, other = found.curve, found.odds.curve
+    rows = tuple(
+        (
+            name,
+            *(
+                _finite(getattr(each, what)[k])
+                for each in (other, one)
+                for what in ("estimate", "low", "high")
+            ),
+            "they differ" if found.apart[k] else str(other.reason[k]),
+        )
+        for k, name in enumerate(found.labels)
+    )
+    columns = (
+        Column(", ".join(found.bias)),
+        Column("Odds", "× the reference", "of a click, as an additive two-tower model has them."),
+        Column("Low", "95 %"),
+        Column("High", "95 %"),
+        Column("Examination", "× the reference", "as in section 3."),
+        Column("Low", "95 %"),
+        Column("High", "95 %"),
+        Column("Remark"),
+    )
+    yield Table("Two forms of the curve", columns, rows, bars=(1, 2, 3))

@@ -1,0 +1,310 @@
+"""The sections of a diagnosis: what was measured, in plain words, each number with its meaning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from twotowers.face import lights
+from twotowers.face.evidence import Evidence
+from twotowers.face.model_sections import misfit, models, percent, policy, swaps_or_features
+from twotowers.face.propensities import TARGET
+from twotowers.fitting.curves import ENOUGH_SWAPS
+from twotowers.identifiability.strength import sessions_needed
+from twotowers.logs.health import LATER
+from twotowers.report.diagnosis_page import Column, Fact, Section, Table
+
+LINKS = 6
+"""Links that are listed."""
+FEW = 20
+"""Bias factors that are listed by component."""
+
+
+def sections(found: Evidence) -> tuple[Section, ...]:
+    """All sections, in order."""
+    return (
+        _health(found),
+        _connected(found),
+        _curve(found),
+        swaps_or_features(found),
+        misfit(found),
+        policy(found),
+        models(found),
+        _what_to_do(found),
+    )
+
+
+def _health(found: Evidence) -> Section:
+    health, seen = found.health, found.seen
+    told = [f"{what[0].upper()}{what[1:]}. {action}" for what, action in lights.warnings(found)]
+    first = "Nothing looks wrong." if not told else told[0]
+    pages = "% of pages"
+    counted = "the log is counted, so its pages are not known" if health.pages is None else ""
+    facts = [
+        Fact("Result pages", health.pages, "pages", "Rankings that were shown.", reason=counted),
+        Fact("Documents shown", health.impressions, "impressions", "Rows of the log."),
+        Fact(
+            "Click rate",
+            health.clicks / health.impressions,
+            "clicks per impression",
+            f"{health.clicks:,} documents were clicked.",
+        ),
+        Fact("Query-document pairs", health.pairs, "pairs", f"Of {health.queries:,} queries."),
+        Fact(
+            "Shown at most three times",
+            percent(health.thrice, health.pairs),
+            "% of pairs",
+            "What such a pair attracts cannot be known from its own clicks.",
+        ),
+        Fact(
+            "Shown at one position only",
+            percent(health.one_position, health.pairs),
+            "% of pairs",
+            "These say nothing about position bias.",
+        ),
+        Fact(
+            "Never clicked",
+            percent(health.unclicked, health.pairs),
+            "% of pairs",
+            "These say nothing about position bias either.",
+        ),
+        Fact(
+            "Without a click",
+            percent(health.without, health.pages),
+            pages,
+            "Usual values are 30 to 70 %; near 0 means that such pages were dropped from the log.",
+            reason=counted,
+        ),
+        Fact(
+            "With several clicks",
+            percent(health.several, health.pages),
+            pages,
+            "Only such pages tell whether users stop after a click.",
+            reason=counted,
+        ),
+        Fact(
+            "Pages with missing positions",
+            found.gaps,
+            "pages",
+            "Positions of a page should be 1, 2, 3 and so on.",
+            reason=counted,
+        ),
+        Fact("First position", health.first, "", "The smallest position of the log."),
+        Fact(
+            "Pages that show a document twice",
+            health.repeats,
+            "pages",
+            "A click on such a document may be counted at the wrong place.",
+            reason=counted,
+        ),
+        Fact(
+            "Repeated stretches",
+            health.repeated,
+            "pages",
+            f"They are there again, exactly {health.lag:,} pages further on."
+            if health.lag
+            else "Pages that are there again at one distance, beyond chance: a log appended twice "
+            "repeats all of them.",
+            reason=counted,
+        ),
+        Fact(
+            "Queries not seen before",
+            percent(health.unseen_queries, health.later),
+            "% of impressions",
+            f"Of the last {LATER:.0%} of the pages, in the order of the file: how much is of "
+            "queries that earlier pages do not have.",
+            reason=counted,
+        ),
+        Fact(
+            "Pairs not seen before",
+            percent(health.unseen_pairs, health.later),
+            "% of impressions",
+            "The same for pairs. A model with a parameter per pair knows nothing of these.",
+            reason=counted,
+        ),
+    ]
+    names = {
+        "clicks_off_page": "Clicks off the page",
+        "repeated_clicks": "Further clicks on a document",
+        "pages_left_out": "Pages left out",
+    }
+    facts += [
+        Fact(title, seen[name], name.split("_")[0], "The reader left these out.")
+        for name, title in names.items()
+        if seen.get(name)
+    ]
+    return Section("health", "Is the log sound?", (first, *told[1:]), tuple(facts))
+
+
+def _connected(found: Evidence) -> Section:
+    whole, names = found.whole, found.labels
+    parts = found.curve_components
+    number = np.unique(parts).size
+    answer: list[str] = []
+    if number > 1:
+        answer.append(
+            f"No. The log falls into {number} parts: no document was shown in two of them, so "
+            "nothing in this log compares them."
+        )
+    elif whole.components > 1:
+        answer.append(
+            "Documents link all of it, but clicks do not: the documents between "
+            f"{whole.components} parts were not clicked, or on one side only."
+        )
+    elif len(whole.links) and whole.links["swaps"].iloc[0] < ENOUGH_SWAPS:
+        answer.append("Just so: it is connected, but one link rests on next to nothing.")
+    else:
+        answer.append("Yes, and every link rests on enough clicks.")
+    groups = parts if number > 1 else whole.component
+    if len(names) <= FEW and np.unique(groups).size > 1:
+        for each in np.unique(groups):
+            members = [names[k] for k in np.flatnonzero(groups == each)]
+            answer.append("Part: " + ", ".join(members) + ".")
+    facts = (
+        Fact(
+            "Parts that documents link",
+            int(number),
+            "",
+            "Two positions are linked if both showed the same document of the same query. With one "
+            "part, position bias can be learned in principle (Chen et al. 2024, Theorem 1).",
+        ),
+        Fact(
+            "Parts that clicks tie",
+            whole.components,
+            "",
+            "Links whose documents were clicked on both sides. Only these carry information.",
+        ),
+        Fact(
+            "Error between the two halves",
+            whole.between if np.isfinite(whole.between) else None,
+            "of a log-ratio",
+            "How well the two parts that are tied the least can be compared: 0.1 is about 10 %.",
+            reason="" if np.isfinite(whole.between) else "nothing ties them",
+        ),
+    )
+    rows = tuple(
+        (
+            f"{names[int(link['one'])]} – {names[int(link['other'])]}",
+            float(link["swaps"]),
+            float(link["error"]),
+            "nothing else ties the two" if link["share"] > 0.999 else "",
+        )
+        for link in whole.links.head(LINKS).to_dict("records")
+    )
+    tables: tuple[Table, ...] = ()
+    if rows:
+        columns = (
+            Column("Link"),
+            Column(
+                "Effective swaps",
+                "clicks",
+                "clicks on documents shown at both places in turn that would tell as much; below "
+                f"{ENOUGH_SWAPS:g} an interval is not to be trusted.",
+            ),
+            Column("Error", "of the log-ratio", "0.1 is about 10 % of the ratio, one sigma."),
+            Column("Remark"),
+        )
+        tables = (Table("The weakest links between positions", columns, rows),)
+    return Section("connected", "Is it connected, and how well?", tuple(answer), facts, tables)
+
+
+def _curve(found: Evidence) -> Section:
+    curve, counts = found.curve, found.product.counts
+    times = sessions_needed(curve, 1.0, TARGET)
+    rows: list[tuple[Any, ...]] = []
+    for k, name in enumerate(found.labels):
+        known = bool(np.isfinite(curve.estimate[k]))
+        reference = k == curve.reference
+        rows.append(
+            (
+                name,
+                float(curve.estimate[k]) if known else None,
+                float(curve.low[k]) if known else None,
+                float(curve.high[k]) if known else None,
+                int(counts.shown[k]),
+                int(counts.clicked[k]),
+                None
+                if reference or not np.isfinite(times[k])
+                else float(np.ceil(times[k] * found.pages)),
+                "reference" if reference else str(curve.reason[k]),
+            )
+        )
+    unit = "pages" if found.health.pages else "impressions at the first position"
+    columns = (
+        Column(", ".join(found.bias)),
+        Column(
+            "Examination",
+            "× the reference",
+            "how often a document is looked at here, as a share of how often it would be at the "
+            "reference.",
+        ),
+        Column("Low", "95 %"),
+        Column("High", "95 %"),
+        Column("Shown", "impressions"),
+        Column("Clicked", "clicks"),
+        Column(
+            "For an error of a tenth",
+            unit,
+            f"how large a log of this kind would know this ratio to {TARGET:.0%}, one sigma. This "
+            f"log has {found.pages:,.0f}.",
+        ),
+        Column("Remark"),
+    )
+    sure, number = int(found.sure.sum()), len(found.sure)
+    told = int(counts.clicks.sum())
+    answer = (
+        f"{sure} of {number} have an estimate beyond doubt (the reference among them). Where there "
+        "is none, the remark says why.",
+        f"The estimate asks, given how many clicks a pair had, at which position they fell. So it "
+        f"rests on the {told:,} clicks of {len(counts.cluster):,} pairs that were shown at several "
+        "positions, and on no assumption of what attracts users.",
+    )
+    table = Table("Examination by position", columns, tuple(rows), bars=(1, 2, 3))
+    return Section("curve", "How much less is examined further down?", answer, (), (table,))
+
+
+def _what_to_do(found: Evidence) -> Section:
+    names, swaps, pages = found.labels, found.swaps, found.swap_pages
+    now = np.delete(found.errors_now, found.curve.reference)
+    rows: list[tuple[Any, ...]] = []
+    if len(now):
+        rows.append(("Nothing: this log", None, float(now.max()), float(now.mean())))
+        rows.append(
+            (
+                "Twice as much of the same",
+                found.pages,
+                float(now.max() / 2**0.5),
+                float(now.mean() / 2**0.5),
+            )
+        )
+    for count, swap in enumerate(swaps.to_dict("records"), start=1):
+        one, other = names[int(swap["one"])], names[int(swap["other"])]
+        rows.append(
+            (
+                f"{'and s' if count > 1 else 'S'}wap {one} and {other}"
+                + (" (joins two parts)" if swap["joins"] else ""),
+                2.0 * count * pages,
+                float(swap["worst"]),
+                float(swap["mean"]),
+            )
+        )
+    columns = (
+        Column("What"),
+        Column(
+            "Traffic",
+            "pages",
+            f"each swap shows {pages:,} pages as they are, and as many with the two documents "
+            "exchanged.",
+        ),
+        Column("Worst error", "of a log-ratio", "afterwards; ∞: nothing compares them."),
+        Column("Mean error", "of a log-ratio", "0.1 is about 10 % of the ratio, one sigma."),
+    )
+    light = lights.lights(found)[2]
+    return Section(
+        "do",
+        "What to do, and what would it change?",
+        (light.answer, light.action),
+        (),
+        (Table("More data: the same again, or swaps", columns, tuple(rows)),),
+    )

@@ -1,0 +1,103 @@
+"""Does a click depend on clicks above it? A test that needs no click model.
+
+Under a position-based model the clicks of a page are independent, given the pairs and positions. So
+a pair that is shown at one position again and again is clicked as often on pages with a click above
+it as on others. Each pair and position is a 2 x 2 table: clicked or not, with or without a click
+above. The odds ratio of Mantel and Haenszel (1959) over all of these tables,
+
+    OR = sum_s a_s d_s / n_s  /  sum_s b_s c_s / n_s,
+
+is consistent however small each table is. Below 1, a click above makes others rarer, as in cascade
+models: users stop, satisfied. Above 1, clicks come together, as if users differed. The error of its
+logarithm is clustered by query: queries add r_q and s_q to the two sums, and
+
+    Var ln OR = G / (G - 1) sum_q (r_q / sum r - s_q / sum s)^2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from twotowers.logs.warehouse import MEMORY, database
+
+STRATA = """
+WITH shown AS (
+    SELECT query, unnest(documents) AS document, unnest(clicks) AS click,
+        unnest(range(1, len(documents) + 1)) AS position,
+        coalesce(list_position(clicks, true), 0) AS first
+    FROM read_parquet({path})
+), strata AS (
+    SELECT query, count(*) AS n, count_if(click AND above) AS a, count_if(NOT click AND above) AS b,
+        count_if(click AND NOT above) AS c, count_if(NOT click AND NOT above) AS d
+    FROM (SELECT *, first > 0 AND first < position AS above FROM shown WHERE position > 1)
+    GROUP BY query, document, position
+    HAVING count_if(click) BETWEEN 1 AND count(*) - 1 AND count_if(above) BETWEEN 1 AND count(*) - 1
+)
+SELECT sum(a * d / n)::DOUBLE AS r, sum(b * c / n)::DOUBLE AS s, count(*) AS strata
+FROM strata GROUP BY query ORDER BY query
+"""
+ENOUGH = 10
+"""Queries, below which there is no interval."""
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How the odds of a click change with a click above it.
+
+    Attributes:
+        ratio: of the odds; NaN if the log does not tell.
+        low, high: 95 % interval; NaN if there is none.
+        p: of ratio 1, two-sided; NaN if there is no interval.
+        strata, queries: pairs at a position, and their queries, that tell.
+        reason: why there is no estimate, or no interval; '' if there is.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    p: float
+    strata: int
+    queries: int
+    reason: str
+
+
+def clicks_above(sessions: str | Path, *, memory: str = MEMORY) -> Dependence:
+    """The odds ratio of a click, with and without a click above it.
+
+    Args:
+        sessions: a sessions file (`twotowers.logs.sessions`).
+        memory: memory limit of DuckDB. What exceeds it goes to disk.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from twotowers.logs.sessions import write_sessions
+        >>> clicks = [[1, 0], [1, 0], [1, 1], [0, 1], [0, 0], [0, 1]] * 10
+        >>> pages = {"split": ["log"] * 60, "query": [k // 6 for k in range(60)],
+        ...          "documents": [[3, 1]] * 60, "clicks": clicks}
+        >>> _ = write_sessions("pages.parquet", [pa.table(pages)])
+        >>> round(clicks_above("pages.parquet").ratio, 2)
+        0.25
+    """
+    with database(sessions, memory, None) as connection:
+        path = "'" + str(sessions).replace("'", "''") + "'"
+        found = connection.execute(STRATA.format(path=path)).fetchnumpy()
+    r, s = (np.asarray(found[name], float) for name in ("r", "s"))
+    strata, queries = int(found["strata"].sum()), len(r)
+    nan = float("nan")
+    if not (r.sum() > 0 and s.sum() > 0):
+        reason = "no pair was shown at one position with and without a click above, and clicked"
+        return Dependence(nan, nan, nan, nan, strata, queries, reason)
+    ratio = float(r.sum() / s.sum())
+    if queries < ENOUGH:
+        reason = f"only {queries} queries tell, fewer than {ENOUGH}"
+        return Dependence(ratio, nan, nan, nan, strata, queries, reason)
+    each = r / r.sum() - s / s.sum()
+    error = float(np.sqrt((each**2).sum() * queries / (queries - 1)))
+    half = float(stdtrit(queries - 1, 0.975)) * error
+    p = float(2 * stdtr(queries - 1, -abs(np.log(ratio)) / error)) if error else 1.0
+    low, high = (float(ratio * np.exp(sign * half)) for sign in (-1, 1))
+    return Dependence(ratio, low, high, p, strata, queries, "")

@@ -1,0 +1,187 @@
+"""Is a click log sound? Counts of its pages and of its query-document pairs, by DuckDB.
+
+Nothing here is an estimate: every number is a count of the log, so none has an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twotowers.logs.warehouse import MEMORY, database
+
+LATER = 0.2
+"""The share of the pages, the last ones of the log, that are looked for in those before."""
+COPIES = (2, 3)
+"""How often a log may have been appended."""
+
+NOISE = 6.0
+"""Standard errors of the difference of two counts, beyond which it is no chance."""
+
+PAGES = """
+SELECT file_row_number AS row, query, documents, clicks,
+    len(list_filter(clicks, lambda one: one)) AS clicked
+FROM read_parquet({path}, file_row_number = true)
+"""
+SIZES = """
+SELECT len(documents) AS shown, clicked, count(*) AS pages,
+    count_if(len(list_distinct(documents)) < len(documents)) AS repeats
+FROM pages GROUP BY ALL
+"""
+LATER_SEEN = """
+WITH places AS (
+    SELECT query, unnest(documents) AS document, row >= {cut} AS later FROM pages
+), pairs AS (
+    SELECT query, document, count_if(later) AS later, count_if(NOT later) AS before
+    FROM places GROUP BY query, document
+), queries AS (
+    SELECT query, sum(later) AS later, sum(before) AS before FROM pairs GROUP BY query
+)
+SELECT (SELECT sum(later) FROM pairs),
+    (SELECT coalesce(sum(later) FILTER (before = 0), 0) FROM pairs),
+    (SELECT coalesce(sum(later) FILTER (before = 0), 0) FROM queries)
+"""
+HASHES = "SELECT row, hash(query, documents, clicks) AS page FROM pages"
+LAG = """
+SELECT lag FROM (SELECT row - lag(row) OVER (PARTITION BY page ORDER BY row) AS lag FROM hashes)
+WHERE lag IS NOT NULL GROUP BY lag ORDER BY count(*) DESC, lag LIMIT 1
+"""
+ALIKE = """
+SELECT count(*) FROM hashes AS one JOIN hashes AS other
+ON other.row = one.row + {lag} AND other.page = one.page
+"""
+PAIRS = """
+SELECT count(*) AS pairs, count(DISTINCT query) AS queries, coalesce(sum(shown), 0) AS impressions,
+    coalesce(sum(clicked), 0) AS clicks,
+    count_if(shown = 1) AS once, count_if(shown <= 3) AS thrice,
+    count_if(one) AS one_position, count_if(clicked = 0) AS unclicked, min(first) AS first
+FROM (
+    SELECT query, document, sum(impressions) AS shown, sum(clicks) AS clicked,
+        min(position) = max(position) AS one, min(position) AS first
+    FROM read_parquet({path}) WHERE impressions > 0 GROUP BY query, document
+)
+"""
+
+
+@dataclass(frozen=True)
+class Health:
+    """Counts of a log.
+
+    Attributes:
+        pairs, queries: query-document pairs, and queries, that were shown.
+        impressions, clicks: documents shown, and those clicked.
+        once, thrice: pairs that were shown once, and at most three times.
+        one_position: pairs that were shown at one position only.
+        unclicked: pairs that were never clicked.
+        first: the smallest position.
+        pages: result pages; the following are None, too, where they are not known.
+        without, several: pages without a click, and with several.
+        longest, shortest: documents of a page.
+        repeats: pages that show a document twice.
+        later: impressions of the last fifth of the pages, in the order of the log; of them
+        unseen_pairs, unseen_queries: those whose pair, or query, is not on the pages before.
+        lag: how many pages further on the log repeats pages, if it does so at one distance.
+        repeated: pages that are repeated there, above what chance does.
+    """
+
+    pairs: int
+    queries: int
+    impressions: int
+    clicks: int
+    once: int
+    thrice: int
+    one_position: int
+    unclicked: int
+    first: int
+    pages: int | None = None
+    without: int | None = None
+    several: int | None = None
+    longest: int | None = None
+    shortest: int | None = None
+    repeats: int | None = None
+    later: int | None = None
+    unseen_pairs: int | None = None
+    unseen_queries: int | None = None
+    lag: int | None = None
+    repeated: int | None = None
+
+
+def health(
+    cells: str | Path, sessions: str | Path | None = None, *, memory: str = MEMORY
+) -> Health:
+    """Count what tells whether a log is sound.
+
+    A log that was appended twice has each page again, half of the log later, and so it may
+    otherwise: this looks for the distance at which most pages have an equal one before them, and
+    counts them. In a log that is sorted by query, and in one of few queries, many pages equal
+    those nearby. So pages that are equal at the next distance are taken off.
+
+    Args:
+        cells: a cells file (`twotowers.logs.warehouse`).
+        sessions: the sessions file (`twotowers.logs.sessions`); None for a counted log.
+        memory: memory limit of DuckDB. What exceeds it goes to disk.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from twotowers.logs.sessions import write_sessions
+        >>> from twotowers.logs.warehouse import count_sessions
+        >>> pages = {"split": ["log"] * 3, "query": [7, 7, 8], "documents": [[3, 1], [3], [4]],
+        ...          "clicks": [[0, 1], [0], [0]]}
+        >>> _ = write_sessions("pages.parquet", [pa.table(pages)])
+        >>> _ = count_sessions("pages.parquet", "cells.parquet")
+        >>> found = health("cells.parquet", "pages.parquet")
+        >>> found.pairs, found.unclicked, found.without, found.unseen_queries
+        (3, 2, 2, 1)
+    """
+    with database(cells, memory, None) as connection:
+        found = connection.execute(PAIRS.format(path=_text(cells))).fetchnumpy()
+        counts: dict[str, Any] = {name: int(values[0]) for name, values in found.items()}
+        if sessions is not None:
+            statement = PAGES.format(path=_text(sessions))
+            connection.execute(f"CREATE TEMP VIEW pages AS {statement}")
+            counts |= _of_pages(connection)
+    return Health(**counts)
+
+
+def _of_pages(connection) -> dict[str, int | None]:
+    sizes = connection.execute(SIZES).fetchnumpy()
+    pages, clicked, shown = (sizes[name] for name in ("pages", "clicked", "shown"))
+    number = int(pages.sum())
+    cut = number - round(LATER * number)
+    later, unseen, unknown = connection.execute(LATER_SEEN.format(cut=cut)).fetchone()
+    lag, repeated = _repeated(connection, number)
+    return {
+        "pages": number,
+        "without": int(pages[clicked == 0].sum()),
+        "several": int(pages[clicked > 1].sum()),
+        "longest": int(shown.max()),
+        "shortest": int(shown.min()),
+        "repeats": int(sizes["repeats"].sum()),
+        "later": int(later),
+        "unseen_pairs": int(unseen),
+        "unseen_queries": int(unknown),
+        "lag": lag,
+        "repeated": repeated,
+    }
+
+
+def _repeated(connection, pages: int) -> tuple[int | None, int]:
+    """The distance at which most pages are repeated, and how many more than at the next one."""
+    connection.execute(f"CREATE TEMP TABLE hashes AS {HASHES}")
+    lags = {pages // copies for copies in COPIES if pages % copies == 0}
+    if (most := connection.execute(LAG).fetchone()) is not None:
+        lags.add(int(most[0]))
+    best: tuple[int | None, int] = (None, 0)
+    for lag in sorted(each for each in lags if 0 < each < pages):
+        alike, by_chance = (
+            connection.execute(ALIKE.format(lag=each)).fetchone()[0] for each in (lag, lag + 1)
+        )
+        more = int(alike - by_chance)
+        if more > best[1] and more > NOISE * (alike + by_chance) ** 0.5:
+            best = lag, more
+    return best
+
+
+def _text(path: str | Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
