@@ -81,12 +81,15 @@ def lines(table: pd.DataFrame, curve: Curve) -> Iterator[str]:
     unknown = table["conditional"].isna().to_numpy()
     doubts = {
         "the log does not tell": unknown,
-        "the log hardly tells": (curve.reason != "") & ~unknown,
         "they differ by more than their errors": differing(table, curve.queries),
     }
     for doubt, where in doubts.items():
         if where.any():
             some = ", ".join(map(str, table["position"][where].head(FEW)))
             yield f"warning: {doubt} at position {some}, and the fit follows its prior there"
-    if np.any([*doubts.values()]):
+    hardly = (curve.reason != "") & ~unknown
+    if hardly.any():
+        some = ", ".join(map(str, table["position"][hardly].head(FEW)))
+        yield f"the log hardly tells at position {some}: no interval there is to be trusted"
+    if np.any([hardly, *doubts.values()]):
         yield "`twotowers propensities` says more"
