@@ -275,3 +275,57 @@ def test_the_page_runs_and_its_ranker_follows_relevance(tmp_path, monkeypatch):
     known = pd.DataFrame({"f1": [0, 1, 2, 3], "f2": [0, 1, 0, 1]})
     np.testing.assert_allclose(names["ranker"].predict(known), RELEVANCE, atol=0.1)
     assert spearmanr(names["itself"].predict(known), RELEVANCE)[0] > 0.9
+
+
+# The prior
+
+
+def sparse(number: int = 4000) -> pd.DataFrame:
+    """Pages of documents that are seen a few times, and rarely relevant."""
+    rng = np.random.default_rng(3)
+    relevance = np.where(rng.random(4000) < 0.1, 0.5, 0.02)
+    order = rng.integers(4000, size=(number, 3))
+    clicks = rng.random(order.shape) < relevance[order] * EXAMINATION[:3]
+    return pd.DataFrame({"documents": order.tolist(), "clicks": clicks.astype(int).tolist()})
+
+
+def test_a_chosen_prior_predicts_better_and_knows_what_is_rare():
+    parts = tt.read_log(sparse()).split({"train": 0.8, "test": 0.2})
+    chosen, usual = (tt.fit(parts["train"], "pbm", prior=prior) for prior in ("chosen", (2, 0.5)))
+    better = chosen.evaluate(parts["test"])["log_likelihood"]
+    assert better > usual.evaluate(parts["test"])["log_likelihood"] + 0.01
+    assert chosen.estimate.unknown()["attraction"] == pytest.approx(0.1, abs=0.07)
+    successes, trials = chosen.estimate.prior.of("examination")
+    assert (successes, trials) == (1, 2)
+
+
+def test_a_chosen_prior_is_saved_and_told(tmp_path, capsys):
+    log = tmp_path / "log.parquet"
+    sparse(600).to_parquet(log)
+    out = ["--out", str(tmp_path / "fit.parquet")]
+    assert main(["fit", str(log), "--model", "dbn", "--prior", "chosen", *out]) == 0
+    printed = capsys.readouterr().out
+    assert "prior of attraction: mean" in printed
+    assert "prior of satisfaction: mean" in printed
+    fitted = tt.fit(log, "dbn", prior="chosen")
+    assert tt.load(out[1]).estimate.prior == fitted.estimate.prior
+    assert tt.fit(log, "rctr", prior="chosen").estimate.prior.parts == {}
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [(["chosn"], "'chosen'"), (["chosen", "--prior-mean", ".1"], "the mean is chosen, too")],
+)
+def test_bad_priors_are_told(tmp_path, capsys, told, message):
+    log = tmp_path / "log.parquet"
+    sparse(50).to_parquet(log)
+    assert main(["fit", str(log), "--prior", *told]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_prior_of_another_name_and_counted_logs_are_refused():
+    with pytest.raises(tt.InputError, match="'best'"):
+        tt.fit(pages(30), "pbm", prior="best")
+    counted = pages(30).groupby(["query", "document", "position"], as_index=False)["clicks"].sum()
+    with pytest.raises(tt.InputError, match="this log is counted"):
+        tt.fit(counted.assign(impressions=99), "pbm", prior="chosen")

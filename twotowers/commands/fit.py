@@ -9,16 +9,20 @@ and intervals (docs/logs.md). The exit status is 0, or 2 on bad input; then noth
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
-from twotowers.errors import check_range
+from twotowers.errors import InputError, check_range
 from twotowers.face.defaults import PRIOR
 from twotowers.face.logs import ClickLog
 from twotowers.files.artefacts import check_target
 from twotowers.logs.sessions import seen_lines
 from twotowers.models.names import MODELS
+
+if TYPE_CHECKING:
+    from twotowers.face.fits import Fit
 
 EPILOG = FORMAT_HELP
 
@@ -41,24 +45,37 @@ def add_prior(parser: argparse.ArgumentParser) -> None:
     prior, mean = PRIOR
     parser.add_argument(
         "--prior",
-        type=float,
         default=prior,
-        help=f"imagined clicks, plus 1; 1 is no prior ({prior:g})",
+        help=f"imagined clicks, plus 1; 1 is no prior ({prior:g}); or 'chosen', on held-out pages",
     )
     parser.add_argument(
-        "--prior-mean",
-        type=float,
-        default=mean,
-        help=f"share of clicks in what the prior imagines ({mean:g})",
+        "--prior-mean", type=float, help=f"share of clicks in what the prior imagines ({mean:g})"
     )
 
 
-def prior_of(options: argparse.Namespace) -> tuple[float, float]:
+def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
     """The prior that the options name, checked before the log is read."""
     from twotowers.methods.page_fits import imagined
 
-    imagined(options.prior, options.prior_mean)
-    return options.prior, options.prior_mean
+    if options.prior == "chosen":
+        if options.prior_mean is not None:
+            raise InputError("the mean is chosen, too", field="--prior-mean", expected="no mean")
+        return "chosen"
+    try:
+        prior = float(options.prior)
+    except ValueError:
+        raise InputError(
+            f"{options.prior!r}", field="--prior", expected="a number, or 'chosen'"
+        ) from None
+    mean = PRIOR[1] if options.prior_mean is None else options.prior_mean
+    imagined(prior, mean)
+    return prior, mean
+
+
+def told_prior(found: Fit) -> Iterator[str]:
+    """What was chosen for documents, a line each."""
+    for part, (successes, trials) in found.estimate.prior.parts.items():
+        yield f"prior of {part}: mean {successes / trials:g}, as much as {trials:g} trials"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -87,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         _tell_pages(part, held_out)
         tell(*report([{"model": found.name, **found.evaluate(held_out or part)}]))
-    if beside := list(found.beside()):
+    if beside := [*told_prior(found), *found.beside()]:
         tell(*beside)
     if options.out:
         found.save(options.out)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.fit import add_prior, prior_of
+from twotowers.commands.fit import add_prior, prior_of, told_prior
 from twotowers.commands.options import add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     log = log_of(options)
     tell(f"read as {log.layout}")
     fitted = fit_click_model(log, options.model, prior=prior)
-    if beside := list(fitted.beside()):
+    if beside := [*told_prior(fitted), *fitted.beside()]:
         tell(*beside)
     found = fitted.judgments(
         grades=options.thresholds or (4 if options.grades is None else options.grades),

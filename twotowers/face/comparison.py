@@ -24,7 +24,7 @@ def compare(
     log: object,
     models: Sequence[str | CellModel | PageModel | Fit] = tuple(MODELS),
     *,
-    prior: tuple[float, float] | None = PRIOR,
+    prior: tuple[float, float] | str | None = PRIOR,
     test: float = TEST,
     seed: int = 0,
 ) -> Native:
@@ -98,7 +98,7 @@ def predictions(fits: Sequence[Fit], log: ClickLog) -> pd.DataFrame:
 def _fitted(
     log: ClickLog,
     models: list[str | CellModel | PageModel | Fit],
-    prior: tuple[float, float] | None,
+    prior: tuple[float, float] | str | None,
     test: float,
     seed: int,
 ) -> tuple[list[Fit], ClickLog]:

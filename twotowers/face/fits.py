@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from twotowers.fitting.curves import Curve
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics
+from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.logs.simulation import Sessions
@@ -314,7 +314,7 @@ def fit_click_model(
     log: object,
     model: str | type[ClickModel] | ClickModel = "ubm",
     *,
-    prior: tuple[float, float] | None = PRIOR,
+    prior: tuple[float, float] | str | None = PRIOR,
     positions: int | None = None,
     iterations: int = 10_000,
     tolerance: float = TOLERANCE,
@@ -326,7 +326,9 @@ def fit_click_model(
         model: a name ("gctr", "rctr", "dctr", "pbm", "cm", "ubm", "dcm", "ccm", "dbn", "sdbn", or
             that of a file of twotowers/models), or a click model.
         prior: (prior, mean): it adds prior - 1 successes in (prior - 1) / mean trials to every
-            probability. (2, 0.5), one success in two trials, unless told; None is none.
+            probability. (2, 0.5), one success in two trials, unless told; None is none. "chosen"
+            chooses mean and trials for documents on a fifth of the pages, held out
+            (`twotowers.face.priors`); it matters where documents are seen a few times.
         positions: of the longest page that the fit shall predict; the longest of the log if None.
         iterations, tolerance: of EM, which stops when an iteration gains no larger a share of the
             log-likelihood.
@@ -347,7 +349,6 @@ def fit_click_model(
     """
     log = as_log(log)
     name, chosen = model_of(model)
-    smoothing = Prior() if prior is None else imagined(*prior)
     if chosen.counts is None and chosen.expectations is None:
         raise InputError(
             f"{name} has neither counts nor expectations",
@@ -356,13 +357,29 @@ def fit_click_model(
         )
     if positions is not None:
         check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
-    statistics, pairs, longest = reduced(log, name, chosen, positions)
-    if chosen.counts is not None:
-        estimate = fit_counts(statistics, prior=smoothing)
+    fitted = partial(_fitted, chosen, iterations=iterations, tolerance=tolerance)
+    if isinstance(prior, str):
+        from twotowers.face.priors import chosen_prior  # here, as it fits by what is here
+
+        smoothing = chosen_prior(prior, log, name, chosen, positions, fitted)
     else:
-        assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
-        estimate = fit_em(statistics, prior=smoothing, iterations=iterations, tolerance=tolerance)
-    return Fit(name, chosen, longest, estimate, pairs, log.kind)
+        smoothing = Prior() if prior is None else imagined(*prior)
+    statistics, pairs, longest = reduced(log, name, chosen, positions)
+    return Fit(name, chosen, longest, fitted(statistics, smoothing), pairs, log.kind)
+
+
+def _fitted(
+    model: ClickModel,
+    statistics: Statistics | Totals,
+    prior: Prior,
+    *,
+    iterations: int,
+    tolerance: float,
+) -> Estimate:
+    if model.counts is not None:
+        return fit_counts(statistics, prior=prior)
+    assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
+    return fit_em(statistics, prior=prior, iterations=iterations, tolerance=tolerance)
 
 
 def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickModel]:

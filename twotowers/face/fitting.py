@@ -31,7 +31,7 @@ def fit(
     log: object,
     model: str | type[ClickModel] | ClickModel = ...,
     *,
-    prior: tuple[float, float] | None = ...,
+    prior: tuple[float, float] | str | None = ...,
     positions: int | None = ...,
     iterations: int = ...,
     tolerance: float = ...,

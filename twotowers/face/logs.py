@@ -154,7 +154,7 @@ class ClickLog:
 
         Raises:
             InputError: a share is out of range, a part would have no page, the log is counted
-                already or divided already, or a row of it is wrong.
+                already, or a row of it is wrong.
 
         Example:
             >>> pages = {"documents": [["a"], ["b"]], "clicks": [[1], [0]]}
@@ -168,14 +168,14 @@ class ClickLog:
             raise InputError(
                 f"they add up to {sum(shares.values()):g}", field="shares", expected="1"
             )
-        self._check_whole()
         from twotowers.logs.observed_pages import divide  # here: a log is counted without it
 
         number = self.stored.number
+        own = np.arange(number) if self.rows is None else np.flatnonzero(self.rows)
         parts: dict[str, ClickLog] = {}
-        for name, members in divide(number, shares, seed=seed, path=str(self.source)).items():
+        for name, members in divide(len(own), shares, seed=seed, path=str(self.source)).items():
             rows = np.zeros(number, bool)
-            rows[members] = True
+            rows[own[members]] = True
             parts[name] = self.part(rows)
         return parts
 

@@ -42,7 +42,9 @@ def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
                 "is missing in the metadata", path=path, field=missing[0], expected="a saved model"
             )
         table = file.read()
-    positions, prior = int(about[b"positions"]), Prior(**json.loads(about[b"prior"]))
+    saved = json.loads(about[b"prior"])
+    own = {part: tuple(numbers) for part, numbers in saved.pop("parts", {}).items()}
+    positions, prior = int(about[b"positions"]), Prior(**saved, parts=own)
     of_documents = table.filter(pc.is_valid(table["query"])).select(["query", "document"])
     pairs = of_documents.group_by(["query", "document"]).aggregate([])
     sizes = {PER_DOCUMENT: len(pairs), PER_POSITION: positions, PER_JUMP: positions**2}

@@ -1,0 +1,342 @@
+"""What judgments and weights are worth, on logs whose relevance is known.
+
+    python -m benchmarks.use judgments                     # rank correlation and error by evidence
+    python -m benchmarks.use debiasing --data NAME=FOLDER  # nDCG of rankers that learn from clicks
+
+The first simulates users of several click models, and grades documents by ten click models and by
+two rates: clicks over impressions, and clicks over expected clicks of the positions (COEC; Zhang
+and Jones 2007). The second simulates position-based users on rankings with labels, and trains
+LightGBM (and XGBoost, if it is installed) on their clicks. Both write
+`benchmarks/results/use_<part>.csv`, and fill `docs/use.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+from pathlib import Path
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+import twotowers as tt
+from benchmarks.pages import markdown
+from twotowers import ROOT
+from twotowers.datasets.letor import read_letor
+from twotowers.datasets.preprocess import preprocess
+from twotowers.files.artefacts import atomic
+from twotowers.files.rankings import Rankings
+from twotowers.models.names import MODELS
+from twotowers.randomness import stream
+from twotowers.results.metrics import ndcg
+
+RESULTS = Path(__file__).parent / "results"
+PAGE = ROOT / "docs" / "use.md"
+SHOWN = 10
+EXAMINATION = 1 / np.arange(1, SHOWN + 1)
+DATA = {
+    "mq2008": (46, 2, ("Fold1/train.txt", "Fold1/test.txt")),
+    "mslr_sample": (136, 4, ("train.derived.txt", "test.txt")),
+}
+"""Features, largest label, and files for training and testing, of real data sets by name."""
+
+
+# Judgments
+
+USERS = ("position-based", "cascade", "satisfied")
+EVIDENCE = (0, 3, 10, 30, 100, np.inf)
+
+
+def pages_of(
+    user: str, seed: int, *, pages: int, queries: int = 500
+) -> tuple[pa.Table, pd.DataFrame]:
+    """Pages of ten of 14 documents of a query, sorted by relevance with noise; and the truth.
+
+    Queries have the traffic of a power law, so documents have little and much evidence.
+    """
+    rng = stream("benchmark of judgments", user, seed)
+    relevance = np.round(rng.beta(0.6, 2, (queries, 14)), 6)
+    traffic = 1 / np.arange(1, queries + 1)
+    query = rng.choice(queries, pages, p=traffic / traffic.sum())
+    noisy = relevance[query] + rng.normal(0, 0.3, (pages, 14))
+    order = np.argsort(-noisy, 1)[:, :SHOWN]
+    attraction = np.take_along_axis(relevance[query], order, 1)
+    uniform, clicks = rng.random(order.shape), np.zeros(order.shape, bool)
+    reading, seen = np.ones(pages, bool), np.zeros(relevance.shape, int)
+    for place in range(SHOWN):
+        examined = reading
+        if user == "position-based":
+            examined = rng.random(pages) < EXAMINATION[place]
+        np.add.at(seen, (query, order[:, place]), examined)
+        clicks[:, place] = examined & (uniform[:, place] < attraction[:, place])
+        # Who is satisfied by a click stops, and others read on with .85; a cascade ends by a click.
+        stop = clicks[:, place] & (rng.random(pages) < {"cascade": 1.0}.get(user, 0.6))
+        reading = reading & ~stop & (rng.random(pages) < 0.85)
+    table = pa.table({"query": query, "documents": order.tolist(), "clicks": clicks.tolist()})
+    asked, document = np.indices(relevance.shape).reshape(2, -1)
+    truth = {"query": asked, "document": document, "truth": relevance.ravel()}
+    return table, pd.DataFrame({**truth, "seen": seen.ravel()})
+
+
+GRADERS = {
+    "click rate": None,
+    "COEC": None,
+    **{name: (2, 0.5) for name in MODELS if name not in ("gctr", "rctr")},
+    **{f"{name}, chosen prior": "chosen" for name in ("pbm", "ubm", "dbn")},
+}
+"""Graders, and their priors."""
+ENOUGH = 10
+"""True examinations of a document whose place among others is judged."""
+
+
+def grades(log: pa.Table, grader: str) -> pd.DataFrame:
+    """Query, document, relevance and evidence, by a click model or a rate."""
+    if prior := GRADERS[grader]:
+        fit = tt.fit(log, grader.partition(",")[0], prior=prior)
+        frame = fit.judgments(min_examinations=0).table.to_pandas()
+        return frame.rename(columns={"examinations": "evidence"})
+    cells = tt.read_log(log).count().to_pandas()
+    rates = cells.groupby("position")[["clicks", "impressions"]].sum()
+    rate = cells["position"].map(rates["clicks"] / rates["impressions"])
+    expected = cells["impressions"] * (rate if grader == "COEC" else 1.0)
+    own = cells.assign(expected=expected).groupby(["query", "document"], as_index=False)
+    found = own[["clicks", "expected"]].sum()
+    return found.assign(relevance=found["clicks"] / found["expected"])
+
+
+def judge(user: str, seed: int, pages: int) -> list[dict]:
+    """A row per grader, and of click models one per class of evidence."""
+    log, truth = pages_of(user, seed, pages=pages)
+    rows = []
+    for grader in GRADERS:
+        found = grades(log, grader).merge(truth, on=["query", "document"])
+        seen = found[found["seen"] >= ENOUGH]
+        ranks = seen.groupby("query")[["relevance", "truth"]].rank().assign(query=seen["query"])
+        of_query = [own["relevance"].corr(own["truth"]) for _, own in ranks.groupby("query")]
+        row = {"user": user, "seed": seed, "grader": grader}
+        correlation = np.nanmean([each for each in of_query if each is not None])
+        rows.append({**row, "evidence": "all", "pairs": len(seen), "correlation": correlation})
+        if "evidence" in found:
+            off = (found["relevance"] - found["truth"]).abs()
+            inside = found["truth"].between(found["low"], found["high"])
+            found = found.assign(off=off, inside=inside)
+            classes = pd.cut(found["evidence"], EVIDENCE, right=False)
+            for name, own in found.groupby(classes, observed=True):
+                more = {"error": own["off"].mean(), "covered": own["inside"].mean()}
+                rows.append({**row, "evidence": f"{name.left:g}", "pairs": len(own), **more})
+    return rows
+
+
+# Debiasing
+
+METHODS = ("labels", "weights, true curve", "weights", "weights, unclipped", "click rates",
+           "LightGBM, clicks", "LightGBM, its own", "XGBoost, clicks", "XGBoost, its own",
+           "production")  # fmt: skip
+
+
+def rankings_of(name: str, folder: Path | None) -> tuple[Rankings, Rankings, int]:
+    """The training and test split of a data set, and its largest label."""
+    if folder is None:
+        found = tt.stand_in(name, queries=300)
+        return found.train, found.test, 4
+    width, largest, files = DATA[name]
+    read = [read_letor(folder / file, width=width, label_max=largest) for file in files]
+    # Raw labels, and every document: users see the best ten of a ranker, not the ten best labels.
+    train, test = (preprocess(each, top=120, label_max=largest) for each in read)
+    return train, test, 4
+
+
+def trees(**options) -> dict:
+    """Options of LightGBM that all methods share."""
+    return {"num_leaves": 15, "learning_rate": 0.05, "min_child_samples": 20, "verbose": -1,
+            "deterministic": True, "num_threads": 1, **options}  # fmt: skip
+
+
+def debias(name: str, folder: Path | None, seed: int, sessions: int, rounds: int = 150) -> list:
+    """A row per method: nDCG@10 on the labels of test queries."""
+    train, test, largest = rankings_of(name, folder)
+    rng = stream("benchmark of debiasing", name, seed)
+    chance = 0.05 + 0.95 * (2**train.label - 1) / (2**largest - 1)
+    starts = train.offsets
+    # Production: a ranker from the labels of one query in ten, at least ten.
+    queries = len(starts) - 1
+    few = rng.permutation(queries)[: max(queries // 10, 10)]
+    own = np.isin(np.repeat(np.arange(queries), np.diff(starts)), few)
+    production = _regression(train.features[own], train.label[own], None, rounds=50)
+    scores = production.predict(train.features)
+    scores = (scores - scores.mean()) / scores.std()
+    pages = [
+        _pages(starts[k], starts[k + 1], scores, chance, sessions, rng) for k in range(queries)
+    ]
+    rows = pd.concat(pages, ignore_index=True)
+    cells = rows.groupby(["query", "document", "position"], as_index=False)["clicks"].agg(
+        ["sum", "size"]
+    )
+    cells = cells.rename(columns={"sum": "clicks", "size": "impressions"})
+    models = {
+        "production": production,
+        "labels": _regression(train.features, chance, None, rounds=rounds),
+    }
+    for label, weight in _weightings(cells):
+        given = cells.assign(label=cells["clicks"] * cells["position"].map(weight))
+        pairs = given.groupby("document")[["label", "impressions"]].sum()
+        rate = pairs["label"] / pairs["impressions"]
+        at = pairs.index.to_numpy()
+        models[label] = _regression(train.features[at], rate, pairs["impressions"], rounds=rounds)
+    models |= _lists(train, rows, rounds)
+    return [
+        {"data": name, "seed": seed, "sessions": sessions, "method": method,
+         "ndcg": _ndcg(model.predict(_matrix(method, test.features)), test)}
+        for method, model in models.items()
+    ]  # fmt: skip
+
+
+def _pages(start, end, scores, chance, sessions, rng) -> pd.DataFrame:
+    """Rows of the result pages of a query; a document is the number of its row."""
+    noisy = scores[start:end] + rng.gumbel(0, 0.3, (sessions, end - start))
+    order = np.argsort(-noisy, 1)[:, :SHOWN] + start
+    clicks = rng.random(order.shape) < chance[order] * EXAMINATION[: order.shape[1]]
+    return pd.DataFrame(
+        {
+            "page": np.repeat(np.arange(sessions), order.shape[1]) + int(start) * sessions,
+            "query": start,
+            "document": order.ravel(),
+            "position": np.tile(np.arange(1, order.shape[1] + 1), sessions),
+            "clicks": clicks.ravel().astype(int),
+        }
+    )
+
+
+def _weightings(cells: pd.DataFrame):
+    """Weights of each position, by the name of the method."""
+    places = np.arange(1, SHOWN + 1)
+    yield "click rates", pd.Series(1.0, places)
+    yield "weights, true curve", pd.Series(1 / EXAMINATION, places)
+    for name, clip in (("weights", 10.0), ("weights, unclipped", 1e6)):
+        table = tt.weights(cells, clip=clip).frame().set_index("position")["weight"]
+        yield name, table.fillna(0.0)
+
+
+def _lists(train: Rankings, rows: pd.DataFrame, rounds: int) -> dict:
+    """Rankers that learn from pages: without, and with the library's own debiasing."""
+    clicked = rows.groupby("page")["clicks"].transform("max") > 0
+    rows = rows[clicked]
+    group, at = rows.groupby("page", sort=False).size(), rows["document"].to_numpy()
+    options = trees(objective="lambdarank", lambdarank_truncation_level=SHOWN)
+    found = {}
+    for name, position in (("clicks", None), ("its own", rows["position"].to_numpy())):
+        lists = lightgbm.Dataset(
+            train.features[at], rows["clicks"], group=group, position=position, free_raw_data=True
+        )
+        found[f"LightGBM, {name}"] = lightgbm.train(options, lists, num_boost_round=rounds)
+    if importlib.util.find_spec("xgboost"):
+        import xgboost
+
+        lists = xgboost.DMatrix(train.features[at], rows["clicks"], qid=rows["page"])
+        for name, own in (("clicks", False), ("its own", True)):
+            about = {"objective": "rank:ndcg", "lambdarank_unbiased": own, "eta": 0.05,
+                     "lambdarank_pair_method": "topk", "max_leaves": 15, "grow_policy": "lossguide",
+                     "tree_method": "hist", "nthread": 1, "seed": 0,
+                     "lambdarank_num_pair_per_sample": SHOWN}  # fmt: skip
+            found[f"XGBoost, {name}"] = xgboost.train(about, lists, num_boost_round=rounds)
+    return found
+
+
+def _matrix(method: str, features: np.ndarray):
+    if not method.startswith("XGBoost"):
+        return features
+    import xgboost
+
+    return xgboost.DMatrix(features)
+
+
+def _regression(features, label, weight, *, rounds: int) -> lightgbm.Booster:
+    data = lightgbm.Dataset(features, np.asarray(label), weight=weight)
+    return lightgbm.train(trees(objective="regression"), data, num_boost_round=rounds)
+
+
+def _ndcg(scores: np.ndarray, rankings: Rankings) -> float:
+    """Mean nDCG@10 over queries with a relevant document."""
+    sizes = np.diff(rankings.offsets)
+    where = np.arange(sizes.max()) < sizes[:, None]
+    padded = [np.zeros(where.shape, np.float32) for _ in range(2)]
+    for each, values in zip(padded, (scores, rankings.label), strict=True):
+        each[where] = values
+    return float(np.nanmean(ndcg(*padded, where=where)[padded[1].max(1) > 0]))
+
+
+# Both
+
+
+def tables() -> dict[str, str]:
+    """The tables of `docs/use.md`, from the results that are there."""
+    found = {}
+    if (path := RESULTS / "use_judgments.csv").exists():
+        rows = pd.read_csv(path, dtype={"evidence": str})
+        whole = rows[rows["evidence"] == "all"].groupby(["grader", "user"], sort=False)
+        wide = whole["correlation"].mean().unstack("user").reindex(columns=list(USERS))
+        found["judgments"] = _table(wide.reset_index())
+        own = rows[(rows["grader"] == "pbm") & (rows["user"] == "position-based")]
+        own = own[own["evidence"] != "all"].rename(columns={"evidence": "examinations from"})
+        by = own.groupby("examinations from", sort=False)[["pairs", "error", "covered"]].mean()
+        found["evidence"] = _table(by.reset_index())
+    if (path := RESULTS / "use_debiasing.csv").exists():
+        rows = pd.read_csv(path)
+        by = rows.groupby(["method", "data"])["ndcg"].agg(["mean", "sem"])
+        told = by.apply(lambda row: f"{row['mean']:.3f} ({row['sem']:.3f})", axis=1)
+        wide = told.unstack("data").reindex([m for m in METHODS if m in rows["method"].to_list()])
+        found["debiasing"] = _table(wide.reset_index())
+    return found
+
+
+def _table(frame: pd.DataFrame) -> str:
+    def told(value) -> str:
+        return (
+            value if isinstance(value, str) else f"{value:.3f}" if value < 10 else f"{value:,.0f}"
+        )
+
+    return markdown(frame.to_dict("records"), {name: (name, told) for name in frame})
+
+
+def fill() -> None:
+    """Put the tables on the page."""
+    page = PAGE.read_text()
+    for name, table in tables().items():
+        marks = f"<!-- {name} -->", f"<!-- /{name} -->"
+        page = re.sub(
+            f"{marks[0]}.*?{marks[1]}", f"{marks[0]}\n{table}\n{marks[1]}", page, flags=re.S
+        )
+    with atomic(PAGE) as path:
+        path.write_text(page)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=("judgments", "debiasing"))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--pages", type=int, default=60_000)
+    parser.add_argument("--sessions", type=int, default=100, help="of each query")
+    parser.add_argument("--data", nargs="*", default=[], metavar="NAME=FOLDER")
+    options = parser.parse_args()
+    seeds = range(1, options.seeds + 1)
+    if options.part == "judgments":
+        rows = [row for user in USERS for seed in seeds for row in judge(user, seed, options.pages)]
+    else:
+        named = [each.partition("=") for each in options.data]
+        sets = {"mslr30k": None, **{name: Path(folder) for name, _, folder in named}}
+        rows = [
+            row
+            for name, folder in sets.items()
+            for seed in seeds
+            for row in debias(name, folder, seed, options.sessions)
+        ]
+    with atomic(RESULTS / f"use_{options.part}.csv") as temporary:
+        pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.6g")
+    fill()
+
+
+if __name__ == "__main__":
+    main()
