@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import re
 from pathlib import Path
 
 import lightgbm
@@ -23,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 import twotowers as tt
-from benchmarks.pages import markdown
+from scripts.filling import fill_page, markdown
 from twotowers import ROOT
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import preprocess
@@ -298,19 +297,7 @@ def _table(frame: pd.DataFrame) -> str:
             value if isinstance(value, str) else f"{value:.3f}" if value < 10 else f"{value:,.0f}"
         )
 
-    return markdown(frame.to_dict("records"), {name: (name, told) for name in frame})
-
-
-def fill() -> None:
-    """Put the tables on the page."""
-    page = PAGE.read_text()
-    for name, table in tables().items():
-        marks = f"<!-- {name} -->", f"<!-- /{name} -->"
-        page = re.sub(
-            f"{marks[0]}.*?{marks[1]}", f"{marks[0]}\n{table}\n{marks[1]}", page, flags=re.S
-        )
-    with atomic(PAGE) as path:
-        path.write_text(page)
+    return markdown([*frame], ([told(value) for value in row] for row in frame.to_numpy(object)))
 
 
 def main() -> None:
@@ -335,7 +322,7 @@ def main() -> None:
         ]
     with atomic(RESULTS / f"use_{options.part}.csv") as temporary:
         pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.6g")
-    fill()
+    fill_page(PAGE, tables())
 
 
 if __name__ == "__main__":
