@@ -234,7 +234,6 @@ def raised(amount: float) -> Change:
 
 AT_RANDOM = {"model": "well-specified", "metric": "position_bias", "temperature": 1}
 LEMMAS, APPENDIX = {"setting": "lemmas"}, {"setting": "appendix_a"}
-CLIPPING = {"setting": "clipping"}
 GAP = {"setting": "overlap", "varied": "gap"}
 GAP_EFFECT = {**GAP, "metric": "effect_of_start"}
 FEATURES = {"setting": "overlap", "varied": "features"}
@@ -242,124 +241,52 @@ FITS = {"metric": "position_bias", "strength": 0}
 FORWARD = {**FITS, "strength": 1}
 STOPPED = {**FITS, "setting": "stopped-early", "start": "random"}
 
+
+def lemma(model: str, metric: str) -> dict:
+    return {**LEMMAS, "model": model, "metric": metric}
+
+
+def appendix(regime: str, metric: str) -> dict:
+    return {**APPENDIX, "regime": regime, "metric": metric}
+
+
+def clip(variant: str, **lane) -> dict:
+    return {"setting": "clipping", "variant": variant, **lane}
+
+
 # Claim, change, rows to change, and words of the condition that it must break.
 MUTATIONS = [
-    ("11a", to(1e-4), {**LEMMAS, "model": "well-specified", "metric": "largest_cell"}, ""),
-    (
-        "11b",
-        to(1e-4),
-        {**LEMMAS, "model": "misspecified", "metric": "largest_position_mean"},
-        "mean residual of every",
-    ),
-    ("11b", to(1e-4), {**LEMMAS, "model": "misspecified", "metric": "mean_cell"}, "mean size"),
+    ("11a", to(1e-4), lemma("well-specified", "largest_cell"), ""),
+    ("11b", to(1e-4), lemma("misspecified", "largest_position_mean"), "mean residual of every"),
+    ("11b", to(1e-4), lemma("misspecified", "mean_cell"), "mean size"),
     ("11c", raised(0.01), {**LEMMAS, **AT_RANDOM}, "of the well-spec"),
-    (
-        "11c",
-        to(-2.0),
-        {**LEMMAS, "model": "misspecified", "metric": "position_bias"},
-        "of the misspec",
-    ),
-    (
-        "11d",
-        to(1e-4),
-        {**LEMMAS, "model": "not additive", "metric": "largest_document_mean"},
-        "parameter per pair",
-    ),
-    (
-        "11d",
-        to(1e-4),
-        {**LEMMAS, "model": "misspecified", "metric": "mean_document_mean"},
-        "linear tower",
-    ),
-    (
-        "11e",
-        to(0.1),
-        {**LEMMAS, "model": "misspecified", "metric": "residual_placement"},
-        "difference of their",
-    ),
-    ("11e", to(0.1), {**LEMMAS, "model": "misspecified", "metric": "moved"}, "falls"),
-    ("11e", to(0.1), {**LEMMAS, "model": "well-specified", "metric": "moved"}, "what any policy"),
-    (
-        "11g",
-        to(0.1),
-        {**LEMMAS, "model": "misspecified", "metric": "placed_residual"},
-        "rises with",
-    ),
-    ("11g", to(0.0), {**LEMMAS, "model": "not additive", "metric": "moved"}, "product"),
-    ("11f", to(-2.0), {**LEMMAS, "model": "not additive", "metric": "position_bias"}, ""),
-    (
-        "12d",
-        to(1),
-        {**APPENDIX, "regime": OVERLAPPING, "metric": "components"},
-        "number of components",
-    ),
-    ("12d", to(0.1), {**APPENDIX, "regime": OVERLAPPING, "metric": "largest_error"}, "every error"),
-    (
-        "12d",
-        to(0.1),
-        {**APPENDIX, "regime": OVERLAPPING, "metric": "largest_effect_of_start"},
-        "another start",
-    ),
-    (
-        "12e",
-        to(0.1),
-        {**APPENDIX, "regime": TELLING, "metric": "largest_error"},
-        "across components",
-    ),
-    (
-        "12e",
-        to(0.1),
-        {**APPENDIX, "regime": TELLING, "metric": "largest_error_within_component"},
-        "within a component",
-    ),
-    (
-        "12e",
-        to(0.0),
-        {**APPENDIX, "regime": TELLING, "metric": "largest_effect_of_start"},
-        "another start",
-    ),
+    ("11c", to(-2.0), lemma("misspecified", "position_bias"), "of the misspec"),
+    ("11d", to(1e-4), lemma("not additive", "largest_document_mean"), "parameter per pair"),
+    ("11d", to(1e-4), lemma("misspecified", "mean_document_mean"), "linear tower"),
+    ("11e", to(0.1), lemma("misspecified", "residual_placement"), "difference of their"),
+    ("11e", to(0.1), lemma("misspecified", "moved"), "falls"),
+    ("11e", to(0.1), lemma("well-specified", "moved"), "what any policy"),
+    ("11g", to(0.1), lemma("misspecified", "placed_residual"), "rises with"),
+    ("11g", to(0.0), lemma("not additive", "moved"), "product"),
+    ("11f", to(-2.0), lemma("not additive", "position_bias"), ""),
+    ("12d", to(1), appendix(OVERLAPPING, "components"), "number of components"),
+    ("12d", to(0.1), appendix(OVERLAPPING, "largest_error"), "every error"),
+    ("12d", to(0.1), appendix(OVERLAPPING, "largest_effect_of_start"), "another start"),
+    ("12e", to(0.1), appendix(TELLING, "largest_error"), "across components"),
+    ("12e", to(0.1), appendix(TELLING, "largest_error_within_component"), "within a component"),
+    ("12e", to(0.0), appendix(TELLING, "largest_effect_of_start"), "another start"),
     ("17a", to(0.15), {**GAP, "metric": "effect_of_start"}, "overlap by half"),
     ("17a", to(0.02), {**GAP, "metric": "largest_residual"}, "residual"),
     ("17b", to(1.1), {**GAP, "metric": "bound_used"}, ""),
     ("17c", to(1.0), {"setting": "overlap", "varied": "features"}, "another start"),
     ("17d", to(1.0), {"setting": "overlap", "varied": "width"}, ""),
-    (
-        "12a",
-        to(2),
-        {**APPENDIX, "regime": "connected", "metric": "components"},
-        "number of components",
-    ),
-    ("12a", to(0.1), {**APPENDIX, "regime": "connected", "metric": "largest_error"}, "every error"),
-    (
-        "12b",
-        to(1),
-        {**APPENDIX, "regime": ISOLATED, "metric": "components"},
-        "number of components",
-    ),
-    (
-        "12b",
-        to(0.1),
-        {**APPENDIX, "regime": "content isolated", "metric": "largest_error"},
-        "across components",
-    ),
-    (
-        "12b",
-        to(0.1),
-        {**APPENDIX, "regime": ISOLATED, "metric": "largest_error_within_component"},
-        "within a component",
-    ),
-    (
-        "12c",
-        to(0.1),
-        {**APPENDIX, "regime": "connected", "metric": "largest_effect_of_start"},
-        "there is one",
-    ),
-    (
-        "12c",
-        to(0),
-        {**APPENDIX, "regime": ISOLATED, "metric": "largest_effect_of_start"},
-        "are several",
-    ),
+    ("12a", to(2), appendix("connected", "components"), "number of components"),
+    ("12a", to(0.1), appendix("connected", "largest_error"), "every error"),
+    ("12b", to(1), appendix(ISOLATED, "components"), "number of components"),
+    ("12b", to(0.1), appendix("content isolated", "largest_error"), "across components"),
+    ("12b", to(0.1), appendix(ISOLATED, "largest_error_within_component"), "within a component"),
+    ("12c", to(0.1), appendix("connected", "largest_effect_of_start"), "there is one"),
+    ("12c", to(0), appendix(ISOLATED, "largest_effect_of_start"), "are several"),
     ("12c", to(1), {**APPENDIX, "metric": "components"}, "number of graphs"),
     ("13a", raised(-0.15), STOPPED, "stopped early is above"),
     ("13a", raised(0.25), {**FITS, "setting": "optimum"}, "early less"),
@@ -371,27 +298,17 @@ MUTATIONS = [
     ("13b", raised(0.1), {**FORWARD, "setting": "optimum-grown", "sessions": 104}, "4 times"),
     ("16", to(-1.0), {"setting": "start-2k", "metric": "position_bias"}, "2,048"),
     ("16", raised(0.2), {"setting": "start-128k", "start": "zero"}, "131,072"),
-    ("14", to(-2.0), {**CLIPPING, "variant": "as published"}, "5 and 10"),
-    ("14", to(-2.0), {**CLIPPING, "variant": "without noise"}, "5 and 10"),
-    (
-        "14",
-        raised(0.02),
-        {**CLIPPING, "variant": "without clipping", "temperature": 0},
-        "both positions",
-    ),
-    (
-        "14",
-        raised(0.02),
-        {**CLIPPING, "variant": "without either", "strength": -1},
-        "both positions",
-    ),
-    ("15", raised(0.5), {**CLIPPING, "variant": "4 % padding", "strength": -1}, "falls"),
+    ("14", to(-2.0), clip("as published"), "5 and 10"),
+    ("14", to(-2.0), clip("without noise"), "5 and 10"),
+    ("14", raised(0.02), clip("without clipping", temperature=0), "both positions"),
+    ("14", raised(0.02), clip("without either", strength=-1), "both positions"),
+    ("15", raised(0.5), clip("4 % padding", strength=-1), "falls"),
     ("17a", to(0.05), GAP_EFFECT, "a gap of .75"),
     ("17c", to(1.0), {**FEATURES, "metric": "distance"}, "rises"),
-    ("15", raised(0.5), {**CLIPPING, "variant": "4 % padding", "strength": -1}, "below .9"),
+    ("15", raised(0.5), clip("4 % padding", strength=-1), "below .9"),
     # That order alone is broken.
     ("13a", raised(-0.15), {**FITS, "setting": "stopped-late", "strength": -1}, "rises"),
-    ("15", raised(-0.3), {**CLIPPING, "variant": "as published", "strength": -1}, "falls"),
+    ("15", raised(-0.3), clip("as published", strength=-1), "falls"),
 ]
 
 

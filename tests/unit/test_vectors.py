@@ -19,6 +19,7 @@ from twotowers.logs.formats.vectors import documents_of, numbers_of, read, read_
 from twotowers.logs.sessions import read_sessions, seen_in
 
 A, B, C = [0.5, 1.0, -2.0], [2.0, 0.0, 0.25], [0.0, 0.0, 1.0]
+NAN, MISSING = [1.0, float("nan"), 0.0], [1.0, None, 2.0]
 PAGE = {
     "query_doc_features": [[A, B], [B], [A, C, B]],
     "positions": [[1, 3], [1], [1, 2, 3]],
@@ -105,38 +106,27 @@ def changed(**columns):
     return {**PAGE, **columns}
 
 
+def shown(*pages):
+    return changed(query_doc_features=list(pages))
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
         ({"clicks": [[0]]}, "columns are clicks.*query_doc_features, clicks or features, clicks"),
+        (shown([1.0], [2.0], [3.0]), r"type list<.* \(expected a list of vectors of num"),
+        (shown([["a"]], [["b"]], [["c"]]), r"has type .* \(expected a list of vectors of"),
         (
-            changed(query_doc_features=[[1.0], [2.0], [3.0]]),
-            r"features: has type list<.* \(expected a list of vectors of numbers per page",
+            shown([A, B], [B], [A, [1.0], B]),
+            r"row 3: a vector of 1 numbers \(expected 3 numbers, as before",
         ),
         (
-            changed(query_doc_features=[[["a"]], [["b"]], [["c"]]]),
-            r"features: has type .* \(expected a list of vectors of numbers",
+            shown([A, B], [None], [A, C, B]),
+            r"row 2: a vector is missing \(expected a vector per document",
         ),
-        (
-            changed(query_doc_features=[[A, B], [B], [A, [1.0], B]]),
-            r"features: row 3: a vector of 1 numbers \(expected 3 numbers, as before",
-        ),
-        (
-            changed(query_doc_features=[[A, B], [None], [A, C, B]]),
-            r"features: row 2: a vector is missing \(expected a vector per document",
-        ),
-        (
-            changed(query_doc_features=[[A, B], None, [A, C, B]]),
-            r"features: row 2: a value is missing",
-        ),
-        (
-            changed(query_doc_features=[[A, B], [B], [A, C, [1.0, float("nan"), 0.0]]]),
-            r"features: row 3: nan was found \(expected finite numbers",
-        ),
-        (
-            changed(query_doc_features=[[A, B], [[1.0, None, 2.0]], [A, C, B]]),
-            r"features: row 2: no value was found \(expected finite numbers",
-        ),
+        (shown([A, B], None, [A, C, B]), r"row 2: a value is missing"),
+        (shown([A, B], [B], [A, C, NAN]), r"row 3: nan was found \(expected finite numbers"),
+        (shown([A, B], [MISSING], [A, C, B]), r"row 2: no value was found \(expected finite numb"),
         (changed(clicks=[[0, 1], [0], [2, 0]]), r"clicks: row 3: 2 values and 3 documents"),
         (changed(clicks=[[0, 1], [-1], [0, 0, 0]]), r"clicks: row 2: -1 was found"),
         (changed(clicks=[0, 1, 0]), r"clicks: has type int64 \(expected a list per page"),
@@ -149,20 +139,18 @@ def test_what_is_no_log(tmp_path, columns, message):
     assert str(path) in str(error.value)
 
 
+def labelled(*labels):
+    return {"features": [[A], [A, B]], "labels": list(labels)}
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
         ({"features": [[A]], "label": [[1]]}, "columns are features, label"),
-        (
-            {"features": [[A], [A, B]], "labels": [[1], [1]]},
-            r"labels: row 2: 1 labels and 2 documents \(expected a label per document",
-        ),
+        (labelled([1], [1]), r"row 2: 1 labels and 2 documents \(expected a label per document"),
         ({"features": [[A], []], "labels": [[1], []]}, r"labels: row 2: 0 labels and 0 documents"),
-        (
-            {"features": [[A], [A, B]], "labels": [[1], [1, -1]]},
-            r"labels: row 2: -1 was found \(expected a number from 0 on",
-        ),
-        ({"features": [[A], [A, B]], "labels": [[1], [1, None]]}, "labels: row 2: no value was"),
+        (labelled([1], [1, -1]), r"labels: row 2: -1 was found \(expected a number from 0 on"),
+        (labelled([1], [1, None]), "labels: row 2: no value was"),
         ({"features": [[A]], "labels": [["good"]]}, "labels: has type"),
     ],
 )
