@@ -1,8 +1,5 @@
 """Sessions for other libraries and back, simulated sessions, and the command."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,7 +7,6 @@ import pytest
 from scipy.stats import chi2
 
 from benchmarks.by_session import cells_of, simulate_sessions
-from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.logs import ids
@@ -229,83 +225,48 @@ def rows(folder):
     return path
 
 
+def count(folder, *options, place="position=place"):
+    options = [*options, "--column", place, "--out", str(folder / "out.parquet")]
+    return main(["count", str(rows(folder)), "--format", "rows", *options])
+
+
 def test_the_command_writes_cells(tmp_path, capsys):
-    out = tmp_path / "cells.parquet"
-    column = ["--column", "position=place"]
-    assert main(["count", str(rows(tmp_path)), "--format", "rows", "--out", str(out), *column]) == 0
+    out = tmp_path / "out.parquet"
+    assert count(tmp_path) == 0
     printed = capsys.readouterr().out
     assert f"2 cells written to {out}" in printed
     assert "repeated clicks: 1" in printed
-    found = pq.read_table(out)
-    assert found.select(["document", "clicks"]).to_pydict() == {
-        "document": [10, 30],
-        "clicks": [1, 1],
-    }
+    cells = pq.read_table(out).select(["document", "clicks"]).to_pydict()
+    assert cells == {"document": [10, 30], "clicks": [1, 1]}
 
 
 @pytest.mark.parametrize("to", ["sessions", "clax", "wscd"])
 def test_the_command_writes_pages(tmp_path, capsys, to):
-    out = tmp_path / "out.parquet"
-    column = ["--column", "position=place"]
-    arguments = [
-        "count",
-        str(rows(tmp_path)),
-        "--format",
-        "rows",
-        "--to",
-        to,
-        "--out",
-        str(out),
-        *column,
-    ]
-    assert main(arguments) == 0
-    assert f"2 pages written to {out}" in capsys.readouterr().out
+    assert count(tmp_path, "--to", to) == 0
+    assert f"2 pages written to {tmp_path / 'out.parquet'}" in capsys.readouterr().out
     left = {each.name for each in tmp_path.iterdir()} - {"out.numbers.parquet"}
     assert left == {"rows.csv", "out.parquet"}
 
 
 def test_the_command_numbers_ids(tmp_path, capsys):
-    out = tmp_path / "cells.parquet"
-    arguments = [
-        "count",
-        str(rows(tmp_path)),
-        "--format",
-        "rows",
-        "--out",
-        str(out),
-        "--number-ids",
-    ]
-    assert main([*arguments, "--column", "position=place"]) == 0
+    out = tmp_path / "out.parquet"
+    assert count(tmp_path, "--number-ids") == 0
     assert str(beside(out)) in capsys.readouterr().out
     assert pq.read_table(out)["document"].to_pylist() == [0, 1]
     assert pq.read_table(beside(out))["document"].to_pylist() == [10, 30]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("options", "place", "message"),
     [
-        (["--column", "position"], "--column: 'position'"),
-        (["--column", "position=place", "--repeats", "error"], "row 2: 2 clicks"),
-        (["--column", "position=place", "--strays", "error"], "strays: format 'rows' has no such"),
-        (["--to", "sessions", "--number-ids"], "--number-ids: sessions keep their ids"),
-        (["--column", "position=plaec"], "did you mean 'place'"),
+        ([], "position", "--column: 'position'"),
+        (["--repeats", "error"], "position=place", "row 2: 2 clicks"),
+        (["--strays", "error"], "position=place", "strays: format 'rows' has no such"),
+        (["--to", "sessions", "--number-ids"], "position=place", "--number-ids: sessions keep"),
+        ([], "position=plaec", "did you mean 'place'"),
     ],
 )
-def test_the_command_on_bad_input(tmp_path, capsys, arguments, message):
-    out = tmp_path / "cells.parquet"
-    assert (
-        main(["count", str(rows(tmp_path)), "--format", "rows", "--out", str(out), *arguments]) == 2
-    )
+def test_the_command_on_bad_input(tmp_path, capsys, options, place, message):
+    assert count(tmp_path, *options, place=place) == 2
     assert message in capsys.readouterr().err
-    assert not out.exists()
-
-
-def test_the_command_before_a_reader_that_has_seen_enough(tmp_path):
-    command = [sys.executable, "-m", "twotowers", "count", str(rows(tmp_path)), "--format", "rows"]
-    command += ["--column", "position=place", "--out", str(tmp_path / "cells.parquet")]
-    done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
-    done.stdout.close()
-    assert done.stderr.read() == b""
-    done.stderr.close()
-    assert done.wait() == 0
-    assert (tmp_path / "cells.parquet").exists()
+    assert not (tmp_path / "out.parquet").exists()
