@@ -4,6 +4,8 @@ import json
 import os
 import re
 import time
+from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,7 @@ from benchmarks import (
     fits,
     gpu,
     limits,
+    measure,
     pages,
     scaling,
     simulator,
@@ -32,6 +35,18 @@ from twotowers.models.names import MODELS
 from twotowers.models.towers import two_towers
 from twotowers.results.longform import write_results
 from twotowers.workflow import records
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """What a part measures in processes of its own runs in this one, which has all imported."""
+
+    def run(command, *, input, **options):
+        module, function = command[-1].split(":")
+        found = getattr(import_module(module), function)(**json.loads(input))
+        return SimpleNamespace(stdout=json.dumps(found | {"peak_gb": peak()}))
+
+    monkeypatch.setattr(measure, "subprocess", SimpleNamespace(run=run, PIPE=None))
 
 
 @pytest.fixture
@@ -83,15 +98,8 @@ def test_replay_stops_early_at_the_loss_of_its_log(log, kind, averaged):
     sessions = Sessions(zeros, zeros[:, None], clicks, np.ones_like(clicks))
     data = kind(np.zeros((1, 1, 5), np.float32), sessions)
     model = two_towers("linear", width=5, pairs=0, positions=1, seed=0)
-    settings = FitSettings(
-        learning_rate=0.05,
-        batch=100,
-        steps=4,
-        epochs=60,
-        patience=3,
-        min_delta=1e-5,
-        averaged=averaged,
-    )
+    stopping = {"epochs": 60, "patience": 3, "min_delta": 1e-5, "averaged": averaged}
+    settings = FitSettings(learning_rate=0.05, batch=100, steps=4, **stopping)
     found = replay(model, data, data, settings, seed=0)
     rate = clicks.mean()
     entropy = -(rate * np.log(rate) + (1 - rate) * np.log(1 - rate))
@@ -121,13 +129,8 @@ def test_the_plain_simulator_draws_pages_of_the_policy_and_shuffled_ones(tempera
 
 def test_a_child_has_its_own_peak_memory():
     held = np.ones(40_000_000)  # 320 MB here, not there
-    found = child(
-        "benchmarks.simulator:time_simulator",
-        simulator="counts",
-        queries=3,
-        sessions=100,
-        temperature=0,
-    )
+    small = {"simulator": "counts", "queries": 3, "sessions": 100, "temperature": 0}
+    found = child("benchmarks.simulator:time_simulator", **small)
     assert found["seconds"] > 0
     assert 0.01 < found["peak_gb"] < held.nbytes / 1e9 < peak()
 
@@ -161,16 +164,9 @@ def test_gpus_that_tell_nothing(samples):
 
 def test_a_fit_is_compared_at_the_first_epoch_that_reaches_the_target():
     def row(method, seconds, nll, bias):
-        return {
-            "tower": "linear",
-            "method": method,
-            "sessions": 10,
-            "seconds": seconds,
-            "nll": nll,
-            "bias": bias,
-            "compilation": 0.0,
-            "peak_gb": 1.0,
-        }
+        lane = {"tower": "linear", "method": method, "sessions": 10}
+        found = {"seconds": seconds, "nll": nll, "bias": bias}
+        return {**lane, **found, "compilation": 0.0, "peak_gb": 1.0}
 
     rows = [
         row("counts", [1, 2, 3], [0.5, 0.3, 0.2], [1, 0.5]),
@@ -344,7 +340,7 @@ def test_unknown_part(capsys):
     assert "no part fitz" in capsys.readouterr().err
 
 
-def test_quick_parts_run_and_fill_their_tables(tmp_path, monkeypatch):
+def test_quick_parts_run_and_fill_their_tables(here, tmp_path, monkeypatch):
     monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
     main(["roofline", "simulator", "counting", "--quick"])
     results = pages.read(tmp_path / "quick")
@@ -358,7 +354,7 @@ def test_quick_parts_run_and_fill_their_tables(tmp_path, monkeypatch):
     json.dumps(results)
 
 
-def test_long_lists_are_the_same_log_in_both_layouts(tmp_path, monkeypatch):
+def test_long_lists_are_the_same_log_in_both_layouts(here, tmp_path, monkeypatch):
     monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
     main(["longlists", "--quick"])
     rows = pages.read(tmp_path / "quick")["longlists"]["rows"]
@@ -374,7 +370,7 @@ def test_long_lists_are_the_same_log_in_both_layouts(tmp_path, monkeypatch):
     assert all(row["seconds"] > 0 and row["peak_gb"] > 0 for row in rows)
 
 
-def test_click_models_are_fitted_from_their_files(tmp_path, monkeypatch, capsys):
+def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
     monkeypatch.setattr(clickmodels, "CACHE", tmp_path)
     assert set(clickmodels.PUBLISHED) == set(MODELS)
@@ -404,7 +400,7 @@ def test_click_models_are_fitted_from_their_files(tmp_path, monkeypatch, capsys)
     assert all(row["pairs"] == fitted[name]["pairs"] for name, row in longest.items())
 
 
-def test_click_models_run_beside_their_peers(tmp_path, monkeypatch):
+def test_click_models_run_beside_their_peers(here, tmp_path, monkeypatch):
     """Without the peers, which a test cannot install: our side, and the arrays that CLAX takes."""
     monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
     monkeypatch.setattr(clickmodels, "CACHE", tmp_path)
