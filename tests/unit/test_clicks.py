@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chi2, chi2_contingency, norm
+from scipy.stats import chi2, norm
 
 from benchmarks.by_session import cells_of, simulate_sessions
 from twotowers.errors import InputError
@@ -379,78 +379,3 @@ def test_whole_logs_of_counts_and_sessions_are_equally_frequent():
     assert statistic < chi2.isf(ALPHA, freedom)
     statistic, freedom = two_sample_statistic(as_rows(wrong), as_rows(replayed))
     assert statistic > chi2.isf(ALPHA, freedom)
-
-
-# A plain simulator, written without the library: a session is a loop over positions.
-
-
-def plainly(rng, sessions, temperature, *, blind=False, shuffle_by="session", late=0):
-    """Impressions and clicks of some sessions, one after the other.
-
-    Args:
-        blind: wrong: clicks do not look at the position.
-        shuffle_by: wrong unless "session": with "query", a query is shuffled always or never.
-        late: wrong unless 0: shuffled pages keep this many of the policy's first documents.
-    """
-    shown, clicked = np.zeros(PROBABILITY.shape, int), np.zeros(PROBABILITY.shape, int)
-    always = rng.random(len(LENGTHS)) < temperature
-    for _ in range(sessions):
-        query = int(rng.integers(len(LENGTHS)))
-        page = list(ORDER[query, : LENGTHS[query]])
-        shuffled = rng.random() < temperature if shuffle_by == "session" else always[query]
-        if shuffled:
-            page = page[:late] + [page[late:][i] for i in rng.permutation(len(page) - late)]
-        for position, document in enumerate(page):
-            shown[query, document, position] += 1
-            chance = PROBABILITY[query, document, 0 if blind else position]
-            clicked[query, document, position] += rng.random() < chance
-    return Counts(shown, clicked)
-
-
-def counted(rng, sessions, temperature):
-    """The same sessions, simulated by the library. All temperatures share their random rankings."""
-    temperatures = sorted({0.2, temperature, 0.9})
-    traffic = Traffic(LENGTHS, sessions=sessions, temperatures=temperatures, length=LENGTH, rng=rng)
-    shown = traffic.impressions(ORDER, temperature)
-    return Counts(shown, simulate_clicks(shown, PROBABILITY, rng=rng))
-
-
-def smallest_p_value(one: Counts, other: Counts) -> float:
-    """The smallest p-value of a chi-square test per position, times their number.
-
-    At the first positions every session has a category (query, document, clicked), and sessions
-    are independent. At the last position only sessions of the longer query have one.
-    """
-    p_values = []
-    for position in range(LENGTH):
-        table = np.stack(
-            [
-                np.concatenate([(log.impressions - log.clicks).ravel(), log.clicks.ravel()])
-                for log in (
-                    Counts(each.impressions[..., position], each.clicks[..., position])
-                    for each in (one, other)
-                )
-            ]
-        )
-        p_values.append(chi2_contingency(table[:, table.sum(0) > 0], correction=False).pvalue)
-    return LENGTH * min(p_values)
-
-
-@pytest.mark.parametrize("temperature", [0, 0.333, 0.666, 1])
-def test_counts_and_a_plain_simulator_by_chi_square(temperature):
-    plain = plainly(np.random.default_rng(1), 20_000, temperature)
-    assert smallest_p_value(counted(np.random.default_rng(2), 20_000, temperature), plain) > ALPHA
-
-
-@pytest.mark.parametrize(
-    "mistake", [{"blind": True}, {"shuffle_by": "query"}, {"late": 1}], ids=lambda m: next(iter(m))
-)
-def test_the_chi_square_finds_a_wrong_simulator(mistake):
-    wrong = plainly(np.random.default_rng(1), 20_000, 0.333, **mistake)
-    assert smallest_p_value(counted(np.random.default_rng(2), 20_000, 0.333), wrong) < ALPHA
-
-
-def test_the_chi_square_finds_another_temperature():
-    plain = plainly(np.random.default_rng(1), 20_000, 0.333)
-    other = counted(np.random.default_rng(2), 20_000, 0.366)
-    assert smallest_p_value(other, plain) < ALPHA
