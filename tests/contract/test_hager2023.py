@@ -17,7 +17,7 @@ from papers.hager2023.studies import onehot as onehot_study
 from tests.items import drawing, experiment
 from tests.unit.simulated import write_world
 from twotowers import SPLITS
-from twotowers.experiment.simulated import Policy, Sessions, SimulatedLog, draw_cells, draw_pages
+from twotowers.experiment.simulated import Policy, Sessions, SimulatedLog, draw_cells
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.cells import Pairs
 from twotowers.logs.policies import ScoredPairs
@@ -371,60 +371,23 @@ def long_lists() -> ScoredPairs:
     return ScoredPairs(pairs, relevance, rng.random(lengths.sum()))
 
 
-def simulated(policy, budgets, seed, draw=draw_cells):
+def test_a_budget_contains_the_smaller_ones_and_a_hundred_million_costs_no_more(long_lists):
     log = SimulatedLog(
         dataset="any",
         relevance="annotated",
         user="position_based",
         positions=60,
         policy=Policy(ranker="expert"),
-        sessions=Sessions(train=budgets, validation=1, test=1),
+        sessions=Sessions(train=[100, 100_000_000], validation=1, test=1),
     )
-    return list(draw(log, "train", policy, seed=seed))
+    small, large = (each.counts for each in draw_cells(log, "train", long_lists, seed=1))
+    few, many = (
+        {cell[:2]: cell[2:] for cell in zip(*(getattr(each, of) for of in CELLS), strict=True)}
+        for each in (small, large)
+    )
+    assert all(m >= n for cell in few for n, m in zip(few[cell], many[cell], strict=True))
+    assert len(many) == 45 + 60 + 12
+    assert large.impressions[large.position == 0].sum() == 100_000_000
 
 
-def test_counts_are_distributed_as_pages_are(long_lists):
-    # Clicks by position of many small logs: binomial counts against page by page.
-    draws, sessions, head = 150, 40, 6
-    clicks = {"counts": np.zeros((draws, head)), "pages": np.zeros((draws, head))}
-    for seed in range(draws):
-        (log,) = simulated(long_lists, [sessions], seed)
-        at = log.counts.position < head
-        clicks["counts"][seed] = np.bincount(
-            log.counts.position[at], log.counts.clicks[at], minlength=head
-        )
-        for batch in simulated(long_lists, [sessions], seed, draw_pages):
-            pages = np.array([row[:head] for row in batch["clicks"].to_pylist()], float)
-            clicks["pages"][seed] += pages.sum(0)
-    one, other = clicks["counts"], clicks["pages"]
-    error = np.sqrt((one.var(0) + other.var(0)) / draws)
-    assert (np.abs(one.mean(0) - other.mean(0)) < 4 * error).all()
-    # As the spread of a variance's estimate allows.
-    ratio = one.var(0) / other.var(0)
-    assert (np.abs(np.log(ratio)) < 4 * np.sqrt(4 / draws)).all()
-
-
-def test_a_budget_contains_the_smaller_ones_and_a_hundred_million_costs_no_more(long_lists):
-    small, large = simulated(long_lists, [100, 100_000_000], seed=1)
-    cells = {
-        number: (shown, clicked)
-        for *number, shown, clicked in zip(
-            large.counts.query,
-            large.counts.document,
-            large.counts.impressions,
-            large.counts.clicks,
-            strict=True,
-        )
-        for number in [tuple(number)]
-    }
-    for query, document, shown, clicked in zip(
-        small.counts.query,
-        small.counts.document,
-        small.counts.impressions,
-        small.counts.clicks,
-        strict=True,
-    ):
-        assert cells[query, document][0] >= shown
-        assert cells[query, document][1] >= clicked
-    assert len(large.counts.query) == 45 + 60 + 12
-    assert large.counts.impressions[large.counts.position == 0].sum() == 100_000_000
+CELLS = ("query", "document", "impressions", "clicks")

@@ -27,7 +27,7 @@ JOINED = [*APART, (7, 1, 4)]
 
 
 def check(table, **options):
-    return check_log(table, feature=PAIR, bias=["position"], **options)
+    return check_log(table, **{"feature": PAIR, "bias": ["position"], **options})
 
 
 def write(path, rows, **columns):
@@ -216,20 +216,6 @@ def test_an_absent_column_is_named_with_the_nearest(tmp_path, name):
         check_log(table, **options)
 
 
-@pytest.mark.parametrize(
-    ("position", "found"),
-    [
-        ([1, 1, 0, 3, 4, 5], "row 3: 0 was found"),
-        ([1, 2, 3, 3.5, 4, 5], "row 4: 3.5 was found"),
-        (list("12cdef"), "row 3: 'c' was found"),
-        (list("123456"), "row 1: '1' was found"),
-    ],
-)
-def test_positions_are_integers_from_1(position, found):
-    with pytest.raises(InputError, match=rf"position: {found} \(expected integers from 1\)"):
-        check(log(APART, position=position))
-
-
 def test_whole_positions_stored_as_floats_will_do():
     table = log(APART)
     assert check(table.astype({"position": float})).component.tolist() == [0, 0, 0, 1, 1]
@@ -251,18 +237,6 @@ def test_wrong_csv_files_are_told(tmp_path, capsys, text, message):
     assert message in capsys.readouterr().err
 
 
-def test_clicks_above_impressions():
-    table = log(APART, impressions=5, clicks=[0, 1, 5, 6, 0, 9])
-    with pytest.raises(InputError, match="clicks: row 4: 6 clicks on 5 impressions"):
-        check(table, path="some.csv")
-
-
-@pytest.mark.parametrize("bad", [-1, np.nan])
-def test_counts_are_counts(bad):
-    with pytest.raises(InputError, match=f"impressions: row 6: {float(bad):g}.* was found"):
-        check(log(APART, impressions=[1, 1, 1, 1, 1, bad]))
-
-
 NO_DATES = log([]).assign(impressions=pd.to_datetime([]))
 
 
@@ -272,38 +246,48 @@ def test_an_empty_log(table):
         check(table)
 
 
-def test_missing_values():
-    table = log(APART).astype({"document": float})
-    table.loc[2, "document"] = np.nan
-    with pytest.raises(InputError, match="document: row 3: a value is missing"):
-        check(table)
+DEVICES = {"bias": ["position", "device"], "repair": "merge"}
 
 
-def test_merging_needs_numbers(tmp_path, capsys):
-    table = log(APART, device=list("aaabbb"))
-    options = {"feature": PAIR, "bias": ["position", "device"], "repair": "merge"}
-    with pytest.raises(InputError, match="device: not numeric"):
-        check_log(table, **options)
-    with pytest.raises(InputError, match="device: row 1: 'a' was found"):
-        check_log(table, **options, bias_features=["device"])
-    with pytest.raises(InputError, match="width: row 2: inf was found"):
-        check(log(APART, width=[1, np.inf, 1, 1, 1, 1]), bias_features=["width"])
-
-
-def test_bias_features_belong_to_bias_factors():
-    table = log(APART, width=[1, 1, 2, 3, 1, 1])
-    with pytest.raises(InputError, match=r"width: row 3: 2 .* another row of this one has 3"):
-        check(table, bias_features=["width"])
-
-
-def test_rows_in_messages_are_those_of_the_file():
-    with pytest.raises(InputError, match="position: row 4: 0 was found"):
-        check(log(APART, impressions=[0, 0, 1, 1, 1, 1], position=[1, 2, 3, 0, 4, 5]))
-
-
-def test_one_bias_factor_is_nothing_to_identify():
-    with pytest.raises(InputError, match=r"device: all rows have phone \(expected two bias"):
-        check_log(log(APART, device="phone"), feature=PAIR, bias=["device"])
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"position": [1, 1, 0, 3, 4, 5]}, {}, r"position: row 3: 0 .*\(expected integers from 1"),
+        ({"position": [1, 2, 3, 3.5, 4, 5]}, {}, r"position: row 4: 3.5 .*\(expected integers"),
+        ({"position": list("12cdef")}, {}, r"position: row 3: 'c' .*\(expected integers from 1"),
+        ({"position": list("123456")}, {}, r"position: row 1: '1' .*\(expected integers from 1"),
+        ({"impressions": 5, "clicks": [0, 1, 5, 6, 0, 9]}, {}, "clicks: row 4: 6 clicks on 5 imp"),
+        ({"impressions": [1, 1, 1, 1, 1, -1]}, {}, "impressions: row 6: -1.* was found"),
+        ({"impressions": [1, 1, 1, 1, 1, np.nan]}, {}, "impressions: row 6: nan.* was found"),
+        ({"document": [0, 0, np.nan, 1, 9, 9]}, {}, "document: row 3: a value is missing"),
+        # Rows in messages are those of the file.
+        (
+            {"impressions": [0, 0, 1, 1, 1, 1], "position": [1, 2, 3, 0, 4, 5]},
+            {},
+            "position: row 4: 0 was found",
+        ),
+        ({"device": list("aaabbb")}, DEVICES, "device: not numeric"),
+        (
+            {"device": list("aaabbb")},
+            {**DEVICES, "bias_features": ["device"]},
+            "device: row 1: 'a' was found",
+        ),
+        (
+            {"width": [1, np.inf, 1, 1, 1, 1]},
+            {"bias_features": ["width"]},
+            "width: row 2: inf was found",
+        ),
+        (
+            {"width": [1, 1, 2, 3, 1, 1]},
+            {"bias_features": ["width"]},
+            r"width: row 3: 2 .* another row of this one has 3",
+        ),
+        ({"device": "phone"}, {"bias": ["device"]}, r"all rows have phone \(expected two bias"),
+    ],
+)
+def test_wrong_columns_are_named(columns, options, message):
+    with pytest.raises(InputError, match=message):
+        check(log(APART, **columns), **options)
 
 
 def test_files_that_cannot_be_read(tmp_path):

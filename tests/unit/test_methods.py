@@ -4,36 +4,28 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.by_session import cells_of, simulate_sessions
+from tests.unit import simulated
+from tests.unit.simulated import POSITIONS
 from twotowers import SPLITS
 from twotowers.errors import InputError
+from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
 from twotowers.experiment.simulated import tower_inputs
-from twotowers.files.rankings import Rankings, mask, pad, write_rankings
+from twotowers.files.rankings import Rankings, mask
 from twotowers.jobs.fit import fit_setting
-from twotowers.logs.cells import LaneLog, write_logs
 from twotowers.logs.counts import Counts
-from twotowers.logs.policies import ranking_order, read_scores
-from twotowers.logs.simulation import Traffic, simulate_clicks
+from twotowers.logs.policies import ranking_order
 from twotowers.methods import likelihood
-from twotowers.models.additive import Additive
 from twotowers.results.metrics import shown_ndcg
 
-POSITIONS, WIDTH, QUERIES = 4, 5, 12
 STRENGTHS, TEMPERATURES = [-1, 1], [0, 1]
 TRAINING = {
-    "learning_rate": 0.05,
-    "batch": 4,
-    "steps": 6,
-    "epochs": 3,
-    "patience": 2,
-    "min_delta": 1e-5,
-}
+    "learning_rate": 0.05, "batch": 4, "steps": 6, "epochs": 3, "patience": 2, "min_delta": 1e-5,
+}  # fmt: skip
 
 
 # nDCG of a log.
@@ -83,47 +75,6 @@ def test_tower_inputs():
 # A world on disk: three splits, a policy of scores, and its clicks.
 
 
-def write_world(folder, *, queries=None):
-    """Expert ranking by relevance: at strength 1 and temperature 0 its nDCG is 1."""
-    lists, tables = {}, []
-    for number, split in enumerate(SPLITS):
-        rng = np.random.default_rng(number)
-        lengths = rng.integers(2, POSITIONS + 1, QUERIES)
-        query = np.repeat(100 * number + np.arange(QUERIES), lengths)
-        document = np.concatenate([np.arange(n, dtype=np.int32) for n in lengths])
-        features = rng.normal(size=(len(query), WIDTH)).astype(np.float32)
-        relevance = (features[:, 0] * 0.5 + 2).clip(0.1, 4).astype(np.float32)
-        lists[split] = Rankings(query, document, relevance, features)
-        write_rankings(lists[split], folder / f"{split}.parquet")
-        columns = {"query": query, "document": document, "relevance": relevance}
-        tables.append(
-            pa.table({"split": pa.repeat(split, len(query)), **columns, "score": relevance})
-        )
-    pq.write_table(pa.concat_tables(tables), folder / "policy.parquet")
-    policies = {split: read_scores(folder / "policy.parquet", queries or split) for split in SPLITS}
-    logs = []
-    for number, (split, policy) in enumerate(policies.items()):
-        rng = np.random.default_rng(10 + number)
-        pairs = policy.pairs
-        where = mask(pairs.lengths, POSITIONS)
-        relevance = pad(policy.relevance, pairs.offsets, POSITIONS)
-        chance = Additive().chance(relevance, POSITIONS)
-        traffic = Traffic(
-            pairs.lengths, sessions=600, temperatures=TEMPERATURES, length=POSITIONS, rng=rng
-        )
-        for strength in STRENGTHS:
-            order = ranking_order(strength * relevance, where, tiebreak=relevance)
-            for temperature in TEMPERATURES:
-                shown = traffic.impressions(order, temperature)
-                counts = Counts(shown, simulate_clicks(shown, chance, rng=rng))
-                logs.append(
-                    LaneLog(split, {"strength": strength, "temperature": temperature}, counts)
-                )
-    write_logs(
-        folder / "clicks.parquet", logs, {split: policy.pairs for split, policy in policies.items()}
-    )
-
-
 LOG = {
     "dataset": "any", "relevance": "annotated", "positions": POSITIONS,
     "policy": {"ranker": "expert", "strength": STRENGTHS, "temperature": TEMPERATURES},
@@ -148,6 +99,13 @@ METRICS = {
     *("held_out_loss", "gain_over_constant", "gain_over_ranks", "fall_at_limit"),
 }
 LANES = ["strength", "temperature", "weighting"]
+
+
+def write_world(folder, **changes):
+    """Expert ranking by relevance: at strength 1 and temperature 0 its nDCG is 1."""
+    simulated.write_world(folder)
+    files = {"policy": folder / "policy.parquet"}
+    read(AnyLog, LOG | changes).simulate(files, folder / "clicks.parquet", seed=3)
 
 
 @pytest.fixture(scope="module")
