@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from benchmarks.authors_lists import read_lists
+from benchmarks.chen2024 import read_lists
 from papers.chen2024.models.eye_tracking import EyeTracking
 from tests.items import experiment
 from tests.lists import given_lists

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.authors_lists import read_lists
+from benchmarks.chen2024 import read_lists
 from papers.chen2024.methods.rate_dla import MeanRatio
 from papers.chen2024.simulation import EXAMINATION
 from papers.chen2024.studies.theorems import relevance_of
