@@ -61,6 +61,16 @@ def check_range(
     return value
 
 
+def check_choice(
+    value: object, known: Iterable[str], *, field: str, path: object = None, what: str = "unknown"
+) -> None:
+    """Raise InputError unless the value is one of the known names; the nearest is offered."""
+    known = list(known)
+    if value not in known:
+        message, hint = f"{value!r} is {what}", nearest(str(value), known)
+        raise InputError(message, path=path, field=field, expected=hint)
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """The valid names, and the one that is nearest to a mistyped name."""
     valid = sorted(valid)

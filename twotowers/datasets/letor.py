@@ -28,7 +28,7 @@ LONGEST_LINE = 1 << 24
 # This many digits always fit into int64.
 MOST_DIGITS = 18
 
-NEWLINE, SPACE, COLON, POINT, ZERO = b"\n :.0"
+NEWLINE, SPACE, COLON, POINT, ZERO, X = b"\n :.0x"
 BLANKS_TO_SPACE = bytes.maketrans(b"\r\t\v\f", b"    ")
 COMMENT = re.compile(rb"#[^\n]*")
 INTEGER = re.compile(rb"\d{1,%d}" % MOST_DIGITS)
@@ -205,25 +205,49 @@ def _chunks(file: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
 def _parse(text: bytes, width: int, label_max: float | None) -> _Rows:
     """Parse whole lines without a Python loop over lines or tokens.
 
+    A row is label, `qid`, query, and then pairs of index and value. A blank follows every second
+    token, a colon the others, and a line end the last one.
+
     Raises:
         ValueError: somewhere in the text a rule is broken.
     """
-    text = _without_comments(text)
+    text = _plain(text)
     codes = np.frombuffer(text, np.uint8)
-    starts, ends, label, counts = _tokens(codes)
-    _require(counts >= 2)
-    query = label + 1
-    colons = _colons(codes, starts, ends, label)
-    is_pair = np.ones(len(starts), bool)
-    is_pair[label] = is_pair[query] = False
-    pair_ends, pair_colons = ends[is_pair], colons[is_pair]
-    return _Rows(
-        label=_labels(text, starts[label], ends[label], label_max),
-        query=_queries(codes, starts[query], colons[query], ends[query]),
-        pairs=counts - 2,
-        index=_indices(codes, starts[is_pair], pair_colons, counts - 2, width),
-        value=_values(text, codes, pair_colons + 1, pair_ends),
-    )
+    newline, colon = codes == NEWLINE, codes == COLON
+    ends = np.flatnonzero((codes == SPACE) | newline | colon)
+    starts = np.append(0, ends[:-1] + 1)[: len(ends)]
+    blank, there = ~colon[ends], starts < ends
+    # Between two blanks there is nothing. A colon has something on both sides.
+    _require(there | (blank & np.append(True, blank[:-1])[: len(blank)]))
+    starts, ends, blank = starts[there], ends[there], blank[there]
+    until = np.searchsorted(starts, np.flatnonzero(newline))
+    counts = np.diff(until, prepend=0)
+    filled = counts > 0
+    first, counts = (until - counts)[filled], counts[filled]
+    place = np.arange(len(ends)) - np.repeat(first, counts)
+    odd = place % 2 == 1
+    _require(blank != odd)
+    _require((counts >= 3) & (counts % 2 == 1))
+    _require(ends[first + 1] - starts[first + 1] == 3)
+    for offset, letter in enumerate(b"qid"):
+        _require(codes[starts[first + 1] + offset] == letter)
+
+    def whole(tokens: np.ndarray) -> np.ndarray:
+        start, end = starts[tokens], ends[tokens]
+        # Arrow also takes signs, and numbers like 0x1f. Codes below "0" wrap to above 9.
+        _require((codes[start] - ZERO <= 9) & (codes[start + 1] | 32 != X))
+        _require(end - start <= MOST_DIGITS)
+        return _numbers(text, start, end, np.int64)
+
+    label = _numbers(text, starts[first], ends[first], np.float32)
+    highest = np.inf if label_max is None else label_max
+    _require(np.isfinite(label) & (label >= 0) & (label <= highest))
+    index, value = (np.flatnonzero((place > 2) & kind) for kind in (odd, ~odd))
+    number = whole(index)
+    rises = np.diff(number, prepend=0) > 0
+    _require((number >= 1) & (number <= width) & (rises | (place[index] == 3)))
+    values = _values(text, codes, starts[value], ends[value])
+    return _Rows(label, whole(first + 2), (counts - 3) // 2, number, values)
 
 
 def _require(condition: np.ndarray) -> None:
@@ -231,86 +255,14 @@ def _require(condition: np.ndarray) -> None:
         raise ValueError("not LETOR")
 
 
-def _without_comments(text: bytes) -> bytes:
-    if b"#" in text:
-        text = COMMENT.sub(b"", text)
-    return text.translate(BLANKS_TO_SPACE)
-
-
-def _tokens(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Find the tokens.
-
-    Args:
-        codes: [bytes] uint8, the text, which ends with a newline.
-
-    Returns:
-        [tokens] start and [tokens] end (exclusive) of each token; and for each non-blank line
-        [rows] the number of its first token and [rows] its count of tokens.
-    """
-    blanks = np.flatnonzero((codes == SPACE) | (codes == NEWLINE))
-    starts = np.concatenate([[0], blanks[:-1] + 1])
-    inside = starts < blanks
-    starts, ends = starts[inside], blanks[inside]
-    until = np.searchsorted(starts, np.flatnonzero(codes == NEWLINE))
-    counts = np.diff(until, prepend=0)
-    filled = counts > 0
-    return starts, ends, (until - counts)[filled], counts[filled]
-
-
-def _colons(
-    codes: np.ndarray, starts: np.ndarray, ends: np.ndarray, label: np.ndarray
-) -> np.ndarray:
-    """[tokens] the position of the one colon inside each token; 0 for labels."""
-    needs = np.ones(len(starts), bool)
-    needs[label] = False
-    found = np.flatnonzero(codes == COLON)
-    # There are as many colons as tokens that need one, and the i-th colon is within the i-th
-    # such token. So each has exactly one colon, and labels have none.
-    if len(found) != needs.sum():
-        raise ValueError("not LETOR")
-    _require((starts[needs] < found) & (found < ends[needs] - 1))
-    colons = np.zeros(len(starts), np.int64)
-    colons[needs] = found
-    return colons
-
-
-def _labels(
-    text: bytes, starts: np.ndarray, ends: np.ndarray, label_max: float | None
-) -> np.ndarray:
-    """[rows] float32 in [0, label_max]."""
-    label = _decimals(text, starts, ends)
-    _require(np.isfinite(label) & (label >= 0))
-    if label_max is not None:
-        _require(label <= label_max)
-    return label
-
-
-def _queries(
-    codes: np.ndarray, starts: np.ndarray, colons: np.ndarray, ends: np.ndarray
-) -> np.ndarray:
-    """[rows] int64, the numbers behind `qid:`."""
-    _require(colons - starts == 3)
-    for offset, letter in enumerate(b"qid"):
-        _require(codes[starts + offset] == letter)
-    return _integers(codes, colons + 1, ends)
-
-
-def _indices(
-    codes: np.ndarray, starts: np.ndarray, colons: np.ndarray, pairs: np.ndarray, width: int
-) -> np.ndarray:
-    """[pairs] int64 in 1..width, strictly ascending within each row."""
-    index = _integers(codes, starts, colons)
-    _require((index >= 1) & (index <= width))
-    ascends = index[1:] > index[:-1]
-    next_row = np.cumsum(pairs)[:-1]
-    ascends[next_row[(next_row > 0) & (next_row < len(index))] - 1] = True
-    _require(ascends)
-    return index
+def _plain(text: bytes) -> bytes:
+    """The text without comments, and with one kind of blank."""
+    return (COMMENT.sub(b"", text) if b"#" in text else text).translate(BLANKS_TO_SPACE)
 
 
 def _values(text: bytes, codes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """[pairs] float32, finite. Numbers beyond float32 become its largest number."""
-    value = _decimals(text, starts, ends)
+    value = _numbers(text, starts, ends, np.float32)
     infinite = np.flatnonzero(~np.isfinite(value))
     if len(infinite):
         # A number that overflowed ends in a digit or a point. "inf" and "nan" do not.
@@ -321,22 +273,8 @@ def _values(text: bytes, codes: np.ndarray, starts: np.ndarray, ends: np.ndarray
     return value
 
 
-def _integers(codes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """[spans] int64: the numbers written as 1 to MOST_DIGITS digits in each span."""
-    lengths = ends - starts
-    _require((lengths >= 1) & (lengths <= MOST_DIGITS))
-    total = np.zeros(len(starts), np.int64)
-    for place in range(lengths.max(initial=0)):
-        inside = lengths > place
-        # Codes are unsigned, so characters before "0" wrap to above 9.
-        digit = codes.take(ends - 1 - place, mode="clip") - ZERO
-        _require((digit <= 9) | ~inside)
-        total += np.where(inside, digit, 0).astype(np.int64) * 10**place
-    return total
-
-
-def _decimals(text: bytes, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """[spans] float32, correctly rounded. Overflow gives inf. nan and inf are parsed, too.
+def _numbers(text: bytes, starts: np.ndarray, ends: np.ndarray, kind: type) -> np.ndarray:
+    """[spans] numbers; float32 is rounded correctly, overflow gives inf, nan and inf are parsed.
 
     Raises:
         ValueError: a span is not a number (Arrow's error is one).
@@ -350,8 +288,8 @@ def _decimals(text: bytes, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     spans = pa.StringArray.from_buffers(
         count, pa.py_buffer(bounds), pa.py_buffer(text), pa.py_buffer(every_second)
     )
-    numbers = spans.cast(pa.float32()).buffers()[1]
-    return np.frombuffer(numbers, np.float32, count)[::2].copy()
+    numbers = spans.cast(pa.from_numpy_dtype(kind)).buffers()[1]
+    return np.frombuffer(numbers, kind, count)[::2].copy()
 
 
 def _first_error(
@@ -376,7 +314,7 @@ def _first_error(
 
 def _complaint(row: bytes, width: int, label_max: float | None) -> tuple[str, str, str]:
     """Field, fault and expectation for a row that breaks a rule."""
-    label, *tokens = _without_comments(row).split()
+    label, *tokens = _plain(row).split()
     number = _number(label)
     if number is None or not np.isfinite(number):
         return "label", f"{_shown(label)} is not a finite number", "<label> qid:<query> ..."
@@ -416,9 +354,9 @@ def _pair_complaint(tokens: list[bytes], width: int) -> tuple[str, str, str]:
 
 
 def _number(token: bytes) -> float | None:
-    """The number as `_decimals` reads it, or None."""
+    """The number as float32, or None."""
     try:
-        return float(_decimals(token, np.array([0]), np.array([len(token)]))[0])
+        return float(_numbers(token, np.array([0]), np.array([len(token)]), np.float32)[0])
     except ValueError:
         return None
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from twotowers import ANNOTATIONS, LOG, SPLITS
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import InputError, check_choice, check_range
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.opening import FORMATS as LOGS
 from twotowers.logs.opening import check_settings
@@ -79,12 +79,8 @@ class Source:
         for text in ("name", "title", "version", "url", "licence", "how"):
             if not isinstance(getattr(self, text), str):
                 raise InputError(f"{getattr(self, text)!r} is not text", field=f"{where}: {text}")
-        if self.access not in ACCESS:
-            hint = nearest(str(self.access), ACCESS)
-            raise InputError(f"{self.access!r} is unknown", field=f"{where}: access", expected=hint)
-        if not isinstance(self.format, str) or self.format not in FORMATS:
-            hint = nearest(str(self.format), FORMATS)
-            raise InputError(f"{self.format!r} is unknown", field=f"{where}: format", expected=hint)
+        check_choice(self.access, ACCESS, field=f"{where}: access")
+        check_choice(self.format, FORMATS, field=f"{where}: format")
         check_settings(self.format, self.reading, f"{where}: reading")
         if self.format == LETOR:
             check_range(self.width, field=f"{where}: width", low=1, high=WIDEST, whole=True)
@@ -137,10 +133,7 @@ def source(name: str) -> Source:
         InputError: the name is unknown. The message offers the nearest one.
     """
     sources = load_sources()
-    if name not in sources:
-        raise InputError(
-            f"{name!r} is unknown", field="data source", expected=nearest(str(name), sources)
-        )
+    check_choice(name, sources, field="data source")
     return sources[name]
 
 
@@ -181,9 +174,7 @@ def _check_declared(mapping: Any) -> None:
     if not isinstance(mapping, Mapping):
         _check_keys(mapping, DECLARED_IN_CONFIG[LETOR], where)
     form, parts = mapping.get("format", LETOR), mapping.get("splits")
-    if not isinstance(form, str) or form not in FORMATS:
-        hint = nearest(str(form), FORMATS)
-        raise InputError(f"{form!r} is unknown", field=f"{where}: format", expected=hint)
+    check_choice(form, FORMATS, field=f"{where}: format")
     if "format" not in mapping and isinstance(parts, Mapping) and LOG in parts:
         logs = ", ".join(name for name in FORMATS if name != LETOR)
         raise InputError("'format' is missing", field=where, expected=f"for a click log: {logs}")
@@ -207,9 +198,7 @@ def _check_keys(mapping: Any, keys, where: str, optional=()) -> None:
     if not isinstance(mapping, Mapping):
         raise InputError(f"{mapping!r} is not a mapping", field=where, expected=wanted)
     for key in mapping:
-        if key not in keys and key not in optional:
-            hint = nearest(str(key), [*keys, *optional])
-            raise InputError(f"{key!r} is unknown", field=where, expected=hint)
+        check_choice(key, [*keys, *optional], field=where)
     for key in keys:
         if key not in mapping:
             raise InputError(f"{key!r} is missing", field=where, expected=wanted)

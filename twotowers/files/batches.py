@@ -53,7 +53,7 @@ def read_batches(
     """
     columns = list(dict.fromkeys(columns))
     if isinstance(path, Frame):
-        _check_names(columns, path.table.column_names, path)
+        check_names(columns, path.table.column_names, path)
         found = path.table.select(columns).to_batches(max_chunksize=rows)
         yield from map(_without_empty, found)
         return
@@ -138,7 +138,7 @@ def _parquet_names(path: Path) -> list[str]:
 
 def _parquet(path: Path, columns: list[str], *, rows: int) -> Iterator[pa.RecordBatch]:
     with opened(path) as file:
-        _check_names(columns, file.schema_arrow.names, path)
+        check_names(columns, file.schema_arrow.names, path)
         for batch in file.iter_batches(batch_size=rows, columns=columns):
             yield batch.select(columns)
 
@@ -165,7 +165,7 @@ def _feather_names(path: Path) -> list[str]:
 
 def _feather(path: Path, columns: list[str], *, rows: int) -> Iterator[pa.RecordBatch]:
     found = _feather_names(path)
-    _check_names(columns, found, path)
+    check_names(columns, found, path)
     with _feather_file(path, sorted(map(found.index, columns))) as file:
         for number in range(file.num_record_batches):
             batch = file.get_batch(number).select(columns)
@@ -202,14 +202,15 @@ def _csv_names(path: Path, separator: str) -> list[str]:
 
 
 def _csv(path: Path, columns: list[str], separator: str, *, rows: int) -> Iterator[pa.RecordBatch]:
-    _check_names(columns, _csv_names(path, separator), path)
+    check_names(columns, _csv_names(path, separator), path)
     with _csv_file(path, separator, columns) as file:
         for batch in file:
             for start in range(0, len(batch), rows):
                 yield batch.slice(start, rows)
 
 
-def _check_names(wanted: list[str], found: list[str], path: Path | Frame) -> None:
+def check_names(wanted: Sequence[str], found: Sequence[str], path: Path | Frame) -> None:
+    """Raise InputError for a wanted column that a file does not have, or has twice."""
     for name in wanted:
         if name not in found:
             raise InputError(

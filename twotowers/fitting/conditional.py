@@ -36,7 +36,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.sparse import coo_array, csr_array
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.fitting.conditional_logit import Moments, logit_moments
 from twotowers.fitting.curves import (
     Blocks,
@@ -97,8 +97,7 @@ def fit_conditional(
             f"{factors:,} bias factors", field="factor", expected=f"1 to {MOST_FACTORS:,}"
         )
     for name, value, known in (("form", form, FORMS), ("errors", errors, ERRORS)):
-        if value not in known:
-            raise InputError(repr(value), field=name, expected=nearest(value, known))
+        check_choice(value, known, field=name)
     if not 0 <= reference < factors:
         raise InputError(f"{reference}", field="reference", expected=f"in [0, {factors})")
     every = told = _useful(counts.where(), form)

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.fitting.conditional import APART, NEVER, UNCLICKED
 from twotowers.fitting.curves import Curve, as_curve, contrasts
 from twotowers.fitting.pair_counts import PairCounts, components
@@ -64,10 +64,7 @@ def harvest(
     Raises:
         InputError: no such estimator, or too many factors.
     """
-    if estimator not in ESTIMATORS:
-        raise InputError(
-            repr(estimator), field="estimator", expected=nearest(estimator, ESTIMATORS)
-        )
+    check_choice(estimator, ESTIMATORS, field="estimator")
     if counts.factors > MOST_FACTORS:
         raise InputError(
             f"{counts.factors:,} bias factors", field="factor", expected=f"at most {MOST_FACTORS}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice, nearest
 
 ADAM = ("b1", "b2", "eps", "eps_root", "nesterov")
 
@@ -58,12 +58,7 @@ class Optimizer:
             return given
         said = {"name": given} if isinstance(given, str) else dict(given)
         name = said.pop("name", None)
-        if not isinstance(name, str) or name not in OPTIMIZERS:
-            raise InputError(
-                f"{name!r} is unknown",
-                field=f"{field}.name",
-                expected=nearest(str(name), OPTIMIZERS),
-            )
+        check_choice(name, OPTIMIZERS, field=f"{field}.name")
         for option, value in said.items():
             if option in ("learning_rate", "weight_decay"):
                 raise InputError(

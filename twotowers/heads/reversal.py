@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import check_choice, check_range
 from twotowers.heads.head import LABELS, Head
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import linear, number, reverse, value_of
@@ -52,10 +52,7 @@ class Reversal(Head):
             InputError: the scale or the weight is out of range, or the label is unknown.
         """
         self.scale = number(scale, field="scale", low=0, high=1e6)
-        if label not in CLICKS:
-            raise InputError(
-                f"{label!r} is unknown", field="label", expected=nearest(label, CLICKS)
-            )
+        check_choice(label, CLICKS, field="label")
         self.labels = () if label == "click" else (label,)
         self.layer = linear(1, 1, rngs=rngs)
         if weight is not None:

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.frames import Source
 from twotowers.logs.sessions import Stream
 
@@ -67,8 +67,7 @@ def open_log(path: Source, format: str, **settings: Any) -> Stream:
     Raises:
         InputError: the format is unknown, or does not have a setting.
     """
-    if format not in FORMATS:
-        raise InputError(f"{format!r}", field="format", expected=nearest(format, FORMATS))
+    check_choice(format, FORMATS, field="format")
     known = FORMATS[format].settings
     settings = {name: value for name, value in settings.items() if value is not None}
     for name in settings:

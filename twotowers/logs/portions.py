@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import InputError, check_choice, check_range
 from twotowers.randomness import stream
 
 ORDERS = ("file", "random")
@@ -32,8 +32,7 @@ class Portion:
     def __post_init__(self):
         check_range(self.low, field="low", low=0, high=1)
         check_range(self.high, field="high", low=self.low, high=1)
-        if self.order not in ORDERS:
-            raise InputError(f"{self.order!r}", field="order", expected=nearest(self.order, ORDERS))
+        check_choice(self.order, ORDERS, field="order")
 
 
 def rows_of(
@@ -58,10 +57,7 @@ def rows_of(
     known, found = set(np.unique(part).tolist()), {}
     for split, portion in portions.items():
         for name in portion.parts:
-            if name not in known:
-                raise InputError(
-                    f"{name!r} is unknown", field=f"{split}: parts", expected=nearest(name, known)
-                )
+            check_choice(name, known, field=f"{split}: parts")
         rows = np.flatnonzero(np.isin(part, list(portion.parts)))
         if portion.order == "random":
             rows = stream("portions", seed, *sorted(portion.parts)).permutation(rows)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 
 CHOICES = ("drop", "error")
 
@@ -29,8 +29,7 @@ class Tally:
 
     def __init__(self, path: object, *, strays: str = "drop", repeats: str = "drop"):
         for field, choice in (("strays", strays), ("repeats", repeats)):
-            if choice not in CHOICES:
-                raise InputError(f"{choice!r}", field=field, expected=nearest(choice, CHOICES))
+            check_choice(choice, CHOICES, field=field)
         self.path, self.strays, self.repeats = path, strays, repeats
         self.seen = dict.fromkeys(("pages", "clicks", "repeated_clicks", "clicks_off_page"), 0)
 

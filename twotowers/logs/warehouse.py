@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.logs.sessions import (
     EMPTY,
@@ -112,8 +112,7 @@ def count_sessions(
     first = next(batches, empty(EMPTY))
     features = bias_features(first.schema)
     for name in bias:
-        if name not in features:
-            raise InputError(f"{name!r}", field="bias", expected=nearest(name, features))
+        check_choice(name, features, field="bias")
     check_free([*lane_columns(first.schema), *bias])
     pages = [*lane_columns(first.schema), "split", "query"]
     keys = [*pages, "document", "position", *bias]

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import InputError, check_choice, check_range
 from twotowers.methods.ips import TRUE, propensities_of
 from twotowers.methods.page_losses import (
     fitted_of,
@@ -84,9 +84,7 @@ def fit(
             target or the loss are unknown, or a number is out of range.
     """
     for name, value in (("target", target), ("loss", loss)):
-        if value not in CHOICES[name]:
-            expected = nearest(str(value), CHOICES[name])
-            raise InputError(f"{value!r} is unknown", field=f"method.{name}", expected=expected)
+        check_choice(value, CHOICES[name], field=f"method.{name}")
     check_range(units, field="method.units", low=1, high=10**6, whole=True)
     train_split = task.splits["train"]
     logs = range(len(sessions_of(train_split)))

@@ -18,7 +18,7 @@ import numpy as np
 from flax import nnx
 from scipy.special import expit
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
 from twotowers.fitting.gradient import fit as gradient_fit
@@ -78,9 +78,7 @@ def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = 
     Raises:
         InputError: the weighting, start or split is unknown, or the log does not allow it.
     """
-    if stop_on not in CHOICES["stop_on"]:
-        expected = nearest(str(stop_on), CHOICES["stop_on"])
-        raise InputError(f"{stop_on!r} is unknown", field="stop_on", expected=expected)
+    check_choice(stop_on, CHOICES["stop_on"], field="stop_on")
     train = split_loss(task.splits["train"], task.lanes)
     validation = train if stop_on == "train" else split_loss(task.splits["validation"], task.lanes)
     if isinstance(train, SessionLoss) and stop_on == "train":

@@ -11,7 +11,7 @@ import numpy as np
 from flax import nnx
 from jax.flatten_util import ravel_pytree
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.optimizers import OPTIMIZERS
 from twotowers.methods.task import CERTAIN, Task
@@ -41,8 +41,7 @@ def starts_of(task: Task, model: TwoTowers) -> jax.Array | None:
     """
     names = [values.get("start", "random") for _, values in task.lanes]
     for name in names:
-        if name not in STARTS:
-            raise InputError(f"{name!r} is unknown", field="start", expected=nearest(name, STARTS))
+        check_choice(name, STARTS, field="start")
     if set(names) == {"random"}:
         return None
     if not isinstance(model, TwoTowers):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import check_choice
 from twotowers.randomness import stream
 
 HIGHEST = 4.0
@@ -46,14 +46,9 @@ def relevance(
         >>> relevance("annotated", labels, features, seed=1, split="train")
         array([0., 4.], dtype=float32)
     """
+    check_choice(name, ["annotated", *SYNTHETIC], field="relevance")
     if name == "annotated":
         return labels.astype(np.float32)
-    if name not in SYNTHETIC:
-        raise InputError(
-            f"{name!r} is unknown",
-            field="relevance",
-            expected=nearest(name, ["annotated", *SYNTHETIC]),
-        )
     scores = noisy_scores(name, features, "relevance noise", seed, split)
     return rescale(scores, empty_scores(name, features.shape[1], padding, seed, split))
 

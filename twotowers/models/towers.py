@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.heads.head import Head
 from twotowers.models.additive import Additive
 from twotowers.models.losses import cell_logits, cell_losses, click_losses
@@ -257,10 +257,7 @@ def two_towers(
     rngs = nnx.Rngs(seed)
     model = model or Additive()
     if isinstance(tower, str):
-        if tower not in TOWERS:
-            raise InputError(
-                f"{tower!r} is unknown", field="tower", expected=nearest(tower, TOWERS)
-            )
+        check_choice(tower, TOWERS, field="tower")
         relevance = TOWERS[tower](pairs if tower == "embedding" else width, rngs=rngs)
     else:
         relevance = tower(width, rngs=rngs)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import check_choice
 from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.models.towers import scores
@@ -81,8 +81,7 @@ def train_ranker(
         "linear": lambda: LinearRanker(width, rngs=rngs),
         "deep": lambda: DeepTower(width, dropout=DROPOUT, rngs=rngs),
     }
-    if name not in build:
-        raise InputError(f"{name!r} is unknown", field="ranker", expected=nearest(name, RANKERS))
+    check_choice(name, build, field="ranker")
     length = rankings.lengths.max()
     objective = LabelLoss(
         features=jnp.asarray(pad(rankings.features, rankings.offsets, length)),

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import check_choice
 from twotowers.files.yamls import read_yaml
 from twotowers.randomness import stream
 from twotowers.standins.baidu_texts import other_topic
@@ -127,9 +127,7 @@ class Law:
             InputError: a name is unknown. The message offers the nearest.
         """
         for name in changes:
-            if name not in self.__dataclass_fields__:
-                expected = nearest(name, self.__dataclass_fields__)
-                raise InputError(f"{name!r} is unknown", field="law", expected=expected)
+            check_choice(name, self.__dataclass_fields__, field="law")
         return replace(self, **changes)
 
 
@@ -203,10 +201,7 @@ class World:
     users: str = "mixed"
 
     def __post_init__(self):
-        if self.users not in USERS:
-            raise InputError(
-                f"{self.users!r} is unknown", field="users", expected=nearest(self.users, USERS)
-            )
+        check_choice(self.users, USERS, field="users")
 
     def key(self, purpose: str) -> np.uint64:
         return key_of(f"{NAME} {purpose}", self.seed)

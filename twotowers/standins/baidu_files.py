@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
 from twotowers.logs.described import write_documents
@@ -72,8 +72,7 @@ def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -
     Raises:
         InputError: the part is unknown.
     """
-    if part not in WRITTEN:
-        raise InputError(f"{part!r} is unknown", field="part", expected=nearest(part, WRITTEN))
+    check_choice(part, WRITTEN, field="part")
     with TemporaryDirectory(dir=Path(path).parent) as folder:
         if part in ("annotations", "annotated_texts"):
             files = Path(folder) / "validation.feather"

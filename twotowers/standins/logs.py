@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers import LOG
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import check_choice, check_range
 from twotowers.logs.counting import Names, count_cells
 from twotowers.logs.sessions import page_batch
 from twotowers.randomness import stream
@@ -122,9 +122,7 @@ def generate_pages(
 
 
 def _checked(name, names, sessions: int | None, seed: int) -> tuple[np.random.Generator, int]:
-    if name not in names:
-        expected = nearest(name, names)
-        raise InputError(f"{name!r} has no stand-in", field="name", expected=expected)
+    check_choice(name, names, field="name", what="no stand-in")
     if sessions is None:
         sessions = SESSIONS[name]
     check_range(sessions, field="sessions", low=1, high=MOST_SESSIONS, whole=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twotowers import SPLITS
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import check_choice, check_range
 from twotowers.files.rankings import Rankings
 from twotowers.standins import lists, vectors
 
@@ -104,16 +104,10 @@ def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
     Raises:
         InputError: an unknown name or split, or a number out of range or not whole.
     """
-    if name not in NAMES:
-        raise InputError(f"{name!r} has no stand-in", field="name", expected=nearest(name, NAMES))
-    if split not in SPLITS:
-        raise InputError(f"{split!r} is unknown", field="split", expected=nearest(split, SPLITS))
-    check_range(queries, field="queries", low=1, high=QUERIES_PER_SPLIT)
-    check_range(seed, field="seed", low=0, high=2**63 - 1)
-    for field, value in (("queries", queries), ("seed", seed)):
-        if not isinstance(value, int):
-            raise InputError(f"{value!r} is not a whole number", field=field)
-
+    check_choice(name, NAMES, field="name", what="no stand-in")
+    check_choice(split, SPLITS, field="split")
+    check_range(queries, field="queries", low=1, high=QUERIES_PER_SPLIT, whole=True)
+    check_range(seed, field="seed", low=0, high=2**63 - 1, whole=True)
     part = SPLITS.index(split)
     kept, label, features = DRAWS.get(name, _draw)(name, part, queries=queries, seed=seed)
     ids = part * QUERIES_PER_SPLIT + 1 + np.arange(queries, dtype=np.int64)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import check_choice, check_range
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, linear, matmul, number, rows
 
@@ -74,10 +74,7 @@ class DenseTower(Tower):
             ("activation", activation, ACTIVATIONS),
             ("normalise", normalise, NORMALISATIONS),
         ]:
-            if given not in known:
-                raise InputError(
-                    f"{given!r} is unknown", field=field, expected=nearest(str(given), known)
-                )
+            check_choice(given, known, field=field)
         widths, self.own = zip(*map(_layer, layers), strict=True) if layers else ((), ())
         self.activation = activation
         self.dropout = number(dropout, field="dropout", low=0, high=HIGHEST_RATE)
@@ -110,10 +107,7 @@ def _layer(given: int | Mapping) -> tuple[int, float | None]:
     """The width of a hidden layer, and its own dropout rate or None."""
     said = {"width": given} if not isinstance(given, Mapping) else given
     for name in said:
-        if name not in ("width", "dropout"):
-            raise InputError(
-                f"{name!r} is unknown", field="layers", expected=nearest(name, ("width", "dropout"))
-            )
+        check_choice(name, ("width", "dropout"), field="layers")
     width = check_range(said.get("width"), field="layers", low=1, high=10**6, whole=True)
     if "dropout" not in said:
         return width, None

@@ -27,9 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers import LOG
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import column_names, read_batches
+from twotowers.files.batches import check_names, column_names, read_batches
 from twotowers.files.columns import Rows, is_text, told, wrong_type
 from twotowers.files.rankings import Rankings
 from twotowers.files.seen import Seen
@@ -82,7 +82,7 @@ def read(path: str | Path, *, bias: Sequence[str] = (), repeats: str = "drop") -
     tally = Tally(path, repeats=repeats)
     files = files_of(path)
     for file in files:
-        _check_columns(file, ["query_no", *IDS, "position", "click", *bias])
+        check_names(["query_no", *IDS, "position", "click", *bias], column_names(file), file)
     return Stream(_pages(files, list(bias), tally), tally.seen)
 
 
@@ -180,13 +180,12 @@ def feature_columns(path: str | Path, columns: Sequence[str] | None = None) -> l
         InputError: a column is none of `FEATURES`, or the file has none.
     """
     for name in columns or ():
-        if name not in FEATURES:
-            raise InputError(f"{name!r}", field="columns", expected=nearest(name, FEATURES))
+        check_choice(name, FEATURES, field="columns")
     found = column_names(path)
     chosen = [name for name in FEATURES if name in (found if columns is None else columns)]
     if not chosen:
         raise InputError("has no features", path=path, expected=nearest(EMBEDDING, FEATURES))
-    _check_columns(path, chosen)
+    check_names(chosen, found, path)
     return chosen
 
 
@@ -335,15 +334,6 @@ def text_columns(batch: pa.RecordBatch, rows: Rows) -> dict[str, pa.Array]:
             pa.array(tokens.astype(np.int32)),
         )
     return found
-
-
-def _check_columns(file: Path, columns: list[str]) -> None:
-    found = column_names(file)
-    for name in columns:
-        if name not in found:
-            raise InputError(
-                "the column is missing", path=file, field=name, expected=nearest(name, found)
-            )
 
 
 def _annotated(query_no: np.ndarray, path) -> tuple[np.ndarray, np.ndarray]:

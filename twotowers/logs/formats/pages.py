@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers import LOG
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches
 from twotowers.files.columns import Rows
@@ -71,8 +71,7 @@ def read(
         >>> [batch["clicks"].to_pylist() for batch in log.batches], log.seen["repeated_clicks"]
         ([[[False, True]]], 1)
     """
-    if clicks not in CLICKS:
-        raise InputError(f"{clicks!r}", field="clicks", expected=nearest(clicks, CLICKS))
+    check_choice(clicks, CLICKS, field="clicks")
     tally = Tally(path, strays=strays, repeats=repeats)
     optional, further = (*OPTIONAL, "query"), [*lanes, *bias]
     files = [(each, named(each, LAYOUTS, columns, further, optional)) for each in files_of(path)]
@@ -103,9 +102,7 @@ def named(
     ours = {*optional, *(name for layout in layouts for name in layout)}
     check_free(further, {*RESERVED, *ours})
     for name in given:
-        if name not in {*ours, *further}:
-            expected = nearest(name, {*ours, *further})
-            raise InputError(f"{name!r} is not read", path=path, field="columns", expected=expected)
+        check_choice(name, {*ours, *further}, path=path, field="columns", what="not read")
     _check_found(given, found, path)
     candidates = [{**layout, **given} for layout in layouts]
     fitting = [each for each in candidates if set(each.values()) <= set(found)]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers import LOG
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import InputError, check_choice, check_range
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import are_numbers, as_kinds, column_names, read_batches
 from twotowers.files.columns import Rows
@@ -98,8 +98,7 @@ def read(
         >>> [page for batch in batches for page in batch["documents"].to_pylist()]
         [['x', 'y'], ['y']]
     """
-    if gaps not in GAPS:
-        raise InputError(f"{gaps!r}", field="gaps", expected=nearest(gaps, GAPS))
+    check_choice(gaps, GAPS, field="gaps")
     check_range(first, field="first", low=0, high=LONGEST, whole=True)
     tally = Tally(path, repeats=repeats)
     named_in = {file: _named(file, columns, [*lanes, *bias]) for file in files_of(path)}

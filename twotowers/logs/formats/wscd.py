@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from twotowers import LOG
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.files.batches import opened_text
 from twotowers.logs.sessions import Stream, page_batches, read_sessions
@@ -60,8 +60,7 @@ def read(
         >>> [batch["clicks"].to_pylist() for batch in read("wscd.txt").batches]
         [[[False, True]]]
     """
-    if ids not in IDS:
-        raise InputError(f"{ids!r}", field="ids", expected=nearest(ids, IDS))
+    check_choice(ids, IDS, field="ids")
     tally = Tally(path, strays=strays, repeats=repeats)
     return Stream(page_batches(_Lines(Path(path), ids, tally).pages(), split), tally.seen)
 
