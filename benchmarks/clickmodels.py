@@ -18,7 +18,6 @@ from pyarrow import feather
 
 from benchmarks.counting import THREADS
 from benchmarks.measure import CACHE, child, peak, seconds
-from twotowers.face.defaults import PRIOR as TOLD
 from twotowers.face.fits import Fit, means_of, model_of
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.em import fit_counts, fit_em
@@ -36,8 +35,8 @@ SIZES = {
 }
 HERE = "benchmarks.clickmodels"
 LENGTH = 10
-PRIOR = imagined(*TOLD)
-"""The prior of `twotowers fit`: one imagined click in two trials."""
+PRIOR = imagined(2, 0.5)
+"""As `twotowers fit --prior 2`: one imagined click in two trials."""
 TOLERANCE, CONVERGED = 3e-4, 1e-5
 """EM stops when a cycle improves its objective by less than this share: first the timed fit, then
 the fit that goes on from there."""

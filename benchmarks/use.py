@@ -83,7 +83,8 @@ def pages_of(
 GRADERS = {
     "click rate": None,
     "COEC": None,
-    **{name: (2, 0.5) for name in MODELS if name not in ("gctr", "rctr")},
+    **{name: "rate" for name in MODELS if name not in ("gctr", "rctr")},
+    "pbm, one click in two": (2, 0.5),
     **{f"{name}, chosen prior": "chosen" for name in ("pbm", "ubm", "dbn")},
 }
 """Graders, and their priors."""

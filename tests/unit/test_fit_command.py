@@ -202,12 +202,13 @@ def test_a_saved_fit_predicts_as_the_fitted_one(log, tmp_path, capsys, model):
 def test_a_saved_fit_knows_documents_by_their_ids(log, tmp_path, capsys):
     out = tmp_path / "fitted.parquet"
     assert fit(log, "--model", "pbm", "--out", out) == 0
-    # An unknown document has the prior's mean, 1/2. Examination is as fitted.
+    # An unknown document has the prior's mean. Examination is as fitted.
     rows = pd.DataFrame({"session": [1, 2], "query": ["q" * 30] * 2, "document": ["new", "a"]})
     rows.assign(position=1, clicks=1).to_csv(tmp_path / "new.csv", index=False)
     fitted = tt.load(out)
     alone, _, _ = fitted.losses(fitted.arrays(tt.read_log(tmp_path / "new.csv")))
-    expected = 2 / fitted.estimate.parameters["examination"][0]
+    mean = fitted.estimate.unknown()["attraction"]
+    expected = 1 / (mean * fitted.estimate.parameters["examination"][0])
     assert np.exp(alone[0, 0]) == pytest.approx(expected, abs=1e-4)
     assert compare(log, "--fitted", out, "--models", "pbm") == 2
     assert "no --models" in capsys.readouterr().err

@@ -316,7 +316,7 @@ def test_a_chosen_prior_is_saved_and_told(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("told", "message"),
-    [(["chosn"], "'chosen'"), (["chosen", "--prior-mean", ".1"], "the mean is chosen, too")],
+    [(["chosn"], "'chosen'"), (["chosen", "--prior-mean", ".1"], "a mean of its own")],
 )
 def test_bad_priors_are_told(tmp_path, capsys, told, message):
     log = tmp_path / "log.parquet"

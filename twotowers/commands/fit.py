@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError, check_range
-from twotowers.face.defaults import PRIOR
+from twotowers.face.defaults import MEAN, PRIOR
 from twotowers.face.logs import ClickLog
 from twotowers.files.artefacts import check_target
 from twotowers.logs.sessions import seen_lines
@@ -42,32 +42,36 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def add_prior(parser: argparse.ArgumentParser) -> None:
     """Add the options of the prior."""
-    prior, mean = PRIOR
     parser.add_argument(
         "--prior",
-        default=prior,
-        help=f"imagined clicks, plus 1; 1 is no prior ({prior:g}); or 'chosen', on held-out pages",
+        default=PRIOR,
+        help=f"imagined clicks, plus 1; 1 is no prior; or rate (the log's click rate), or chosen "
+        f"on held-out pages ({PRIOR})",
     )
     parser.add_argument(
-        "--prior-mean", type=float, help=f"share of clicks in what the prior imagines ({mean:g})"
+        "--prior-mean",
+        type=float,
+        help=f"with a number: share of clicks in what the prior imagines ({MEAN:g})",
     )
 
 
 def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
     """The prior that the options name, checked before the log is read."""
+    from twotowers.face.priors import check_name
     from twotowers.methods.page_fits import imagined
 
-    if options.prior == "chosen":
-        if options.prior_mean is not None:
-            raise InputError("the mean is chosen, too", field="--prior-mean", expected="no mean")
-        return "chosen"
     try:
         prior = float(options.prior)
     except ValueError:
-        raise InputError(
-            f"{options.prior!r}", field="--prior", expected="a number, or 'chosen'"
-        ) from None
-    mean = PRIOR[1] if options.prior_mean is None else options.prior_mean
+        check_name(options.prior)
+        if options.prior_mean is not None:
+            raise InputError(
+                "the prior has a mean of its own",
+                field="--prior-mean",
+                expected="a number as prior",
+            ) from None
+        return options.prior
+    mean = MEAN if options.prior_mean is None else options.prior_mean
     imagined(prior, mean)
     return prior, mean
 
@@ -75,7 +79,7 @@ def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
 def told_prior(found: Fit) -> Iterator[str]:
     """What was chosen for documents, a line each."""
     for part, (successes, trials) in found.estimate.prior.parts.items():
-        yield f"prior of {part}: mean {successes / trials:g}, as much as {trials:g} trials"
+        yield f"prior of {part}: mean {successes / trials:.3g}, as much as {trials:g} trials"
 
 
 def run(options: argparse.Namespace) -> int:

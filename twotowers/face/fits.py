@@ -29,6 +29,7 @@ from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.judgments import Judgments, judgments_of
 from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log
+from twotowers.face.priors import CHOSEN, RATE, check_name, rate_prior
 from twotowers.face.reduction import reduced
 from twotowers.face.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.files.artefacts import atomic, check_ending
@@ -326,9 +327,11 @@ def fit_click_model(
         model: a name ("gctr", "rctr", "dctr", "pbm", "cm", "ubm", "dcm", "ccm", "dbn", "sdbn", or
             that of a file of twotowers/models), or a click model.
         prior: (prior, mean): it adds prior - 1 successes in (prior - 1) / mean trials to every
-            probability. (2, 0.5), one success in two trials, unless told; None is none. "chosen"
-            chooses mean and trials for documents on a fifth of the pages, held out
-            (`twotowers.face.priors`); it matters where documents are seen a few times.
+            probability. None is none. "rate", unless told, imagines two trials of every
+            probability, of which those of attraction succeed as often as the first position is
+            clicked, and the others half of the time. "chosen" chooses mean and trials for
+            documents on a fifth of the pages, held out. It matters where documents are seen a few
+            times.
         positions: of the longest page that the fit shall predict; the longest of the log if None.
         iterations, tolerance: of EM, which stops when an iteration gains no larger a share of the
             log-likelihood.
@@ -345,7 +348,7 @@ def fit_click_model(
         >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
         >>> fitted = fit_click_model(pa.table(pages), "pbm")
         >>> fitted.examination()["estimate"].to_numpy().round(2).tolist()
-        [0.75, 0.32]
+        [0.75, 0.25]
     """
     log = as_log(log)
     name, chosen = model_of(model)
@@ -359,13 +362,17 @@ def fit_click_model(
         check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
     fitted = partial(_fitted, chosen, iterations=iterations, tolerance=tolerance)
     if isinstance(prior, str):
-        from twotowers.face.priors import chosen_prior  # here, as it fits by what is here
+        check_name(prior)
+    smoothing = Prior() if prior is None or isinstance(prior, str) else imagined(*prior)
+    if prior == CHOSEN:
+        from twotowers.face.held_out import chosen_prior  # here, as it fits by what is here
 
-        smoothing = chosen_prior(prior, log, name, chosen, positions, fitted)
-    else:
-        smoothing = Prior() if prior is None else imagined(*prior)
-    statistics, pairs, longest = reduced(log, name, chosen, positions)
-    return Fit(name, chosen, longest, fitted(statistics, smoothing), pairs, log.kind)
+        smoothing = chosen_prior(log, name, chosen, positions, fitted)
+    found = reduced(log, name, chosen, positions)
+    if prior == RATE:
+        smoothing = rate_prior(chosen, found.rates)
+    estimate = fitted(found.statistics, smoothing)
+    return Fit(name, chosen, found.positions, estimate, found.pairs, log.kind)
 
 
 def _fitted(

@@ -46,12 +46,14 @@ class _Pages:
         number: of pages.
         longest: the most documents of a page.
         clicks: number of clicked documents.
+        rates: clicks per impression at the first position, and at all.
     """
 
     path: Path
     number: int
     longest: int
     clicks: int
+    rates: tuple[float, float]
     folder: Folder
 
 
@@ -125,7 +127,7 @@ class ClickLog:
         folder = Folder()
         path = folder.path / "sessions.parquet"
         number = to_sessions(self.source, path, **self._how)
-        longest, before, clicks = 0, 0, 0
+        longest, before, clicks, shown, firsts = 0, 0, 0, 0, 0
         for batch in read_sessions(path):
             lengths = batch["documents"].value_lengths().to_numpy()
             wrong = np.flatnonzero((lengths < 1) | (lengths > MOST_POSITIONS))
@@ -138,9 +140,11 @@ class ClickLog:
                 )
             longest, before = max(longest, int(lengths.max(initial=0))), before + len(batch)
             clicks += pc.sum(batch["clicks"].flatten()).as_py() or 0
+            shown += int(lengths.sum())
+            firsts += pc.sum(pc.list_element(batch["clicks"], 0)).as_py() or 0
         if not number:
             raise InputError("the log is empty", path=self.source)
-        return _Pages(path, number, longest, clicks, folder)
+        return _Pages(path, number, longest, clicks, (firsts / number, clicks / shown), folder)
 
     def split(self, shares: Mapping[str, float], *, seed: int = 0) -> dict[str, ClickLog]:
         """Divide the pages at random.

@@ -1,68 +1,44 @@
-"""A prior that fits the log: chosen by how well it predicts pages that are held out."""
+"""Priors of click models that follow from the log.
+
+A probability that is tried a few times needs a prior. It stands for the unknown law of relevance,
+so a wrong one is expensive: where documents are rare and rarely relevant, one imagined click in two
+trials takes most of the examination away. The prior `rate` has the mean of the log instead.
+
+>>> from twotowers.models.position_based import PositionBased
+>>> rate_prior(PositionBased(), (0.2, 0.1)).of("attraction")
+(0.4, 2.0)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from twotowers.errors import InputError
-from twotowers.face.fits import Fit, check_pages
-from twotowers.face.logs import ClickLog
-from twotowers.face.reduction import reduced
-from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.models.protocol import PER_DOCUMENT, ClickModel
 
-CHOSEN = "chosen"
-MEANS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5)
-"""Means of probabilities of documents that are tried, with two trials each."""
-TRIALS = (0.5, 2.0, 8.0, 32.0)
-"""Then trials, with the best of the means."""
-HELD_OUT = 0.2
+RATE, CHOSEN = "rate", "chosen"
+TRIED = 2.0
+"""Imagined trials of every probability."""
+LEAST = 0.001
 
 
-def chosen_prior(
-    name: str,
-    log: ClickLog,
-    model_name: str,
-    model: ClickModel,
-    positions: int | None,
-    fitted: Callable[[Statistics | Totals, Prior], Estimate],
-) -> Prior:
-    """Choose the prior of each part per document, one part after the other.
+def rate_prior(model: ClickModel, rates: tuple[float, float]) -> Prior:
+    """Two imagined trials of every probability, one of which succeeds; of attraction by the log.
 
-    A fifth of the pages is held out, and each prior is judged by the log-likelihood of their
-    clicks, given the clicks above. Other parts keep one success in two trials: they have few
-    probabilities, so their prior matters little.
+    Attraction has the click rate of the first position, which users examine; or of all positions,
+    if the model knows no positions.
 
     Args:
-        name: "chosen".
-        log: with pages.
-        model_name, model, positions: as of a fit.
-        fitted: fits the model to statistics with a prior.
-
-    Raises:
-        InputError: another name, or a log that is counted.
+        model: the click model.
+        rates: clicks per impression at the first position, and at all.
     """
-    if name != CHOSEN:
-        expected = f"{CHOSEN!r}, a prior and its mean, or None"
+    if model.parts.get("attraction") != PER_DOCUMENT:
+        return Prior(1.0, TRIED)
+    rate = min(max(rates[len(model.parts) == 1], LEAST), 1 - LEAST)
+    return Prior(1.0, TRIED, {"attraction": (TRIED * rate, TRIED)})
+
+
+def check_name(name: str) -> None:
+    """Raise InputError unless a prior of that name exists."""
+    if name not in (RATE, CHOSEN):
+        expected = f"{RATE!r}, {CHOSEN!r}, a prior and its mean, or None"
         raise InputError(f"{name!r}", field="prior", expected=expected)
-    check_pages(log)
-    longest = log.stored.longest if positions is None else positions
-    parts = log.split({"train": 1 - HELD_OUT, "test": HELD_OUT})
-    statistics, pairs, _ = reduced(parts["train"], model_name, model, longest)
-    found: dict[str, tuple[float, float]] = {}
-    pages = None
-    for part in (part for part, kind in model.parts.items() if kind == PER_DOCUMENT):
-
-        def loss(successes: float, trials: float, part: str = part) -> float:
-            nonlocal pages
-            prior = Prior(1, 2, {**found, part: (successes, trials)})
-            fit = Fit(model_name, model, longest, fitted(statistics, prior), pairs)
-            pages = fit.arrays(parts["test"]) if pages is None else pages
-            return float(fit.losses(pages)[1].sum())
-
-        mean = min(MEANS, key=lambda mean: loss(2 * mean, 2.0))
-        trials = min(TRIALS, key=lambda trials: loss(mean * trials, trials))
-        found[part] = mean * trials, trials
-    return Prior(1, 2, found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,10 +16,31 @@ from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.models.protocol import CELLS, ClickModel
 
 
-def reduced(
-    log: ClickLog, name: str, model: ClickModel, positions: int | None
-) -> tuple[Statistics | Totals, pa.Table, int]:
-    """What a model needs of a log, the ids of its pairs, and the number of positions."""
+class Reduced(NamedTuple):
+    """What a click model needs of a log.
+
+    Attributes:
+        statistics: the log, as the model needs it.
+        pairs: ids of the query-document pairs, by their number.
+        positions: of the longest page.
+        rates: clicks per impression of the whole log, at the first position and at all.
+    """
+
+    statistics: Statistics | Totals
+    pairs: pa.Table
+    positions: int
+    rates: tuple[float, float]
+
+
+def reduced(log: ClickLog, name: str, model: ClickModel, positions: int | None) -> Reduced:
+    """What a model needs of a log.
+
+    Args:
+        log: the log.
+        name: of the model, for messages.
+        model: the model.
+        positions: of the longest page; that of the log if None.
+    """
     if log.counted:
         if model.statistics != CELLS:
             raise InputError(
@@ -38,12 +61,10 @@ def reduced(
     if not log.stored.clicks:
         raise no_clicks(log)
     pages = PageLog(log.stored.path, longest, log.rows)
-    return *pages.statistics(model), longest
+    return Reduced(*pages.statistics(model), longest, log.stored.rates)
 
 
-def _of_cells(
-    log: ClickLog, model: ClickModel, positions: int | None
-) -> tuple[Statistics, pa.Table, int]:
+def _of_cells(log: ClickLog, model: ClickModel, positions: int | None) -> Reduced:
     cells = log.cells()
     if not len(cells):
         raise InputError("the log is empty", path=log.source)
@@ -69,4 +90,8 @@ def _of_cells(
         pairs=len(pairs),
         positions=longest,
     )
-    return statistics, pairs, longest
+    first = cells.filter(pc.equal(cells["position"], pc.min(cells["position"])))
+    rates = (
+        pc.sum(own["clicks"]).as_py() / pc.sum(own["impressions"]).as_py() for own in (first, cells)
+    )
+    return Reduced(statistics, pairs, longest, (next(rates), next(rates)))
