@@ -39,7 +39,7 @@ class Rows:
     Example:
         >>> Rows("a.csv", 10).whole(pa.array(["1", "2.5"]), "clicks")
         Traceback (most recent call last):
-        twotowers.errors.InputError: a.csv: clicks: row 12: '2.5' was found (expected ...
+        twotowers.errors.InputError: a.csv: clicks: row 12: '2.5' was found (expected a whole number from 0 on)
     """
 
     path: object
