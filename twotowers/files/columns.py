@@ -37,9 +37,9 @@ class Rows:
         lists: the column whose lists hold the values; None if a row is a value.
 
     Example:
-        >>> Rows("a.csv", 10).whole(pa.array(["1", "2.5"]), "clicks")
+        >>> Rows("a.csv", 10).whole(pa.array(["1", "2.5"]), "clicks")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        twotowers.errors.InputError: a.csv: clicks: row 12: '2.5' was found (expected a whole number from 0 on)
+        twotowers.errors.InputError: a.csv: clicks: row 12: '2.5' was found (expected ...
     """
 
     path: object
