@@ -40,7 +40,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
         ItemPage(
             name=name,
             **{word: item[word] for word in ("title", "caption", "expected", "kind")},
-            **{word: item[word] for word in ("highlight", "needs")},
+            **{word: item[word] for word in ("highlight", "needs", "headings")},
             table=pd.read_csv(next(path for path in item["files"] if path.endswith(".csv"))),
             claims=claims[claims["item"] == name].to_dict("records"),
             files={path.rsplit(".")[-1]: relpath(path, folder) for path in item["files"]},

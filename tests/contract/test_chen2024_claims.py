@@ -146,7 +146,7 @@ MUTATIONS = [
     ("24", to(1), {**THEOREMS, "metric": "other"}, "more or fewer"),
     ("24", to(1), {**THEOREMS, "metric": "apart"}, "leave disconnected"),
     ("24", to(0), {**THEOREMS, "theorem": "swaps", "metric": "checked"}, "logs checked"),
-    ("28", to(0), {"setting": "graphs", "metric": "component"}, "printed components"),
+    ("28", to(0), {"setting": "graphs", "metric": "component"}, "printed as connected"),
     ("28", to(3), {"setting": "graphs", "metric": "shared_documents"}, "nowhere else"),
     ("8", to(0.92), {**DLA, **MCC, "repair": ["merge 1&4", "merge 2&4"]}, "each rise"),
     ("14a", times(1.05), {**PROPOSITION1, "metric": "expected_variance"}, "variance's distance"),

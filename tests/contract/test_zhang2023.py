@@ -68,7 +68,7 @@ def test_every_policy_of_the_cross_examination_has_a_weight():
 
 def on_the_page(name: str, table: pd.DataFrame) -> dict:
     """What the page makes of an item's csv."""
-    return comparison_view(table, experiment("zhang2023").items[name].highlight)
+    return comparison_view(table, experiment("zhang2023").items[name].highlight, {})
 
 
 # Small results of the shape of ours.

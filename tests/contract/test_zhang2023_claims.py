@@ -146,7 +146,7 @@ MUTATIONS = [
     ("12", by(0.3), {**DROP, "mixing_weight": 0.6, "examination_dropout": 0.5}, "never falls"),
     ("12", by(0.3), {**DROP, "examination_dropout": 0.2}, "less that under L3"),
     ("13", by(-0.05), {**NDCG, "setting": "yahoo-combination"}, ""),
-    ("14", to(0.2), {**LOSS, "epoch": list(range(1, 8))}, "epochs to within"),
+    ("14", to(0.2), {**LOSS, "epoch": list(range(1, 8))}, "number of epochs"),
     ("14", by(10), {**LOSS, "epoch": 8}, "mean change"),
     ("17", to(0), {**THEOREM2, "metric": "dimension"}, ""),
     ("18", to(0.9), {**THEOREM2, "metric": "share_worse"}, ""),

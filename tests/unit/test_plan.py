@@ -560,6 +560,7 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
         "kind": "figure",
         "needs": ["small", "real"],
         "highlight": {"n": [1]},
+        "headings": {},
         "files": plan.item_files("paper", "fig1"),
         "logs": plan.records_of("paper", ["small", "real"]),
         "datasets": {"web": "stand-in", "shop": "real data"},

@@ -431,8 +431,8 @@ def test_errors_far_below_one_are_powers_of_ten(tmp_path, item, paper):
         ("table2", "Table 2"),
         ("appendixA", "Appendix A"),
         ("fig4.B.1", "Figure 4.B.1"),
-        ("grid", "grid"),
-        ("figures", "figures"),
+        ("grid", ""),
+        ("figures", ""),
     ],
 )
 def test_names_are_printed_as_papers_print_them(name, printed):

@@ -97,12 +97,15 @@ def _check_columns(columns: Iterable[str], required: Iterable[str]) -> None:
 
 
 def comparison_view(
-    table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]] | None
+    table: pd.DataFrame,
+    highlight: Mapping[str, Sequence[Hashable]] | None,
+    headings: Mapping[str, str],
 ) -> dict:
     """The comparison as texts, for a template.
 
     Args:
         table, highlight: As in `side_by_side`.
+        headings: What key columns are called, if not by their names.
 
     Returns:
         constant: (heading, text) of the keys that are the same in all rows.
@@ -120,9 +123,14 @@ def comparison_view(
     metric = frame["metric"].astype(str) if "metric" in keys else pd.Series("", index=frame.index)
     formats = {name: _format(rows) for name, rows in numbers.groupby(metric)}
     cells = [[_key_text(value) for value in row] for row in frame[varying].itertuples(index=False)]
+
+    def heading(column: str) -> str:
+        text = headings.get(column, column.replace("_", " "))
+        return text[:1].upper() + text[1:]
+
     return {
-        "constant": [(_heading(key), _key_text(frame[key].iloc[0])) for key in constant],
-        "keys": [_heading(key) for key in varying],
+        "constant": [(heading(key), _key_text(frame[key].iloc[0])) for key in constant],
+        "keys": [heading(key) for key in varying],
         "published": bool(frame["published"].notna().any()),
         "reproduced": bool(frame["reproduced"].notna().any()),
         "interval": bool(frame["low"].notna().any()),
@@ -182,8 +190,3 @@ def _key_text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}".replace("-", "−")
     return str(value).replace("-", "−") if isinstance(value, int) else str(value)
-
-
-def _heading(column: str) -> str:
-    text = column.replace("_", " ")
-    return text[:1].upper() + text[1:]

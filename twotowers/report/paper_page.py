@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -56,6 +56,7 @@ class ItemPage:
         files: From format (csv, pdf, svg, tex) to a link relative to the page.
         needs: The settings and studies that it is drawn from.
         provenance: datasets (kind of data by name), scale, seeds, version, seconds.
+        headings: What key columns are called, if not by their names.
     """
 
     name: str
@@ -69,6 +70,7 @@ class ItemPage:
     files: Mapping[str, str]
     needs: Sequence[str]
     provenance: Mapping[str, object]
+    headings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -235,7 +237,7 @@ def _item_view(item: ItemPage, folder: Path) -> dict:
         "links": links,
         "needs": item.needs,
         "provenance": item.provenance,
-        "comparison": comparison_view(item.table, item.highlight),
+        "comparison": comparison_view(item.table, item.highlight, item.headings),
         "claims": item.claims,
         "tally": tally(item.claims),
     }

@@ -19,14 +19,14 @@ _CITATION = re.compile(
 
 
 def printed_name(name: str) -> str:
-    """An item's name as a reader says it.
+    """An item's name as a reader says it; none for one that the paper does not number.
 
     >>> printed_name("fig3a"), printed_name("fig5.1"), printed_name("redrawn")
-    ('Figure 3a', 'Figure 5.1', 'redrawn')
+    ('Figure 3a', 'Figure 5.1', '')
     """
     match = re.fullmatch(rf"({'|'.join(KINDS)})([0-9A-Z][\w.]*)", name)
     if not match:
-        return name
+        return ""
     return f"{KINDS[match[1]]} {match[2].replace('_', ', ')}"
 
 

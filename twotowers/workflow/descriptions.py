@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from twotowers.report.words import seed_range
 from twotowers.results.standing import REAL, STAND_IN, UNVERIFIED, weakest
@@ -89,9 +89,17 @@ def _page_item(plan: Planner, paper: str, name: str) -> dict:
         **{word: getattr(item, word) for word in ("title", "caption", "expected", "kind")},
         "needs": list(item.needs),
         "highlight": item.highlight,
+        "headings": _headings(item.parameters),
         "files": plan.item_files(paper, name),
         **_origin(plan, paper, item.needs),
     }
+
+
+def _headings(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The column along the axis of a figure is called what the axis is, without its remarks."""
+    if "xlabel" not in parameters:
+        return {}
+    return {parameters.get("along", "amount"): parameters["xlabel"].partition(" (")[0]}
 
 
 def _page_need(plan: Planner, paper: str, name: str) -> dict:

@@ -123,13 +123,10 @@ def fitted_but_poor(results: pd.DataFrame) -> Measured:
     "2b", "table1", "Table 1", "Click MSE is below 1e-8, with or without repair",
     at_most(f"each click MSE as a multiple of the printed {short(PRINTED)} (Regression-EM with "
             f"intervention: {short(EM_PRINTED)})", 1),
-    shown("nearest to its bound or farthest above it: mean, median and largest of runs"),
+    shown("click MSE of the row where this is largest"),
 )  # fmt: skip
 def fitted_as_printed(results: pd.DataFrame) -> Measured:
-    """Means over runs, as the table prints them, beside the largest and the median run.
-
-    A printed bound comes back as its own value, so equality passes.
-    """
+    """A printed bound comes back as its own value, so equality passes."""
     over = {"method": METHODS, "repair": ("plain", "intervention", "merging")}
     where = {"components": 2, "views": CLICKS}
     error = dla_means(results, LISTS, "click_mse", over, **where)
@@ -138,7 +135,9 @@ def fitted_as_printed(results: pd.DataFrame) -> Measured:
     runs = select(
         results, setting=LISTS, metric="click_mse", method=method, repair=repair, **where
     )["value"]
-    return share, [error[worst], runs.median(), runs.max()]
+    return share, {
+        "mean of runs": error[worst], "median run": runs.median(), "largest run": runs.max()
+    }  # fmt: skip
 
 
 @CLAIMS.add(

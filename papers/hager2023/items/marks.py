@@ -10,14 +10,16 @@ from twotowers.results.statistics import over_seeds, select
 
 TITLES = {PRODUCTION: PRODUCTION, **METHODS}
 SIGNS = {1: "higher", -1: "lower", 0: "--"}
+P, PRINTED, TESTED = "p of the described test", "printed mark", "mark by the described test"
+CALLED = {"mark_p": P, "mark_printed": PRINTED, "mark_tested": TESTED}
 HEADS = ["Data set", "Model", "Metric", "$p$", "printed", f"tested, {STRICTEST} comparisons"]
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per cell of the table: p, the printed mark and the tested ones."""
-    rows = select(results, setting="theory", metric=["mark_printed", "mark_tested", "mark_p"])
+    rows = select(results, setting="theory", metric=list(CALLED))
     keys = ["dataset", "method", "measure", "metric", "comparisons"]
-    return over_seeds(rows, keys).assign(source="reproduced")
+    return over_seeds(rows, keys).assign(source="reproduced").replace({"metric": CALLED})
 
 
 def tex(table: pd.DataFrame) -> str:
@@ -27,10 +29,9 @@ def tex(table: pd.DataFrame) -> str:
         ["dataset", "method", "measure"], sort=False
     ):
         values = rows.set_index("metric")["value"]
-        tested = select(rows, metric="mark_tested", comparisons=STRICTEST)["value"].iloc[0]
+        tested = select(rows, metric=TESTED, comparisons=STRICTEST)["value"].iloc[0]
         body.append(
             f"{DATASETS[dataset]} & {TITLES[method]} & {MEASURES[measure]} & "
-            f"{values['mark_p']:.1e} & {SIGNS[int(values['mark_printed'])]} & {SIGNS[int(tested)]}"
-            + r" \\"
+            f"{values[P]:.1e} & {SIGNS[int(values[PRINTED])]} & {SIGNS[int(tested)]}" + r" \\"
         )
     return booktabs(HEADS, body, columns="lllrll", packages=["booktabs"])

@@ -250,11 +250,11 @@ def deep_biases_less(results: pd.DataFrame) -> Measured:
 
 
 BESIDE = (
-    above("the excess of a lane's |err@10| over that of another, which ranks better by at most "
-          f"{short(NDCG_LOSS)} nDCG@10,", BIAS_GAP),
-    shown("|err@10| of both"), shown("nDCG@10 of both", digits=4),
-    shown(f"pairs of lanes whose |err@10| are more than {short(BIAS_GAP)} apart"),
-    shown("of these, pairs in which the more biased lane loses no nDCG@10"),
+    above("the largest difference in |err@10| of two policies, of which the more biased loses at "
+          f"most {short(NDCG_LOSS)} nDCG@10 to the other,", BIAS_GAP),
+    shown("|err@10| of these two"), shown("nDCG@10 of these two", digits=4),
+    shown(f"pairs of policies whose |err@10| are more than {short(BIAS_GAP)} apart"),
+    shown(f"of these, pairs in which the more biased loses at most {short(NDCG_LOSS)} nDCG@10"),
 )  # fmt: skip
 
 

@@ -34,7 +34,8 @@ def _values(results: pd.DataFrame, **where) -> pd.Series:
     "17", "theory", "Theorem 2",
     "On a strict subset of features and positions, where there is a second optimum there is a "
     "continuum of them",
-    at_least("directions in which the loss stays at its optimum, wherever there is a second", 1),
+    at_least("the number of directions in which parameters can leave an optimum at equal loss, on "
+             "every log that has a second optimum,", 1),
     chance=False,
 )  # fmt: skip
 def continuum(results: pd.DataFrame) -> Measured:
