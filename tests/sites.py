@@ -74,6 +74,8 @@ def claim(number: str, item: str, verdict=REPRODUCED, **other) -> dict:
         "where": "Sec. 8.2, Fig. 3",
         "measured": "displacement .402 > .121 > .055 (tau 0, .333, .666); err -.613 to -.114",
         "authors": "displacement .812 > .141 > .062 (tau 0, .333, .666); err -1.914 to -.211",
+        "authors_verdict": "holds",
+        "authors_held": "printed means",
         "expected": "grows strictly as tau falls; at tau 0 below the truth from position 5 on",
         "verdict": verdict,
         "held": "",

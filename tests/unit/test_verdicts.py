@@ -33,8 +33,9 @@ from twotowers.results.conditions import (
     rises,
     shown,
 )
+from twotowers.results.published import about
 from twotowers.results.statistics import interval, select
-from twotowers.results.verdicts import COLUMNS, HOLDS, LEAST_ALONE, decide, judge_all
+from twotowers.results.verdicts import COLUMNS, HOLDS, LEAST_ALONE, decide, judge_all, on_authors
 
 
 def runs(values, setting: str = "s", **lane) -> pd.DataFrame:
@@ -204,12 +205,58 @@ def test_claims_are_counted_by_whose_they_are():
     assert judged(told, ALL, None)["origin"].tolist() == [OURS, CHECK, PAPER]
 
 
-def test_authors_results_are_judged_as_they_are():
+def test_printed_means_are_judged_as_they_are():
     authors = runs([3.0])
-    table = judged([claimed(above("it", 0))], ALL, authors)
-    assert table["authors"].item() == "it = 3"
+    for threshold, verdict in ((0, "holds"), (5, "fails")):
+        table = judged([claimed(above("it", threshold))], ALL, authors)
+        assert table["authors"].item() == "it = 3"
+        assert table["authors_verdict"].item() == verdict
+        assert table["authors_held"].item() == "printed means"
     for nothing in (authors.iloc[:0], None):
         assert judged([claimed(above("it", 0))], ALL, nothing)["authors"].item() == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "held"),
+    [
+        ([1.0, 1.1, 0.9, 1.2], "holds", "holds on all 4 runs together, holds in 100% of 4"),
+        ([-1.0, -1.1, -0.9, -1.0], "fails", "fails on all 4 runs together, holds in 0% of 4"),
+        ([1.0, 1.1, 0.9, -2.5], "undecided", "holds on all 4 runs together, holds in 25% of 4"),
+        ([1.0, 1.1, 0.9], "holds", "holds on all 3 runs together"),
+    ],
+)
+def test_the_authors_runs_are_judged_as_ours(values, verdict, held):
+    authors = pd.concat([runs(values), runs([9.0], "t")])
+    claim = claimed(above("it", 0), judge=lambda r: select(r, setting="s")["value"].mean())
+    measured, found, said = on_authors(claim, authors)
+    assert measured.startswith("it = ")
+    assert (found, said.removesuffix(" triples of them")) == (verdict, held)
+
+
+def test_runs_that_lack_a_lane_are_left_out():
+    authors = pd.concat([runs([1, 1.1, 0.9, 1.2], lane=1), runs([0.5, 0.6, 0.4], lane=2)])
+
+    def ahead(results):
+        means = seed_means(results, {"lane": (1, 2)})
+        return means[1] - means[2]
+
+    measured, verdict, said = on_authors(claimed(above("the lead", 0), judge=ahead), authors)
+    assert (measured, verdict) == ("the lead = .500", "holds")
+    assert said == "holds on all 3 runs together"
+
+
+def test_a_claim_on_printed_means_beside_runs_says_so():
+    authors = pd.concat([runs([1, 1.1, 0.9, 1.2]), runs([9.0], "t")])
+    claim = claimed(above("it", 0), judge=lambda r: select(r, setting="t")["value"].mean())
+    assert on_authors(claim, authors) == ("it = 9", "holds", "printed means")
+    nothing = claimed(above("it", 0), judge=lambda r: seed_means(r, {"lane": None}, setting="u"))
+    assert on_authors(nothing, authors) == ("", "", "")
+
+
+def test_runs_of_one_item_are_seen_by_its_claims_alone():
+    authors = pd.concat([runs([1, 2]), runs([5, 6]).assign(item="fig9")])
+    assert about(authors, "fig9")["value"].tolist() == [5, 6]
+    assert about(authors, "other")["value"].tolist() == [1, 2]
 
 
 def test_a_misspelt_item_is_an_error_and_one_that_a_scale_leaves_out_is_not():

@@ -1,7 +1,7 @@
-"""The authors' printed numbers, in the long form of our results.
+"""The authors' numbers, printed or of single runs, in the long form of our results.
 
-They are in `papers/<paper>/published/*.csv`, one row per number, with the digits as printed. The
-columns are
+Printed numbers are in `papers/<paper>/published/*.csv`, one row per number, with the digits as
+printed. The columns are
 
     setting     our setting or study that computes the number
     ...         the columns that tell rows apart, as in our results
@@ -14,6 +14,11 @@ columns are
     item        where the number is printed (for readers only)
 
 Rows without a setting repeat a number of another row and are not read.
+
+Single runs that the authors published are in `published/runs/*.csv`. They have a column seed (the
+authors' number of the run) in place of sd and n. A column item, if it is filled, says that only
+claims on this item are about the row, and that these are about no other. So two experiments of a
+paper may have runs of the same setting.
 
 If the files of a paper have another form, its `published.py` has a function `bands()` that returns
 this form.
@@ -46,24 +51,67 @@ def bands(paper: str) -> pd.DataFrame:
         pd.read_csv(path, dtype={"bound": str})
         for path in sorted((folder / "published").glob("*.csv"))
     ]
-    if not tables:
+    printed = [table.dropna(subset="setting").drop(columns="item") for table in tables]
+    means = _means(runs(paper))
+    if not printed and means.empty:
         return pd.DataFrame(columns=["paper", "setting", "metric", "position", "value", "sd", "n"])
-    table = pd.concat(tables, ignore_index=True).dropna(subset="setting")
-    table = table.drop(columns="item", errors="ignore").assign(
+    table = pd.concat([*printed, *([means] if len(means) else [])], ignore_index=True)
+    table = table.assign(
         paper=paper,
         n=table["n"].fillna(1).astype(int),
-        bound=table["bound"].astype(object).fillna(""),
-    )
+        bound=table["bound"].astype(object).fillna("") if "bound" in table else "",
+    ).astype({"position": "Int64"})
     keys = [name for name in table if name not in MEASURES]
-    return whole(table.astype({"position": "Int64"}), keys).reset_index(drop=True)
+    # Of what is printed, and published as runs too, the printed mean counts.
+    table = table.drop_duplicates([name for name in keys if name != "n"])
+    return whole(table, keys).reset_index(drop=True)
+
+
+def runs(paper: str, item: str | None = None) -> pd.DataFrame:
+    """All single runs that a paper's authors published; no rows if there are none.
+
+    Args:
+        paper: Its key.
+        item: What is asked about: see the column item.
+    """
+    folder = ROOT / "papers" / paper / "published" / "runs"
+    tables = [pd.read_csv(path) for path in sorted(folder.glob("*.csv"))]
+    if not tables:
+        return pd.DataFrame(columns=["paper", "setting", "seed", "metric", "position", "value"])
+    table = pd.concat(tables, ignore_index=True).assign(paper=paper).astype({"position": "Int64"})
+    return table if item is None else about(table, item)
+
+
+def about(authors: pd.DataFrame, item: str) -> pd.DataFrame:
+    """The rows of authors' results that claims on an item are about."""
+    if "item" not in authors:
+        return authors
+    own = authors["item"] == item
+    return authors[own if own.any() else authors["item"].isna()].drop(columns="item")
+
+
+def _means(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean, standard deviation and number of runs, of what no single item is about."""
+    common = runs[runs["item"].isna()].drop(columns="item") if "item" in runs else runs
+    keys = [name for name in common if name not in ("seed", "value")]
+    grouped = common.groupby(keys, dropna=False, sort=False)["value"]
+    return grouped.agg(value="mean", sd="std", n="size").reset_index()
 
 
 def results(paper: str) -> pd.DataFrame:
-    """The published means in the form of our results, for the judges. The seed is 0.
+    """The authors' results in the form of ours, for the judges: runs, else printed means as seed 0.
 
     A printed bound counts as the value. Of a range, the upper end counts.
     """
-    table = bands(paper)
+    table, single = bands(paper), runs(paper)
     if "bound" in table:
         table = table[table["bound"] != ">"].drop(columns="bound")
-    return table.drop(columns=["sd", "n"]).assign(seed=0).reset_index(drop=True)
+    known = pd.MultiIndex.from_frame(single[["setting", "metric"]])
+    table = table[~pd.MultiIndex.from_frame(table[["setting", "metric"]]).isin(known)]
+    table = table.drop(columns=["sd", "n"]).assign(seed=0)
+    if single.empty:
+        return table.reset_index(drop=True)
+    # Ours are plain numbers, with NaN where a lane is of another setting.
+    lanes = [name for name, kind in table.dtypes.items() if kind in ("Int64", "Float64")]
+    table = table.astype({name: float for name in lanes if name != "position"})
+    return pd.concat([single, table], ignore_index=True)

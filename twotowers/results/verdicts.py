@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -42,6 +43,7 @@ from twotowers.results.claims import (
 )
 from twotowers.results.conditions import STEPS, Condition, written
 from twotowers.results.gates import gates_of, of_failing, told
+from twotowers.results.published import about
 from twotowers.results.standing import REAL, weakest
 
 HOLDS, FAILS = 0.98, 0.99
@@ -54,9 +56,13 @@ Measurements = Sequence[tuple[Condition, object]]
 """Each condition with what a judge measured for it."""
 
 COLUMNS = [
-    "claim", "item", "origin", "statement", "where", "measured", "authors", "expected", "verdict",
-    "held", "reason", "stands_on",
+    "claim", "item", "origin", "statement", "where", "measured", "authors", "authors_verdict",
+    "authors_held", "expected", "verdict", "held", "reason", "stands_on",
 ]  # fmt: skip
+AUTHORS = {REPRODUCED: "holds", CONTRADICTED: "fails", UNDECIDED: "undecided"}
+"""What is said of a claim on its authors' own numbers, for each verdict."""
+FEW, RESAMPLES = 3, 30
+"""Runs of a resample of the authors' runs, as many as most papers have; and the most resamples."""
 
 
 def decide(claim: Claim, results: pd.DataFrame) -> Judgement:
@@ -314,6 +320,53 @@ def _aligned(other: pd.Series, slack: pd.Series) -> np.ndarray:
     return np.full(len(slack), np.inf)
 
 
+def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
+    """What a judge says of the authors' own results.
+
+    Runs are judged as ours are, those of the seeds on which the judge can answer. Of printed means
+    nobody knows the chance, so they are judged as they are.
+
+    Args:
+        claim: What is claimed.
+        authors: The rows that the claim is about, of `twotowers.results.published.results`.
+
+    Returns:
+        What was measured; one of AUTHORS; and whether the claim holds on all runs together and in
+        how many triples of them (about RESAMPLES, evenly spaced), or that these are printed means.
+        All empty if the results lack what the judge needs.
+    """
+    found, several = decide(claim, authors), _counts(authors) > 1
+    seeds = sorted(authors.loc[several, "seed"].unique())
+    if found.verdict == NOT_TESTABLE and seeds:
+        # Some runs are missing.
+        seeds = [seed for seed in seeds if _answers(claim, _of_seeds(authors, [seed]))]
+        authors = _of_seeds(authors, seeds)
+        found = decide(claim, authors)
+    whole = judge(claim, authors)
+    if whole.verdict == NOT_TESTABLE or not whole.measured:
+        return "", "", ""
+    if not seeds or not _differs(claim, claim.measure(authors), authors[_counts(authors) == 1]):
+        return whole.measured, AUTHORS[whole.verdict], "printed means"
+    every = list(combinations(seeds, FEW))
+    chosen = every[:: max(1, len(every) // RESAMPLES)]
+    triples = [judge(claim, _of_seeds(authors, few)) for few in chosen]
+    answers = [each.verdict for each in triples if each.verdict in (REPRODUCED, CONTRADICTED)]
+    said = f"{AUTHORS[whole.verdict]} on all {len(seeds)} runs together"
+    if len(answers) > 1:
+        share = np.mean([verdict == REPRODUCED for verdict in answers])
+        said += f", holds in {share:.0%} of {len(answers)} triples of them"
+    return whole.measured, AUTHORS[found.verdict], said
+
+
+def _answers(claim: Claim, results: pd.DataFrame) -> bool:
+    return judge(claim, results).verdict in (REPRODUCED, CONTRADICTED)
+
+
+def _of_seeds(results: pd.DataFrame, seeds: Collection) -> pd.DataFrame:
+    """The rows of some seeds; a setting with a single one keeps it."""
+    return results[results["seed"].isin(seeds) | (_counts(results) == 1)]
+
+
 def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgement:
     """The verdict on a claim, with regard to the chance of seeds and to gates of fits."""
     found = decide(claim, results)
@@ -342,16 +395,15 @@ def judge_all(
     Args:
         claims: The claims of one paper.
         results: Our results, long form.
-        authors: The authors' published results in the same form, with each mean as a single seed.
-            Nothing is published if it is None or has no rows.
+        authors: The authors' published results (`twotowers.results.published.results`). Nothing is
+            published if it is None or has no rows.
         items: Item -> the settings and studies that it is drawn from, at this scale.
         data: Setting or study -> what it reads, one of `twotowers.results.standing.KINDS`.
         known: All items of the paper, of which a scale may leave some out.
 
     Returns:
-        One row per claim with the columns COLUMNS. `authors` is the judge's text on the published
-        results, empty if they lack what it needs. `stands_on` is the weakest kind of data behind
-        the results that the judge saw.
+        One row per claim with the columns COLUMNS. Those of the authors are as in `on_authors`.
+        `stands_on` is the weakest kind of data behind the results that the judge saw.
 
     Raises:
         InputError: a claim names an item that the paper does not have, or there are no results.
@@ -377,7 +429,9 @@ def judge_all(
             ours = _gated(claim, results[results["setting"].isin(needs)], gates)
         else:
             ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is left out at this scale")
-        theirs = "" if authors is None or authors.empty else judge(claim, authors).measured
+        theirs = "", "", ""
+        if authors is not None and len(authors):
+            theirs = on_authors(claim, about(authors, claim.item))
         stands_on = weakest(data[need] for need in needs or data)
         rows.append(
             (
@@ -387,7 +441,7 @@ def judge_all(
                 claim.statement,
                 claim.where,
                 ours.measured,
-                theirs,
+                *theirs,
                 claim.expected,
                 ours.verdict,
                 ours.held,

@@ -326,7 +326,7 @@ class Planner(Targets):
 
     def _published(self, paper: str) -> list[str]:
         folder = self.root / "papers" / paper
-        found = [*folder.glob("published.py"), *sorted(folder.glob("published/*.csv"))]
+        found = [*folder.glob("published.py"), *sorted(folder.glob("published/**/*.csv"))]
         return [str(path.relative_to(self.root)) for path in found]
 
     def names(self) -> dict[str, list[str]]:

@@ -6,15 +6,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from twotowers.report.charts import Curves, ticks
-from twotowers.results.statistics import over_seeds, select
+from twotowers.results.statistics import compare
 
 SETTINGS = {"eta-pbm": "PBM - True bias", "eta-ips": "IPS - True bias"}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per method and eta: mean and 95 % interval over seeds."""
-    rows = select(results, setting=list(SETTINGS), metric="ndcg@10")
-    return over_seeds(rows, ["setting", "eta", "metric"]).assign(source="reproduced")
+    """One row per method, eta and source: mean and 95 % interval over seeds."""
+    own = {"setting": list(SETTINGS), "metric": "ndcg@10"}
+    return compare(results, published, ["setting", "eta", "metric"], **own)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from papers.hager2023.grid import DATASETS, METHODS, PRODUCTION, of_method
 from twotowers.report.charts import Curves
-from twotowers.results.statistics import over_seeds, select
+from twotowers.results.statistics import from_moments, over_seeds, select
 
 KEYS = ["dataset", "method", "sessions", "metric"]
 
@@ -17,19 +17,24 @@ KEYS = ["dataset", "method", "sessions", "metric"]
 def table(
     results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str], metric: str
 ) -> pd.DataFrame:
-    """One row per data set, method and budget: mean and 95 % interval over seeds."""
-    parts = []
+    """One row per data set, method, budget and source: mean and 95 % interval over seeds."""
+    parts = {"reproduced": [], "published": []}
     for dataset in DATASETS:
         for method in (*METHODS, PRODUCTION):
             place = of_method(dataset, method, metric)
             if place["setting"] in needs:
-                rows = select(results, **place)
-                parts.append(rows.assign(dataset=dataset, method=method))
-    return over_seeds(pd.concat(parts), KEYS).assign(source="reproduced")
+                for source, rows in (("reproduced", results), ("published", published)):
+                    own = select(rows, **place).assign(dataset=dataset, method=method)
+                    parts[source].append(own)
+    ours = over_seeds(pd.concat(parts["reproduced"]), KEYS)
+    theirs = from_moments(pd.concat(parts["published"]), KEYS)
+    tables = [ours.assign(source="reproduced"), theirs.assign(source="published")]
+    return pd.concat(tables, ignore_index=True)
 
 
 def draw(table: pd.DataFrame, *, label: str) -> Figure:
-    """Production is the dotted line."""
+    """Our production ranker is the dotted line; the authors' is in the csv alone."""
+    table = table[(table["method"] != PRODUCTION) | (table["source"] == "reproduced")]
     production = table["method"] == PRODUCTION
     chart = Curves(
         table.assign(source=table["source"].where(~production, "truth")),

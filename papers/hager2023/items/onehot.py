@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from papers.hager2023.grid import METHODS
 from twotowers.report.charts import Curves
-from twotowers.results.statistics import over_seeds, select
+from twotowers.results.statistics import compare
 
 LABELS = {
     "sessions": "Simulated queries",
@@ -16,12 +16,11 @@ LABELS = {
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, along: str) -> pd.DataFrame:
-    """One row per method and place: mean and 95 % interval over seeds."""
-    rows = select(results, setting="onehot", metric="ndcg@10")
-    other = {"sessions": {"collisions": 0}, "collisions": {"sessions": rows["sessions"].max()}}
-    rows = select(rows, **other[along])
+    """One row per method, place and source: mean and 95 % interval over seeds."""
+    own = {"setting": "onehot", "metric": "ndcg@10", "method": list(METHODS)}
+    other = {"sessions": {"collisions": 0}, "collisions": {"sessions": results["sessions"].max()}}
     keys = ["method", "sessions", "collisions", "metric"]
-    return over_seeds(rows, keys).assign(source="reproduced")
+    return compare(results, published, keys, **own, **other[along])
 
 
 def draw(table: pd.DataFrame, *, along: str) -> Figure:

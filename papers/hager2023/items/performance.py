@@ -41,7 +41,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str
                 place = {"dataset": dataset, "method": method, "metric": metric}
                 mark = _mark(found, own["pbm"]) if method != "pbm" else 0
                 parts.append({**place, **found, "mark": mark, "source": "reproduced"})
-                printed = select(published, **of_method(dataset, method, metric))
+                printed = select(published, **of_method(dataset, method, metric), sessions=FULL)
                 if len(printed):
                     row = printed.iloc[0]
                     moments = {name: row[name] for name in ("value", "sd", "n")}
