@@ -25,7 +25,7 @@ RANKING = (NAIVE, *EXAMINING, "mixture")
 @CLAIMS.add(
     "21", "fig5.4", "Section 5.7.3",
     "Click prediction by features remains similar to that by embeddings",
-    # Nothing is published of embeddings on this set. A tenth of what clicks leave to predict.
+    # The authors have no numbers of embeddings here. A tenth of what clicks leave to predict.
     at_most("every model: the difference of perplexities, features and embeddings", 0.02),
 )  # fmt: skip
 def similar(results: pd.DataFrame) -> Measured:
