@@ -19,6 +19,30 @@ rule generate_standin:
         "../scripts/generate_standin.py"
 
 
+rule encode:
+    output:
+        **{
+            split: ensure(PLAN.file("raw", split=split), non_empty=True)
+            for split in (DOCUMENTS, ANNOTATIONS)
+        },
+    log:
+        PLAN.record("encoder"),
+    wildcard_constraints:
+        dataset=PLAN.constraint("encoded"),
+    priority: lambda w: ORDER.of_dataset(w.dataset)
+    conda:
+        PLAN.environment("encode")
+    params:
+        **PLAN.params("encode"),
+    message:
+        "Train an encoder of {wildcards.dataset} and encode its documents"
+    script:
+        "../scripts/encode_standin.py"
+
+
+ruleorder: encode > generate_standin
+
+
 rule fetch:
     output:
         PLAN.file("manifest"),

@@ -9,7 +9,7 @@ from twotowers.files.rankings import write_rankings
 from twotowers.logs.described import write_documents
 from twotowers.logs.sessions import write_sessions
 from twotowers.standins import uva
-from twotowers.standins.baidu import Law, World
+from twotowers.standins.baidu import world_of
 from twotowers.standins.baidu_files import write_part
 from twotowers.standins.logs import generate_log, generate_pages
 from twotowers.standins.rankings import generate
@@ -29,10 +29,7 @@ def main(
         texts: of a log with text, the changes of its law, and its sessions.
     """
     if texts is not None:
-        law = dict(texts["law"])
-        users = law.pop("users", "mixed")
-        world = World(texts["sessions"], seed, Law.read().but(**law), users)
-        write_part(outputs[0], split, world, queries=size)
+        write_part(outputs[0], split, world_of(seed=seed, **texts), queries=size)
     elif split == ANNOTATIONS:
         write_rankings(uva.generate_annotations(size, seed=seed), outputs[0])
     elif split == DOCUMENTS:

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationInfo, model_validator
 
 from twotowers.datasets.sources import Source, resolve
 from twotowers.errors import nearest
-from twotowers.experiment.fields import Listed, Positive, Settled, read, refused
+from twotowers.experiment.fields import Listed, Positive, Settled, Share, read, refused
 from twotowers.experiment.items import Scale
 
 SPLIT_SIZES = ("train", "validation", "test")
@@ -48,6 +48,35 @@ class Sizes(Settled):
         return self.model_dump(exclude_none=True)
 
 
+class Encoder(Settled):
+    """A small cross-encoder whose vectors are features of a generated log with text."""
+
+    steps: Positive
+    """Steps of training, on pages of part 1."""
+    layers: Positive = 2
+    """Layers of the transformer."""
+    heads: Positive = 2
+    """Heads of its attention."""
+    width: Positive = 32
+    """Numbers per vector."""
+    inner: Positive = 128
+    """Width of each layer's network."""
+    length: Positive = 32
+    """Tokens that it reads."""
+    documents: Annotated[int, Field(ge=32)] = 128
+    """Documents of a step."""
+    learning_rate: Annotated[float, Field(gt=0)] = 0.001
+    """Of AdamW."""
+    mask: Share = 0.3
+    """The chance that a token is masked."""
+    clicks: bool = True
+    """Whether it is trained on clicks, and not on masked tokens alone."""
+    placeholders: bool = False
+    """Whether it is trained on pages with their placeholders."""
+    dropout: bool = False
+    """Whether dropout stays on while vectors are made."""
+
+
 class DataSet(Settled):
     """A data set: its source, and where its files are or how large its stand-in is."""
 
@@ -62,11 +91,15 @@ class DataSet(Settled):
     law: dict[str, float | str] = Field(default={})
     """Of a generated log with text: what it is drawn from, where that is not the calibrated law
     (`twotowers.standins.baidu.Law`), such as {agreement: 1}; and its `users`."""
+    encoder: dict[Scale, Encoder] = Field(default={})
+    """Of a generated log with text: the encoder whose vectors follow the lexical features, per
+    scale. Without it, documents have lexical features only."""
 
     @model_validator(mode="after")
     def _law_of_texts(self) -> DataSet:
-        if self.law and not self.has_texts:
-            raise refused(f"{self.source!r} has no law to change", "a log of format baidu", "law")
+        for name in ("law", "encoder"):
+            if getattr(self, name) and not self.has_texts:
+                raise refused(f"{self.source!r} has no {name}", "a log of format baidu", name)
         return self
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
@@ -88,6 +89,8 @@ class ObservedLog(Recorded):
     places: str | None = None
     """The bias feature with the positions of documents, if pages have gaps: `positions` of format
     baidu. Absent, the documents of a page stand at 1, 2, and so on."""
+    cut: bool = False
+    """Whether documents below the last position are left out. Otherwise they are an error."""
     features: bool = False
     """Whether towers may read features of the documents. The data set then has them, and queries
     with annotated documents, on which rankings are measured."""
@@ -99,8 +102,8 @@ class ObservedLog(Recorded):
     def _features_of_pages(self) -> ObservedLog:
         if self.features:
             need_pages(self, "a log of documents with features")
-        if self.places is not None:
-            need_pages(self, "a log with gaps", "places")
+        if self.places is not None or self.cut:
+            need_pages(self, "a log with gaps or cut pages", "places" if self.places else "cut")
         if isinstance(self.split, Portions):
             need_pages(self, "a division by parts", "split")
         return self
@@ -143,7 +146,7 @@ class ObservedLog(Recorded):
             where, counts = observed_splits(inputs[LOG], shares, **given)
             pairs = np.arange(where.size, dtype=np.int32).reshape(where.shape)
             return {split: Split(pairs, where, None, counts[split]) for split in SPLITS}
-        found = observed_pages(inputs[LOG], shares, places=self.places, **given)
+        found = observed_pages(inputs[LOG], shares, places=self.places, cut=self.cut, **given)
         read = found.pair
         if not by_pair:
             described = read_documents(inputs[DOCUMENTS])
@@ -151,9 +154,16 @@ class ObservedLog(Recorded):
             read = described.features[:, chosen(features, described.features.shape[1])][rows][
                 found.pair
             ]
+        query = pd.factorize(found.ids["query"].to_numpy())[0]
         return {
             split: Split(
-                read, found.where, None, found.counts(split), sessions=[found.sessions[split]]
+                read,
+                found.where,
+                None,
+                found.counts(split),
+                sessions=[found.sessions[split]],
+                pair=found.pair,
+                query=query,
             )
             for split in SPLITS
         }

@@ -226,7 +226,7 @@ class Setting(Settled):
     ] = Field(default=(), validate_default=False)
     """What is measured besides. `validation`: losses and nDCG@5, by which lanes may be chosen.
     `queries`: nDCG@5 of every test query; of a real log with annotations, all metrics of every
-    annotated query, the NLL of every test page and nDCG of the logged order. `recovery`: MCC with
+    annotated query, NLL of as many test pages and nDCG of the logged order. `recovery`: MCC with
     the user's relevance over documents, nDCG@1 and @3. `places`: that MCC over the places of lists
     that a ranker sorts. `ties`: nDCG if the later of equal documents ranks first. But for
     `queries`, these need a simulated log. `epochs`: the watched loss after each epoch of training.

@@ -135,8 +135,8 @@ def of_epochs(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
 
 
 def of_annotated(judged: Judged, fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
-    """Metrics of every annotated query, and the NLL of every test page, for paired tests; and nDCG
-    of the logged order of test pages."""
+    """Metrics of every annotated query and the NLL of as many test pages, for paired tests; and
+    nDCG of the logged order of test pages."""
     test = task.splits["test"]
     if fitted.scores is not None:
         found = of_each_query(fitted.scores(judged.inputs), judged.labels, where=judged.where)
@@ -148,7 +148,8 @@ def of_annotated(judged: Judged, fitted: Fitted, task: Task, log: int) -> Iterat
         yield {"metric": "logged_ndcg@10", "value": logged_ndcg(scores, where=pages.where).mean()}
     if fitted.page_losses is not None:
         _, given = fitted.page_losses(test)
-        for page, value in enumerate(nll_of_pages(given, test.sessions[log].where)):
+        pages = nll_of_pages(given, test.sessions[log].where)[: len(judged.labels)]
+        for page, value in enumerate(pages):
             yield {"metric": "query_nll", "query": page, "value": value}
 
 
@@ -187,7 +188,8 @@ def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -
 
     Returns:
         metric, position and value: (conditional) perplexity at each position and its mean over
-        positions; and the mean log-likelihood as CLAX has it, over all documents shown, and as
+        positions; the mean negative log-likelihood of pages (`nll_of_pages`), which is the last
+        number with another sign; and the mean log-likelihood as CLAX has it, over all documents shown, and as
         PyClick has it, over the documents of a session, then over sessions. The two differ where
         pages differ in length.
     """
@@ -199,6 +201,7 @@ def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -
         rows.append((f"mean_{prefix}perplexity", None, np.nanmean(by_rank)))
     return [
         *rows,
+        ("page_nll", None, nll_of_pages(given, where).mean()),
         ("log_likelihood_clax", None, -given.sum() / where.sum()),
         ("log_likelihood_pyclick", None, -(given.sum(1) / where.sum(1)).mean()),
     ]

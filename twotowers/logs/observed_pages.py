@@ -71,6 +71,7 @@ def observed_pages(
     seed: int,
     bootstrap: bool = False,
     places: str | None = None,
+    cut: bool = False,
 ) -> ObservedPages:
     """Read a log's pages and divide them.
 
@@ -80,13 +81,13 @@ def observed_pages(
         positions: positions on a page.
         seed: divides the log.
         bootstrap: whether the pages of each split are drawn again, with replacement.
-        places: see `twotowers.logs.page_arrays.read_page_arrays`.
+        places, cut: see `twotowers.logs.page_arrays.read_page_arrays`.
 
     Raises:
         InputError: the file is not such a log, is empty, has a page longer than `positions`, or
             has no page for a split.
     """
-    log = read_page_arrays(path, positions=positions, places=places)
+    log = read_page_arrays(path, positions=positions, places=places, cut=cut)
     code, first = number_rows(np.where(log.where, log.pair + 1, 0))
     given = {"seed": seed, "path": path, "bootstrap": bootstrap}
     if all(isinstance(each, Portion) for each in shares.values()):

@@ -14,6 +14,10 @@ from twotowers.errors import InputError
 from twotowers.logs.sessions import GROUP, bias_features, read_sessions
 
 
+LONGEST = 200
+"""Positions of a page whose end is cut off."""
+
+
 @dataclass(frozen=True)
 class Pages:
     """Pages with their clicks: all of a log, in its order, or the distinct ones.
@@ -36,7 +40,12 @@ class Pages:
 
 
 def read_page_arrays(
-    path: str | Path, *, positions: int, rows: np.ndarray | None = None, places: str | None = None
+    path: str | Path,
+    *,
+    positions: int,
+    rows: np.ndarray | None = None,
+    places: str | None = None,
+    cut: bool = False,
 ) -> Pages:
     """Read pages. Pairs are numbered in the order of their first occurrence.
 
@@ -44,19 +53,23 @@ def read_page_arrays(
         path, positions, rows: see `checked_pages`.
         places: a bias feature with the position of each document, from 1 and rising, so that gaps
             stay; None if documents have the positions 1, 2, ...
+        cut: whether documents below the last position are left out. Otherwise they are an error.
 
     Raises:
         InputError: see `checked_pages`; also for places that are no such positions.
     """
+    longest = LONGEST if cut else positions
     parts = [
         [
             numpy_of(batch["query"]),
             *map(numpy_of, shown_and_clicked(batch)),
             lengths,
-            _where(batch, lengths, positions, places, path),
+            _where(batch, lengths, longest, places, path),
         ]
-        for batch, lengths in checked_pages(path, positions=positions, rows=rows)
+        for batch, lengths in checked_pages(path, positions=longest, rows=rows)
     ]
+    if cut:
+        parts = [_cut(*part, positions, path) for part in parts]
     query, document, clicks, lengths, where = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
@@ -127,6 +140,19 @@ def _where(batch, lengths, positions: int, places: str | None, path) -> np.ndarr
     where = np.zeros((len(lengths), positions), bool)
     where[page, place - 1] = True
     return where
+
+
+def _cut(query, document, clicks, lengths, where, positions: int, path) -> list[np.ndarray]:
+    """The columns of some pages without what is below the last position."""
+    where, kept = where[:, :positions], np.nonzero(where)[1] < positions
+    if not (shown := where.sum(1)).all():
+        raise InputError(
+            f"a page of query {query[shown == 0][0]} shows nothing down to position {positions}",
+            path=path,
+            field="positions",
+            expected="more positions",
+        )
+    return [query, document[kept], clicks[kept], shown, where]
 
 
 def shown_and_clicked(batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:

@@ -32,13 +32,11 @@ def fit(task: Task, *, form: str = "product") -> list[Fitted]:
             field="model.tower",
             expected="'embedding': a parameter per query-document pair",
         )
-    query = np.zeros(task.pairs, np.int64)
-    query[train.inputs[train.where]] = np.nonzero(train.where)[0]
     found = []
     for log, _ in task.lanes:
         pair, position, shown, clicked = cells(train, log)
         counts = PairCounts.of_arrays(
-            pair, position, shown, clicked, query=query[pair], factors=task.positions
+            pair, position, shown, clicked, query=train.queries_of(pair), factors=task.positions
         )
         curve = fit_conditional(counts, form=form)
         found.append(Fitted(scores=None, bias=np.log(curve.estimate), bias_error=curve.error))

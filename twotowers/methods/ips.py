@@ -19,6 +19,7 @@ import pandas as pd
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.methods import likelihood
+from twotowers.methods.harvesting import ESTIMATORS, harvested
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.document_rate import DocumentRate
 
@@ -35,7 +36,8 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
 
     Args:
         task: its model's click probability is not used.
-        propensities: "true" takes the examination probabilities of the simulated user. Else the
+        propensities: "true" takes the examination probabilities of the simulated user. An
+            estimator of `twotowers.methods.harvesting` takes those of the training log. Else the
             path of a csv file with the columns position (from 1) and propensity, in (0, 1]. A
             relative path starts at the project's folder.
 
@@ -90,6 +92,8 @@ def propensities_of(task: Task, log: int, propensities: str) -> np.ndarray:
                 expected="a simulated user that has them, such as 'position_based', or a csv file",
             )
         return user.examined(task.positions)
+    if propensities in ESTIMATORS:
+        return harvested(task, log, propensities)
     path = ROOT / propensities
     if not path.is_file():
         raise InputError("there is no such file", path=path, field="propensities")

@@ -42,6 +42,9 @@ class Split:
         sessions: the sessions of each log; None if logs are recorded as cells.
         factors: [logs, queries, positions] number of the bias factor at each place of each list;
             None if bias factors are the positions.
+        pair: [queries, documents] number of the query-document pair at each place, where lists of a
+            log repeat pairs; None if `inputs` are such numbers, or no list repeats a pair.
+        query: [pairs] number of each pair's query; None if lists are queries.
     """
 
     inputs: np.ndarray
@@ -50,6 +53,16 @@ class Split:
     counts: Counts
     sessions: Sequence[Sessions] | None = None
     factors: np.ndarray | None = None
+    pair: np.ndarray | None = None
+    query: np.ndarray | None = None
+
+    def queries_of(self, pair: np.ndarray) -> np.ndarray:
+        """[rows] the query of some pairs. If lists are queries, it is a list of the pair."""
+        if self.query is not None:
+            return self.query[pair]
+        found = np.zeros(int(self.inputs[self.where].max(initial=0)) + 1, np.int64)
+        found[self.inputs[self.where]] = np.nonzero(self.where)[0]
+        return found[pair]
 
 
 @dataclass(frozen=True)
@@ -161,8 +174,9 @@ def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarra
         document, position = counts.document.astype(int), counts.position.astype(int)
     else:
         query, document, position = np.indices(counts.impressions.shape)
-    # Inputs that are numbers of pairs may repeat a pair on several lists.
-    pair = split.inputs[query, document] if split.inputs.ndim == 2 else query * documents + document
+    # A pair may be on several lists.
+    number = split.inputs if split.pair is None and split.inputs.ndim == 2 else split.pair
+    pair = query * documents + document if number is None else number[query, document]
     columns = pair, position, counts.impressions, counts.clicks
     columns = [np.asarray(column, np.int64).ravel() for column in columns]
     keep = slice(None) if all_cells else columns[2] > 0

@@ -18,7 +18,7 @@ any order, and memory does not grow with their number. `baidu.yaml` has the law;
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -336,6 +336,21 @@ class World:
         """Labels 0 to 4, with the published shares among all documents."""
         cuts = np.sqrt(1 + self.law.among**2) * ndtri(np.cumsum(LABELS)[:-1])
         return np.searchsorted(cuts, relevance)
+
+
+def world_of(sessions: int, seed: int, law: Mapping[str, float | str]) -> World:
+    """A world whose law differs from that of the file.
+
+    Args:
+        sessions, seed: see `World`.
+        law: the changes; also `users`.
+
+    Raises:
+        InputError: see `Law.but` and `World`.
+    """
+    changes = dict(law)
+    users = changes.pop("users", USERS[0])
+    return World(sessions, seed, Law.read().but(**changes), users)
 
 
 def worth(match: np.ndarray) -> np.ndarray:

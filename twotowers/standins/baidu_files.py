@@ -51,12 +51,12 @@ def collection(world: World) -> Corpus:
 def write_log(folder: str | Path, world: World, *, columns: str = TEXTS) -> None:
     """Write `part-<0 to 3>_split-0.feather` below a folder; see `log_rows`."""
     for part in range(PARTS):
-        _write(Path(folder) / f"part-{part}_split-0.feather", log_rows(world, part, columns))
+        write_rows(Path(folder) / f"part-{part}_split-0.feather", log_rows(world, part, columns))
 
 
 def write_annotations(path: str | Path, world: World, queries: int) -> None:
     """Write one file of annotated queries."""
-    _write(path, annotation_rows(world, queries))
+    write_rows(path, annotation_rows(world, queries))
 
 
 def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -> None:
@@ -223,7 +223,8 @@ def _names(purpose: str, number: np.ndarray) -> pa.Array:
     return pa.array([digits[at : at + 32] for at in range(0, len(digits), 32)])
 
 
-def _write(path: str | Path, batches: Iterator[pa.RecordBatch]) -> None:
+def write_rows(path: str | Path, batches: Iterator[pa.RecordBatch]) -> None:
+    """Write a feather file of batches of one kind."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     first = next(batches)

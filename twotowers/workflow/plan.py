@@ -46,6 +46,7 @@ FILES = {
 
 RECORDS = {
     "raw": "{results}/logs/raw/{dataset}/{split}.log",
+    "encoder": "{results}/logs/raw/{dataset}/encoder.log",
     "manifest": "{results}/logs/raw/{dataset}/manifest.log",
     "rankings": "{results}/logs/rankings/{paper}/{dataset}.log",
     "policy": "{results}/logs/policies/{paper}/{dataset}/{relevance}-{ranker}/{seed}.log",
@@ -62,6 +63,7 @@ RECORDS = {
 
 ENVIRONMENTS = {
     "generate_standin": "data",
+    "encode": "jax-{device}",
     "fetch": "data",
     "parse": "data",
     "preprocess": "data",
@@ -80,6 +82,7 @@ ENVIRONMENTS = {
 
 WILDCARDS = {
     "generate_standin": ("dataset", "split"),
+    "encode": ("dataset",),
     "fetch": ("dataset",),
     "parse": ("dataset", "split"),
     "preprocess": ("paper", "dataset"),
@@ -185,8 +188,8 @@ class Plan(Places):
         """Regular expression of all names of one kind, over all papers.
 
         Args:
-            kind: "standin" (generated data sets), "files" (data sets read from files),
-                "setting", "study", "figure" or "table".
+            kind: "standin" (generated data sets), "encoded" (those with an encoder), "files" (data
+                sets read from files), "setting", "study", "figure" or "table".
         """
         # (?!) matches nothing.
         return "|".join(map(re.escape, self.content["names"][kind])) or "(?!)"

@@ -81,8 +81,9 @@ class Planner(Targets):
         jobs = {
             rule: {}
             for rule in (
-                *("generate_standin", "fetch", "parse", "preprocess", "policy", "clicks", "fit"),
-                *("study", "figure", "table", "claims", "page", "overview", "crate"),
+                *("generate_standin", "encode", "fetch", "parse", "preprocess", "policy"),
+                *("clicks", "fit", "study", "figure", "table", "claims", "page"),
+                *("overview", "crate"),
             )
         }
         for key, paper in self.papers.items():
@@ -139,7 +140,22 @@ class Planner(Targets):
             code = self.code("scripts/generate_standin.py")
             # The annotated queries of a log with text are asked in it, too.
             texts = {"law": dataset.law, "sessions": parts[LOG]} if dataset.has_texts else None
+            encoder = dataset.encoder.get(self.config.scale)
+            encoded = (DOCUMENTS, ANNOTATIONS) if encoder else ()
+            if encoder:
+                jobs["encode"][name] = {
+                    "inputs": {},
+                    "params": {
+                        "code": self.code("scripts/encode_standin.py"),
+                        "encoder": plain(encoder),
+                        "queries": parts[ANNOTATIONS],
+                        "seed": STANDIN_SEED,
+                        **texts,
+                    },
+                }
             for split in (*parts, *extra):
+                if split in encoded:
+                    continue
                 size = self.standin_size(name, split)
                 jobs["generate_standin"][f"{name}|{split}"] = {
                     "inputs": {},
@@ -334,6 +350,11 @@ class Planner(Targets):
         papers = self.papers.values()
         found = {
             "standin": [name for name, each in self.config.datasets.items() if each.is_standin],
+            "encoded": [
+                name
+                for name, each in self.config.datasets.items()
+                if each.is_standin and self.config.scale in each.encoder
+            ],
             "files": [name for name, each in self.config.datasets.items() if not each.is_standin],
             "setting": [name for paper in papers for name in paper.settings],
             "study": [name for paper in papers for name in paper.studies],

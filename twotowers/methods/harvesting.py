@@ -1,0 +1,64 @@
+"""Examination alone, harvested from pairs that a log shows at several positions.
+
+The estimators are those of `twotowers.fitting.harvesting`. `all_pairs_published` is All Pairs with
+the collision of the code of Hager (2026, Section 3.3.2), and `naive` are click rates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twotowers.errors import InputError
+from twotowers.fitting.curves import Curve
+from twotowers.fitting.harvesting import harvest
+from twotowers.fitting.pair_counts import PairCounts
+from twotowers.methods.task import Fitted, Task, cells
+
+ALL_PAIRS, PUBLISHED = "all_pairs", "all_pairs_published"
+ESTIMATORS = ("naive", "pivot_one", "adjacent_chain", ALL_PAIRS, PUBLISHED)
+
+LANES = {"estimator": ALL_PAIRS}
+CHOICES = {"estimator": ESTIMATORS}
+
+
+def fit(task: Task) -> list[Fitted]:
+    """Harvest every lane's training log.
+
+    There are no scores of documents. The bias of a position is the logarithm of its ratio to the
+    first; NaN where no document links the two.
+
+    Raises:
+        InputError: pairs are not known at all their positions.
+    """
+    curves = [curve_of(task, log, lane["estimator"]) for log, lane in task.lanes]
+    return [
+        Fitted(scores=None, bias=np.log(curve.estimate), bias_error=curve.error) for curve in curves
+    ]
+
+
+def curve_of(task: Task, log: int, estimator: str) -> Curve:
+    """Examination of each position of a training log, relative to the first.
+
+    Raises:
+        InputError: pairs are not known at all their positions.
+    """
+    train = task.splits["train"]
+    if train.pair is None and train.inputs.ndim != 2:
+        raise InputError(
+            "harvesting compares pairs with themselves, and this log does not number them",
+            field="method",
+            expected="a real log, or a tower with a parameter per query-document pair",
+        )
+    pair, position, shown, clicked = cells(train, log)
+    counts = PairCounts.of_arrays(
+        pair, position, shown, clicked, query=train.queries_of(pair), factors=task.positions
+    )
+    name = ALL_PAIRS if estimator == PUBLISHED else estimator
+    return harvest(counts, name, collision=estimator == PUBLISHED)
+
+
+def harvested(task: Task, log: int, estimator: str) -> np.ndarray:
+    """[positions] propensities in (0, 1]. One that is not known is that of the position above."""
+    found = curve_of(task, log, estimator).estimate
+    known = np.maximum.accumulate(np.where(np.isfinite(found), np.arange(len(found)), 0))
+    return np.clip(found[known], 1e-6, 1)
