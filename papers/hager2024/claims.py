@@ -1,0 +1,353 @@
+"""What chapter 3 claims, each claim with its conditions and its judge.
+
+Thresholds were set from the published values before any of ours were seen at scale laptop.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from papers.hager2024.items.propensities import EM, ratios
+from papers.hager2024.names import GROUPS, METHODS, METRICS, POINTWISE
+from papers.hager2024.significance import changes
+from twotowers.results.claims import Claims, NotTestable, seed_means
+from twotowers.results.conditions import above, at_least, at_most, below, exactly
+from twotowers.results.metrics import correlation
+from twotowers.results.statistics import select
+
+CLAIMS = Claims()
+SETS = ("baidu", "ours", "ltr")
+TABLES = ("table3.3", "table3.4", "table3.5")
+RANKING = [metric for metric in METRICS if metric != "page_nll"]
+HARVESTED = ("pivot_one", "adjacent_chain", "all_pairs_published")
+DEBIASED = {name: group[0] for group in GROUPS for name in group[1:]}
+"""Each method's naive model."""
+NAIVE = [group[0] for group in GROUPS]
+ULTR_POINTWISE = POINTWISE[1:]
+
+
+def means(results: pd.DataFrame, settings, metric: str = "dcg@10") -> pd.Series:
+    """The mean of each setting."""
+    return seed_means(results, {"setting": list(settings)}, metric=metric)
+
+
+def cells(results: pd.DataFrame, methods, sets=SETS, metric: str = "dcg@10") -> pd.DataFrame:
+    """[methods, sets] means."""
+    names = [f"{of}-{method}" for method in methods for of in sets]
+    values = means(results, names, metric).to_numpy()
+    methods = pd.Index(list(methods), name="method")
+    return pd.DataFrame(
+        values.reshape(len(methods), len(sets)), methods, pd.Index(list(sets), name="features")
+    )
+
+
+def effects(results: pd.DataFrame, methods, sets=SETS, metric: str = "dcg@10") -> pd.DataFrame:
+    """[methods, sets] what each method gains on its naive model."""
+    own = cells(results, methods, sets, metric)
+    return own - cells(results, [DEBIASED[name] for name in methods], sets, metric).to_numpy()
+
+
+def marks(results: pd.DataFrame, methods, metrics, sets=SETS) -> pd.Series:
+    """1, -1 or 0 of each method, set and metric, by the thesis's tests."""
+    found = pd.concat([changes(results, of) for of in sets], ignore_index=True)
+    found = select(found, metric=list(metrics))
+    keys = [(f"{of}-{method}", metric) for of in sets for method in methods for metric in metrics]
+    table = found.set_index(["setting", "metric"])["value"]
+    if missing := [key for key in keys if key not in table.index]:
+        raise NotTestable(f"no tests of {missing[0][0]}")
+    return table.loc[keys].astype(float)
+
+
+@CLAIMS.add(
+    "1",
+    "fig3.3",
+    "Sec. 3.1",
+    "A random ranking is better than all methods that Zou et al. (2022) report",
+    above("DCG@10 of a random ranking less the best of Figure 3.1", 0),
+)
+def random_against_zou(results):
+    return means(results, ["random"]).iloc[0] - zou(results)["value"].max()
+
+
+@CLAIMS.add(
+    "2",
+    "fig3.3",
+    "Sec. 3.1",
+    "No method of Zou et al. (2022) is better than their naive model beyond deviations",
+    at_most("DCG@10 of IPS, REM, PairD and DLA less that of Naive", 0.124),
+)
+def none_beats_naive(results):
+    found = zou(results).set_index("method")["value"]
+    return found.drop("Naive") - found["Naive"]
+
+
+def zou(results: pd.DataFrame) -> pd.DataFrame:
+    rows = select(results, setting="zou2022")
+    if rows.empty:
+        raise NotTestable("only printed numbers of Zou et al. (2022) are there")
+    return rows
+
+
+def curves(results: pd.DataFrame, names) -> pd.DataFrame:
+    """[positions, estimators] examination relative to position 1, a mean over seeds."""
+    printed = select(results, metric="propensity")
+    if printed.empty:
+        printed = ratios(results)
+        own = printed["setting"].ne("baidu-regression-em")
+        printed = printed[own]
+    printed = printed.assign(estimator=printed["estimator"].fillna(EM))
+    return pd.DataFrame(
+        {
+            name: seed_means(printed, {"position": list(range(2, 11))}, estimator=name)
+            for name in names
+        }
+    )
+
+
+@CLAIMS.add(
+    "5",
+    "fig3.2",
+    "Sec. 3.3.2",
+    "RegressionEM and the three estimators that harvest interventions agree",
+    at_most("the largest ratio of two estimates at positions 2 to 9", 1.3),
+)
+def estimators_agree(results):
+    found = curves(results, [*HARVESTED, EM]).loc[2:9]
+    return found.max(axis=1) / found.min(axis=1)
+
+
+@CLAIMS.add(
+    "6",
+    "fig3.2",
+    "Sec. 3.3.2",
+    "All estimates of examination lie above relative click rates",
+    above("the estimate over the relative click rate at positions 2 to 10", 1),
+)
+def above_click_rates(results):
+    found = curves(results, [*HARVESTED, EM, "naive"])
+    return found[[*HARVESTED, EM]].div(found["naive"], axis=0).stack()
+
+
+@CLAIMS.add(
+    "7",
+    "fig3.2",
+    "Sec. 3.3.2",
+    "Position bias is strong",
+    below("examination of position 5 relative to position 1", 0.3),
+)
+def strong(results):
+    return curves(results, [*HARVESTED, EM]).loc[5]
+
+
+@CLAIMS.add(
+    "8",
+    "fig3.3",
+    "Sec. 3.6.1",
+    "LTR features and a random ranking beat all models on Baidu's MonoBERT",
+    above("DCG@10 of the random ranking less the best on Baidu's", 0),
+    above("DCG@10 of the worst on LTR features less the best on Baidu's", 0),
+)
+def baidu_is_worst(results):
+    best = cells(results, METHODS, ["baidu"]).to_numpy().max()
+    worst = cells(results, METHODS, ["ltr"]).to_numpy().min()
+    return means(results, ["random"]).iloc[0] - best, worst - best
+
+
+@CLAIMS.add(
+    "9",
+    "fig3.3",
+    "Sec. 3.6.1",
+    "Our MonoBERT beats LTR features, which beat Baidu's, method by method",
+    above("DCG@10 with ours less that with LTR features", 0),
+    above("DCG@10 with LTR features less that with Baidu's", 0),
+)
+def order_of_features(results):
+    found = cells(results, METHODS)
+    return found["ours"] - found["ltr"], found["ltr"] - found["baidu"]
+
+
+@CLAIMS.add(
+    "10",
+    "fig3.3",
+    "Sec. 3.6.1",
+    "LambdaRank beats the softmax loss, which beats the pointwise loss, on all features",
+    above("DCG@10 of naive LambdaRank less that of the naive softmax", 0),
+    above("DCG@10 of the naive softmax less that of the naive pointwise loss", 0),
+)
+def order_of_losses(results):
+    found = cells(results, NAIVE)
+    steps = found.diff().iloc[1:]
+    return steps.loc["lambdarank"], steps.loc["list-naive"]
+
+
+@CLAIMS.add(
+    "11",
+    "fig3.3",
+    "Sec. 3.6.1",
+    "Losses and features matter more than unbiased methods",
+    below("the largest gain by a method", 1, "times the smallest step between naive losses"),
+    below("the largest gain by a method, too,", 1, "times the smallest step between features"),
+)
+def losses_matter_more(results):
+    gain = effects(results, DEBIASED).to_numpy().max()
+    losses = cells(results, NAIVE).diff().iloc[1:].to_numpy().min()
+    features = cells(results, METHODS)[["baidu", "ltr", "ours"]].diff(axis=1).iloc[:, 1:]
+    return (gain, losses), (gain, features.to_numpy().min())
+
+
+@CLAIMS.add(
+    "12",
+    "table3.4",
+    "Sec. 3.6.1",
+    "Two-tower models do not gain significantly on all features",
+    at_most("number of the three sets of features with a significant gain in DCG@10", 2),
+    also=("table3.3", "table3.5"),
+    chance=False,
+)
+def two_towers_do_not_always_gain(results):
+    return int(marks(results, ["two-tower"], ["dcg@10"]).gt(0).sum())
+
+
+@CLAIMS.add(
+    "13",
+    "table3.4",
+    "Sec. 3.6.1",
+    "Pointwise IPS is significantly worse than the naive model on both MonoBERT sets",
+    exactly("sign of the significant difference in DCG@10", -1),
+    also=("table3.3",),
+    chance=False,
+)
+def pointwise_ips_harms(results):
+    return marks(results, ["point-ips"], ["dcg@10"], ["baidu", "ours"])
+
+
+@CLAIMS.add(
+    "14",
+    "table3.5",
+    "Sec. 3.6.1",
+    "RegressionEM is the only pointwise method with significant gains in ranking",
+    at_least("number of its significant gains", 1),
+    exactly("number of significant gains of two-tower models and IPS", 0),
+    also=("table3.3", "table3.4"),
+    chance=False,
+)
+def only_em_gains(results):
+    gains = {
+        name: int(marks(results, names, RANKING).gt(0).sum())
+        for name, names in (("own", ["regression-em"]), ("others", ["two-tower", "point-ips"]))
+    }
+    return gains["own"], gains["others"]
+
+
+@CLAIMS.add(
+    "15",
+    "table3.4",
+    "Sec. 3.6.1",
+    "Listwise IPS and DLA gain significantly, and little, on our MonoBERT and on LTR features",
+    exactly("sign of the significant difference in DCG@10", 1),
+    below("gain in DCG@10", 0.1),
+    also=("table3.5",),
+    chance=False,
+)
+def listwise_gains_are_small(results):
+    methods, sets = ["list-ips", "list-dla"], ["ours", "ltr"]
+    return marks(results, methods, ["dcg@10"], sets), effects(results, methods, sets).stack()
+
+
+@CLAIMS.add(
+    "16",
+    "table3.5",
+    "Sec. 3.6.1",
+    "Pairwise debiasing is never significantly better than LambdaRank, and sometimes worse",
+    exactly("number of significant gains in ranking", 0),
+    at_least("number of significant losses", 1),
+    also=("table3.3", "table3.4"),
+    chance=False,
+)
+def pairwise_debiasing_does_not_help(results):
+    found = marks(results, ["paird"], RANKING)
+    return int(found.gt(0).sum()), int(found.lt(0).sum())
+
+
+@CLAIMS.add(
+    "22",
+    "fig3.4",
+    "Sec. 3.6.3",
+    "Every unbiased pointwise method predicts clicks better, on all features",
+    below("NLL less that of the naive model", 0),
+)
+def clicks_are_predicted_better(results):
+    return effects(results, ULTR_POINTWISE, metric="page_nll").stack()
+
+
+@CLAIMS.add(
+    "23",
+    "fig3.4",
+    "Sec. 3.6.3",
+    "Two-tower models predict clicks best",
+    above("NLL of the best other model less that of the two-tower model", 0),
+)
+def two_towers_predict_best(results):
+    found = cells(results, POINTWISE, metric="page_nll")
+    return found.drop("two-tower").min() - found.loc["two-tower"]
+
+
+@CLAIMS.add(
+    "24",
+    "fig3.2",
+    "Sec. 3.6.3",
+    "RegressionEM learns the position bias that interventions tell",
+    at_most("the largest ratio of it and All Pairs at positions 2 to 9", 1.3),
+)
+def em_learns_bias(results):
+    found = curves(results, ["all_pairs_published", EM]).loc[2:9]
+    return found.max(axis=1) / found.min(axis=1)
+
+
+@CLAIMS.add(
+    "25",
+    "fig3.4",
+    "Sec. 3.6.3",
+    "Better prediction of clicks does not go with better ranking",
+    below("correlation of the gains in NLL and in DCG@10 over nine cells", 0.5),
+    also=("fig3.3",),
+)
+def gains_do_not_agree(results):
+    gains = (effects(results, ULTR_POINTWISE, metric=of) for of in ("page_nll", "dcg@10"))
+    clicks, ranking = (found.to_numpy().ravel() for found in gains)
+    return correlation(-clicks, ranking[None])[0]
+
+
+@CLAIMS.add(
+    "26",
+    "fig3.3",
+    "Sec. 3.6.3",
+    "BM25 beats every model that is trained on clicks",
+    above("DCG@10 of BM25 less that of the best model", 0),
+)
+def bm25_is_best(results):
+    return means(results, ["bm25"]).iloc[0] - cells(results, METHODS).to_numpy().max()
+
+
+@CLAIMS.add(
+    "27",
+    "fig3.3",
+    "Sec. 3.6.3",
+    "Models that read BM25 rank worse than BM25",
+    above("DCG@10 of BM25 less that of the best model of LTR features", 0),
+)
+def bm25_among_features(results):
+    return means(results, ["bm25"]).iloc[0] - cells(results, METHODS, ["ltr"]).to_numpy().max()
+
+
+@CLAIMS.add(
+    "28",
+    "fig3.3",
+    "Sec. 3.7.1",
+    "Better rankers predict the logged order better",
+    above("correlation of DCG@10 with nDCG@10 of the logged order over 27 cells", 0.5),
+)
+def logged_order(results):
+    found = (cells(results, METHODS, metric=of) for of in ("dcg@10", "logged_ndcg@10"))
+    ranking, order = (each.to_numpy().ravel() for each in found)
+    return correlation(order, ranking[None])[0]

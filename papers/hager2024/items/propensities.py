@@ -1,0 +1,44 @@
+"""Figure 3.2: examination by position, relative to the first, by each estimator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from papers.hager2024.names import ESTIMATORS
+from twotowers.report.charts import Curves, ranks
+from twotowers.results.statistics import from_moments, over_seeds, select
+
+HARVESTED, EM = "harvested", "regression_em"
+SHOWN = 10
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per estimator, position and source: the mean over seeds and its 95 % interval."""
+    ours = over_seeds(ratios(results), ["setting", "estimator", "position"])
+    theirs = select(published, metric="propensity")
+    theirs = theirs.assign(estimator=theirs["estimator"].fillna(EM))
+    theirs = from_moments(theirs, ["setting", "estimator", "position"])
+    rows = [ours.assign(source="reproduced"), theirs.assign(source="published")]
+    return pd.concat(rows, ignore_index=True).assign(metric="propensity")
+
+
+def ratios(results: pd.DataFrame) -> pd.DataFrame:
+    """Examination relative to position 1, from the logarithms that fits tell."""
+    rows = select(results, metric="position_bias")
+    return rows.assign(value=np.exp(rows["value"]), estimator=rows["estimator"].fillna(EM))
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Two panels, ours and the published, on a logarithmic axis."""
+    rows = table[(table["position"] <= SHOWN) & table["value"].gt(0)]
+    ours = rows[rows["source"] == "reproduced"]
+    both = {"reproduced": "ours, on the stand-in", "published": "published"}
+    em = ours.loc[ours["estimator"] == EM, "setting"]
+    if "ours-regression-em" in set(em):
+        rows = rows[rows["setting"] != "baidu-regression-em"]
+    rows = rows.assign(panel=rows["source"], source="reproduced")
+    chart = Curves(rows, by={"estimator": ESTIMATORS}, col={"panel": both})
+    plot = chart.plot("position").label(y="Examination, relative to position 1")
+    return chart.figure(ranks(plot.scale(y="log"), SHOWN).share(y=True))

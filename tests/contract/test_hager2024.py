@@ -1,0 +1,179 @@
+"""Chapter 3 of the thesis: its claims, its printed numbers and its drawings."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from papers.hager2024.claims import CLAIMS
+from papers.hager2024.names import METHODS, METRICS
+from papers.hager2024.significance import changes
+from tests.judging import altered, assert_broken, times, to, untested
+from twotowers import ROOT
+from twotowers.experiment.kinds import build_drawing
+from twotowers.files.yamls import read_yaml
+from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, judge
+from twotowers.results.published import bands, results
+from twotowers.results.statistics import select
+
+JUDGED = {claim.id: claim for claim in CLAIMS}
+PRINT_SAYS_OTHERWISE = {"14"}
+"""Claims that the printed numbers contradict."""
+NOT_PRINTED = {"28"}
+
+
+@cache
+def printed():
+    return results("hager2024")
+
+
+@cache
+def filled():
+    """The printed numbers, with made-up ones where nothing is printed, and none against a claim."""
+    table = printed()
+    cells = [f"{of}-{method}" for of in ("baidu", "ours", "ltr") for method in METHODS]
+    ranking = table[table["metric"] == "dcg@10"].set_index("setting")["value"]
+    order = pd.DataFrame(
+        {"setting": cells, "metric": "logged_ndcg@10", "value": ranking.loc[cells] / 10, "seed": 0}
+    )
+    table = pd.concat([table, order], ignore_index=True)
+    other = table["setting"].isin([f"{of}-{m}" for of in ("baidu", "ours", "ltr")
+                                   for m in ("two-tower", "point-ips")])  # fmt: skip
+    up = other & table["metric"].str.endswith("_change") & table["value"].gt(0)
+    table.loc[up, "value"] = 0
+    return table
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_the_printed_numbers_bear_out_what_the_thesis_says(name):
+    expected = CONTRADICTED if name in PRINT_SAYS_OTHERWISE else REPRODUCED
+    expected = NOT_TESTABLE if name in NOT_PRINTED else expected
+    assert judge(JUDGED[name], printed()).verdict == expected
+    assert judge(JUDGED[name], filled()).verdict == REPRODUCED
+
+
+REM = {"setting": "ours-regression-em", "metric": "propensity", "position": 4}
+MUTATIONS = [
+    ("1", to(6), {"setting": "random", "metric": "dcg@10"}, "random ranking"),
+    ("2", to(6.5), {"setting": "zou2022", "method": "IPS"}, "PairD and DLA"),
+    ("5", to(0.5), REM, "largest ratio"),
+    ("6", to(0.1), REM, "relative click rate"),
+    ("7", to(0.4), REM | {"position": 5}, "position 5"),
+    ("8", to(6.5), {"setting": "random", "metric": "dcg@10"}, "random ranking"),
+    ("8", to(6.5), {"setting": "ltr-two-tower", "metric": "dcg@10"}, "worst on LTR"),
+    ("9", to(8.3), {"setting": "ltr-paird", "metric": "dcg@10"}, "ours less"),
+    ("9", to(6), {"setting": "ltr-paird", "metric": "dcg@10"}, "less that with Baidu's"),
+    ("10", to(7.8), {"setting": "ours-lambdarank", "metric": "dcg@10"}, "naive LambdaRank"),
+    ("10", to(7.5), {"setting": "ours-list-naive", "metric": "dcg@10"}, "naive softmax less"),
+    ("11", to(6.4), {"setting": "baidu-two-tower", "metric": "dcg@10"}, "between naive losses"),
+    ("11", to(6.62), {"setting": "ltr-paird", "metric": "dcg@10"}, "between features"),
+    ("12", to(1), {"setting": ["baidu-two-tower", "ltr-two-tower", "ours-two-tower"],
+                   "metric": "dcg@10_change"}, "three sets"),
+    ("13", to(0), {"setting": "baidu-point-ips", "metric": "dcg@10_change"}, "sign"),
+    ("14", to(0), {"setting": ["baidu-regression-em", "ours-regression-em", "ltr-regression-em"],
+                   "metric": [f"{metric}_change" for metric in METRICS]}, "its significant"),
+    ("14", to(1), {"setting": "ltr-point-ips", "metric": "dcg@1_change"}, "two-tower models"),
+    ("15", to(0), {"setting": "ltr-list-dla", "metric": "dcg@10_change"}, "sign"),
+    ("15", to(8), {"setting": "ltr-list-dla", "metric": "dcg@10"}, "gain in DCG@10"),
+    ("16", to(1), {"setting": "ltr-paird", "metric": "dcg@1_change"}, "significant gains"),
+    ("16", to(0), {"setting": "ltr-paird"}, "significant losses"),
+    ("22", to(0.3), {"setting": "ltr-two-tower", "metric": "page_nll"}, "NLL"),
+    ("23", to(0.2), {"setting": "ltr-point-ips", "metric": "page_nll"}, "best other"),
+    ("24", to(0.5), REM, "largest ratio"),
+    ("25", to(8), {"setting": ["baidu-two-tower", "baidu-regression-em", "ltr-two-tower",
+                               "ltr-regression-em"], "metric": "dcg@10"}, "correlation"),
+    ("26", to(8), {"setting": "bm25", "metric": "dcg@10"}, "BM25"),
+    ("27", to(7.5), {"setting": "bm25", "metric": "dcg@10"}, "LTR features"),
+    ("28", times(-1), {"metric": "logged_ndcg@10"}, "correlation"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change", "where", "words"), MUTATIONS)
+def test_every_judge_can_fail(name, change, where, words):
+    chosen = where.get("setting")
+    table = filled()
+    if isinstance(chosen, list):
+        for each in chosen:
+            table = altered(table, change, where | {"setting": each})
+    else:
+        table = altered(table, change, where)
+    assert_broken(JUDGED[name], table, words)
+
+
+def test_every_condition_of_every_judge_has_a_mutation():
+    assert untested(JUDGED, MUTATIONS) == set()
+
+
+def test_a_judge_without_its_data_says_so():
+    for name, claim in JUDGED.items():
+        nothing = printed().iloc[:0]
+        assert judge(claim, nothing).verdict == NOT_TESTABLE, name
+
+
+def test_means_of_the_authors_runs_are_the_printed_means():
+    runs = pd.read_csv(ROOT / "papers/hager2024/published/runs/reranking.csv")
+    means = runs[runs["metric"] == "dcg@10"].groupby("setting")["value"].mean()
+    table = bands("hager2024")
+    table = table[(table["metric"] == "dcg@10") & table["setting"].isin(means.index)]
+    assert len(table) == 27
+    assert (table.set_index("setting")["value"] - means).abs().max() < 0.0015
+
+
+def per_query(values):
+    """Two runs of a group whose methods have these values of four queries."""
+    rows = [
+        (f"ltr-{name}", f"query_{metric}", query, seed, value + seed / 100)
+        for name, own in values.items()
+        for metric in ("dcg@10",)
+        for query, value in enumerate(own)
+        for seed in (1, 2)
+    ]
+    return pd.DataFrame(rows, columns=["setting", "metric", "query", "seed", "value"])
+
+
+def test_a_method_is_compared_with_its_naive_model():
+    naive = [1.0, 2.0, 3.0, 4.0]
+    found = per_query(
+        {
+            "list-naive": naive,
+            "list-ips": [value + 1 + place / 1e3 for place, value in enumerate(naive)],
+            "list-dla": [4.0, 3.0, 2.0, 1.0],
+        }
+    )
+    marks = changes(found, "ltr").set_index("setting")["value"]
+    assert marks.to_dict() == {"ltr-list-ips": 1, "ltr-list-dla": 0}
+
+
+def drawing(name):
+    draw = read_yaml(ROOT / "papers/hager2024/experiment.yaml")["items"][name]["draw"]
+    draw = draw if isinstance(draw, dict) else {"kind": draw}
+    options = {key: value for key, value in draw.items() if key != "kind"}
+    return build_drawing(draw["kind"], "hager2024", **options)
+
+
+def test_a_table_has_ours_above_the_printed_and_marks():
+    table = drawing("table3.5")
+    ours = select(printed(), setting=[f"ltr-{method}" for method in METHODS])
+    ours = ours[~ours["metric"].str.endswith("_change")]
+    values = {"list-naive": [1.0, 2, 3], "list-ips": [2.0, 3.1, 4], "list-dla": [0.0, 0.9, 2]}
+    rows = table.table(pd.concat([ours, per_query(values)]), bands("hager2024"))
+    tex = table.tex(rows)
+    lines = tex.splitlines()
+    (at,) = [number for number, line in enumerate(lines) if "Listwise IPS" in line]
+    own, paper = lines[at : at + 2]
+    assert r"$7.522$$^{\blacktriangle}$" in own
+    assert r"$7.522 \pm .026$$^{\blacktriangle}$" in paper
+    assert tex.count("midrule") == 3
+
+
+def test_propensities_are_drawn():
+    figure = drawing("fig3.2")
+    rows = select(printed(), metric="propensity")
+    logs = rows.assign(metric="position_bias", value=np.log(rows["value"]))
+    table = figure.table(logs, bands("hager2024"))
+    both = table.pivot_table(
+        index=["estimator", "position"], columns="source", values="value"
+    ).dropna()
+    assert np.allclose(both["reproduced"], both["published"])
+    assert len(figure.draw(table).axes) == 2
