@@ -101,7 +101,9 @@ def test_words_and_comparison_come_from_the_same_number(condition, met, threshol
     assert tuple(condition("MCC", threshold).met_by(value) for value in values) == met
 
 
-@pytest.mark.parametrize("paper", ["chen2024", "clax2025", "hager2023", "hager2025", "zhang2023"])
+@pytest.mark.parametrize(
+    "paper", ["chen2024", "clax2025", "hager2023", "hager2024", "hager2025", "zhang2023"]
+)
 def test_claims_name_items_that_there_are_and_whose_they_are(paper):
     items = read_yaml(ROOT / "papers" / paper / "experiment.yaml")["items"]
     for claim in _claims(paper):

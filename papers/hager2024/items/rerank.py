@@ -1,0 +1,65 @@
+"""Tables 3.3 to 3.5: nine methods on one set of features, with the thesis's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from papers.hager2024.names import GROUPS, MARKS, METHODS, METRICS, RANKERS
+from papers.hager2024.significance import CHANGE, changes
+from twotowers.report.latex import booktabs, grey, moment
+from twotowers.results.moments import moments
+from twotowers.results.statistics import select
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame, *, features: str) -> pd.DataFrame:
+    """One row per setting, metric, statistic (mean, sd, change) and source.
+
+    A change is 1 or -1 where a mean is significantly higher or lower than that of the group's naive
+    model, else 0.
+
+    Args:
+        features: The prefix of the settings.
+    """
+    settings = _settings(features)
+    theirs = select(published, setting=settings)
+    rows = moments(
+        select(results, setting=settings, metric=list(METRICS)),
+        select(theirs, metric=list(METRICS)),
+        ["setting", "metric"],
+    )
+    marks = theirs[theirs["metric"].str.endswith(CHANGE)]
+    marks = marks.assign(metric=marks["metric"].str.removesuffix(CHANGE), source="published")
+    ours = changes(results, features).assign(source="reproduced")
+    told = pd.concat([ours, marks])[["setting", "metric", "value", "source"]]
+    return pd.concat([rows, told.assign(statistic="change", n=1)], ignore_index=True)
+
+
+def tex(table: pd.DataFrame, *, features: str) -> str:
+    """A booktabs table: two lines per method, the printed one in grey."""
+    cells = table.set_index(["setting", "source", "metric", "statistic"])["value"].to_dict()
+    body, last = [], None
+    for name in _settings(features):
+        group = next(
+            (group for group in GROUPS if name.removeprefix(f"{features}-") in group), None
+        )
+        if last is not None and group != last:
+            body.append(r"\midrule")
+        last = group or ()
+        for source, whose in (("reproduced", "ours"), ("published", "paper")):
+            texts = [whose]
+            for metric in METRICS:
+                mean, sd, mark = (
+                    cells.get((name, source, metric, what)) for what in ("mean", "sd", "change")
+                )
+                texts.append(moment(mean, sd) + MARKS.get(mark, ""))
+            ours = source == "reproduced"
+            called = METHODS.get(name.removeprefix(f"{features}-"), RANKERS.get(name))
+            body.append(" & ".join([called, *texts] if ours else ["", *map(grey, texts)]) + r" \\")
+    return booktabs(["Method", "", *METRICS.values()], body, columns="ll" + "r" * len(METRICS))
+
+
+def _settings(features: str) -> Sequence[str]:
+    first = list(RANKERS) if features == "baidu" else []
+    return [*first, *(f"{features}-{name}" for name in METHODS)]
