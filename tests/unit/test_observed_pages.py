@@ -230,7 +230,53 @@ def test_a_setting_reads_some_features_of_a_log_in_parts(parts):
     rows = found.groupby("metric")["value"].mean()
     for name in ("dcg@1", "dcg@5", "dcg@10", "mrr@10", "ndcg@10"):
         assert rows[name] == pytest.approx(rows[f"query_{name}"])
-    assert rows["query_nll"] == pytest.approx(-rows["log_likelihood_pyclick"], rel=1e-6)
+    assert rows["page_nll"] == pytest.approx(-rows["log_likelihood_pyclick"], rel=1e-6)
+    # As many test pages as annotated queries.
+    counts = found.groupby("metric").size()
+    assert counts["query_nll"] == counts["query_dcg@10"] == 20
     assert 0.5 < rows["logged_ndcg@10"] < 1
     with pytest.raises(InputError, match="the first and the last of 12 features"):
         run([3, 14])
+
+
+def test_pages_may_be_cut(parts):
+    portions = {split: Portion(**portion) for split, portion in PORTIONS.items()}
+    path, given = parts / "pages.parquet", {"seed": 1, "places": "positions"}
+    with pytest.raises(InputError, match="1 to 9, the .positions."):
+        observed_pages(path, portions, positions=9, **given)
+    whole = observed_pages(path, portions, positions=22, **given)
+    found = observed_pages(path, portions, positions=9, cut=True, **given)
+    for split, pages in found.sessions.items():
+        same = whole.sessions[split]
+        assert pages.where.tolist() == same.where[:, :9].tolist()
+        assert pages.clicks.tolist() == same.clicks[:, :9].tolist()
+    with pytest.raises(InputError, match="shows nothing down to position 1"):
+        observed_pages(path, portions, positions=1, cut=True, **given)
+
+
+def test_examination_is_harvested_and_weights_clicks(parts):
+    log = {
+        "name": "log", "from": "dataset", "dataset": "d", "record": "sessions", "features": True,
+        "places": "positions", "positions": 22, "split": PORTIONS,
+    }  # fmt: skip
+    files = {name: parts / f"{name}.parquet" for name in ("documents", "annotations")}
+    files |= {"log": parts / "pages.parquet"}
+
+    def bias(method, model, **more):
+        given = {"log": log, "model": model, "method": method, **more}
+        rows = fit_setting(files, read(Setting, given), seed=1)
+        return rows[rows["metric"] == "position_bias"].set_index("position")["value"]
+
+    by_pair = {"kind": "position_based", "tower": "embedding"}
+    curve = bias({"kind": "harvesting", "estimator": "all_pairs"}, by_pair)
+    training = {"learning_rate": 0.01, "batch": 64, "epochs": 1, "patience": 1, "min_delta": 0}
+    weights = bias(
+        {"kind": "clipped_ips", "propensities": "all_pairs"},
+        {"kind": "document_rate", "tower": "linear"},
+        training=training,
+    )
+    known = curve.notna()
+    assert known.sum() > 5
+    assert np.minimum(curve[known], 0).tolist() == pytest.approx(weights[known].tolist())
+    assert (weights <= 0).all()
+    assert np.isfinite(weights).all()

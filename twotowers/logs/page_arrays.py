@@ -13,7 +13,6 @@ import pyarrow as pa
 from twotowers.errors import InputError
 from twotowers.logs.sessions import GROUP, bias_features, read_sessions
 
-
 LONGEST = 200
 """Positions of a page whose end is cut off."""
 
