@@ -26,7 +26,7 @@ rule encode:
             for split in (DOCUMENTS, ANNOTATIONS)
         },
     log:
-        PLAN.record("encoder"),
+        PLAN.record("raw", split=DOCUMENTS),
     wildcard_constraints:
         dataset=PLAN.constraint("encoded"),
     priority: lambda w: ORDER.of_dataset(w.dataset)

@@ -113,6 +113,12 @@ CONFIG = {
     "datasets": {
         "web": {"source": "mslr_web30k", "folder": None, "standin": {"smoke": SIZES}},
         "shop": {"source": "yandex_20_queries", "folder": "/data"},
+        "text": {
+            "source": "baidu_mlm_uva",
+            "standin": {"smoke": {"log": 9, "annotations": 4}},
+            "law": {"agreement": 1},
+            "encoder": {"smoke": {"steps": 7}},
+        },
     },
     "replace": {},
 }
@@ -238,7 +244,7 @@ def test_only_papers_that_run_bring_their_rules(made, root, papers):
 @pytest.mark.parametrize(
     ("kind", "names", "not_names"),
     [
-        ("standin", ["web"], ["shop", "we", "webs"]),
+        ("standin", ["web", "text"], ["shop", "we", "webs"]),
         ("files", ["shop"], ["web"]),
         ("setting", ["small", "large"], ["theory", "smal", ""]),
         ("study", ["theory", "real", "ranked"], ["small"]),
@@ -286,6 +292,16 @@ def test_every_rule_has_its_jobs(read):
 
 
 # Inputs and parameters
+
+
+def test_an_encoder_gives_a_log_with_text_its_documents_and_annotations(read):
+    law = {"law": {"agreement": 1}, "sessions": 9, "seed": 0}
+    told = params(read, "encode", dataset="text")
+    assert told.items() >= {**law, "encoder": {"steps": 7}, "queries": 4}.items()
+    generated = {key for key in read["jobs"]["generate_standin"] if key.startswith("text")}
+    assert generated == {"text|log", "text|pages"}
+    told = params(read, "generate_standin", dataset="text", split="pages")
+    assert told["texts"] == {"law": {"agreement": 1}, "sessions": 9}
 
 
 def test_a_fit_reads_rankings_who_ranked_them_and_clicks(read):

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from tests.workflow.project import PAPER, PAPERS, Project, Run, made_at
-from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
+from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT, SPLITS
+from twotowers.files.yamls import read_yaml
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("plans")]
 
@@ -19,6 +20,7 @@ QUICK = ("smoke", "laptop")
 SCALES = (*QUICK, "paper")
 FROM_FILES = ("config/mq2008.yaml", "config/mslr_sample.yaml")
 TRAINING = {"policy", "fit"}
+VECTORS = (DOCUMENTS, ANNOTATIONS)
 """Rules that ask for a GPU if there is one."""
 
 
@@ -112,7 +114,11 @@ def declared(project: Project, papers: list[str], scale: str, from_files: bool =
     parts = len(SPLITS) * len(used) + len(logs)
     if from_files:
         return total + Counter(fetch=len(used | {name for name, _ in logs}), parse=parts)
-    return total + Counter(generate_standin=parts)
+    # An encoder gives a generated log with text both its documents and its annotations.
+    datasets = read_yaml(ROOT / "config.yaml")["datasets"]
+    encoded = {name for name, _ in logs if scale in datasets[name].get("encoder", {})}
+    vectors = [(name, part) for name, part in logs if name in encoded and part in VECTORS]
+    return total + Counter(generate_standin=parts - len(vectors), encode=len(encoded))
 
 
 def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set[tuple[str, str]]]:
@@ -172,5 +178,7 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
 
 def parts_of(user: dict) -> list[str]:
     """The parts of a click log that a log of an experiment, or a study, reads."""
+    if user.get("raw"):
+        return [ANNOTATIONS]
     described = [DOCUMENTS, ANNOTATIONS] if user.get("features") else []
     return [PAGES if user.get("record") == "sessions" else LOG, *described]

@@ -46,7 +46,6 @@ FILES = {
 
 RECORDS = {
     "raw": "{results}/logs/raw/{dataset}/{split}.log",
-    "encoder": "{results}/logs/raw/{dataset}/encoder.log",
     "manifest": "{results}/logs/raw/{dataset}/manifest.log",
     "rankings": "{results}/logs/rankings/{paper}/{dataset}.log",
     "policy": "{results}/logs/policies/{paper}/{dataset}/{relevance}-{ranker}/{seed}.log",
@@ -63,7 +62,7 @@ RECORDS = {
 
 ENVIRONMENTS = {
     "generate_standin": "data",
-    "encode": "jax-{device}",
+    "encode": "jax-cpu",
     "fetch": "data",
     "parse": "data",
     "preprocess": "data",

@@ -18,7 +18,7 @@ from typing import Any
 if __name__ == "__main__":
     gc.disable()  # It would take a quarter of the seconds of this short process.
 
-from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT, SPLITS
+from twotowers import ANNOTATIONS, LOG, ROOT, SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment.config import Config, read_config
 from twotowers.experiment.kinds import sources
@@ -28,9 +28,8 @@ from twotowers.experiment.settings import Setting, Study
 from twotowers.experiment.simulated import ANNOTATED
 from twotowers.files.artefacts import atomic
 from twotowers.jobs.fit import TRANSFER
-from twotowers.logs.opening import FOLDER, FORMATS
 from twotowers.workflow import descriptions
-from twotowers.workflow.descriptions import STANDIN_SEED
+from twotowers.workflow.dataset_jobs import dataset_jobs
 from twotowers.workflow.order import fit_guess
 from twotowers.workflow.plan import REFUSED
 from twotowers.workflow.provenance import code_digest
@@ -102,7 +101,7 @@ class Planner(Targets):
                 },
             }
         for name in self.config.datasets:
-            self._dataset_jobs(jobs, name)
+            dataset_jobs(self, jobs, name)
         jobs["overview"][""] = {
             "inputs": self.of_papers("summary", "claims"),
             "params": {
@@ -130,63 +129,6 @@ class Planner(Targets):
             },
         }  # fmt: skip
         return jobs
-
-    def _dataset_jobs(self, jobs: dict, name: str) -> None:
-        dataset = self.dataset(name)
-        if dataset.is_standin:
-            sizes = dataset.standin.get(self.config.scale)
-            parts = sizes.parts if sizes else {}
-            extra = (PAGES, DOCUMENTS) if LOG in parts else ()
-            code = self.code("scripts/generate_standin.py")
-            # The annotated queries of a log with text are asked in it, too.
-            texts = {"law": dataset.law, "sessions": parts[LOG]} if dataset.has_texts else None
-            encoder = dataset.encoder.get(self.config.scale)
-            encoded = (DOCUMENTS, ANNOTATIONS) if encoder else ()
-            if encoder:
-                jobs["encode"][name] = {
-                    "inputs": {},
-                    "params": {
-                        "code": self.code("scripts/encode_standin.py"),
-                        "encoder": plain(encoder),
-                        "queries": parts[ANNOTATIONS],
-                        "seed": STANDIN_SEED,
-                        **texts,
-                    },
-                }
-            for split in (*parts, *extra):
-                if split in encoded:
-                    continue
-                size = self.standin_size(name, split)
-                jobs["generate_standin"][f"{name}|{split}"] = {
-                    "inputs": {},
-                    "params": {"code": code, "name": name, "split": split, "size": size,
-                               "seed": STANDIN_SEED, "texts": texts},
-                }  # fmt: skip
-            return
-        source = dataset.of
-        jobs["fetch"][name] = {
-            "inputs": {},
-            "params": {
-                "code": self.code("scripts/fetch_dataset.py"),
-                "source": dataset.source,
-                "folder": dataset.folder,
-            },
-        }
-        parts = (*SPLITS, LOG, PAGES, DOCUMENTS, ANNOTATIONS)
-        reader = FOLDER.relative_to(ROOT) / f"{source.format}.py"
-        readers = [reader] if source.format in FORMATS else []
-        for split in parts:
-            jobs["parse"][f"{name}|{split}"] = {
-                "inputs": [self.file("manifest", dataset=name)],
-                "params": {
-                    "code": self.code("scripts/parse_dataset.py", *readers),
-                    "split": split,
-                    "format": source.format,
-                    "label_max": source.label_max,
-                    "width": source.width,
-                    "reading": dict(source.reading),
-                },
-            }
 
     def _paper_jobs(self, jobs: dict, key: str, paper: Paper) -> None:
         files = self.files_of(key)
@@ -287,10 +229,13 @@ class Planner(Targets):
         return preparation.top if preparation.percentiles == "places" else None
 
     def study_inputs(self, jobs: dict, paper: str, study: Study) -> dict[str, str]:
-        """The inputs of a study: none, a click log, or rankings and perhaps a policy."""
+        """The inputs of a study: none, a click log or its annotations, or rankings and perhaps a
+        policy."""
         dataset = study.dataset
         if dataset is None:
             return {}
+        if study.raw and ANNOTATIONS in self.dataset(dataset).of.splits:
+            return {ANNOTATIONS: self.raw(dataset, ANNOTATIONS)}
         if LOG in self.dataset(dataset).of.splits:
             return {LOG: self.raw(dataset, LOG)}
         if study.raw:
