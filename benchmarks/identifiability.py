@@ -1,6 +1,6 @@
 """Time and memory of the test for identifiability and of the repairs.
 
-    python benchmarks/identifiability.py [--rows 1e6 1e7 1e8]
+    .venv/bin/python -m benchmarks.identifiability [--rows 1e6 1e7 1e8]
 
 Prints a markdown table. Each size runs in a process of its own. Its peak memory is given before the
 test, with the log in memory, and after it. Times are the best of three. Then come edges and repairs
@@ -12,17 +12,13 @@ are alone (as on Istella-S) or many are connected (as on Yahoo!). The comparison
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import resource
-import sys
 import time
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
+from benchmarks.measure import best_seconds, child, peak
+from scripts.filling import markdown
 from twotowers.identifiability.graph import factor_components, graph_statistics
 from twotowers.identifiability.intervention import node_intervention
 from twotowers.identifiability.merging import node_merging
@@ -50,28 +46,12 @@ def make_log(rows: int) -> tuple[np.ndarray, np.ndarray]:
     return feature, factor
 
 
-def ours(rows: int) -> tuple[float, float, float, int]:
-    """Seconds, GB before, peak GB, and components."""
+def time_components(*, rows: int) -> dict:
+    """Seconds of the test, components, and GB with the log in memory before it."""
     feature, factor = make_log(rows)
-    before = peak()
-    seconds, component = best_of_three(lambda: factor_components(feature, factor, factors=FACTORS))
-    return seconds, before, peak(), int(component.max()) + 1
-
-
-def best_of_three(work):
-    """Seconds of the fastest run, and the value of the last one."""
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        result = work()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds), result
-
-
-def peak() -> float:
-    """Peak resident memory of this process in GB."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+    before, component = peak(), factor_components(feature, factor, factors=FACTORS)
+    seconds = best_seconds(lambda: factor_components(feature, factor, factors=FACTORS))
+    return {"seconds": seconds, "before": before, "components": int(component.max()) + 1}
 
 
 def against_networkx(rows: int) -> str:
@@ -89,8 +69,9 @@ def against_networkx(rows: int) -> str:
             component[[member for member in members if member < FACTORS]] = number
         return component
 
-    our_time, component = best_of_three(lambda: factor_components(feature, factor, factors=FACTORS))
-    their_time, other = best_of_three(theirs)
+    our_time = best_seconds(lambda: factor_components(feature, factor, factors=FACTORS))
+    their_time = best_seconds(theirs)
+    component, other = factor_components(feature, factor, factors=FACTORS), theirs()
     pairs = len(np.unique(np.stack([component, other]), axis=1).T)
     same = pairs == component.max() + 1 == other.max() + 1
     return (
@@ -100,7 +81,7 @@ def against_networkx(rows: int) -> str:
     )
 
 
-def table_4(largest: int, pairs: int) -> str:
+def table_4(largest: int, pairs: int) -> list[str]:
     """A table row of times: one feature vector under `largest` factors, others under two each."""
     rng = stream("benchmark of repairs", largest)
     factors = 48_900
@@ -120,35 +101,26 @@ def table_4(largest: int, pairs: int) -> str:
     node_intervention(feature, factor, relevance, examination)
     end = time.perf_counter()
     assert len(merging.pairs) == graph.components - 1
-    return (
-        f"| {factors:,} | {graph.edges:,} | {graph.components:,} | {graph.sizes[0]:,} | "
-        f"{counted - start:.2f} | {merged - counted:.1f} | {end - merged:.3f} |"
-    )
+    numbers = factors, graph.edges, graph.components, graph.sizes[0]
+    times = f"{counted - start:.2f}", f"{merged - counted:.1f}", f"{end - merged:.3f}"
+    return [*(f"{number:,}" for number in numbers), *times]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8])
-    rows = [int(each) for each in parser.parse_args().rows]
-    print(
-        "| rows | feature vectors | bias factors | components | s | ns a row | log, GB | peak, GB |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
-    context = multiprocessing.get_context("spawn")
-    for size in rows:
-        with context.Pool(1) as pool:
-            seconds, before, most, components = pool.apply(ours, (size,))
-        print(
-            f"| {size:,} | {max(size // ROWS_PER_FEATURE, 10):,} | {FACTORS:,} | {components:,} | "
-            f"{seconds:.2f} | {seconds / size * 1e9:.0f} | {before:.2f} | {most:.2f} |",
-            flush=True,
-        )
-    print()
-    print("| nodes | edges | components | largest | statistics, s | merging, s | intervention, s |")
-    print("|---|---|---|---|---|---|---|")
-    for largest, pairs in ((100, 800), (11_000, 9_000)):
-        print(table_4(largest, pairs), flush=True)
-    print()
+    found = []
+    for rows in map(int, parser.parse_args().rows):
+        row = child("benchmarks.identifiability:time_components", rows=rows)
+        sizes = rows, max(rows // ROWS_PER_FEATURE, 10), FACTORS, row["components"]
+        each = f"{row['seconds']:.2f}", f"{row['seconds'] / rows * 1e9:.0f}"
+        memory = f"{row['before']:.2f}", f"{row['peak_gb']:.2f}"
+        found.append([*(f"{size:,}" for size in sizes), *each, *memory])
+    heads = ["rows", "feature vectors", "bias factors", "components", "s", "ns a row", "log, GB"]
+    print(markdown([*heads, "peak, GB"], found), "\n")
+    repairs = [table_4(largest, pairs) for largest, pairs in ((100, 800), (11_000, 9_000))]
+    heads = ["nodes", "edges", "components", "largest", "statistics, s", "merging, s"]
+    print(markdown([*heads, "intervention, s"], repairs), "\n")
     if find_spec("networkx"):
         print(against_networkx(NETWORKX_ROWS))
     else:

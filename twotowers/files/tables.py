@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError
+from twotowers.files.artefacts import atomic
 
 
 @contextmanager
@@ -73,3 +75,52 @@ def read_table(path: str | Path, types: Mapping[str, pa.DataType | None]) -> pa.
         if column.null_count:
             raise InputError(f"missing in {column.null_count} rows", path=path, field=name)
     return table
+
+
+def write_batches(
+    path: str | Path,
+    batches: Iterable[pa.RecordBatch | pa.Table],
+    *,
+    group: int | None = None,
+    seen: Mapping | None = None,
+    schema: pa.Schema | None = None,
+    **options: object,
+) -> int:
+    """Write batches as a parquet file, all or nothing, one batch in memory at a time.
+
+    Args:
+        path: the file.
+        batches: of one schema.
+        group: rows of a row group; the file then has the same bytes however rows are cut into
+            batches. None: each batch is a row group.
+        seen: numbers for the file's metadata, read after the last batch.
+        schema: of a file without batches.
+        options: of `pyarrow.parquet.ParquetWriter`.
+
+    Returns:
+        The number of rows.
+    """
+    rows, writer, waiting = 0, None, []
+    options = {"compression": "zstd", "compression_level": 1, **options}
+    with atomic(path) as temporary:
+        try:
+            for batch in chain(batches, [None]):
+                if batch is not None:
+                    table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+                    writer = writer or pq.ParquetWriter(temporary, table.schema, **options)
+                    waiting.append(table)
+                    rows += len(table)
+                if (ready := sum(map(len, waiting))) and (batch is None or ready >= (group or 1)):
+                    # One piece, so that the file does not depend on how batches were cut.
+                    table = pa.concat_tables(waiting).combine_chunks()
+                    end = ready if batch is None or not group else ready // group * group
+                    writer.write_table(table.slice(0, end), row_group_size=group)
+                    waiting = [table.slice(end)]
+            if writer is None and schema is not None:
+                writer = pq.ParquetWriter(temporary, schema, **options)
+            if seen and writer is not None:
+                writer.add_key_value_metadata({name: str(count) for name, count in seen.items()})
+        finally:
+            if writer is not None:
+                writer.close()
+    return rows

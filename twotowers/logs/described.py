@@ -8,17 +8,15 @@ A parquet file with a row per document and the columns
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from twotowers.errors import InputError
-from twotowers.files.artefacts import atomic
-from twotowers.files.tables import read_table
+from twotowers.files.tables import read_table, write_batches
 
 
 @dataclass(frozen=True)
@@ -56,28 +54,15 @@ def write_documents(path: str | Path, batches: Iterable[tuple[np.ndarray, np.nda
         path: the parquet file.
         batches: [documents] numbers, and [documents, width] features, which are stored as float32.
     """
-    number, writer = 0, None
-    with atomic(path) as temporary:
-        try:
-            for document, features in batches:
-                values = np.ascontiguousarray(features, np.float32)
-                lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
-                table = pa.table({"document": pa.array(document, pa.int64()), "features": lists})
-                if writer is None:
-                    # Features hardly compress, so a dictionary encoding would only cost time.
-                    writer = pq.ParquetWriter(
-                        temporary,
-                        table.schema,
-                        compression="zstd",
-                        compression_level=1,
-                        use_dictionary=False,
-                    )
-                writer.write_table(table)
-                number += len(table)
-        finally:
-            if writer is not None:
-                writer.close()
-    return number
+
+    def tables() -> Iterator[pa.Table]:
+        for document, features in batches:
+            values = np.ascontiguousarray(features, np.float32)
+            lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+            yield pa.table({"document": pa.array(document, pa.int64()), "features": lists})
+
+    # Features hardly compress, so a dictionary encoding would only cost time.
+    return write_batches(path, tables(), use_dictionary=False)
 
 
 def read_documents(path: str | Path) -> Described:

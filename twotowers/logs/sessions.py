@@ -27,12 +27,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from twotowers.errors import InputError
-from twotowers.files.artefacts import atomic
 from twotowers.files.columns import Rows, is_text, wrong_type
-from twotowers.files.tables import check_types, opened
+from twotowers.files.tables import check_types, opened, write_batches
 
 REQUIRED = ("split", "query", "documents", "clicks")
 RESERVED = (*REQUIRED, "document", "position", "impressions")
@@ -92,57 +90,30 @@ def write_sessions(
         >>> write_sessions("sessions.parquet", [pa.table(page)])
         1
     """
-    pages, writer = 0, None
-    waiting: list[pa.Table] = []
-    with atomic(path) as temporary:
-        try:
-            for batch in batches:
-                for part in _conformed(batch, path, pages):
-                    table = pa.Table.from_batches([part])
-                    if writer is None:
-                        writer = _writer(temporary, table.schema)
-                    elif table.schema != writer.schema:
-                        raise _other_columns(table.schema, writer.schema, path, pages)
-                    if len(table):
-                        waiting.append(table)
-                        pages += len(table)
-                if sum(map(len, waiting)) >= GROUP:
-                    waiting = _write_groups(writer, waiting)
-            writer = writer or _writer(temporary, EMPTY)
-            if waiting:
-                writer.write_table(pa.concat_tables(waiting).combine_chunks())
-            if seen:
-                writer.add_key_value_metadata({name: str(count) for name, count in seen.items()})
-        finally:
-            if writer is not None:
-                writer.close()
-    return pages
+    return write_batches(path, _alike(batches, path), group=GROUP, seen=seen, schema=EMPTY)
 
 
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(path, schema, compression="zstd", compression_level=1)
-
-
-def _write_groups(writer: pq.ParquetWriter, waiting: list[pa.Table]) -> list[pa.Table]:
-    """Write all whole groups, and return the rest."""
-    # One piece, so that the file does not depend on how batches were cut.
-    table = pa.concat_tables(waiting).combine_chunks()
-    whole = len(table) // GROUP * GROUP
-    writer.write_table(table.slice(0, whole), row_group_size=GROUP)
-    return [table.slice(whole)] if whole < len(table) else []
+def _alike(batches, path) -> Iterator[pa.RecordBatch]:
+    """Batches in the types that the module describes, all with the same columns."""
+    row, schema = 0, None
+    for batch in batches:
+        parts = batch.to_batches() if isinstance(batch, pa.Table) else [batch]
+        for part in parts or [empty(batch.schema)]:
+            part = conform(part, path, row)
+            schema = schema or part.schema
+            if part.schema != schema:
+                raise InputError(
+                    f"row {row + 1}: the columns are {described(part.schema)} from here on",
+                    path=path,
+                    expected=f"{described(schema)}, as before",
+                )
+            yield part
+            row += len(part)
 
 
 def described(schema: pa.Schema) -> str:
     """Names and types of the columns, in words."""
     return ", ".join(f"{each.name} ({each.type})" for each in schema)
-
-
-def _other_columns(found: pa.Schema, wanted: pa.Schema, path, row: int) -> InputError:
-    return InputError(
-        f"row {row + 1}: the columns are {described(found)} from here on",
-        path=path,
-        expected=f"{described(wanted)}, as before",
-    )
 
 
 def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.RecordBatch]:
@@ -223,6 +194,7 @@ def page_batch(
     clicks: np.ndarray,
     split: str,
     where: np.ndarray | None = None,
+    lanes: Mapping[str, str | float] | None = None,
 ) -> pa.RecordBatch:
     """Pages as arrays -> a batch.
 
@@ -231,15 +203,16 @@ def page_batch(
         documents, clicks: [pages, positions].
         split: of all pages.
         where: [pages, positions] bool, False behind the end of a page; None if all are full.
+        lanes: lane columns, one value each.
     """
     where = np.ones(documents.shape, bool) if where is None else where
     offsets = pa.array(np.append(0, np.cumsum(where.sum(1))), pa.int32())
     lists = [
         pa.ListArray.from_arrays(offsets, pa.array(each[where])) for each in (documents, clicks)
     ]
-    return pa.RecordBatch.from_arrays(
-        [pa.repeat(split, len(query)), pa.array(query), *lists], names=REQUIRED
-    )
+    own = [pa.repeat(value, len(query)) for value in (lanes or {}).values()]
+    columns = [*own, pa.repeat(split, len(query)), pa.array(query), *lists]
+    return pa.RecordBatch.from_arrays(columns, names=[*(lanes or {}), *REQUIRED])
 
 
 def schema_of(path: str | Path) -> pa.Schema:
@@ -348,14 +321,6 @@ def conform(batch: pa.RecordBatch, path: str | Path | None, row: int = 0) -> pa.
     return pa.RecordBatch.from_pydict(
         {name: columns[name] for name in (*lanes, *REQUIRED, *others)}
     )
-
-
-def _conformed(batch, path, row: int) -> Iterator[pa.RecordBatch]:
-    for part in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
-        yield conform(part, path, row)
-        row += len(part)
-    if isinstance(batch, pa.Table) and not len(batch):
-        yield conform(empty(batch.schema), path, row)
 
 
 def _column(column: pa.Array, name: str, rows: Rows) -> pa.Array:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError, check_range
 from twotowers.logs.policies import NoisyOrder
-from twotowers.logs.sessions import REQUIRED
+from twotowers.logs.sessions import page_batch
 from twotowers.logs.simulation import CHUNK, Sessions
 
 Sampler = Callable[..., np.ndarray]
@@ -111,22 +111,12 @@ def as_batch(
         pages: the sessions, by index. Entries outside `where` are left out.
         split, queries, documents, lanes: see `stream_sessions`.
     """
-    where = pages.where
-    offsets = pa.array(np.concatenate([[0], np.cumsum(where.sum(1))]), pa.int32())
     shown = pages.documents
     if documents is not None:
         # Behind the end of a list an index can have any value.
-        shown = np.asarray(documents)[pages.query[:, None], np.where(where, shown, 0)]
+        shown = np.asarray(documents)[pages.query[:, None], np.where(pages.where, shown, 0)]
     query = pages.query if queries is None else np.asarray(queries)[pages.query]
-    ids = [pa.array(_plain(each)) for each in (query, shown[where])]
-    columns = {name: pa.repeat(value, len(query)) for name, value in (lanes or {}).items()}
-    pages_of = (
-        pa.repeat(split, len(query)),
-        ids[0],
-        pa.ListArray.from_arrays(offsets, ids[1]),
-        pa.ListArray.from_arrays(offsets, pa.array(pages.clicks[where])),
-    )
-    return pa.RecordBatch.from_pydict({**columns, **dict(zip(REQUIRED, pages_of, strict=True))})
+    return page_batch(_plain(query), _plain(shown), pages.clicks, split, pages.where, lanes)
 
 
 def _plain(ids: np.ndarray) -> np.ndarray:

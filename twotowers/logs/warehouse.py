@@ -15,10 +15,9 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_choice
-from twotowers.files.artefacts import atomic
+from twotowers.files.tables import write_batches
 from twotowers.logs.sessions import (
     EMPTY,
     bias_features,
@@ -153,29 +152,7 @@ def add_up_cells(
 
 def write_cells(path: str | Path, cells: Iterable[pa.RecordBatch], seen: Mapping | None) -> int:
     """Write cells, all or nothing; the same bytes however they are cut into batches."""
-    rows, writer, waiting = 0, None, []
-    with atomic(path) as temporary:
-        try:
-            for batch in cells:
-                writer = writer or pq.ParquetWriter(
-                    temporary, batch.schema, compression="zstd", compression_level=1
-                )
-                waiting.append(pa.Table.from_batches([batch]))
-                rows += len(batch)
-                if sum(map(len, waiting)) >= GROUP:
-                    # One piece, so that the file does not depend on how batches were cut.
-                    table = pa.concat_tables(waiting).combine_chunks()
-                    whole = len(table) // GROUP * GROUP
-                    writer.write_table(table.slice(0, whole), row_group_size=GROUP)
-                    waiting = [table.slice(whole)]
-            if any(map(len, waiting)):
-                writer.write_table(pa.concat_tables(waiting).combine_chunks())
-            if seen and writer is not None:
-                writer.add_key_value_metadata({name: str(count) for name, count in seen.items()})
-        finally:
-            if writer is not None:
-                writer.close()
-    return rows
+    return write_batches(path, cells, group=GROUP, seen=seen)
 
 
 @contextmanager
