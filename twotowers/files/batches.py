@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -57,11 +57,9 @@ def read_batches(
         found = path.table.select(columns).to_batches(max_chunksize=rows)
         yield from map(_without_empty, found)
         return
-    path = Path(path)
-    if not path.is_file():
-        raise InputError("there is no such file", path=path, expected="a table")
-    reader, *options = _reader(path)
-    yield from map(_without_empty, reader(path, columns, *options, rows=rows))
+    with closing(_table(path, columns, rows)) as table:
+        check_names(columns, next(table), path)
+        yield from map(_without_empty, table)
 
 
 def _without_empty(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -79,25 +77,18 @@ def column_names(path: Source) -> list[str]:
     """Names of the columns of a table; see `read_batches`."""
     if isinstance(path, Frame):
         return path.table.column_names
-    path = Path(path)
-    if not path.is_file():
-        raise InputError("there is no such file", path=path, expected="a table")
-    reader, *options = _reader(path)
-    names = {_parquet: _parquet_names, _feather: _feather_names, _csv: _csv_names}[reader]
-    return names(path, *options)
+    with closing(_table(path, [], 1)) as table:
+        return next(table)
 
 
 def is_text_file(path: Source) -> bool:
     """Whether the values of a table are text, according to its ending."""
-    return not isinstance(path, Frame) and _reader(Path(path))[0] is _csv
+    return not isinstance(path, Frame) and _ending(Path(path)) in CSV
 
 
 def is_table(path: Source) -> bool:
     """Whether `read_batches` reads such a file, according to its ending."""
-    try:
-        return isinstance(path, Frame) or bool(_reader(Path(path)))
-    except InputError:
-        return False
+    return isinstance(path, Frame) or _ending(Path(path)) in READERS
 
 
 @contextmanager
@@ -116,29 +107,29 @@ def opened_text(path: str | Path, *, encoding: str) -> Iterator[TextIO]:
         raise InputError(f"cannot be read: {error}", path=path, expected="gzip") from error
 
 
-def _reader(path: Path) -> tuple:
-    ending = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    if ending in CSV:
-        return _csv, CSV[ending]
-    if path.suffix == ".parquet":
-        return (_parquet,)
-    if path.suffix in (".feather", ".arrow"):
-        return (_feather,)
-    raise InputError(
-        f"the ending {path.suffix!r} is unknown",
-        path=path,
-        expected=".parquet, .csv, .csv.gz, .tsv, .tsv.gz, .feather or .arrow",
-    )
+def _ending(path: Path) -> str:
+    """What tells the format. Only text may be packed."""
+    inner = path.with_suffix("").suffix
+    return inner if path.suffix == ".gz" and inner in CSV else path.suffix
 
 
-def _parquet_names(path: Path) -> list[str]:
+def _table(path: Source, columns: list[str], rows: int) -> Iterator:
+    """The names of a file's columns, then its batches of some of them."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError("there is no such file", path=path, expected="a table")
+    if (ending := _ending(path)) not in READERS:
+        raise InputError(
+            f"the ending {path.suffix!r} is unknown",
+            path=path,
+            expected=".parquet, .csv, .csv.gz, .tsv, .tsv.gz, .feather or .arrow",
+        )
+    yield from READERS[ending](path, columns, rows)
+
+
+def _parquet(path: Path, columns: list[str], rows: int) -> Iterator:
     with opened(path) as file:
-        return file.schema_arrow.names
-
-
-def _parquet(path: Path, columns: list[str], *, rows: int) -> Iterator[pa.RecordBatch]:
-    with opened(path) as file:
-        check_names(columns, file.schema_arrow.names, path)
+        yield file.schema_arrow.names
         for batch in file.iter_batches(batch_size=rows, columns=columns):
             yield batch.select(columns)
 
@@ -158,19 +149,18 @@ def _feather_file(
         ) from error
 
 
-def _feather_names(path: Path) -> list[str]:
+def _feather(path: Path, columns: list[str], rows: int) -> Iterator:
     with _feather_file(path) as file:
-        return file.schema.names
-
-
-def _feather(path: Path, columns: list[str], *, rows: int) -> Iterator[pa.RecordBatch]:
-    found = _feather_names(path)
-    check_names(columns, found, path)
+        found = file.schema.names
+    yield found
     with _feather_file(path, sorted(map(found.index, columns))) as file:
         for number in range(file.num_record_batches):
-            batch = file.get_batch(number).select(columns)
-            for start in range(0, len(batch), rows):
-                yield batch.slice(start, rows)
+            yield from _pieces(file.get_batch(number).select(columns), rows)
+
+
+def _pieces(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
+    for start in range(0, len(batch), rows):
+        yield batch.slice(start, rows)
 
 
 @contextmanager
@@ -196,17 +186,22 @@ def _csv_file(path: Path, separator: str, columns: list[str] | None) -> Iterator
         ) from error
 
 
-def _csv_names(path: Path, separator: str) -> list[str]:
+def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
+    separator = CSV[_ending(path)]
     with _csv_file(path, separator, None) as file:
-        return file.schema.names
-
-
-def _csv(path: Path, columns: list[str], separator: str, *, rows: int) -> Iterator[pa.RecordBatch]:
-    check_names(columns, _csv_names(path, separator), path)
+        yield file.schema.names
     with _csv_file(path, separator, columns) as file:
         for batch in file:
-            for start in range(0, len(batch), rows):
-                yield batch.slice(start, rows)
+            yield from _pieces(batch, rows)
+
+
+READERS = {
+    ".parquet": _parquet,
+    ".feather": _feather,
+    ".arrow": _feather,
+    **dict.fromkeys(CSV, _csv),
+}
+"""Ending -> what yields the names of a file's columns, and then its batches."""
 
 
 def check_names(wanted: Sequence[str], found: Sequence[str], path: Path | Frame) -> None:

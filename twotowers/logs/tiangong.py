@@ -31,6 +31,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.logs.counting import Names, count_cells
+from twotowers.logs.strays import Tally
 
 SESSION, PAGE, RESULT, CLICK = "session", "interaction", "result", "click"
 RANK = "rank"
@@ -90,9 +91,8 @@ class _Pages:
         self.parser.StartDoctypeDeclHandler = self._refuse
         self.open: list[str] = []
         self.text: list[str] = []
-        self.seen = dict.fromkeys(
-            ("sessions", "pages", "empty_pages", "clicks", "repeated_clicks", "clicks_off_page"), 0
-        )
+        self.tally = Tally(path)
+        self.seen = {"sessions": 0, "pages": 0, "empty_pages": 0}
         self.page: dict = {}
         self.result: dict = {}
         self.query, self.document = array("q"), array("q")
@@ -133,7 +133,7 @@ class _Pages:
                 name: Names(np.array(code), list(names))
                 for name, code, names in zip(("v1", "v2"), self.vertical, self.names, strict=True)
             },
-            seen=self.seen,
+            seen=self.seen | self.tally.seen,
         )
 
     def _refuse(self, *declaration: object) -> None:
@@ -191,19 +191,14 @@ class _Pages:
     def _add_page(self) -> None:
         if QUERY_ID not in self.page:
             raise self._error(f"an <{PAGE}> without one ends here", QUERY_ID[1], f"<{QUERY_ID[1]}>")
-        results, clicks = self.page["results"], self.page["clicks"]
-        chosen = set(clicks)
-        strays = sum(rank not in results for rank in clicks)
-        self.seen["pages"] += 1
+        results = self.page["results"]
         self.seen["empty_pages"] += not results
-        self.seen["clicks"] += len(clicks)
-        self.seen["clicks_off_page"] += strays
-        self.seen["repeated_clicks"] += len(clicks) - strays - len(chosen & results.keys())
-        for rank, result in results.items():
+        clicked = self.tally.page(list(results), self.page["clicks"], "the page")
+        for (rank, result), chosen in zip(results.items(), clicked, strict=True):
             self.query.append(self.page[QUERY_ID])
             self.document.append(result[DOCUMENT_ID])
             self.position.append(rank)
-            self.clicked.append(rank in chosen)
+            self.clicked.append(chosen)
             for name, code, names in zip(
                 result[VERTICAL_TYPE], self.vertical, self.names, strict=True
             ):

@@ -14,10 +14,11 @@ from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.methods.ips import TRUE, propensities_of, weighed
 from twotowers.methods.likelihood import count_loss
+from twotowers.methods.page_losses import fitted_of
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.listwise import ListTower
-from twotowers.models.towers import scores, two_towers
+from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import CountLoss
 
 TRAINS = True
@@ -54,7 +55,7 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
         seed=task.seed,
         varied=task.varied(()),
     )
-    return [_fitted(result, lane) for lane in range(len(task.lanes))]
+    return [fitted_of(result, lane) for lane in range(len(task.lanes))]
 
 
 def _loss(task: Task, name: str, propensities: str) -> CountLoss:
@@ -68,12 +69,3 @@ def _loss(task: Task, name: str, propensities: str) -> CountLoss:
         theta = [propensities_of(task, log, propensities) for log in logs]
         split = weighed(split, np.stack(theta))
     return count_loss(split, [(log, UNWEIGHTED) for log, _ in task.lanes])
-
-
-def _fitted(result, lane: int) -> Fitted:
-    model = result.model(lane)
-    return Fitted(
-        scores=lambda inputs: np.asarray(scores(model.relevance, inputs)),
-        values={"epochs": result.epochs[lane]},
-        history=result.history[:, lane],
-    )

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from scipy.special import ndtr
 
-from twotowers.standins.vectors import signal_of_traits
+from twotowers.standins.vectors import in_one_table, signal_of_traits
 
 # As in `standin`: a random stream per block, so the first n queries are always the same.
 BLOCK = 32
@@ -104,17 +104,8 @@ def draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray, 
     lengths = [
         np.interp(rng.random(BLOCK), shares, longest).round().astype(np.int64) for rng in streams
     ]
-    kept = np.concatenate(lengths)[:queries]
-    features = np.empty((kept.sum(), population.width), np.float32)
-    label = np.empty(len(features), np.float32)
-    start = 0
-    for rng, block in zip(streams, lengths, strict=True):
-        values, labels = _documents(rng, block, population)
-        stop = min(start + len(labels), len(label))
-        features[start:stop] = values[: stop - start]
-        label[start:stop] = labels[: stop - start]
-        start = stop
-    return kept, label, features
+    blocks = (_documents(*each, population) for each in zip(streams, lengths, strict=True))
+    return in_one_table(lengths, blocks, queries=queries, width=population.width)
 
 
 def _documents(rng, lengths, population: Population) -> tuple[np.ndarray, np.ndarray]:

@@ -128,18 +128,8 @@ def _draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray,
     ]
     # Each stream draws lengths first, so that the whole table can be allocated once.
     lengths = [_lengths(rng, block) for block, rng in enumerate(streams)]
-    kept = np.concatenate(lengths)[:queries]
-    rows = int(kept.sum())
-    features = np.empty((rows, WIDTH), np.float32)
-    label = np.empty(rows, np.float32)
-    start = 0
-    for rng, block in zip(streams, lengths, strict=True):
-        values, labels = _documents(rng, block)
-        stop = min(start + len(labels), rows)
-        features[start:stop] = values[: stop - start]
-        label[start:stop] = labels[: stop - start]
-        start = stop
-    return kept, label, features
+    blocks = (_documents(*each) for each in zip(streams, lengths, strict=True))
+    return vectors.in_one_table(lengths, blocks, queries=queries, width=WIDTH)
 
 
 def _lengths(rng: np.random.Generator, block: int) -> np.ndarray:

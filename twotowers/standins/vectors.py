@@ -17,6 +17,7 @@ displayed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -147,15 +148,36 @@ def draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray, 
     sources, lengths = zip(
         *(_lists(rng, block, population) for block, rng in enumerate(streams)), strict=True
     )
+    blocks = (
+        _documents(rng, source, block, population)
+        for rng, source, block in zip(streams, sources, lengths, strict=True)
+    )
+    raw = ((_raw(levels, population), labels) for levels, labels in blocks)
+    return in_one_table(lengths, raw, queries=queries, width=WIDTH)
+
+
+def in_one_table(
+    lengths: Sequence[np.ndarray],
+    blocks: Iterable[tuple[np.ndarray, np.ndarray]],
+    *,
+    queries: int,
+    width: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """List lengths, labels [rows] and features [rows, width] of the first queries.
+
+    Args:
+        lengths: [queries] of each block, which were drawn first, so that the table is allocated
+            once.
+        blocks: features and labels of each block.
+        queries, width: of the table.
+    """
     kept = np.concatenate(lengths)[:queries]
-    features = np.empty((kept.sum(), WIDTH), np.float32)
+    features = np.empty((kept.sum(), width), np.float32)
     label = np.empty(len(features), np.float32)
     start = 0
-    for rng, source, block in zip(streams, sources, lengths, strict=True):
-        levels, labels = _documents(rng, source, block, population)
+    for values, labels in blocks:
         stop = min(start + len(labels), len(label))
-        features[start:stop] = _raw(levels[: stop - start], population)
-        label[start:stop] = labels[: stop - start]
+        features[start:stop], label[start:stop] = values[: stop - start], labels[: stop - start]
         start = stop
     return kept, label, features
 
