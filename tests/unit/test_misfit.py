@@ -271,3 +271,15 @@ def test_same_seed_same_answer():
     one, two = (misfit(*given, score=relevance, seed=3, folds=2) for _ in range(2))
     assert one.tests.equals(two.tests)
     assert one.overlap.equals(two.overlap)
+
+
+@pytest.mark.parametrize("kind", ["linear", "deep"])
+def test_biases_that_are_given_stay(kind):
+    given, _ = draw(12, queries=40)
+    log = FeatureCounts.of_arrays(*given)
+    free = fit_tower(log, kind, errors=False)
+    fixed = np.array([np.nan, free.bias[1], np.nan, np.nan])
+    again = fit_tower(log, kind, given=fixed, errors=False)
+    assert again.bias == pytest.approx(free.bias, abs=0.02 if kind == "deep" else 1e-4)
+    fixed[1] += 1
+    assert fit_tower(log, kind, given=fixed, errors=False).bias[1] == fixed[1]

@@ -212,6 +212,7 @@ def fit_tower(
     form: str = "additive",
     rng: np.random.Generator | None = None,
     rows: np.ndarray | None = None,
+    given: np.ndarray | None = None,
     errors: bool = True,
 ) -> Tower:
     """Fit a two-tower model whose relevance is a function of features.
@@ -222,6 +223,7 @@ def fit_tower(
         form: 'additive' or 'product'.
         rng: draws the start of a deep tower; by default of seed 0.
         rows: [rows] bool: rows to fit; all by default.
+        given: [K] biases that are not fitted; NaN where they are.
         errors: whether to compute jackknifed residuals.
 
     Raises:
@@ -235,7 +237,8 @@ def fit_tower(
     if not fitted.any():
         raise InputError("no factor was sometimes clicked and sometimes not", field="clicks")
     n, c = counts.impressions * fitted, counts.clicks * fitted
-    problem = _Problem(counts, n, c, form)
+    given = np.full(counts.factors, np.nan) if given is None else np.asarray(given, float)
+    problem = _Problem(counts, n, c, form, given)
     weights = _newton(problem, log.features, np.zeros(len(counts.cluster)), PRIOR["linear"])
     bias, linear = weights[: counts.factors], weights[counts.factors :]
     if kind == "linear":
@@ -260,7 +263,7 @@ def fit_tower(
 
     relevance = predict(log.features)
     expected, weight = moments(form, n, problem.logit(bias, relevance))
-    inverse = _inverse(_information(counts, weight, tangent, prior))
+    inverse = _inverse(_information(problem, weight, tangent, prior))
     residual = c - expected
     jackknifed = residual
     if errors:
@@ -301,6 +304,12 @@ class _Problem:
     impressions: np.ndarray
     clicks: np.ndarray
     form: str
+    given: np.ndarray
+
+    @property
+    def free(self) -> np.ndarray:
+        """[K] which biases are fitted."""
+        return np.isnan(self.given)
 
     def logit(self, bias, relevance):
         return bias[self.counts.factor] + relevance[self.counts.pair]
@@ -313,16 +322,17 @@ class _Problem:
         """[K], [pairs] derivatives of the likelihood."""
         counts = self.counts
         return (
-            np.bincount(counts.factor, residual, counts.factors),
+            np.bincount(counts.factor, residual, counts.factors) * self.free,
             np.bincount(counts.pair, residual, len(counts.cluster)),
         )
 
 
-def _information(counts: PairCounts, weight, tangent, prior: float) -> np.ndarray:
-    """[K + P, K + P] A = sum v z z' + prior."""
-    each = by_pair(counts, weight)
+def _information(problem: _Problem, weight, tangent, prior: float) -> np.ndarray:
+    """[K + P, K + P] A = sum v z z' + prior, with zeros at biases that are given."""
+    each = by_pair(problem.counts, weight * problem.free[problem.counts.factor])
     border = each.T @ tangent
-    rooted = tangent * np.sqrt(each.sum(1))[:, None]
+    shared = np.bincount(problem.counts.pair, weight, len(tangent))
+    rooted = tangent * np.sqrt(shared)[:, None]
     inner = rooted.T @ rooted + prior * np.eye(tangent.shape[1])
     return np.block([[np.diag(each.sum(0)), border], [border.T, inner]])
 
@@ -352,6 +362,7 @@ def _newton(problem: _Problem, tangent, offset, prior: float, bias=None) -> np.n
         found[:factors] = np.log(np.maximum(clicks, 0.5) / np.maximum(shown, 1))
     else:
         found[:factors] = bias
+    found[:factors] = np.where(problem.free, found[:factors], problem.given)
 
     def value(found):
         weights = found[factors:]
@@ -365,7 +376,7 @@ def _newton(problem: _Problem, tangent, offset, prior: float, bias=None) -> np.n
         expected, weight = moments(problem.form, problem.impressions, logit)
         first, second = problem.slopes(problem.clicks - expected)
         score = np.append(first, second @ tangent - prior * weights)
-        step = _inverse(_information(counts, weight, tangent, prior)) @ score
+        step = _inverse(_information(problem, weight, tangent, prior)) @ score
         if score @ step < TOLERANCE * max(abs(reached), 1):
             return found
         for halving in range(40):
