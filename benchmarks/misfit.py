@@ -24,8 +24,8 @@ the mean negative log-likelihood times the position's impressions counts as proo
 is identified, if it is above a quantile of chi-square with one degree of freedom. Here both shifts
 of positions 2, 5 and 10 must pass, and fits are optima, without the noise of training. Relevance
 can make up for a shift of all positions by a constant, which nothing identifies. So it is computed
-as described ('rival'), and with position 1 held at its estimate ('rival, relative'). It asks another
-question than the tests: whether clicks settle the bias, not whether they settle it rightly.
+as described ('rival'), and with position 1 held at its estimate ('rival, relative'). It asks
+another question than the tests: whether clicks settle the bias, not whether they do so rightly.
 """
 
 from __future__ import annotations
