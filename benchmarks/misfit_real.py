@@ -1,4 +1,4 @@
-"""Tests of a two-tower model on real features with simulated clicks, and what a real log says alone.
+"""Tests of a two-tower model on real features with simulated clicks, and on a real log without.
 
     python -m benchmarks.misfit_real config/mq2008.yaml config/mslr_sample.yaml
     python -m benchmarks.misfit_real config/yandex.yaml --folder ../shared/data/yandex_20_queries
@@ -11,8 +11,8 @@ at random, features after signed log1p as the papers prepare them, and 100 sessi
 in random order. Relevance is linear in the features, a network's of them, or the annotation, by
 which the policy then sorts. A linear tower is right in the first case and wrong in both others.
 
-A click log has no features here. What can be said: whether both forms of the curve, product and
-odds, keep their shape from unattractive to attractive documents (`twotowers.fitting.specification`),
+A click log has no features here. What can be said: whether each form of the curve, product and
+odds, is the same for unattractive and for attractive documents (`twotowers.fitting.specification`),
 and whether a model without any feature has the same curve. That is Hausman's test of whether
 relevance is independent of rank, as click rates by position assume.
 """
@@ -153,11 +153,7 @@ def main():
     print(table.round(4).to_string(index=False))
     if RESULTS.exists():
         before = pd.read_csv(RESULTS)
-        keys = ["data", "tower"] if "tower" in table else ["data"]
-        new = set(map(tuple, table[keys].to_numpy()))
-        table = pd.concat(
-            [before[[tuple(key) not in new for key in before[keys].to_numpy()]], table]
-        )
+        table = pd.concat([before[~before["data"].isin(table["data"])], table])
     table.to_csv(RESULTS, index=False, float_format="%.4g")
 
 
