@@ -41,7 +41,9 @@ import pandas as pd
 from scipy.special import expit
 from scipy.stats import chi2
 
-from twotowers.fitting.feature_towers import FeatureCounts, fit_tower, likelihood
+from twotowers.fitting.feature_counts import FeatureCounts
+from twotowers.fitting.feature_towers import fit_tower
+from twotowers.fitting.tower_likelihood import likelihood
 from twotowers.identifiability.misfit import ALARM, misfit
 from twotowers.randomness import stream
 from twotowers.results.statistics import frequency_interval

@@ -32,7 +32,8 @@ from twotowers.datasets.preprocess import signed_log1p
 from twotowers.datasets.sources import LETOR
 from twotowers.experiment.config import DataSet
 from twotowers.files.yamls import read_yaml
-from twotowers.fitting.feature_towers import FeatureCounts, fit_tower
+from twotowers.fitting.feature_counts import FeatureCounts
+from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.specification import fit_slope
 from twotowers.identifiability.hausman import hausman
 from twotowers.identifiability.misfit import misfit

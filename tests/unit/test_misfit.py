@@ -7,7 +7,8 @@ from scipy.stats import mannwhitneyu, ttest_1samp
 
 from twotowers.errors import InputError
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
-from twotowers.fitting.feature_towers import FeatureCounts, fit_tower
+from twotowers.fitting.feature_counts import FeatureCounts
+from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.newton import fit_linear
 from twotowers.identifiability.hausman import hausman
 from twotowers.identifiability.misfit import linear_against_deep, misfit, start_left

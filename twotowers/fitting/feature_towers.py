@@ -22,7 +22,7 @@ clustered by query (CR3 of Bell and McCaffrey 2002). It needs no model of the va
 
     >>> rng = np.random.default_rng(0)
     >>> x, factor = rng.normal(size=(3000, 2)), rng.integers(3, size=3000)
-    >>> chance = expit(np.array([0, -1, -2])[factor] + x @ [1, -1])
+    >>> chance = 1 / (1 + np.exp(factor - x @ [1, -1]))
     >>> clicks = rng.binomial(50, chance)
     >>> log = FeatureCounts.of_arrays(
     ...     np.arange(3000) // 10, np.arange(3000), factor, np.full(3000, 50), clicks, x)
@@ -40,12 +40,19 @@ import numpy as np
 from scipy.linalg import solve
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
-from scipy.special import expit
 
 from twotowers.errors import InputError, nearest
-from twotowers.fitting.conditional import by_pair
 from twotowers.fitting.curves import LEVERAGE
+from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.pair_counts import PairCounts
+from twotowers.fitting.tower_likelihood import (
+    Problem,
+    information,
+    inverse_of,
+    likelihood,
+    moments,
+    newton,
+)
 
 HIDDEN = 8
 """Hidden units of a deep tower."""
@@ -53,75 +60,6 @@ PRIOR = {"linear": 0.01, "deep": 1.0}
 """Precision of the normal prior of each weight, of features with standard deviation 1."""
 STEPS = 200
 """Of L-BFGS, for a deep tower."""
-NEWTON = 50
-TOLERANCE = 1e-10
-
-
-@dataclass(frozen=True)
-class FeatureCounts:
-    """Counts by pair and bias factor, with the features of each pair.
-
-    Attributes:
-        counts: all pairs, also those at one position only.
-        features: [pairs, width] with mean 0 and standard deviation 1; constant ones are left out.
-        score: [rows of counts] scores of the policy, or None.
-    """
-
-    counts: PairCounts
-    features: np.ndarray
-    score: np.ndarray | None = None
-
-    @classmethod
-    def of_arrays(
-        cls, query, pair, factor, impressions, clicks, features, score=None, *, factors=None
-    ) -> FeatureCounts:
-        """From rows in any order. Rows of one pair and factor are added up.
-
-        Args:
-            query: [rows] integers.
-            pair: [rows] integers: the query-document pair.
-            factor: [rows] integers in [0, K): position - 1, or another bias factor.
-            impressions, clicks: [rows] counts, 0 <= clicks <= impressions.
-            features: [rows, width] finite numbers. The first row of a pair counts.
-            score: [rows] scores of the policy that ranked. The first row of a pair and factor
-                counts.
-            factors: K; by default the largest factor + 1.
-
-        Raises:
-            InputError: a count is out of range, or a feature or a score is not finite.
-        """
-        query, pair, factor = (np.asarray(each, np.int64) for each in (query, pair, factor))
-        features, impressions = np.asarray(features, float), np.asarray(impressions, float)
-        for name, value in (("features", features), ("score", score)):
-            if value is not None and not np.isfinite(value).all():
-                row = int(np.argwhere(~np.isfinite(value))[0][0])
-                raise InputError(f"row {row + 1}", field=name, expected="finite numbers")
-        counts = PairCounts.of_arrays(
-            pair, factor, impressions, clicks, query=query, factors=factors, every=True
-        )
-        seen = np.flatnonzero(impressions > 0)
-        first = seen[np.unique(pair[seen], return_index=True)[1]]
-        features = features[first].reshape(len(first), -1)
-        spread = features.std(0) if len(first) else np.zeros(features.shape[1])
-        varies = spread > 1e-9 * np.maximum(np.abs(features).max(0, initial=0), 1e-300)
-        features = (features[:, varies] - features[:, varies].mean(0)) / spread[varies]
-        if score is not None:
-            key = pair[seen] * np.int64(counts.factors) + factor[seen]
-            score = np.asarray(score, float)[seen[np.unique(key, return_index=True)[1]]]
-        return cls(counts, features, score)
-
-    @property
-    def cluster(self) -> np.ndarray:
-        """[rows] the query's number."""
-        return self.counts.cluster[self.counts.pair]
-
-    def mean_rank(self) -> np.ndarray:
-        """[rows] minus the mean factor that the row's pair was shown under: a score without one."""
-        counts = self.counts
-        shown, places = (
-            np.bincount(counts.pair, counts.impressions * by) for by in (1, counts.factor)
-        )
-        return -(places / shown)[counts.pair]
 
 
 @dataclass(frozen=True)
@@ -190,21 +128,6 @@ class Tower:
         return column - onto[counts.factor] - (self.tangent @ onto[factors:])[counts.pair]
 
 
-def moments(form: str, impressions: np.ndarray, logit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Expected clicks n mu, and their variance by the model."""
-    if form == "product":
-        expected = impressions * np.exp(np.minimum(logit, 50))
-        return expected, expected
-    chance = expit(logit)
-    return impressions * chance, impressions * chance * (1 - chance)
-
-
-def likelihood(form: str, impressions, clicks, logit) -> np.ndarray:
-    """[rows] log-likelihood of clicks in nats, up to a constant."""
-    cumulant = np.exp(np.minimum(logit, 50)) if form == "product" else np.logaddexp(0, logit)
-    return clicks * logit - impressions * cumulant
-
-
 def fit_tower(
     log: FeatureCounts,
     kind: str = "deep",
@@ -238,8 +161,8 @@ def fit_tower(
         raise InputError("no factor was sometimes clicked and sometimes not", field="clicks")
     n, c = counts.impressions * fitted, counts.clicks * fitted
     given = np.full(counts.factors, np.nan) if given is None else np.asarray(given, float)
-    problem = _Problem(counts, n, c, form, given)
-    weights = _newton(problem, log.features, np.zeros(len(counts.cluster)), PRIOR["linear"])
+    problem = Problem(counts, n, c, form, given)
+    weights = newton(problem, log.features, np.zeros(len(counts.cluster)), PRIOR["linear"])
     bias, linear = weights[: counts.factors], weights[counts.factors :]
     if kind == "linear":
         tangent, prior = log.features, PRIOR["linear"]
@@ -254,7 +177,7 @@ def fit_tower(
         net = _train(problem, log.features, bias, linear, rng)
         tangent = net.tangent(log.features)
         # What L-BFGS and the prior left: a step of the linear model on tangent features.
-        found = _newton(problem, tangent, net(log.features), prior, bias=net.bias)
+        found = newton(problem, tangent, net(log.features), prior, bias=net.bias)
         bias, step = found[: counts.factors], found[counts.factors :]
         slope = net.slope(log.features)
 
@@ -263,7 +186,7 @@ def fit_tower(
 
     relevance = predict(log.features)
     expected, weight = moments(form, n, problem.logit(bias, relevance))
-    inverse = _inverse(_information(problem, weight, tangent, prior))
+    inverse = inverse_of(information(problem, weight, tangent, prior))
     residual = c - expected
     jackknifed = residual
     if errors:
@@ -294,100 +217,6 @@ def _informative(counts: PairCounts, form: str, rows: np.ndarray) -> np.ndarray:
     )
     finite = (clicks > 0) & ((clicks < shown) | (form == "product"))
     return rows & finite[counts.factor]
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """Rows of counts whose logit is a bias plus a relevance per pair."""
-
-    counts: PairCounts
-    impressions: np.ndarray
-    clicks: np.ndarray
-    form: str
-    given: np.ndarray
-
-    @property
-    def free(self) -> np.ndarray:
-        """[K] which biases are fitted."""
-        return np.isnan(self.given)
-
-    def logit(self, bias, relevance):
-        return bias[self.counts.factor] + relevance[self.counts.pair]
-
-    def value(self, bias, relevance) -> float:
-        logit = self.logit(bias, relevance)
-        return float(likelihood(self.form, self.impressions, self.clicks, logit).sum())
-
-    def slopes(self, residual) -> tuple[np.ndarray, np.ndarray]:
-        """[K], [pairs] derivatives of the likelihood."""
-        counts = self.counts
-        return (
-            np.bincount(counts.factor, residual, counts.factors) * self.free,
-            np.bincount(counts.pair, residual, len(counts.cluster)),
-        )
-
-
-def _information(problem: _Problem, weight, tangent, prior: float) -> np.ndarray:
-    """[K + P, K + P] A = sum v z z' + prior, with zeros at biases that are given."""
-    each = by_pair(problem.counts, weight * problem.free[problem.counts.factor])
-    border = each.T @ tangent
-    shared = np.bincount(problem.counts.pair, weight, len(tangent))
-    rooted = tangent * np.sqrt(shared)[:, None]
-    inner = rooted.T @ rooted + prior * np.eye(tangent.shape[1])
-    return np.block([[np.diag(each.sum(0)), border], [border.T, inner]])
-
-
-def _inverse(information: np.ndarray) -> np.ndarray:
-    """The inverse, with zeros at factors that have no information."""
-    told = np.diag(information) > 0
-    found = np.zeros_like(information)
-    inner = information[np.ix_(told, told)]
-    # One scale for all parameters.
-    scale = 1 / np.sqrt(np.diag(inner))
-    scaled = np.linalg.pinv(inner * scale * scale[:, None], rcond=1e-13, hermitian=True)
-    found[np.ix_(told, told)] = scaled * scale * scale[:, None]
-    return found
-
-
-def _newton(problem: _Problem, tangent, offset, prior: float, bias=None) -> np.ndarray:
-    """[K + P] biases and weights at the optimum, by Newton's method."""
-    counts = problem.counts
-    factors = counts.factors
-    found = np.zeros(factors + tangent.shape[1])
-    if bias is None:
-        shown, clicks = (
-            np.bincount(counts.factor, each, factors)
-            for each in (problem.impressions, problem.clicks)
-        )
-        found[:factors] = np.log(np.maximum(clicks, 0.5) / np.maximum(shown, 1))
-    else:
-        found[:factors] = bias
-    found[:factors] = np.where(problem.free, found[:factors], problem.given)
-
-    def value(found):
-        weights = found[factors:]
-        relevance = offset + tangent @ weights
-        return problem.value(found[:factors], relevance) - prior / 2 * weights @ weights
-
-    reached = value(found)
-    for _ in range(NEWTON):
-        weights = found[factors:]
-        logit = problem.logit(found[:factors], offset + tangent @ weights)
-        expected, weight = moments(problem.form, problem.impressions, logit)
-        first, second = problem.slopes(problem.clicks - expected)
-        score = np.append(first, second @ tangent - prior * weights)
-        step = _inverse(_information(problem, weight, tangent, prior)) @ score
-        if score @ step < TOLERANCE * max(abs(reached), 1):
-            return found
-        for halving in range(40):
-            moved = found + step / 2**halving
-            then = value(moved)
-            if then >= reached - 1e-12 * abs(reached):
-                break
-        found, reached = moved, then
-    raise InputError(
-        f"no optimum after {NEWTON} Newton steps", field="features", expected="a finite optimum"
-    )
 
 
 @dataclass(frozen=True)
@@ -422,7 +251,7 @@ class _Network:
         return float(np.linalg.norm(self.linear + inner @ self.first.T, axis=1).max(initial=0))
 
 
-def _train(problem: _Problem, features, bias, linear, rng) -> _Network:
+def _train(problem: Problem, features, bias, linear, rng) -> _Network:
     """A deep tower by L-BFGS, from the optimum of the linear one."""
     factors, width = len(bias), features.shape[1]
     prior = PRIOR["deep"]

@@ -38,7 +38,8 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
-from twotowers.fitting.feature_towers import FeatureCounts, Tower
+from twotowers.fitting.feature_counts import FeatureCounts
+from twotowers.fitting.feature_towers import Tower
 from twotowers.identifiability.testing import Finding, together
 
 NAME = "hausman"

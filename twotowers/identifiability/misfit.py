@@ -30,7 +30,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
-from twotowers.fitting.feature_towers import FeatureCounts, Tower, fit_tower, likelihood
+from twotowers.fitting.feature_counts import FeatureCounts
+from twotowers.fitting.feature_towers import Tower, fit_tower
+from twotowers.fitting.tower_likelihood import likelihood
 from twotowers.identifiability.hausman import hausman
 from twotowers.identifiability.overlap import FOLDS, folds_of, overlap
 from twotowers.identifiability.residuals import calibration, residual_and_score

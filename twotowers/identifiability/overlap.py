@@ -32,7 +32,8 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
 from twotowers.errors import InputError
-from twotowers.fitting.feature_towers import FeatureCounts, fit_tower
+from twotowers.fitting.feature_counts import FeatureCounts
+from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.pair_counts import PairCounts
 
 FOLDS = 5

@@ -33,7 +33,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from twotowers.fitting.feature_towers import FeatureCounts, Tower
+from twotowers.fitting.feature_counts import FeatureCounts
+from twotowers.fitting.feature_towers import Tower
 from twotowers.identifiability.testing import Finding, many, single
 
 PARTS = 10

@@ -1,0 +1,129 @@
+"""The likelihood of two-tower models of features, and Newton's method on it.
+
+    logit P(click) = theta_k + r(x)   (additive),      ln E[clicks] = theta_k + r(x)   (product),
+
+where r is an offset plus a linear function of some features of the pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from twotowers.errors import InputError
+from twotowers.fitting.conditional import by_pair
+from twotowers.fitting.pair_counts import PairCounts
+
+NEWTON = 50
+TOLERANCE = 1e-10
+
+
+def moments(form: str, impressions: np.ndarray, logit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Expected clicks n mu, and their variance by the model."""
+    if form == "product":
+        expected = impressions * np.exp(np.minimum(logit, 50))
+        return expected, expected
+    chance = expit(logit)
+    return impressions * chance, impressions * chance * (1 - chance)
+
+
+def likelihood(form: str, impressions, clicks, logit) -> np.ndarray:
+    """[rows] log-likelihood of clicks in nats, up to a constant."""
+    cumulant = np.exp(np.minimum(logit, 50)) if form == "product" else np.logaddexp(0, logit)
+    return clicks * logit - impressions * cumulant
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows of counts whose logit is a bias plus a relevance per pair."""
+
+    counts: PairCounts
+    impressions: np.ndarray
+    clicks: np.ndarray
+    form: str
+    given: np.ndarray
+
+    @property
+    def free(self) -> np.ndarray:
+        """[K] which biases are fitted."""
+        return np.isnan(self.given)
+
+    def logit(self, bias, relevance):
+        return bias[self.counts.factor] + relevance[self.counts.pair]
+
+    def value(self, bias, relevance) -> float:
+        logit = self.logit(bias, relevance)
+        return float(likelihood(self.form, self.impressions, self.clicks, logit).sum())
+
+    def slopes(self, residual) -> tuple[np.ndarray, np.ndarray]:
+        """[K], [pairs] derivatives of the likelihood."""
+        counts = self.counts
+        return (
+            np.bincount(counts.factor, residual, counts.factors) * self.free,
+            np.bincount(counts.pair, residual, len(counts.cluster)),
+        )
+
+
+def information(problem: Problem, weight, tangent, prior: float) -> np.ndarray:
+    """[K + P, K + P] A = sum v z z' + prior, with zeros at biases that are given."""
+    each = by_pair(problem.counts, weight * problem.free[problem.counts.factor])
+    border = each.T @ tangent
+    shared = np.bincount(problem.counts.pair, weight, len(tangent))
+    rooted = tangent * np.sqrt(shared)[:, None]
+    inner = rooted.T @ rooted + prior * np.eye(tangent.shape[1])
+    return np.block([[np.diag(each.sum(0)), border], [border.T, inner]])
+
+
+def inverse_of(information: np.ndarray) -> np.ndarray:
+    """The inverse, with zeros at factors that have no information."""
+    told = np.diag(information) > 0
+    found = np.zeros_like(information)
+    inner = information[np.ix_(told, told)]
+    # One scale for all parameters.
+    scale = 1 / np.sqrt(np.diag(inner))
+    scaled = np.linalg.pinv(inner * scale * scale[:, None], rcond=1e-13, hermitian=True)
+    found[np.ix_(told, told)] = scaled * scale * scale[:, None]
+    return found
+
+
+def newton(problem: Problem, tangent, offset, prior: float, bias=None) -> np.ndarray:
+    """[K + P] biases and weights at the optimum, by Newton's method."""
+    counts = problem.counts
+    factors = counts.factors
+    found = np.zeros(factors + tangent.shape[1])
+    if bias is None:
+        shown, clicks = (
+            np.bincount(counts.factor, each, factors)
+            for each in (problem.impressions, problem.clicks)
+        )
+        found[:factors] = np.log(np.maximum(clicks, 0.5) / np.maximum(shown, 1))
+    else:
+        found[:factors] = bias
+    found[:factors] = np.where(problem.free, found[:factors], problem.given)
+
+    def value(found):
+        weights = found[factors:]
+        relevance = offset + tangent @ weights
+        return problem.value(found[:factors], relevance) - prior / 2 * weights @ weights
+
+    reached = value(found)
+    for _ in range(NEWTON):
+        weights = found[factors:]
+        logit = problem.logit(found[:factors], offset + tangent @ weights)
+        expected, weight = moments(problem.form, problem.impressions, logit)
+        first, second = problem.slopes(problem.clicks - expected)
+        score = np.append(first, second @ tangent - prior * weights)
+        step = inverse_of(information(problem, weight, tangent, prior)) @ score
+        if score @ step < TOLERANCE * max(abs(reached), 1):
+            return found
+        for halving in range(40):
+            moved = found + step / 2**halving
+            then = value(moved)
+            if then >= reached - 1e-12 * abs(reached):
+                break
+        found, reached = moved, then
+    raise InputError(
+        f"no optimum after {NEWTON} Newton steps", field="features", expected="a finite optimum"
+    )
