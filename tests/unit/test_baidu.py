@@ -28,7 +28,6 @@ from twotowers.logs.formats.baidu import (
 )
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.page_arrays import read_page_arrays
-from twotowers.logs.portions import Portion, rows_of
 from twotowers.logs.sessions import read_sessions, seen_in, write_sessions
 from twotowers.text.lexical import LEXICAL
 
@@ -327,25 +326,3 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
     assert small > 100_000
     # The large log has 28,800 documents more, of eight bytes each.
     assert large - small < 16 * 28_800
-
-
-def test_splits_by_part_and_by_share():
-    part = np.repeat([f"part-{number}" for number in range(4)], 100)
-    portions = {
-        "train": Portion(["part-1", "part-2", "part-3"], high=0.25),
-        "validation": Portion(["part-0"], high=0.5, order="random"),
-        "test": Portion(["part-0"], low=0.5, order="random"),
-    }
-    found = rows_of(part, portions, seed=1)
-    assert found["train"].tolist() == list(range(100, 175))
-    both = np.concatenate([found["validation"], found["test"]])
-    assert sorted(both.tolist()) == list(range(100))
-    assert found["validation"].tolist() != list(range(50))
-    again, other = (rows_of(part, portions, seed=seed) for seed in (1, 2))
-    assert found["test"].tolist() == again["test"].tolist() != other["test"].tolist()
-    with pytest.raises(InputError, match=r"train: parts: 'part-7' is unknown"):
-        rows_of(part, {"train": Portion(["part-7"])}, seed=1)
-    with pytest.raises(InputError, match=r"test: 100 sessions leave none"):
-        rows_of(part, {"test": Portion(["part-0"], high=0.001)}, seed=1)
-    with pytest.raises(InputError, match=r"order: 'shuffled'"):
-        Portion(["part-0"], order="shuffled")

@@ -15,7 +15,6 @@ from tests.logs import refused, taken
 from twotowers.errors import InputError
 from twotowers.files import batches as tables
 from twotowers.logs.conversion import to_cells, to_sessions
-from twotowers.logs.formats import rows as rows_module
 from twotowers.logs.layouts import recognised
 from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import read_sessions, seen_in
@@ -411,7 +410,7 @@ def test_empty_text_is_no_document_of_a_page(tmp_path):
 
 
 def test_a_page_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows_module, "LONGEST", 50)
+    monkeypatch.setattr("twotowers.files.columns.LONGEST", 50)
     columns = {"session": [1] * 60, "query": [1] * 60, "document": [2] * 60, "clicks": [0] * 60}
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table(columns), path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -195,6 +195,40 @@ class Rows:
         good = (labels >= 0) & (labels <= LARGEST_LABEL)
         self.check(good, field, lambda at: told(values[at]), "a number from 0 on")
         return labels
+
+
+LONGEST = 10_000
+"""Most rows of a run. If there are more, the column is the wrong one."""
+
+
+def whole_runs(
+    tables: Iterable[pa.Table],
+    starts: Callable[[pa.Table, Rows], np.ndarray],
+    path: object,
+    field: str,
+    what: str,
+) -> Iterator[tuple[Rows, pa.Table, np.ndarray]]:
+    """Rows in whole runs, though runs go on across batches: their place, and where runs begin.
+
+    Args:
+        tables: rows, some at a time.
+        starts: rows and their place -> the first row of each run, as `Rows.runs` finds them.
+        path: the file.
+        field: the column that tells runs apart.
+        what: a run is, such as a page.
+    """
+    waiting, rows = None, Rows(path)
+    for table in tables:
+        table = table if waiting is None else pa.concat_tables([waiting, table])
+        at = starts(table, rows)
+        if len(table) - at[-1] > LONGEST:
+            message = f"{rows.name(at[-1])}: a {what} has more than {LONGEST:,} rows"
+            raise InputError(message, path=path, field=field, expected=f"a value per {what}")
+        if at[-1]:
+            yield rows, table.slice(0, at[-1]), at[:-1]
+        waiting, rows = table.slice(at[-1]), Rows(path, rows.before + int(at[-1]))
+    if waiting is not None and len(waiting):
+        yield rows, waiting, np.array([0])
 
 
 def told(value: pa.Scalar) -> str:

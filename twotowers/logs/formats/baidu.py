@@ -30,7 +30,7 @@ from twotowers import LOG
 from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import check_names, column_names, read_batches
-from twotowers.files.columns import Rows, is_text, told, wrong_type
+from twotowers.files.columns import Rows, is_text, told, whole_runs, wrong_type
 from twotowers.files.rankings import Rankings
 from twotowers.files.seen import Seen
 from twotowers.logs.sessions import Stream, check_free, conform
@@ -46,8 +46,6 @@ IDS = ("query_md5", "url_md5")
 POSITIONS = "positions"
 """The bias feature that keeps positions as they are: the place in a page's list closes the gaps."""
 PART = re.compile(r"part-(\d+)")
-LONGEST = 10_000
-"""The most rows of a session. If there are more, `query_no` is not the session."""
 ROWS = 20_000
 """Rows to decode at a time."""
 
@@ -205,24 +203,10 @@ def _pages(files: list[Path], bias: list[str], tally: Tally) -> Iterator[pa.Reco
         tally.path = file
         found = PART.search(file.name)
         split = f"part-{found.group(1)}" if found else LOG
-        waiting, rows = None, Rows(file)
-        for _, batch in _batches(file, ["query_no", *IDS, "position", "click", *bias]):
-            table = pa.Table.from_batches([batch])
-            if waiting is not None:
-                table = pa.concat_tables([waiting, table])
-            # The last session may go on in the next batch.
-            starts = _starts(table, rows)
-            if len(table) - starts[-1] > LONGEST:
-                raise InputError(
-                    f"{rows.name(starts[-1])}: a session has more than {LONGEST:,} rows",
-                    path=file,
-                    field="query_no",
-                    expected="a value per session",
-                )
-            yield from _whole_pages(table.slice(0, starts[-1]), rows, split, bias, tally)
-            waiting, rows = table.slice(starts[-1]), Rows(file, rows.before + int(starts[-1]))
-        if waiting is not None:
-            yield from _whole_pages(waiting, rows, split, bias, tally)
+        columns = ["query_no", *IDS, "position", "click", *bias]
+        tables = (pa.Table.from_batches([batch]) for _, batch in _batches(file, columns))
+        for rows, table, at in whole_runs(tables, _starts, file, "query_no", "session"):
+            yield _whole_pages(table, at, rows, split, bias, tally)
 
 
 def _starts(table: pa.Table, rows: Rows) -> np.ndarray:
@@ -233,12 +217,9 @@ def _starts(table: pa.Table, rows: Rows) -> np.ndarray:
 
 
 def _whole_pages(
-    table: pa.Table, rows: Rows, split: str, bias: list[str], tally: Tally
-) -> Iterator[pa.RecordBatch]:
-    if not len(table):
-        return
+    table: pa.Table, starts: np.ndarray, rows: Rows, split: str, bias: list[str], tally: Tally
+) -> pa.RecordBatch:
     (batch,) = table.combine_chunks().to_batches()
-    starts = _starts(table, rows)
     page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(batch)))
     query = hashed_texts(*id_columns(batch, IDS[:1], rows))
     rows.check(
@@ -271,7 +252,7 @@ def _whole_pages(
         POSITIONS: lists(pa.array(position)),
         **{name: lists(rows.present(batch[name], name)) for name in bias},
     }
-    yield conform(pa.RecordBatch.from_pydict(columns), rows.path)
+    return conform(pa.RecordBatch.from_pydict(columns), rows.path)
 
 
 # Columns

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers import LOG
-from twotowers.errors import InputError, check_choice, check_range
+from twotowers.errors import check_choice, check_range
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import are_numbers, as_kinds, column_names, read_batches
-from twotowers.files.columns import Rows
+from twotowers.files.columns import LONGEST, Rows, whole_runs
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
 from twotowers.logs.layouts import usual
@@ -42,8 +42,6 @@ LAYOUTS = (
     {"session": "session", "query": "query", "document": "document", "clicks": "click"},
 )
 """Names that are recognised by default: ours -> the file's."""
-LONGEST = 10_000
-"""Most documents of a page. If there are more, the column of sessions is the wrong one."""
 TOGETHER = "the rows of a page one after the other"
 GAPS = ("error", "close")
 
@@ -142,34 +140,25 @@ class _Rows:
     def batches(self, numbers: Mapping[str, bool]) -> Iterator[pa.RecordBatch]:
         # A column of the file may be two of ours.
         wanted = list(dict.fromkeys(self.names.values()))
-        waiting, first = None, None
-        for batch in read_batches(self.path, wanted):
-            batch = as_kinds(batch, numbers)
-            table = pa.Table.from_arrays([batch[name] for name in wanted], names=wanted)
-            if waiting is not None:
-                table = pa.concat_tables([waiting, table])
+        first = None
+
+        def starts(table: pa.Table, rows: Rows) -> np.ndarray:
+            nonlocal first
             session = table[self.names["session"]]
-            self.rows.present(session, "session", "an id of the page")
+            rows.present(session, "session", "an id of the page")
             # Not among all rows, since a set of all sessions would have no bound.
-            starts = self.rows.runs(session, "session", TOGETHER, others="sessions", before=first)
+            found = rows.runs(session, "session", TOGETHER, others="sessions", before=first)
             if first is None:
-                first = session.take(pa.array(starts[:-1])).combine_chunks()
-            # The last page may continue in the next batch.
-            yield from self._pages(table.slice(0, starts[-1]), starts[:-1])
-            waiting = table.slice(starts[-1])
-            if len(waiting) > LONGEST:
-                raise InputError(
-                    f"{self.rows.name(0)}: a page has more than {LONGEST:,} rows",
-                    path=self.path,
-                    field="session",
-                    expected="a value per page",
-                )
-        if waiting is not None and len(waiting):
-            yield from self._pages(waiting, np.array([0]))
+                first = session.take(pa.array(found[:-1])).combine_chunks()
+            return found
+
+        batches = (as_kinds(each, numbers) for each in read_batches(self.path, wanted))
+        tables = (pa.Table.from_arrays([each[n] for n in wanted], names=wanted) for each in batches)
+        for rows, table, at in whole_runs(tables, starts, self.path, "session", "page"):
+            self.rows = rows
+            yield from self._pages(table, at)
 
     def _pages(self, table: pa.Table, starts: np.ndarray) -> Iterator[pa.RecordBatch]:
-        if not len(table):
-            return
         page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(table)))
         pages = {name: self._of_page(table, name, starts, page) for name in self.per_page}
         pages.setdefault("split", pa.repeat(self.split, len(starts)))
@@ -188,7 +177,6 @@ class _Rows:
             self.rows.present(self._flat(table, name), name, "a value per row")
         self.tally.seen["pages"] += len(starts)
         yield conform(pa.RecordBatch.from_pydict(pages), self.path)
-        self.rows = Rows(self.path, self.rows.before + len(table))
 
     def _flat(self, table: pa.Table, name: str) -> pa.Array:
         return table[self.names[name]].combine_chunks()
