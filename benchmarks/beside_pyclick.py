@@ -6,7 +6,8 @@ PyClick (markovi/PyClick on GitHub; the package of PyPI is another project) is r
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pyarrow.parquet as pq
 
@@ -37,19 +38,25 @@ def run(*, sessions: int) -> Iterator[dict]:
 
 def time_rounds(*, log: str, name: str) -> dict:
     """How many seconds one round of PyClick's EM takes."""
-    sys.path.insert(0, str(PYCLICK))
+    sessions = sessions_of(PYCLICK, pq.read_table(f"{log}/train.parquet").to_pylist())
+    model = getattr(__import__(f"pyclick.click_models.{name}", fromlist=[name]), name)()
+    model._inference.iter_num = TIMED[name]
+    return {"seconds": seconds(lambda: model.train(sessions)) / TIMED[name]}
+
+
+def sessions_of(pyclick: Path | str, pages: Iterable[dict]) -> list:
+    """Pages as PyClick's sessions, from a checkout of it."""
+    sys.path.insert(0, str(pyclick))
     from pyclick.search_session.SearchResult import SearchResult
     from pyclick.search_session.SearchSession import SearchSession
 
     sessions = []
-    for page in pq.read_table(f"{log}/train.parquet").to_pylist():
+    for page in pages:
         session = SearchSession(page["query"])
         results = zip(page["documents"], map(int, page["clicks"]), strict=True)
         session.web_results = [SearchResult(*each) for each in results]
         sessions.append(session)
-    model = getattr(__import__(f"pyclick.click_models.{name}", fromlist=[name]), name)()
-    model._inference.iter_num = TIMED[name]
-    return {"seconds": seconds(lambda: model.train(sessions)) / TIMED[name]}
+    return sessions
 
 
 def compared(rows: list[dict]) -> list[dict]:

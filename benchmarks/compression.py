@@ -10,30 +10,24 @@ without compilation: what other processes do changes them little.
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from functools import partial
-from pathlib import Path
 
 import jax
 from flax import nnx
 
+from benchmarks.worlds import PAGE, wscd
 from twotowers import SPLITS
 from twotowers.experiment.kinds import build_model
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.logs.observed_pages import observed_pages
-from twotowers.logs.sessions import write_sessions
 from twotowers.methods.likelihood import session_loss
-from twotowers.methods.task import Split
 from twotowers.models.names import MODELS
 from twotowers.models.page_towers import PageTowers
-from twotowers.standins.logs import generate_pages
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.hashed import HashedTower
 from twotowers.towers.quotient_remainder import QuotientRemainderTower
 
 BATCH = 512
-SHARES = dict(zip(SPLITS, (0.5, 0.25, 0.25), strict=True))
 TOWERS = {
     "full": BaselineTower,
     **{f"hashed, {ratio} times": partial(HashedTower, ratio=ratio) for ratio in (2, 10, 100)},
@@ -43,23 +37,15 @@ TOWERS = {
 
 def main(pages: int, models: list[str]) -> None:
     """Train and print."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pages.parquet"
-        write_sessions(path, generate_pages("wscd", sessions=pages, seed=1))
-        log = observed_pages(path, SHARES, positions=10, seed=1)
-    losses = [
-        session_loss(
-            Split(log.pair, log.where, None, None, sessions=[log.sessions[split]]), [(0, {})]
-        )
-        for split in SPLITS[:2]
-    ]
+    log, splits = wscd(pages, seed=1)
+    losses = [session_loss(splits[split], [(0, {})]) for split in SPLITS[:2]]
     pairs, steps = len(log.ids), len(log.sessions["train"].query) // BATCH
     print(f"{pages:,} pages, {pairs:,} pairs")
     settings = {"learning_rate": 0.01, "weight_decay": 1e-4, "batch": BATCH, "steps": steps,
                 "patience": 1, "min_delta": 1e-5}  # fmt: skip
     for name in models or ["ubm", "dbn"]:
         for title, tower in TOWERS.items():
-            made = partial(PageTowers, build_model(MODELS[name]), tower, pairs, 10)
+            made = partial(PageTowers, build_model(MODELS[name]), tower, pairs, PAGE)
             seconds, epochs = {}, {}
             # The first epoch also compiles.
             for most in (1, 1, 100):

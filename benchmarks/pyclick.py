@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import sys
 import time
+from itertools import islice
 
 import numpy as np
 
+from benchmarks.beside_pyclick import sessions_of
 from twotowers.experiment.kinds import build_model
 from twotowers.fitting.em import Problem, fit_counts, fit_em
 from twotowers.fitting.prior import Prior
@@ -52,18 +54,9 @@ PRIOR = Prior(1, 2)
 
 def main(folder: str, path: str, most: int = 2_000, rounds: int = 50) -> None:
     """Fit, compare and print."""
-    sys.path.insert(0, folder)
-    from pyclick.search_session.SearchResult import SearchResult
-    from pyclick.search_session.SearchSession import SearchSession
-
     # PyClick's own parser reads the contest's file, which the sample is not.
-    sessions = []
-    for batch in open_log(path, "yandex").batches:
-        for page in batch.slice(0, most - len(sessions)).to_pylist():
-            session = SearchSession(page["query"])
-            columns = page["documents"], page["clicks"]
-            session.web_results = [SearchResult(*each) for each in zip(*columns, strict=True)]
-            sessions.append(session)
+    pages = (page for batch in open_log(path, "yandex").batches for page in batch.to_pylist())
+    sessions = sessions_of(folder, islice(pages, most))
     pairs, rows = {}, []
     for session in sessions:
         own = [pairs.setdefault((session.query, r.id), len(pairs)) for r in session.web_results]

@@ -10,29 +10,23 @@ losses of both are near each other.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
 from benchmarks.measure import ONE_THREAD, child
-from benchmarks.worlds import SEED
+from benchmarks.worlds import PAGE, SEED, wscd
 from twotowers import SPLITS
 from twotowers.experiment.kinds import build_model
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.logs.observed_pages import observed_pages
-from twotowers.logs.sessions import write_sessions
 from twotowers.methods.likelihood import page_losses, session_loss
-from twotowers.methods.task import Split
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.page_towers import PageTowers
 from twotowers.objectives.likelihood import SessionLoss
 from twotowers.results.metrics import perplexity
-from twotowers.standins.logs import generate_pages
 from twotowers.towers.baseline import BaselineTower
 
 SIZES = {
@@ -49,8 +43,7 @@ UPDATES = {
     "all rows, Adam": {"optimizer": "adam"},
     "used rows, AdamW": {"optimizer": "adamw", "weight_decay": 1e-4, "rows": True},
 }
-BATCH, POSITIONS = 512, 10
-SHARES = dict(zip(SPLITS, (0.5, 0.25, 0.25), strict=True))
+BATCH = 512
 PAGES = 8192
 """Pages of the log whose steps are timed. They show random rows of the table."""
 
@@ -85,14 +78,7 @@ def run(*, pages: int, models: list[str], rates: list[float], tables: list[int])
 
 def fit_standin(*, model: str, update: str, pages: int, rates: list[float]) -> dict:
     """Fits to a stand-in for WSCD-2012 with early stopping, a lane per learning rate."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pages.parquet"
-        write_sessions(path, generate_pages("wscd", sessions=pages, seed=SEED))
-        log = observed_pages(path, SHARES, positions=POSITIONS, seed=SEED)
-    splits = {
-        split: Split(log.pair, log.where, None, None, sessions=[log.sessions[split]])
-        for split in SPLITS
-    }
+    log, splits = wscd(pages)
     lanes = [(0, {})] * len(rates)
     train, validation = (session_loss(splits[split], lanes) for split in SPLITS[:2])
     # Patience and min_delta are those of Hager, Zoeter and de Rijke (clax2025).
@@ -105,9 +91,7 @@ def fit_standin(*, model: str, update: str, pages: int, rates: list[float]) -> d
         min_delta=1e-5,
         **UPDATES[update],
     )
-    towers = PageTowers(
-        build_model(model), BaselineTower, len(log.ids), POSITIONS, rngs=nnx.Rngs(SEED)
-    )
+    towers = PageTowers(build_model(model), BaselineTower, len(log.ids), PAGE, rngs=nnx.Rngs(SEED))
     found = fit(
         towers,
         train,
@@ -119,7 +103,7 @@ def fit_standin(*, model: str, update: str, pages: int, rates: list[float]) -> d
     )
     test = splits["test"]
     shown = test.sessions[0].where
-    position = np.broadcast_to(np.arange(POSITIONS), shown.shape)
+    position = np.broadcast_to(np.arange(PAGE), shown.shape)
     losses = (page_losses(found.model(lane), test, 0)[0] for lane in range(len(rates)))
     held_out = [perplexity(each, shown, position).mean() for each in losses]
     columns = rates, found.epochs.tolist(), found.loss.tolist(), held_out
@@ -133,17 +117,17 @@ def time_steps(*, table: int, rows: bool) -> dict:
     rng = np.random.default_rng(SEED)
 
     def pages(number: int) -> SessionLoss:
-        shape = 1, number, POSITIONS
+        shape = 1, number, PAGE
         return SessionLoss(
             inputs=jnp.asarray(rng.integers(table, size=shape[1:]), jnp.int32),
             query=jnp.arange(number)[None],
-            documents=jnp.asarray(np.broadcast_to(np.arange(POSITIONS, dtype=np.uint8), shape)),
+            documents=jnp.asarray(np.broadcast_to(np.arange(PAGE, dtype=np.uint8), shape)),
             clicks=jnp.asarray(rng.random(shape) < 0.3),
             where=jnp.ones(shape, bool),
         )
 
     train, validation = pages(PAGES), pages(64)
-    model = PageTowers(DocumentRate(), BaselineTower, table, POSITIONS, rngs=nnx.Rngs(SEED))
+    model = PageTowers(DocumentRate(), BaselineTower, table, PAGE, rngs=nnx.Rngs(SEED))
     many = FEW + (500 if rows else max(10**8 // table, 8))
     seconds = {}
     for steps in (FEW, many):

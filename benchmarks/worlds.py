@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,18 +10,25 @@ import numpy as np
 
 from benchmarks.by_session import simulate_sessions
 from benchmarks.measure import CACHE
+from twotowers import SPLITS
 from twotowers.datasets.preprocess import preprocess
 from twotowers.files.artefacts import atomic
 from twotowers.logs.counts import Counts
+from twotowers.logs.observed_pages import ObservedPages, observed_pages
 from twotowers.logs.policies import ranking_order
+from twotowers.logs.sessions import write_sessions
 from twotowers.logs.simulation import Sessions, Traffic, simulate_clicks
+from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
 from twotowers.models.relevance import relevance
 from twotowers.randomness import stream
+from twotowers.standins.logs import generate_pages
 from twotowers.standins.rankings import generate
 
 SEED = 2021
 DOCUMENTS = 25
+PAGE = 10
+"""Positions of a page of the stand-in for WSCD-2012."""
 SPARE = 1.25
 """Stand-in queries to draw per wanted query. Some are too short or have no relevant document."""
 
@@ -103,6 +111,20 @@ def shapes(queries: int, documents: int, width: int) -> World:
         rng.standard_normal((queries, documents, width), np.float32),
         rng.uniform(0, 4, (queries, documents)).astype(np.float32),
     )
+
+
+def wscd(pages: int, seed: int = SEED) -> tuple[ObservedPages, dict[str, Split]]:
+    """Pages of the stand-in for WSCD-2012: half of them train, as in Figures 5.2 and 5.3."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pages.parquet"
+        write_sessions(path, generate_pages("wscd", sessions=pages, seed=seed))
+        shares = dict(zip(SPLITS, (0.5, 0.25, 0.25), strict=True))
+        log = observed_pages(path, shares, positions=PAGE, seed=seed)
+    splits = {
+        split: Split(log.pair, log.where, None, None, sessions=[log.sessions[split]])
+        for split in SPLITS
+    }
+    return log, splits
 
 
 LOG = ("query", "documents", "clicks")
