@@ -1,11 +1,23 @@
+"""Stand-ins of rankings: reproducible, and with the shape of the real sets."""
+
 import numpy as np
 import pytest
 
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
+from twotowers.standins.lists import BLOCK as LISTS_BLOCK
+from twotowers.standins.lists import POPULATIONS
 from twotowers.standins.rankings import BLOCK, generate
+from twotowers.standins.vectors import BLOCK as VECTORS
+from twotowers.standins.vectors import NAMES
 
 SHARES = (0.515, 0.325, 0.134, 0.019, 0.008)
+
+
+# Hager (2026), Table 2.1: fewest documents, mean, median, 90th percentile, most.
+LISTS = {"yahoo_ltr": (1, 24, 19, 49, 139), "istella_s_ltr": (3, 103, 120, 147, 182)}
+WIDTHS = {"yahoo_ltr": 699, "istella_s_ltr": 220}
+BLOCKS = {"mslr30k": BLOCK, **dict.fromkeys(LISTS, LISTS_BLOCK), **dict.fromkeys(NAMES, VECTORS)}
 
 
 def draw(split="test", queries=1500, seed=7) -> Rankings:
@@ -28,18 +40,42 @@ def lists(rankings: Rankings) -> list[np.ndarray]:
     return np.split(rankings.label, rankings.offsets[1:-1])
 
 
-def test_the_same_arguments_give_the_same_data():
-    assert same(draw(queries=40), draw(queries=40))
-    assert not same(draw(queries=40), draw(queries=40, seed=8))
-    assert not np.array_equal(draw(queries=40).label, draw("train", queries=40).label)
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_same_arguments_give_the_same_data(name):
+    one = generate(name, "test", queries=40, seed=1)
+    assert same(one, generate(name, "test", queries=40, seed=1))
+    for split, seed in (("test", 2), ("train", 1)):
+        other = generate(name, split, queries=40, seed=seed)
+        assert not np.array_equal(one.label[:100], other.label[:100])
+        assert not np.array_equal(one.features[:100], other.features[:100])
 
 
-@pytest.mark.parametrize("queries", [1, BLOCK - 1, BLOCK, BLOCK + 1])
-def test_the_first_queries_do_not_depend_on_how_many_are_drawn(queries):
-    many = draw(queries=3 * BLOCK)
-    few = draw(queries=queries)
-    assert len(few.queries) == queries
-    assert same(few, many.take(slice(0, len(few.query))))
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_first_queries_do_not_depend_on_how_many_are_drawn(name):
+    many = generate(name, "train", queries=3 * BLOCKS[name], seed=0)
+    for queries in (1, BLOCKS[name] - 1, BLOCKS[name], BLOCKS[name] + 1):
+        few = generate(name, "train", queries=queries, seed=0)
+        assert len(few.queries) == queries
+        assert same(few, many.take(slice(0, len(few.query))))
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_long_lists_are_those_of_the_real_sets(name):
+    found = generate(name, "train", queries=700, seed=3)
+    assert found.features.shape == (len(found.label), WIDTHS[name])
+    assert found.features.dtype == found.label.dtype == np.float32
+    assert set(found.label) == {0, 1, 2, 3, 4}
+    assert len(found.queries) == 700
+    whole = (found.features == np.round(found.features)).all()
+    assert whole == POPULATIONS[name].counts
+    assert found.features.min() >= 0
+    assert found.features.max() <= (1e6 if whole else 1)
+    fewest, mean, median, long, most = LISTS[name]
+    # Four standard errors of 700 lists.
+    assert found.lengths.mean() == pytest.approx(mean, abs=4 * found.lengths.std() / 700**0.5 + 1)
+    assert np.median(found.lengths) == pytest.approx(median, abs=4)
+    assert np.percentile(found.lengths, 90) == pytest.approx(long, rel=0.08)
+    assert fewest <= found.lengths.min() <= found.lengths.max() <= most
 
 
 def test_query_ids_are_disjoint_and_documents_count_from_zero(rankings):

@@ -9,12 +9,6 @@ from twotowers.files.rankings import Rankings
 from twotowers.standins.rankings import generate
 from twotowers.standins.vectors import BLOCK, NAMES, POPULATIONS, WIDTH
 
-COLUMNS = ("query", "document", "label", "features")
-
-
-def same(one: Rankings, other: Rankings) -> bool:
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in COLUMNS)
-
 
 @pytest.fixture(scope="module", params=NAMES)
 def named(request) -> tuple[str, Rankings]:
@@ -37,24 +31,6 @@ def test_form(named):
     assert len(rankings.queries) == 4096
     numbers = np.concatenate([np.arange(n) for n in rankings.lengths])
     np.testing.assert_array_equal(rankings.document, numbers)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_same_arguments_give_the_same_data(name):
-    one = generate(name, "test", queries=70, seed=1)
-    assert same(one, generate(name, "test", queries=70, seed=1))
-    for split, seed in (("test", 2), ("train", 1)):
-        other = generate(name, split, queries=70, seed=seed)
-        assert not np.array_equal(one.features, other.features)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("queries", [1, BLOCK - 1, BLOCK, BLOCK + 1])
-def test_the_first_queries_do_not_depend_on_how_many_are_drawn(name, queries):
-    many = generate(name, "train", queries=3 * BLOCK, seed=0)
-    few = generate(name, "train", queries=queries, seed=0)
-    assert len(few.queries) == queries
-    assert same(few, many.take(slice(0, len(few.query))))
 
 
 def with_two_labels(rankings: Rankings) -> np.ndarray:
