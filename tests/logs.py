@@ -1,5 +1,7 @@
-"""Readers of click logs, as tests ask them."""
+"""Click logs of rows, and their readers, as tests ask them."""
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -20,3 +22,15 @@ def refused(path, format, **settings):
     if path.exists():
         assert str(path) in str(error.value)
     return error.value
+
+
+def clicked_rows(pages: int, *queries: str) -> pd.DataFrame:
+    """A row per shown document: b attracts, a does not; the second position is seen half."""
+    rng, rows = np.random.default_rng(0), []
+    for page in range(pages):
+        for place, document in enumerate(rng.permutation(["a", "b", "c"]), start=1):
+            chance = {"a": 0.1, "b": 0.8, "c": 0.4}[document] * {1: 1, 2: 0.5, 3: 0.4}[place]
+            click = int(rng.random() < chance)
+            rows.append((page, queries[page % len(queries)], document, place, click))
+    names = ["session", "query", "document", "position", "clicks"]
+    return pd.DataFrame(rows, columns=names)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import twotowers as tt
+from tests.logs import clicked_rows
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.face.comparison import _clustered
@@ -30,14 +31,8 @@ FURTHER = ("jax", "flax", "optax", "rax", "sklearn", "lightgbm", "seaborn", "sna
 @pytest.fixture
 def rows():
     """A row per shown document, under names of a shop's."""
-    rng, found = np.random.default_rng(0), []
-    for page in range(200):
-        for place, document in enumerate(rng.permutation(["a", "b", "c"]), start=1):
-            chance = {"a": 0.1, "b": 0.8, "c": 0.4}[document] * {1: 1, 2: 0.5, 3: 0.4}[place]
-            click = int(rng.random() < chance)
-            found.append((page, f"q{page % 5}", document, place, click, "phone"))
-    names = ["sid", "q", "sku", "rank", "click", "device"]
-    return pd.DataFrame(found, columns=names)
+    found = clicked_rows(200, *(f"q{number}" for number in range(5)))
+    return found.set_axis(["sid", "q", "sku", "rank", "click"], axis=1).assign(device="phone")
 
 
 def run(code, folder=ROOT):

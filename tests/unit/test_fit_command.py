@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import twotowers as tt
+from tests.logs import clicked_rows
 from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.errors import InputError
@@ -21,16 +22,8 @@ from twotowers.models.names import MODELS
 
 @pytest.fixture
 def log(tmp_path):
-    """Rows with text ids: document b attracts, a does not; the second position is seen half."""
-    rng, rows = np.random.default_rng(0), []
-    for page in range(600):
-        order = rng.permutation(["a", "b", "c"])
-        for place, document in enumerate(order, start=1):
-            chance = {"a": 0.1, "b": 0.8, "c": 0.4}[document] * {1: 1, 2: 0.5, 3: 0.4}[place]
-            rows.append((page, "q" * 30, document, place, int(rng.random() < chance)))
-    names = ["session", "query", "document", "position", "clicks"]
     path = tmp_path / "log.csv"
-    pd.DataFrame(rows, columns=names).to_csv(path, index=False)
+    clicked_rows(600, "q" * 30).to_csv(path, index=False)
     return path
 
 

@@ -111,11 +111,15 @@ def on_pages(plain, *columns, **options):
 
 def check(loss, plain, at=SCORES):
     """Values of all pages, and the gradient of their weighted sum, to 1e-6."""
-    found = np.asarray(loss(jnp.asarray(at)))
-    np.testing.assert_allclose(found, plain(at), **CLOSE)
     # Different factors for pages, so that no gradient can hide in another's.
     factors = np.linspace(1, 2, PAGES)
-    gradient = jax.grad(lambda scores: (factors * loss(scores)).sum())(jnp.asarray(at))
+
+    @jax.jit
+    def values_and_gradient(scores):
+        return loss(scores), jax.grad(lambda f: (factors * loss(f)).sum())(scores)
+
+    found, gradient = values_and_gradient(jnp.asarray(at))
+    np.testing.assert_allclose(found, plain(at), **CLOSE)
     slope = approx_fprime_central(lambda flat: (factors * plain(flat.reshape(at.shape))).sum(), at)
     np.testing.assert_allclose(gradient, slope, **CLOSE)
 

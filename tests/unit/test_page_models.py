@@ -206,7 +206,8 @@ def test_jax_has_the_same_likelihood_and_a_finite_gradient(name):
         return model.log_likelihood(wide, jnp.asarray(clicks), jnp.asarray(where)).sum()
 
     logits = {part: jnp.asarray(logit(values)) for part, values in parts.items()}
-    value, gradient = jax.value_and_grad(total)(logits)
+    found = jax.jit(jax.value_and_grad(total))
+    value, gradient = found(logits)
     chances = {p: Chance.of(values) for p, values in parts.items()}
     wide = {p: _repeated(c, model.parts[p], 20) for p, c in chances.items()}
     assert float(value) == pytest.approx(model.log_likelihood(wide, clicks, where).sum(), rel=1e-5)
@@ -214,7 +215,7 @@ def test_jax_has_the_same_likelihood_and_a_finite_gradient(name):
     assert any((np.asarray(each) != 0).any() for each in gradient.values())
     # Also where probabilities are next to 0 and 1.
     extreme = {part: 60 * jnp.sign(each) for part, each in logits.items()}
-    value, gradient = jax.value_and_grad(total)(extreme)
+    value, gradient = found(extreme)
     assert np.isfinite(value)
     assert all(np.isfinite(each).all() for each in gradient.values())
 
@@ -401,6 +402,6 @@ def test_a_mixture_is_trained_by_gradient():
         shown = jnp.ones((7, 3), bool)
         return towers.row_losses(inputs, documents, None, shown, clicks).sum()
 
-    gradient = jax.tree.leaves(nnx.grad(total)(towers))
+    gradient = jax.tree.leaves(nnx.jit(nnx.grad(total))(towers))
     assert all(np.isfinite(each).all() for each in gradient)
     assert sum(bool((np.asarray(each) != 0).any()) for each in gradient) == len(gradient)
