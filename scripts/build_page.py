@@ -1,6 +1,5 @@
 """A paper's items, claims and timings -> its page and summary; and the overview, so far."""
 
-import json
 from os.path import dirname, relpath
 
 import pandas as pd
@@ -27,13 +26,13 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
     claims = pd.read_csv(paper["claims"], keep_default_na=False, dtype=str)
     gates = pd.read_csv(paper["gates"], keep_default_na=False)
 
-    def provenance(part):
+    def provenance(part, needs):
         return {
             "datasets": part["datasets"],
             "seeds": part["seeds"],
             "scale": scale,
             "version": version,
-            "seconds": seconds(part["logs"]),
+            "seconds": seconds(log for name in needs for log in paper["needs"][name]["logs"]),
         }
 
     items = [
@@ -44,7 +43,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
             table=pd.read_csv(next(path for path in item["files"] if path.endswith(".csv"))),
             claims=claims[claims["item"] == name].to_dict("records"),
             files={path.rsplit(".")[-1]: relpath(path, folder) for path in item["files"]},
-            provenance=provenance(item),
+            provenance=provenance(item, item["needs"]),
         )
         for name, item in paper["items"].items()
     ]
@@ -53,7 +52,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
             name,
             need["kind"],
             as_yaml(need["parameters"]),
-            provenance(need),
+            provenance(need, [name]),
             gates=lines(gates[gates["setting"] == name]),
         )
         for name, need in paper["needs"].items()
@@ -63,7 +62,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
         readme=relpath(paper["readme"], folder),
         items=items,
         settings=settings,
-        provenance=provenance(paper),
+        provenance=provenance(paper, paper["needs"]),
         claims=claims[~claims["item"].isin(list(paper["items"]))].to_dict("records"),
     )
     write_paper(page, folder)
@@ -71,9 +70,8 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
 
 
 def as_yaml(parameters: dict) -> str:
-    """Parameters as experiment.yaml would have them, without names for what occurs twice."""
-    plain = json.loads(json.dumps(parameters))
-    return yaml.safe_dump(plain, sort_keys=False, default_flow_style=None, width=88).rstrip()
+    """Parameters as experiment.yaml would have them."""
+    return yaml.safe_dump(parameters, sort_keys=False, default_flow_style=None, width=88).rstrip()
 
 
 if "snakemake" in globals():

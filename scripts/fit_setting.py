@@ -7,14 +7,13 @@ from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
 from twotowers.jobs.fit import fit_setting
 from twotowers.results.longform import write_results
-from twotowers.workflow.plan import planned
 
 LOGGER = logging.getLogger("twotowers.fit")
 
 
-def main(inputs, outputs, *, paper: str, name: str, seed: int):
-    setting = read(Setting, planned("settings", paper, name), context={"paper": paper})
-    results = fit_setting(dict(inputs.items()), setting, seed=seed)
+def main(inputs, outputs, *, paper: str, name: str, setting: dict, seed: int):
+    settled = read(Setting, setting, context={"paper": paper})
+    results = fit_setting(dict(inputs.items()), settled, seed=seed)
     write_results(results, outputs[0], paper=paper, setting=name, seed=seed)
     for metric in ("epochs", "nll"):
         lanes = results.loc[results["metric"] == metric, "value"]

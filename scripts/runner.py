@@ -40,15 +40,13 @@ def paper_module(paper: str, name: str):
 def run(main, snakemake) -> None:
     """Call main(inputs, outputs, **params) with stdout and stderr in the job's log.
 
-    Parameters `code` and `settled`, digests of the code and of the settings, are for Snakemake's
-    decision on reruns. main does not get them.
+    The parameter `code`, a digest, is for Snakemake's decision on reruns. main does not get it.
     """
     end_with_run()
     gc.freeze()
     gc.enable()
     params = dict(snakemake.params.items())
     code = params.pop("code", None)
-    settled = params.pop("settled", None)
     path = Path(snakemake.log[0])
     # Snakemake runs a copy. A random word stands before the name of the script.
     script = re.sub(r"^tmp\w+\.", "", Path(getsourcefile(main)).name)
@@ -58,7 +56,6 @@ def run(main, snakemake) -> None:
         "parameters": params,
         "outputs": list(snakemake.output),
         "code": f"{code}, version {code_version()}",
-        **({"settled": settled} if settled else {}),
     }
     try:
         with job_log(path, facts):

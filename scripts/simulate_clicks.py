@@ -3,12 +3,11 @@
 from scripts.runner import run
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
-from twotowers.workflow.plan import planned
 
 
-def main(inputs, outputs, *, paper: str, name: str, seed: int):
-    log = read(AnyLog, planned("logs", paper, name), context={"paper": paper})
-    log.simulate(dict(inputs.items()), outputs[0], seed=seed)
+def main(inputs, outputs, *, paper: str, log: dict, seed: int):
+    settled = read(AnyLog, log, context={"paper": paper})
+    settled.simulate(dict(inputs.items()), outputs[0], seed=seed)
 
 
 if "snakemake" in globals():

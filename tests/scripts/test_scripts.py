@@ -46,7 +46,6 @@ from twotowers.logs.sessions import seen_in
 from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.results.claims import NOT_TESTABLE
 from twotowers.standins.logs import generate_log
-from twotowers.workflow.plan import PLAN
 from twotowers.workflow.records import read
 
 DATA = ROOT.parent / "shared" / "data"
@@ -73,14 +72,6 @@ SETTING = {
     "training": BRIEF,
 }
 STUDY = {"module": "appendix_a", "parameters": {"documents": 120, "views": 10, "impressions": 2000}}
-PLANNED = {
-    "logs": {
-        "all": SIMULATED,
-        "alone": SIMULATED | {"policy": SIMULATED["policy"] | {"strength": [1]}},
-    },
-    "settings": {"misfit-linear": SETTING},
-    "studies": {"appendix_a": STUDY, "other": STUDY},
-}
 NOTE = "Data: generated stand-in for mslr30k. Scale: tiny. Seeds: 7."
 
 
@@ -90,16 +81,6 @@ NOTE = "Data: generated stand-in for mslr30k. Scale: tiny. Seeds: 7."
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("road")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def plan(folder):
-    """The plan of a run, as its jobs find it."""
-    path = folder / "plan.json"
-    path.write_text(json.dumps({kind: {PAPER: entries} for kind, entries in PLANNED.items()}))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(PLAN, str(path))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -128,21 +109,22 @@ def policy(folder, rankings) -> Path:
     return path
 
 
-def simulate(policy: Path, path: Path, name: str) -> Path:
-    simulate_clicks.main({"policy": policy}, [path], paper=PAPER, name=name, seed=7)
+def simulate(policy: Path, path: Path, log: dict = SIMULATED) -> Path:
+    simulate_clicks.main({"policy": policy}, [path], paper=PAPER, log=log, seed=7)
     return path
 
 
 @pytest.fixture(scope="module")
 def clicks(folder, policy) -> Path:
-    return simulate(policy, folder / "clicks.parquet", "all")
+    return simulate(policy, folder / "clicks.parquet")
 
 
 @pytest.fixture(scope="module")
 def fit(folder, rankings, policy, clicks) -> Path:
     path = folder / "fit.parquet"
     inputs = {**vars(rankings), "policy": policy, "clicks": clicks}
-    fit_setting.main(inputs, [path], paper=PAPER, name="misfit-linear", seed=7)
+    job = {"paper": PAPER, "name": "misfit-linear", "setting": SETTING, "seed": 7}
+    fit_setting.main(inputs, [path], **job)
     return path
 
 
@@ -154,7 +136,7 @@ def study(folder, rankings) -> Path:
 
 
 def run_appendix(rankings: SimpleNamespace, path: Path, *, name: str) -> None:
-    run_study.main(rankings, [path], paper=PAPER, name=name, seed=7)
+    run_study.main(rankings, [path], paper=PAPER, name=name, **STUDY, seed=7)
 
 
 def drawn(folder: Path, item: str, inputs: list[Path], *kinds: str) -> SimpleNamespace:
@@ -258,7 +240,8 @@ def test_a_ranking_svm_learns_from_a_share_of_the_training_queries(rankings, tmp
 
 
 def test_a_log_does_not_depend_on_which_other_strengths_there_are(clicks, policy, tmp_path):
-    alone = pd.read_parquet(simulate(policy, tmp_path / "alone.parquet", "alone"))
+    log = SIMULATED | {"policy": SIMULATED["policy"] | {"strength": [1]}}
+    alone = pd.read_parquet(simulate(policy, tmp_path / "alone.parquet", log))
     lanes = pd.read_parquet(clicks).query("strength == 1")
     pd.testing.assert_frame_equal(alone, lanes.reset_index(drop=True))
 
@@ -346,7 +329,6 @@ def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, 
         "gates": folder / "gates.csv",
         "datasets": {"mslr30k": "stand-in"},
         "seeds": [7],
-        "logs": [log, log],
         "items": {
             "appendixA": item("An appendix", "figure", "appendix_a", figure, simulated),
             "grid": item("A grid", "table", "misfit-linear", table, generated),

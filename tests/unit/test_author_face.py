@@ -20,7 +20,6 @@ from twotowers.models.protocol import CellModel, odds_of
 from twotowers.towers.lane import Lane
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import Tower, number, value_of
-from twotowers.workflow.planning import plain
 
 QUICK = {"steps": 5, "epochs": 2, "batch": 8}
 
@@ -47,7 +46,7 @@ def test_rankings_have_three_splits_with_labels_and_lists_of_some_length():
 
 
 def test_a_fit_of_python_is_that_of_a_paper(clicks, fitted):
-    setting = read(Setting, plain(fitted.setting))  # as the plan hands it to a job
+    setting = read(Setting, fitted.setting.plain())  # as the plan hands it to a job
     results = fit_setting(clicks.files, setting, seed=2)
     bias = fitted.examination().query("seed == 2")
     theirs = results.query("metric == 'position_bias'")

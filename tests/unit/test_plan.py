@@ -31,16 +31,8 @@ from twotowers.workflow.descriptions import (
     source_note,
 )
 from twotowers.workflow.order import Order, fit_guess
-from twotowers.workflow.plan import (
-    ENVIRONMENTS,
-    FILES,
-    RECORDS,
-    WILDCARDS,
-    Plan,
-    planned,
-    read_plan,
-)
-from twotowers.workflow.planning import ENDINGS, Planner, plain
+from twotowers.workflow.plan import ENVIRONMENTS, FILES, RECORDS, WILDCARDS, Plan, read_plan
+from twotowers.workflow.planning import ENDINGS, Planner
 
 TRAINING = {
     "learning_rate": 0.1, "batch": 10, "steps": 100, "epochs": 1, "patience": 1, "min_delta": 0,
@@ -316,23 +308,18 @@ def test_a_fit_reads_rankings_who_ranked_them_and_clicks(read):
     }
 
 
-def test_a_job_is_told_what_it_loads_by_name(read, made, papers):
-    job = {"paper": "paper", "setting": "large", "seed": 8}
-    told = params(read, "fit", **job)
-    assert {key: told[key] for key in ("paper", "name", "seed")} == {
-        "paper": "paper", "name": "large", "seed": 8,
-    }  # fmt: skip
-    settings = papers["paper"].settings
-    changed = {**settings, "large": settings["small"].model_copy(update={"name": "large"})}
-    other = made(those={"paper": replace(papers["paper"], settings=changed)}).jobs()
-    assert other["fit"]["paper|large|8"]["params"]["settled"] != told["settled"]
+def test_a_job_gets_its_setting(read, papers):
+    told = params(read, "fit", paper="paper", setting="large", seed=8)
+    assert told.keys() == {"code", "paper", "name", "setting", "seed"}
+    assert told["setting"] == papers["paper"].settings["large"].plain()
+    assert (told["name"], told["seed"]) == ("large", 8)
 
 
 def test_clicks_are_simulated_from_scores(read):
     policy = "out/smoke/policies/paper/web/annotated-linear/7.parquet"
     job = {"paper": "paper", "dataset": "web", "log": "main", "seed": 7}
     assert inputs(read, "clicks", **job) == {"policy": policy}
-    assert params(read, "clicks", **job)["name"] == "main"
+    assert params(read, "clicks", **job)["log"]["name"] == "main"
     named = {"paper": "paper", "dataset": "web", "relevance": "annotated", "ranker": "linear"}
     assert inputs(read, "policy", **named, seed=7) == read.rankings("paper", "web")
     assert params(read, "policy", **named, seed=7)["settings"]["batch"] == 10
@@ -364,10 +351,13 @@ def test_a_study_reads_nothing_a_click_log_or_rankings(read):
 
 
 def test_a_study_is_called_with_what_the_road_does_not_use_itself(read):
-    studies = read["studies"]["paper"]
-    assert (studies["real"]["parameters"], studies["real"]["module"]) == ({"top": 2}, "logs")
-    assert studies["ranked"]["parameters"] == {"depth": 4}
-    assert (studies["theory"]["module"], studies["bare"]["parameters"]) == ("theory", {})
+    def of(study, seed=7):
+        told = params(read, "study", paper="paper", study=study, seed=seed)
+        return told["module"], told["parameters"]
+
+    assert of("real", 1) == ("logs", {"top": 2})
+    assert of("ranked")[1] == {"depth": 4}
+    assert (of("theory")[0], of("bare")[1]) == ("theory", {})
 
 
 def test_published_numbers_belong_to_what_draws_and_judges(made, root):
@@ -407,13 +397,10 @@ def within(monkeypatch):
     return run
 
 
-def test_a_plan_is_made_once_and_read_by_jobs(root, tmp_path, monkeypatch, papers):
-    monkeypatch.setenv(plans.PLAN, "")
+def test_a_plan_is_made_once(root, tmp_path, monkeypatch):
     monkeypatch.setattr(plans.subprocess, "run", within(monkeypatch))
     made = read_plan(CONFIG, root, tmp_path)
     (path,) = tmp_path.glob("*.json")
-    assert os.environ[plans.PLAN] == str(path)
-    assert planned("settings", "paper", "large") == plain(papers["paper"].settings["large"])
     path.write_text(json.dumps(made.content | {"targets": ["marked"]}))
     assert read_plan(CONFIG, root, tmp_path)["targets"] == ["marked"]
     file = root / "papers" / "other" / "experiment.yaml"
@@ -570,7 +557,6 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
     assert paper["brief"] is None
     assert paper["datasets"] == {"web": "stand-in", "shop": "real data"}
     assert paper["claims"] == "out/smoke/claims/paper.csv"
-    assert paper["logs"] == plan.records_of("paper")
     assert paper["items"]["fig1"] == {
         **TEXTS,
         "kind": "figure",
@@ -578,7 +564,6 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
         "highlight": {"n": [1]},
         "headings": {},
         "files": plan.item_files("paper", "fig1"),
-        "logs": plan.records_of("paper", ["small", "real"]),
         "datasets": {"web": "stand-in", "shop": "real data"},
         "seeds": [1, 7, 8, 9],
     }
@@ -586,6 +571,7 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
     assert paper["items"]["table1"]["highlight"] is None
     large = paper["needs"]["large"]
     assert (large["kind"], large["seeds"]) == ("setting", [7, 8, 9])
+    assert large["logs"] == plan.records_of("paper", ["large"])
     assert large["parameters"]["training"] == TRAINING
     assert large["parameters"]["log"]["relevance"] == "deep"
     assert large["parameters"]["log"]["positions"] == 7

@@ -16,7 +16,7 @@ from twotowers.experiment.paper import load_paper
 from twotowers.experiment.settings import Setting
 from twotowers.files.yamls import read_yaml
 from twotowers.workflow.order import fit_guess
-from twotowers.workflow.planning import Planner, plain
+from twotowers.workflow.planning import Planner
 
 CONFIG = read_config(read_yaml(ROOT / "config.yaml"))
 EXPERIMENT = yaml.safe_load("""
@@ -118,10 +118,10 @@ def test_single_numbers_are_no_lanes(load):
 
 @pytest.mark.parametrize("section", ["settings", "logs"])
 def test_what_a_plan_says_is_read_as_it_was(load, section):
-    """Jobs read their setting and their log from the plan."""
+    """Jobs get their setting or their log as the plan says it."""
     kind, found = {"settings": (Setting, "fit"), "logs": (AnyLog, "main")}[section]
     settled = getattr(load(), section)[found]
-    found = read(kind, plain(settled), context={"paper": "p"})
+    found = read(kind, settled.plain(), context={"paper": "p"})
     assert found.model_copy(update={"name": settled.name}) == settled
 
 

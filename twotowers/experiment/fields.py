@@ -69,6 +69,10 @@ class Settled(BaseModel):
                     raise refused(f"unknown setting {key!r}", nearest(str(key), shown), str(key))
         return given
 
+    def plain(self) -> Any:
+        """The settings as JSON has them, from which `read` makes them again."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
 
 def as_tuple(value: Any) -> Any:
     """A list as a tuple. YAML has lists, settings are frozen."""

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from twotowers.errors import InputError
 from twotowers.experiment.fields import Positive, Settled, refused
@@ -71,6 +71,10 @@ class Log(Settled):
     """Its name in the paper."""
     positions: Positive = 10
     """Positions on a page, instead of the paper's."""
+
+    @model_serializer(mode="wrap")
+    def _with_origin(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"name": self.name, "from": self.origin, **dump(self)}
 
     @property
     def lanes(self) -> dict[str, list]:

@@ -104,12 +104,13 @@ def _headings(parameters: Mapping[str, Any]) -> dict[str, str]:
 
 def _page_need(plan: Planner, paper: str, name: str) -> dict:
     """A setting with its whole log and training, or a study, as it is run."""
-    experiment = plan.papers[paper]
-    origin = _origin(plan, paper, [name])
-    if name in experiment.studies:
-        parameters = plan.told(experiment.studies[name])
-        return {"kind": "study", "parameters": parameters, **origin}
-    return {"kind": "setting", "parameters": plan.told(experiment.settings[name]), **origin}
+    need = plan.papers[paper].need(name)
+    return {
+        "kind": type(need).__name__.lower(),
+        "parameters": need.plain(),
+        "logs": plan.records_of(paper, [name]),
+        **_origin(plan, paper, [name]),
+    }
 
 
 def _seeds(plan: Planner, paper: str, needs: Iterable[str]) -> list[int]:
@@ -118,12 +119,11 @@ def _seeds(plan: Planner, paper: str, needs: Iterable[str]) -> list[int]:
 
 
 def _origin(plan: Planner, paper: str, needs: Iterable[str]) -> dict:
-    """Data sets and their kinds, seeds, and the logs of the jobs, behind settings and studies."""
+    """Data sets and their kinds, and seeds, behind settings and studies."""
     needs = list(needs)
     return {
         "datasets": {name: kind_of_data(plan, name) for name in plan.datasets_of(paper, needs)},
         "seeds": _seeds(plan, paper, needs),
-        "logs": plan.records_of(paper, needs),
     }
 
 

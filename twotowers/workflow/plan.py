@@ -98,12 +98,10 @@ WILDCARDS = {
 }
 """What tells the jobs of a rule apart."""
 
-PLAN = "TWO_TOWERS_PLAN"
-"""The environment variable that tells jobs where the plan is."""
 FOLDER = Path(".cache/plans")
 KEPT = 30 * 24 * 3600
-"""Seconds that a plan stays after a Snakefile last read it. Jobs of a run read it until the run
-ends, however many plans are made meanwhile."""
+"""Seconds that a plan stays after a Snakefile last read it. Jobs on a cluster read it until their
+run ends, however many plans are made meanwhile."""
 REFUSED = 3
 """Exit status of planning if the configuration or a paper is wrong."""
 SOURCES = ("twotowers", "papers", "scripts", "config")
@@ -207,8 +205,6 @@ def read_plan(
 ) -> Plan:
     """The plan of a configuration. It is made if there is none, or an input of it has changed.
 
-    The environment then tells jobs where it is.
-
     Args:
         config: the settings of the run, merged.
         root: the folder of the project.
@@ -234,7 +230,6 @@ def read_plan(
         _forget_old(path.parent)
     with suppress(OSError):  # Somebody else's, perhaps.
         os.utime(path)
-    os.environ[PLAN] = str(path)
     return Plan(json.loads(path.read_text()), root)
 
 
@@ -261,13 +256,3 @@ def _forget_old(folder: Path) -> None:
         with suppress(FileNotFoundError):
             if time.time() - old.stat().st_mtime > KEPT:
                 old.unlink()
-
-
-def planned(kind: str, paper: str, name: str) -> dict[str, Any]:
-    """What the plan of this run says of a paper's log, setting or study, within a job.
-
-    Args:
-        kind: "logs", "settings" or "studies".
-        paper, name: which.
-    """
-    return json.loads(Path(os.environ[PLAN]).read_text())[kind][paper][name]

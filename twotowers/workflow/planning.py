@@ -7,7 +7,6 @@ plan. Errors of the input are one line.
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,6 @@ from twotowers import ANNOTATIONS, LOG, ROOT, SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment.config import Config, read_config
 from twotowers.experiment.kinds import sources
-from twotowers.experiment.log import Log
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.experiment.settings import Setting, Study
 from twotowers.experiment.simulated import ANNOTATED
@@ -34,14 +32,6 @@ from twotowers.workflow.order import fit_guess
 from twotowers.workflow.plan import REFUSED
 from twotowers.workflow.provenance import code_digest
 from twotowers.workflow.targets import ENDINGS, Targets
-
-
-def plain(settled: Any) -> Any:
-    """Settings as JSON has them, from which `twotowers.experiment.fields.read` makes them again."""
-    said = settled.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    if isinstance(settled, Log):
-        return {"name": settled.name, "from": settled.origin, **said}
-    return said | ({"log": plain(settled.log)} if isinstance(settled, Setting) else {})
 
 
 class Planner(Targets):
@@ -68,10 +58,6 @@ class Planner(Targets):
     def files_of(self, paper: str) -> PaperFiles:
         """The paths of a paper's artefacts."""
         return PaperFiles(self, paper)
-
-    def told(self, settled: Any) -> Any:
-        """Settings as a page tells them."""
-        return plain(settled)
 
     # Jobs
 
@@ -124,7 +110,7 @@ class Planner(Targets):
                 "snakefile": str(self.root / "Snakefile"),
                 "lock": str(self.root / "requirements.txt"),
                 "data": data,
-                "config": plain(self.config),
+                "config": self.config.plain(),
                 "logs": f"{self.results}/logs",
             },
         }  # fmt: skip
@@ -155,32 +141,31 @@ class Planner(Targets):
                 )
                 jobs["fit"][f"{key}|{name}|{seed}"] = {
                     "inputs": inputs,
-                    "params": self._by_name(key, name, setting, seed, "scripts/fit_setting.py",
-                                            self.fit_sources(key, name)),
-                }  # fmt: skip
+                    "params": {
+                        "code": self.code("scripts/fit_setting.py", *self.fit_sources(key, name)),
+                        "paper": key,
+                        "name": name,
+                        "setting": setting.plain(),
+                        "seed": seed,
+                    },
+                }
                 self._clicks(jobs, key, setting.log, seed)
         for name, study in paper.studies.items():
             for seed in paper.seeds_of(name):
-                kinds = [study.kind(key, paper.root)]
+                kind = study.kind(key, paper.root)
                 jobs["study"][f"{key}|{name}|{seed}"] = {
                     "inputs": self.study_inputs(jobs, key, study),
-                    "params": self._by_name(key, name, study, seed, "scripts/run_study.py",
-                                            sources(kinds, self.root)),
-                }  # fmt: skip
+                    "params": {
+                        "code": self.code("scripts/run_study.py", *sources([kind], self.root)),
+                        "paper": key,
+                        "name": name,
+                        "module": kind.name,
+                        "parameters": study.parameters,
+                        "seed": seed,
+                    },
+                }
         for name, item in paper.items.items():
             jobs[item.kind][f"{key}|{name}"] = self._item(key, name)
-
-    def _by_name(
-        self, paper: str, name: str, settled: Any, seed: int, script: str, files: list[str]
-    ) -> dict[str, Any]:
-        """The parameters of a job that loads its setting, study or log by name."""
-        return {
-            "code": self.code(script, *files),
-            "settled": digest(plain(settled)),
-            "paper": paper,
-            "name": name,
-            "seed": seed,
-        }
 
     def _clicks(self, jobs: dict, key: str, log: Any, seed: int) -> None:
         inputs = log.clicks_inputs(self.files_of(key), seed)
@@ -191,14 +176,12 @@ class Planner(Targets):
             f"{key}|{dataset}|{log.name}|{seed}",
             {
                 "inputs": inputs,
-                "params": self._by_name(
-                    key,
-                    log.name,
-                    log,
-                    seed,
-                    "scripts/simulate_clicks.py",
-                    sources(log.kinds, self.root),
-                ),
+                "params": {
+                    "code": self.code("scripts/simulate_clicks.py", *sources(log.kinds, self.root)),
+                    "paper": key,
+                    "log": log.plain(),
+                    "seed": seed,
+                },
             },
         )
         if ranking := log.ranking(seed):
@@ -216,7 +199,7 @@ class Planner(Targets):
                     "code": self.code("scripts/train_policy.py"),
                     "relevance": relevance,
                     "ranker": ranker,
-                    "settings": settings and plain(settings),
+                    "settings": settings and settings.plain(),
                     "places": self.padded_places(key, dataset),
                     "seed": seed,
                 },
@@ -319,7 +302,7 @@ class Planner(Targets):
         return {
             "results": self.results,
             "figures": self.figures,
-            "config": plain(self.config) | {"device": self.config.device},
+            "config": self.config.plain() | {"device": self.config.device},
             "names": self.names(),
             "targets": self.targets(),
             "rules": [
@@ -343,21 +326,6 @@ class Planner(Targets):
                 }
                 for key, paper in papers
             },
-            "logs": {
-                key: {name: plain(log) for name, log in paper.logs.items()} for key, paper in papers
-            },
-            "settings": {
-                key: {name: plain(each) for name, each in paper.settings.items()}
-                for key, paper in papers
-            },
-            "studies": {
-                key: {
-                    name: plain(each)
-                    | {"module": each.kind(key, paper.root).name, "parameters": each.parameters}
-                    for name, each in paper.studies.items()
-                }
-                for key, paper in papers
-            },
             "jobs": self.jobs(),
         }
 
@@ -376,11 +344,6 @@ class PaperFiles:
     def has(self, dataset: str, part: str) -> bool:
         """Whether a data set has a part, such as annotations."""
         return part in self.plan.dataset(dataset).of.splits
-
-
-def digest(content: Any) -> str:
-    """A digest of plain values."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def make_plan(
