@@ -13,8 +13,8 @@ from twotowers import SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
+from twotowers.experiment.log import tower_inputs
 from twotowers.experiment.settings import Setting
-from twotowers.experiment.simulated import tower_inputs
 from twotowers.files.rankings import Rankings, mask
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.counts import Counts

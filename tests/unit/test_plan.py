@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from contextlib import redirect_stderr
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ import yaml
 
 from twotowers import ROOT
 from twotowers.errors import InputError
+from twotowers.experiment.any_log import LOGS
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.workflow import plan as plans
@@ -32,7 +32,8 @@ from twotowers.workflow.descriptions import (
 )
 from twotowers.workflow.order import Order, fit_guess
 from twotowers.workflow.plan import ENVIRONMENTS, FILES, RECORDS, WILDCARDS, Plan, read_plan
-from twotowers.workflow.planning import ENDINGS, Planner
+from twotowers.workflow.planning import ENDINGS, Planner, other_logs
+from twotowers.workflow.provenance import _closure
 
 TRAINING = {
     "learning_rate": 0.1, "batch": 10, "steps": 100, "epochs": 1, "patience": 1, "min_delta": 0,
@@ -313,6 +314,19 @@ def test_a_job_gets_its_setting(read, papers):
     assert told.keys() == {"code", "paper", "name", "setting", "seed"}
     assert told["setting"] == papers["paper"].settings["large"].plain()
     assert (told["name"], told["seed"]) == ("large", 8)
+
+
+@pytest.mark.parametrize("script", ["fit_setting", "simulate_clicks"])
+@pytest.mark.parametrize("kind", LOGS.values(), ids=LOGS)
+def test_the_code_of_a_job_is_that_of_its_class_of_logs(script, kind):
+    log = kind.model_construct()
+    cut = {tuple(ROOT / file for file in edge) for edge in other_logs(log)}
+    found = {path.stem for path in _closure([ROOT / "scripts" / f"{script}.py"], ROOT, cut)}
+    # A ranker's lists take names from the module of simulated logs.
+    needed = {"ranked": {"simulated"}}
+    modules = {name: each.__module__.split(".")[-1] for name, each in LOGS.items()}
+    own = next(name for name, each in LOGS.items() if each is kind)
+    assert found & set(modules.values()) == {modules[own], *needed.get(own, ())}
 
 
 def test_clicks_are_simulated_from_scores(read):

@@ -116,6 +116,19 @@ def test_a_name_of_the_face_is_the_module_that_it_comes_from(digest, tmp_path, t
     assert (digest({module: "VALUE = 2\n"}) != before) == follows
 
 
+def test_an_unused_import_counts_only_where_something_else_imports_it(digest, tmp_path):
+    unused = [("twotowers/a.py", "twotowers/b.py")]
+
+    def cut(edits=()):
+        digest(edits)
+        return code_digest("scripts/job.py", root=tmp_path, unused=unused)
+
+    assert cut() == cut(changed("twotowers/b.py", "1", "2")) != digest()
+    study = code_digest("scripts/job.py", "papers/p/study.py", root=tmp_path, unused=unused)
+    assert study != cut(changed("twotowers/b.py", "1", "3"))
+    assert study != code_digest("scripts/job.py", "papers/p/study.py", root=tmp_path, unused=unused)
+
+
 def test_cycles_end(digest):
     assert digest({"twotowers/b.py": "import twotowers.a\n\nVALUE = 1\n"})
 

@@ -12,11 +12,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
+import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from twotowers.errors import InputError
 from twotowers.experiment.fields import Positive, Settled, refused
 from twotowers.experiment.kinds import Kind
+from twotowers.files.rankings import Rankings, pad
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
 
@@ -45,6 +47,16 @@ def chosen(features: Columns, width: int) -> slice:
             expected=f"the first and the last of {width} features, from 1",
         )
     return slice(first - 1, width if last == -1 else last)
+
+
+def tower_inputs(
+    lists: Rankings, where: np.ndarray, by_pair: bool, features: Columns
+) -> np.ndarray:
+    """The input of the relevance tower: pair numbers, or the features that it reads."""
+    if by_pair:
+        return np.arange(where.size, dtype=np.int32).reshape(where.shape)
+    read = lists.features[:, chosen(features, lists.features.shape[1])]
+    return pad(read, lists.offsets, where.shape[1])
 
 
 class Files(Protocol):

@@ -13,7 +13,7 @@ from twotowers import SPLITS
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.fields import Lanes, Positive, Settled, Share, refused, values_of
 from twotowers.experiment.kinds import Kind
-from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages
+from twotowers.experiment.log import Columns, Files, Recorded, need_pages, tower_inputs
 from twotowers.experiment.parts import UserField
 from twotowers.experiment.simulated_clicks import draw_cells, draw_pages
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
@@ -287,13 +287,3 @@ def _rankings(path: str | Path, policy: ScoredPairs, first: int | None) -> Ranki
     if not np.array_equal(lists.query, policy.pairs.query):
         raise InputError("its queries are not those of the policy", path=path, field="query")
     return lists
-
-
-def tower_inputs(
-    lists: Rankings, where: np.ndarray, by_pair: bool, features: Columns
-) -> np.ndarray:
-    """The input of the relevance tower: pair numbers, or the features that it reads."""
-    if by_pair:
-        return np.arange(where.size, dtype=np.int32).reshape(where.shape)
-    read = lists.features[:, chosen(features, lists.features.shape[1])]
-    return pad(read, lists.offsets, where.shape[1])

@@ -157,7 +157,7 @@ class TowerFit:
         Raises:
             InputError: the towers read numbers of pairs, so they know no other documents.
         """
-        from twotowers.experiment.simulated import tower_inputs
+        from twotowers.experiment.log import tower_inputs
         from twotowers.files.rankings import mask, pad
         from twotowers.results.metrics import arp, mrr, ndcg
 

@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from twotowers import ANNOTATIONS
-from twotowers.experiment.log import Columns
+from twotowers.experiment.log import Columns, tower_inputs
 from twotowers.experiment.parts import relevance_tower
 from twotowers.experiment.settings import Setting
-from twotowers.experiment.simulated import tower_inputs
 from twotowers.files.rankings import mask, pad, read_rankings
 from twotowers.jobs.gates import gates
 from twotowers.jobs.measures import FURTHER, QUERIES, Judged, measure, of_annotated

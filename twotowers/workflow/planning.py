@@ -19,8 +19,10 @@ if __name__ == "__main__":
 
 from twotowers import ANNOTATIONS, LOG, ROOT, SPLITS
 from twotowers.errors import InputError
+from twotowers.experiment.any_log import LOGS
 from twotowers.experiment.config import Config, read_config
 from twotowers.experiment.kinds import sources
+from twotowers.experiment.log import Log
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.experiment.settings import Setting, Study
 from twotowers.experiment.simulated import ANNOTATED
@@ -30,8 +32,11 @@ from twotowers.workflow import descriptions
 from twotowers.workflow.dataset_jobs import dataset_jobs
 from twotowers.workflow.order import fit_guess
 from twotowers.workflow.plan import REFUSED
-from twotowers.workflow.provenance import code_digest
+from twotowers.workflow.provenance import Edge, code_digest
 from twotowers.workflow.targets import ENDINGS, Targets
+
+ANY_LOG = "twotowers/experiment/any_log.py"
+"""The module that imports the classes of all logs."""
 
 
 class Planner(Targets):
@@ -132,6 +137,11 @@ class Planner(Targets):
                 },
             }
         for name, setting in paper.settings.items():
+            code = self.code(
+                "scripts/fit_setting.py",
+                *self.fit_sources(key, name),
+                unused=other_logs(setting.log),
+            )
             for seed in paper.seeds_of(name):
                 inputs = setting.log.fit_inputs(
                     files,
@@ -142,7 +152,7 @@ class Planner(Targets):
                 jobs["fit"][f"{key}|{name}|{seed}"] = {
                     "inputs": inputs,
                     "params": {
-                        "code": self.code("scripts/fit_setting.py", *self.fit_sources(key, name)),
+                        "code": code,
                         "paper": key,
                         "name": name,
                         "setting": setting.plain(),
@@ -151,12 +161,13 @@ class Planner(Targets):
                 }
                 self._clicks(jobs, key, setting.log, seed)
         for name, study in paper.studies.items():
+            kind = study.kind(key, paper.root)
+            code = self.code("scripts/run_study.py", *sources([kind], self.root))
             for seed in paper.seeds_of(name):
-                kind = study.kind(key, paper.root)
                 jobs["study"][f"{key}|{name}|{seed}"] = {
                     "inputs": self.study_inputs(jobs, key, study),
                     "params": {
-                        "code": self.code("scripts/run_study.py", *sources([kind], self.root)),
+                        "code": code,
                         "paper": key,
                         "name": name,
                         "module": kind.name,
@@ -177,7 +188,11 @@ class Planner(Targets):
             {
                 "inputs": inputs,
                 "params": {
-                    "code": self.code("scripts/simulate_clicks.py", *sources(log.kinds, self.root)),
+                    "code": self.code(
+                        "scripts/simulate_clicks.py",
+                        *sources(log.kinds, self.root),
+                        unused=other_logs(log),
+                    ),
                     "paper": key,
                     "log": log.plain(),
                     "seed": seed,
@@ -344,6 +359,12 @@ class PaperFiles:
     def has(self, dataset: str, part: str) -> bool:
         """Whether a data set has a part, such as annotations."""
         return part in self.plan.dataset(dataset).of.splits
+
+
+def other_logs(log: Log) -> list[Edge]:
+    """What a job imports of other classes than that of its log, and does not use."""
+    files = {kind: f"{kind.__module__.replace('.', '/')}.py" for kind in LOGS.values()}
+    return [(ANY_LOG, file) for kind, file in files.items() if kind is not type(log)]
 
 
 def make_plan(

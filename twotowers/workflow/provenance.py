@@ -8,13 +8,15 @@ from __future__ import annotations
 import ast
 import hashlib
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from twotowers import FACE, ROOT
 
 PACKAGES = ("twotowers", "papers")
+Edge = tuple[str, str]
+"""A file and one that it imports, relative to the project."""
 
 
 def code_version(root: Path = ROOT) -> str:
@@ -26,7 +28,7 @@ def code_version(root: Path = ROOT) -> str:
         return "unknown"
 
 
-def code_digest(*sources: str | Path, root: Path = ROOT) -> str:
+def code_digest(*sources: str | Path, root: Path = ROOT, unused: Collection[Edge] = ()) -> str:
     """A digest of the given files and of every module of PACKAGES that they import.
 
     A module's data, `<module>.yaml` beside it, belong to it.
@@ -37,19 +39,23 @@ def code_digest(*sources: str | Path, root: Path = ROOT) -> str:
     Args:
         sources: paths relative to `root`.
         root: the project's folder.
+        unused: imports that do not count, because the job takes nothing from them.
     """
-    files = sorted(_closure([root / source for source in sources], root))
+    cut = {(root / importer, root / imported) for importer, imported in unused}
+    files = sorted(_closure([root / source for source in sources], root, cut))
     digests = "".join(f"{path.relative_to(root)} {_read(path)[0]}\n" for path in files)
     return hashlib.sha256(digests.encode()).hexdigest()[:16]
 
 
-def _closure(paths: Iterable[Path], root: Path) -> set[Path]:
+def _closure(
+    paths: Iterable[Path], root: Path, cut: Collection[tuple[Path, Path]] = ()
+) -> set[Path]:
     found, waiting = set(), list(paths)
     while waiting:
         path = waiting.pop()
         if path not in found:
             found.add(path)
-            waiting.extend(_imports(path, root))
+            waiting += (each for each in _imports(path, root) if (path, each) not in cut)
     return found
 
 
