@@ -38,7 +38,7 @@ TOWERS = {
 def main(pages: int, models: list[str]) -> None:
     """Train and print."""
     log, splits = wscd(pages, seed=1)
-    losses = [session_loss(splits[split], [(0, {})]) for split in SPLITS[:2]]
+    losses = [session_loss(splits[split], [(0, "none")]) for split in SPLITS[:2]]
     pairs, steps = len(log.ids), len(log.sessions["train"].query) // BATCH
     print(f"{pages:,} pages, {pairs:,} pairs")
     settings = {"learning_rate": 0.01, "weight_decay": 1e-4, "batch": BATCH, "steps": steps,

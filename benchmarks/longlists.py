@@ -111,9 +111,8 @@ def fit_epoch(
         "learning_rate": 0.01, "batch": min(BATCH, queries), "steps": -(-queries // BATCH),
         "epochs": 1, "patience": 1, "min_delta": 0.0,
     }  # fmt: skip
-    lanes = [(0, {"weighting": "none"})]
     splits = dict.fromkeys(("train", "validation", "test"), split)
-    task = Task(Additive(), "linear", splits, lanes, training, documents, SEED)
+    task = Task(Additive(), "linear", splits, [(0, {})], training, documents, SEED)
     start = time.perf_counter()
     (fitted,) = fit(task)
     took = time.perf_counter() - start

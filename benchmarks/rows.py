@@ -79,7 +79,7 @@ def run(*, pages: int, models: list[str], rates: list[float], tables: list[int])
 def fit_standin(*, model: str, update: str, pages: int, rates: list[float]) -> dict:
     """Fits to a stand-in for WSCD-2012 with early stopping, a lane per learning rate."""
     log, splits = wscd(pages)
-    lanes = [(0, {})] * len(rates)
+    lanes = [(0, "none")] * len(rates)
     train, validation = (session_loss(splits[split], lanes) for split in SPLITS[:2])
     # Patience and min_delta are those of Hager, Zoeter and de Rijke (clax2025).
     settings = FitSettings(

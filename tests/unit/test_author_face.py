@@ -76,8 +76,6 @@ def test_the_same_seed_gives_the_same_clicks(clicks):
 
 # What callers define themselves: classes and functions in the place of names.
 
-LANES = {"smooth": 1.0}
-
 
 @dataclass(frozen=True)
 class Browsing(PositionBased):
@@ -133,12 +131,12 @@ class Towards(Head):
         return value_of(self.weight) * shown * jnp.square(parts["attraction"] - 1)
 
 
-def click_rates(task: Task, *, times: int = 1) -> list[Fitted]:
+def click_rates(task: Task, *, smooth: float | Lane = 1.0, times: int = 1) -> list[Fitted]:
     found = []
-    for log, lane in task.lanes:
+    for (log, _), more in zip(task.lanes, task.each(smooth), strict=True):
         pair, _, shown, clicked = cells(task.splits["train"], log)
         shown, clicked = (np.bincount(pair, by, task.pairs) for by in (shown, clicked))
-        rates = times * (clicked + lane["smooth"]) / (shown + 2 * lane["smooth"])
+        rates = times * (clicked + more) / (shown + 2 * more)
         found.append(Fitted(scores=lambda pairs, rates=rates: rates[pairs]))
     return found
 

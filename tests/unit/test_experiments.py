@@ -139,7 +139,7 @@ def test_an_experiment_is_filled_in(load):
     }
     assert (fit.model.kind, fit.model.tower.name, fit.model.features) == ("additive", "deep", 1)
     assert fit.model.examination == Examination()
-    assert (fit.method.kind.name, fit.method.options) == ("likelihood", {})
+    assert (fit.method.kind.name, fit.method.part.options) == ("likelihood", {})
     assert (fit.log, fit.training.batch) == (log, 1)
     assert isinstance(log, SimulatedLog)
     assert [log.sessions.of(split) for split in ("train", "validation", "test")] == [[3], [2], [1]]
@@ -409,7 +409,7 @@ def test_a_real_log_is_one_and_says_only_how_it_is_divided(load, changes, parts)
 def test_every_method_may_be_named(load, method):
     found = load(put(EXPERIMENT, ["settings", "fit", "method"], {"kind": method}))
     assert found.settings["fit"].method.kind.name == method
-    assert found.settings["fit"].method.options == {}
+    assert found.settings["fit"].method.part.options == {}
 
 
 def test_unknown_paper():

@@ -13,6 +13,7 @@ from tests.unit.simulated import POSITIONS, WIDTH, policies, read, settled, simu
 from twotowers import SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment import fields
+from twotowers.experiment.kinds import find
 from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import mask, pad
 from twotowers.fitting.gradient import mean_loss
@@ -27,6 +28,7 @@ from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 from twotowers.models.towers import two_towers
+from twotowers.towers.lane import Lane
 
 TRAINING = {"learning_rate": 0.05, "batch": 20, "steps": 30, "epochs": 4, "patience": 2,
             "min_delta": 1e-5}  # fmt: skip
@@ -71,8 +73,9 @@ def task_of(folder, pages, *, lanes, tower="embedding", model=None, users=True, 
     )
 
 
-def started(*starts) -> list:
-    return [(3, {"weighting": "none", "start": start}) for start in starts]
+def started(*starts) -> tuple[list, Lane]:
+    """A task's lanes, and the start."""
+    return [(3, {"start": start}) for start in starts], Lane("start", starts)
 
 
 def fresh(task: Task):
@@ -84,8 +87,8 @@ def fresh(task: Task):
 
 @pytest.mark.parametrize("model", [Additive(), PositionBased()])
 def test_sessions_and_their_counts_are_one_objective(folder, pages, model):
-    lanes = [(log, {"weighting": "none"}) for log in range(4)]
-    task = task_of(folder, pages, lanes=lanes, model=model)
+    lanes = [(log, "none") for log in range(4)]
+    task = task_of(folder, pages, lanes=[], model=model)
     graph, state = nnx.split(fresh(task))
     for split in task.splits.values():
         by_page = likelihood.session_loss(split, lanes)
@@ -99,9 +102,9 @@ def test_sessions_and_their_counts_are_one_objective(folder, pages, model):
 
 
 def test_sessions_fit_in_batches_of_sessions(folder, pages):
-    lanes = started("random")
+    lanes = [(3, "none")]
     by_page, by_cell = (
-        likelihood.split_loss(task_of(folder, pages, lanes=lanes, paged=paged).splits[split], lanes)
+        likelihood.split_loss(task_of(folder, pages, lanes=[], paged=paged).splits[split], lanes)
         for paged, split in ((True, "train"), (False, "train"))
     )
     assert (by_page.units, by_cell.units) == (900, 6)
@@ -113,19 +116,20 @@ def test_sessions_fit_in_batches_of_sessions(folder, pages):
 def test_sessions_are_not_weighted_and_lanes_are_of_one_size(folder, pages):
     split = task_of(folder, pages, lanes=[]).splits["train"]
     with pytest.raises(InputError, match="a log of sessions has no weights"):
-        likelihood.session_loss(split, [(0, {"weighting": "ips"})])
+        likelihood.session_loss(split, [(0, "ips")])
     uneven = SimpleNamespace(
         sessions=[split.sessions[0], read(folder, pages)["test"][0]], inputs=split.inputs
     )
     with pytest.raises(InputError, match=r"lanes of \[300, 900\] sessions cannot share"):
-        likelihood.session_loss(uneven, [(0, {}), (1, {})])
+        likelihood.session_loss(uneven, [(0, "none"), (1, "none")])
 
 
 def test_starts(folder, pages):
-    task = task_of(folder, pages, lanes=started("zero", "truth", "random"))
+    lanes, start = started("zero", "truth", "random")
+    task = task_of(folder, pages, lanes=lanes)
     model = fresh(task)
     graph, state = nnx.split(model)
-    vectors = starts_of(task, model)
+    vectors = starts_of(task, model, start)
     unravel = jax.flatten_util.ravel_pytree(state)[1]
     zero, truth, random = (nnx.merge(graph, unravel(vector)) for vector in vectors)
     train = task.splits["train"]
@@ -136,20 +140,19 @@ def test_starts(folder, pages):
     np.testing.assert_allclose(logits[train.where], train.relevance[train.where] - 2)
     np.testing.assert_allclose(truth.position_bias, -np.log(np.arange(1, POSITIONS + 1)), rtol=1e-6)
     # With random starts only, the fit is the plain one.
-    assert starts_of(task_of(folder, pages, lanes=started("random")), model) is None
+    assert starts_of(task_of(folder, pages, lanes=[(3, {})]), model, "random") is None
 
 
 def test_the_truth_of_a_position_based_user_is_finite(folder, pages):
-    task = task_of(folder, pages, lanes=started("truth"), model=PositionBased())
+    task = task_of(folder, pages, lanes=[(3, {})], model=PositionBased())
     task.users[:] = [PositionBased(eta=2)] * 4
-    (vector,) = starts_of(task, fresh(task))
+    (vector,) = starts_of(task, fresh(task), "truth")
     assert np.isfinite(vector).all()
 
 
 @pytest.mark.parametrize(
     ("start", "changes", "message"),
     [
-        ("truht", {}, "'truht' is unknown.*'truth'"),
         ("truth", {"users": False}, "the truth of a real log is unknown"),
         ("truth", {"tower": "linear"}, "a linear tower cannot start at the truth"),
         ("truth", {"model": PositionBased()}, "the user and the model have different parameters"),
@@ -157,14 +160,15 @@ def test_the_truth_of_a_position_based_user_is_finite(folder, pages):
     ],
 )
 def test_starts_that_there_are_not(folder, pages, start, changes, message):
-    task = task_of(folder, pages, lanes=started(start), **changes)
+    task = task_of(folder, pages, lanes=[(3, {})], **changes)
     with pytest.raises(InputError, match=message):
-        starts_of(task, fresh(task))
+        starts_of(task, fresh(task), start)
 
 
 def test_a_lane_from_the_truth_begins_nearer_to_it(folder, pages):
-    task = task_of(folder, pages, lanes=started("random", "truth"))
-    random, truth = likelihood.fit(task)
+    lanes, start = started("random", "truth")
+    task = task_of(folder, pages, lanes=lanes)
+    random, truth = likelihood.fit(task, start=start)
     error = [
         np.abs(np.diff(fitted.bias) + np.diff(np.log(np.arange(1, POSITIONS + 1)))).max()
         for fitted in (random, truth)
@@ -173,9 +177,8 @@ def test_a_lane_from_the_truth_begins_nearer_to_it(folder, pages):
 
 
 def test_what_stops_a_fit(folder, pages):
-    task = task_of(folder, pages, lanes=started("random"))
     with pytest.raises(InputError, match="stop_on: 'test' is unknown"):
-        likelihood.fit(task, stop_on="test")
+        find("methods", "likelihood").check({"stop_on": "test"})
     watched = []
     likelihood_fit = likelihood.gradient_fit
 
@@ -184,7 +187,7 @@ def test_what_stops_a_fit(folder, pages):
         return likelihood_fit(model, train, validation, *more, **options)
 
     for paged in (True, False):
-        task = task_of(folder, pages, lanes=started("random"), paged=paged)
+        task = task_of(folder, pages, lanes=[(3, {})], paged=paged)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(likelihood, "gradient_fit", spy)
             likelihood.fit(task, stop_on="train")

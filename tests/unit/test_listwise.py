@@ -28,7 +28,7 @@ def centred(values):
 @pytest.mark.parametrize("propensities", ["none", "true"])
 def test_scores_are_logarithms_of_weighed_clicks(propensities):
     counts = skewed()
-    given = task(counts, lanes=[(0, {})], training=LONG, users=[USER])
+    given = task(counts, training=LONG, users=[USER])
     (found,) = listwise.fit(given, propensities=propensities)
     weights = 1 / np.arange(1, 6) if propensities == "true" else np.ones(5)
     clicks = (counts.clicks[0] / weights).sum(-1)
@@ -64,4 +64,4 @@ def test_lanes_have_logs_and_users_of_their_own():
 )
 def test_what_it_cannot_fit(changes, options, message):
     with pytest.raises(InputError, match=message):
-        listwise.fit(task(**{"lanes": [(0, {})], "training": TRAINING} | changes), **options)
+        listwise.fit(task(**{"training": TRAINING} | changes), **options)

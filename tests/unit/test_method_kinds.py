@@ -13,6 +13,7 @@ from twotowers.methods import em, ips, newton
 from twotowers.methods.task import Split, Task, cells
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
+from twotowers.towers.lane import Lane
 
 QUERIES, DOCUMENTS, POSITIONS = 6, 5, 5
 USER = PositionBased(eta=1, noise=0.1)
@@ -36,7 +37,7 @@ def task(counts=None, **changes) -> Task:
         "model": PositionBased(),
         "tower": "embedding",
         "splits": dict.fromkeys(("train", "validation", "test"), split),
-        "lanes": [(0, {"prior": 1.0})],
+        "lanes": [(0, {})],
         "training": {},
         "positions": POSITIONS,
         "seed": 0,
@@ -82,7 +83,8 @@ def test_em_finds_the_user(counts):
 
 def test_lanes_of_priors_pull_towards_a_half():
     lanes = [(0, {"prior": 1.0}), (0, {"prior": 1e6})]
-    plain, pulled = (expit(found.scores(NUMBERS)) for found in em.fit(task(lanes=lanes)))
+    fits = em.fit(task(lanes=lanes), prior=Lane("prior", (1.0, 1e6)))
+    plain, pulled = (expit(found.scores(NUMBERS)) for found in fits)
     assert np.abs(pulled - 0.5).max() < 0.01 < np.abs(plain - 0.5).max()
 
 
@@ -119,7 +121,7 @@ def test_what_em_cannot_fit(changes, message):
 @pytest.mark.parametrize("prior", [{"prior": 0.5}, {"prior": 2, "prior_mean": 0}])
 def test_priors_that_imagine_less_than_nothing_or_only_failures(prior):
     with pytest.raises(InputError, match="prior"):
-        em.fit(task(lanes=[(0, prior)]))
+        em.fit(task(), **prior)
 
 
 @pytest.mark.parametrize("rows", [False, True], ids=["dense", "listed"])
@@ -128,7 +130,7 @@ def test_scores_of_newton_where_the_optimum_is_not_finite(rows):
     shown[0, 0, 0] = clicked[0, 0, 0] = 0
     clicked[0, 1, 1], clicked[0, 2, 2] = 0, shown[0, 2, 2]
     counts = listed(shown, clicked) if rows else Counts(shown, clicked)
-    (found,) = newton.fit(task(counts, model=Additive(), lanes=[(0, {})]))
+    (found,) = newton.fit(task(counts, model=Additive()))
     scores = found.scores(NUMBERS)
     others = np.delete(scores.ravel(), [0, NUMBERS[1, 1], NUMBERS[2, 2]])
     assert scores[0, 0] == 0
@@ -138,17 +140,17 @@ def test_scores_of_newton_where_the_optimum_is_not_finite(rows):
 
 def test_a_prior_is_on_all_parts_or_on_the_one_that_it_names():
     """The pipeline's estimate is that of the library's EM, with the same prior."""
-    lanes, columns = [(0, {"prior": 3.0, "prior_mean": 0.25})], cells(task().splits["train"], 0)
+    given, columns = {"prior": 3.0, "prior_mean": 0.25}, cells(task().splits["train"], 0)
     statistics = Statistics.of_cells(PositionBased(), *columns, pairs=30, positions=POSITIONS)
     for on, prior in (("all", Prior(2, 8)), ("attraction", Prior(parts={"attraction": (2, 8)}))):
-        (found,) = em.fit(task(lanes=lanes), prior_on=on)
+        (found,) = em.fit(task(), **given, prior_on=on)
         expected = fit_em(statistics, prior=prior, tolerance=1e-8)
         for part, values in expected.parameters.items():
             np.testing.assert_array_equal(found.estimate.parameters[part], values)
         examined = found.estimate.parameters["examination"][0]
         assert (examined == 1) == (on == "attraction")
     with pytest.raises(InputError, match=r"prior: has the parts \['satisfaction'\]"):
-        em.fit(task(lanes=lanes), prior_on="satisfaction")
+        em.fit(task(), **given, prior_on="satisfaction")
 
 
 TRAINING = {
@@ -169,7 +171,7 @@ def test_ips_finds_relevance_without_position_bias(counts, source, tmp_path):
     path = tmp_path / "propensities.csv"
     rows = "".join(f"{k},{theta}\n" for k, theta in enumerate(USER.examined(POSITIONS), start=1))
     path.write_text(f"position,propensity\n{rows}")
-    given = task(counts, lanes=[(0, {})], training=TRAINING, users=[USER])
+    given = task(counts, training=TRAINING, users=[USER])
     (found,) = ips.fit(given, propensities="true" if source == "true" else str(path))
     relevance = 1 / (1 + np.exp(-found.scores(NUMBERS).astype(float)))
     kept = USER.chance(RELEVANCE, 1)[..., 0] < 0.97
@@ -192,10 +194,10 @@ def test_propensities_that_cannot_be(tmp_path, text, message):
     if text is not None:
         path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:
-        ips.fit(task(lanes=[(0, {})], training=TRAINING), propensities=str(path))
+        ips.fit(task(training=TRAINING), propensities=str(path))
     assert str(path) in str(caught.value)
 
 
 def test_an_additive_user_has_no_propensities():
     with pytest.raises(InputError, match="propensities: the examination probabilities"):
-        ips.fit(task(lanes=[(0, {})], training=TRAINING, users=[Additive()]))
+        ips.fit(task(training=TRAINING, users=[Additive()]))

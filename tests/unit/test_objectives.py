@@ -150,7 +150,7 @@ def test_weighted_counts_against_rax_with_weights():
     shown = counts.impressions[log.query[:, None], log.documents, np.arange(POSITIONS)]
     searched = np.bincount(log.query, minlength=4)[log.query]
     inverse = searched[:, None] / np.maximum(shown, 1)
-    lanes = [(2, {"weighting": "none"}), (1, {"weighting": "ips"})]
+    lanes = [(2, "none"), (1, "ips")]
     objective = count_loss(Split(FEATURES, WHERE, None, COUNTS), lanes)
     value = losses(model, objective, 1).mean()
     np.testing.assert_allclose(value, published_loss(model, log, inverse), rtol=1e-5)
@@ -158,7 +158,7 @@ def test_weighted_counts_against_rax_with_weights():
 
 def test_lanes_share_the_counts_of_their_log():
     small = Counts(COUNTS.impressions.astype(np.uint8), COUNTS.clicks.astype(np.uint8))
-    lanes = [(log, {"weighting": name}) for name in ("none", "ips") for log in (0, 1, 2, 1)]
+    lanes = [(log, name) for name in ("none", "ips") for log in (0, 1, 2, 1)]
     objective = count_loss(Split(FEATURES, WHERE, None, small), lanes)
     for each in (objective.counts.impressions, objective.counts.clicks):
         assert (each.shape, each.dtype) == (small.clicks.shape, np.uint8)
@@ -174,7 +174,7 @@ def test_listed_cells_have_the_weights_of_dense_ones(weighting):
             for each in (document, position)
         ),
     )
-    lanes = [(log, {"weighting": weighting}) for log in (2, 0, 0)]
+    lanes = [(log, weighting) for log in (2, 0, 0)]
     listed, dense = (
         count_loss(Split(FEATURES, WHERE, None, each), lanes) for each in (rows, COUNTS)
     )
@@ -190,13 +190,9 @@ def test_lanes_of_every_weighting_keep_their_scale(weightings):
     model = model_of()
     # Weighting does not change a deterministic log.
     counts = Counts(COUNTS.impressions[1:], COUNTS.clicks[1:])
-    lanes = [
-        (log, {"weighting": weighting})
-        for weighting in weightings
-        for log in range(len(counts.clicks))
-    ]
+    lanes = [(log, weighting) for weighting in weightings for log in range(len(counts.clicks))]
     objective = count_loss(Split(FEATURES, WHERE, None, counts), lanes)
-    ips = [(log, {"weighting": "ips"}) for log in range(len(counts.clicks))]
+    ips = [(log, "ips") for log in range(len(counts.clicks))]
     alone = count_loss(Split(FEATURES, WHERE, None, counts), ips)
     first = weightings.index("ips") * len(counts.clicks)
     for lane in range(len(counts.clicks)):

@@ -131,7 +131,7 @@ def rows_of(split: Split) -> Counts:
 
 
 def test_every_impression_counts_alike(split):
-    lanes = [(log, {"weighting": "impressions", "start": "random"}) for log in range(LOGS)]
+    lanes = [(log, "impressions") for log in range(LOGS)]
     objective = count_loss(split, lanes)
     logit = split.inputs[..., 0][..., None]
     for log in range(LOGS):
@@ -157,7 +157,7 @@ class Scorer(nnx.Module):
 def test_queries_count_alike_by_the_click_rates_of_their_documents(split, listed):
     if listed:
         split = Split(split.inputs, split.where, split.relevance, rows_of(split))
-    lanes = [(log, {"weighting": "queries", "start": "random"}) for log in range(LOGS)]
+    lanes = [(log, "queries") for log in range(LOGS)]
     objective = count_loss(split, lanes)
     for log in range(LOGS):
         found = objective.losses(Scorer(), jnp.arange(QUERIES), jnp.int32(log)).mean()
@@ -185,7 +185,7 @@ def task(split, *, model, examination=None, users=None) -> Task:
         model=model,
         tower="linear",
         splits=dict.fromkeys(("train", "validation", "test"), split),
-        lanes=[(log, {"weighting": "queries", "start": "random"}) for log in range(LOGS)],
+        lanes=[(log, {}) for log in range(LOGS)],
         training={
             "optimizer": "adam",
             "learning_rate": 0.02,

@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import product
+from typing import get_args
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from rax.utils import normalize_probabilities
 from scipy.optimize import approx_fprime
 from scipy.special import expit, log_softmax, softmax
 
-from twotowers.objectives.listwise import NORMALISED, attention_rank_loss, dual_losses, softmax_loss
+from twotowers.objectives.listwise import Normalised, attention_rank_loss, dual_losses, softmax_loss
 from twotowers.objectives.pairwise import lambda_rank_loss, pairwise_debiasing_loss, ratio_penalty
 from twotowers.objectives.pointwise import (
     clipped_weights,
@@ -226,7 +227,7 @@ def test_regression_em_has_the_gradient_of_the_likelihood():
     np.testing.assert_allclose(ours(SCORES, BIAS) - likelihood(SCORES, BIAS), apart, **CLOSE)
 
 
-@pytest.mark.parametrize("normalised", NORMALISED)
+@pytest.mark.parametrize("normalised", get_args(Normalised))
 @pytest.mark.parametrize("unclicked", ["uniform", "nothing"])
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 def test_softmax(normalised, unclicked, weights):
@@ -277,7 +278,7 @@ def weights_at(logits, page):
     return plain_ratios(logits[page][WHERE[page]]) if WHERE[page].any() else np.ones(0)
 
 
-@pytest.mark.parametrize("normalised", NORMALISED)
+@pytest.mark.parametrize("normalised", get_args(Normalised))
 def test_dual(normalised):
     def plain(f, b):
         """Weights are constants, so those at the logits where the gradient is taken."""

@@ -14,6 +14,7 @@ from tests.unit.test_method_kinds import task as task_of_counts
 from twotowers import SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment.fields import read
+from twotowers.experiment.kinds import find
 from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import Rankings
 from twotowers.fitting.gradient import fit as gradient_fit
@@ -39,6 +40,7 @@ from twotowers.objectives.likelihood import SessionLoss
 from twotowers.objectives.pages import Offset, PairwiseDebiasing, Softmax
 from twotowers.rankers.folds import contiguous_folds, cross_fitted
 from twotowers.results.annotated import logged_ndcg
+from twotowers.towers.lane import Lane
 
 QUERIES, DOCUMENTS, POSITIONS, WIDTH = 12, 6, 5, 3
 RNG = np.random.default_rng(0)
@@ -52,7 +54,6 @@ TRAINING = {
 }  # fmt: skip
 TO_OPTIMUM = TRAINING | {"epochs": 10, "patience": 10, "steps": 100, "batch": 720}
 """Steps of all 720 pages of `all_shown`."""
-WEIGHTS = {"highest_weight": 10.0}
 
 
 def draw(seed, sessions=600, gaps=0.15) -> Sessions:
@@ -77,7 +78,7 @@ def task(inputs=FEATURES, logs=1, sizes=(600, 200, 200), **changes) -> Task:
         "model": Additive(),
         "tower": "embedding" if inputs.ndim == 2 else "deep",
         "splits": splits,
-        "lanes": [(log, WEIGHTS) for log in range(logs)],
+        "lanes": [(log, {}) for log in range(logs)],
         "training": TRAINING,
         "positions": POSITIONS,
         "seed": 1,
@@ -85,11 +86,6 @@ def task(inputs=FEATURES, logs=1, sizes=(600, 200, 200), **changes) -> Task:
         "logs": [{"log": log} for log in range(logs)],
     }
     return Task(**options | changes)
-
-
-def plain(task) -> Task:
-    """The task, for a method without lanes of its own."""
-    return replace(task, lanes=[(log, {}) for log, _ in task.lanes])
 
 
 def as_is(inputs, key=None):
@@ -254,7 +250,8 @@ def test_clipped_ips_finds_weighted_click_rates():
     given = all_shown()
     split = given.splits["train"]
     lanes = [(0, {"highest_weight": weight}) for weight in (10.0, 2.0)]
-    found = clipped_ips.fit(replace(given, lanes=lanes))
+    weights = Lane("highest_weight", (10.0, 2.0))
+    found = clipped_ips.fit(replace(given, lanes=lanes), highest_weight=weights)
     theta = USER.examined(POSITIONS)
     for each, highest in zip(found, (10, 2), strict=True):
         rates = clicks_of(split, np.minimum(1 / theta, highest)) / 60
@@ -283,9 +280,9 @@ def test_losses_of_a_certain_click_are_finite():
 
 
 def test_regression_em_is_the_likelihood_with_another_watch():
-    given = plain(task(model=PositionBased(), training=TRAINING | {"patience": 100}))
+    given = task(model=PositionBased(), training=TRAINING | {"patience": 100})
     (em,), (watching,) = (regression_em.fit(given, watched=name) for name in ("em", "likelihood"))
-    lanes = [(0, likelihood.LANES)]
+    lanes = [(0, "none")]
     towers = two_towers(
         "deep", width=WIDTH, pairs=0, positions=POSITIONS, seed=1, model=PositionBased()
     )
@@ -309,7 +306,7 @@ def test_regression_em_is_the_likelihood_with_another_watch():
 def test_dual_learning_finds_examination_unless_pages_are_normalised(normalised):
     """A page without clicks, or with two, then counts as much as one with a click. This makes
     positions look alike."""
-    given = plain(all_shown(each=400))
+    given = all_shown(each=400)
     (found,) = dual_learning.fit(given, normalised=normalised)
     bias, truth = found.bias - found.bias[0], np.log(USER.examined(POSITIONS))
     if normalised == "not":
@@ -320,7 +317,7 @@ def test_dual_learning_finds_examination_unless_pages_are_normalised(normalised)
 
 @pytest.mark.parametrize("form", ["published", "paper", "corrected"])
 def test_pairwise_debiasing_ranks(form):
-    given = plain(task(training=TRAINING | {"epochs": 6, "patience": 6}))
+    given = task(training=TRAINING | {"epochs": 6, "patience": 6})
     (found,) = pairwise_debiasing.fit(given, form=form)
     assert np.corrcoef(found.scores(FEATURES).ravel(), RELEVANCE.ravel())[0, 1] > 0.8
     assert found.bias[0] == 0
@@ -329,7 +326,7 @@ def test_pairwise_debiasing_ranks(form):
 
 
 def test_lambdarank_ranks():
-    (found,) = lambdarank.fit(plain(task(training=TRAINING | {"epochs": 6})))
+    (found,) = lambdarank.fit(task(training=TRAINING | {"epochs": 6}))
     assert np.corrcoef(found.scores(FEATURES).ravel(), RELEVANCE.ravel())[0, 1] > 0.8
 
 
@@ -341,7 +338,7 @@ FOLLOWED = {
 
 def test_backdoor_bias_is_the_propensity_itself():
     """The attention rank loss fits logits. So the published target gives e_k, and not ln e_k."""
-    given = plain(task())
+    given = task()
     (found,) = backdoor.fit(given, **FOLLOWED)
     theta = USER.examined(POSITIONS)
     np.testing.assert_allclose(found.bias - found.bias[0], theta - theta[0], atol=0.05)
@@ -361,13 +358,9 @@ def test_backdoor_bias_of_logarithms_in_lanes():
 
 def test_backdoor_weights_of_the_dual_algorithm():
     """With ln e_k as bias, its weights are e_1 / e_k: list IPS with true propensities."""
-    given = plain(task(training=TRAINING | {"epochs": 6, "patience": 6}))
+    given = task(training=TRAINING | {"epochs": 6, "patience": 6})
     (found,) = backdoor.fit(given, target="log", loss="dual", **FOLLOWED)
-    lanes = [(0, WEIGHTS)]
-    (ips,), (naive,) = (
-        softmax_method.fit(replace(given, lanes=lanes), propensities=name)
-        for name in ("true", "none")
-    )
+    (ips,), (naive,) = (softmax_method.fit(given, propensities=name) for name in ("true", "none"))
     near, far = (
         np.abs(centred(found.scores(FEATURES)) - centred(each.scores(FEATURES))).mean()
         for each in (ips, naive)
@@ -377,7 +370,7 @@ def test_backdoor_weights_of_the_dual_algorithm():
 
 
 def test_lambdamart_imitates_the_policy():
-    given = plain(task(sizes=(2000, 10, 500)))
+    given = task(sizes=(2000, 10, 500))
     (found,) = lambdamart.fit(given, trees=60, learning_rate=0.1)
     test = given.splits["test"]
     rows, where = rows_of(test, 0), test.sessions[0].where
@@ -490,8 +483,7 @@ def test_a_setting(tmp_path, method, lanes, metrics):
     ],
 )
 def test_logs_of_cells(method):
-    given = task_of_counts(training=TRAINING, lanes=[(0, WEIGHTS)], users=[USER])
-    given = given if hasattr(method, "LANES") else plain(given)
+    given = task_of_counts(training=TRAINING, lanes=[(0, {})], users=[USER])
     with pytest.raises(InputError, match="record: sessions"):
         method.fit(given)
 
@@ -499,15 +491,15 @@ def test_logs_of_cells(method):
 def test_what_they_cannot_fit():
     for method in (backdoor, lambdamart):
         with pytest.raises(InputError, match="a tower that reads features"):
-            method.fit(plain(task(NUMBERS)))
+            method.fit(task(NUMBERS))
     with pytest.raises(InputError, match="target: 'logs' is unknown"):
-        backdoor.fit(plain(task()), target="logs")
+        find("methods", "backdoor").check({"target": "logs"})
     with pytest.raises(InputError, match="examination probabilities"):
         clipped_ips.fit(task(users=None))
     with pytest.raises(InputError, match="highest_weight"):
-        dual_learning.fit(plain(task()), highest_weight=0.5)
+        dual_learning.fit(task(), highest_weight=0.5)
     uneven = task(logs=2)
     train = uneven.splits["train"]
     uneven.splits["train"] = replace(train, sessions=[train.sessions[0], draw(5, 300)])
     with pytest.raises(InputError, match="cannot share batches"):
-        lambdarank.fit(plain(uneven))
+        lambdarank.fit(uneven)

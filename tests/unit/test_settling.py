@@ -219,15 +219,16 @@ def test_what_cannot_be_measured(load, monkeypatch):
 
 PAPERS_OWN = """
 from collections.abc import Sequence
+from typing import Literal
 
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import Tower
 
-CHOICES = {"shape": ("flat", "steep")}
+Shape = Literal["flat", "steep"]
 
 
 class Wide(Tower):
-    def __init__(self, width, *, decay: Lane, shape="flat", sizes: Sequence[int] = (), rngs):
+    def __init__(self, width, *, decay: Lane, shape: Shape = "flat", sizes: Sequence = (), rngs):
         pass
 """
 
@@ -247,17 +248,19 @@ def test_a_paper_brings_towers_of_its_own(tmp_path):
     assert set(kinds("heads")) == {"reversal"}
 
 
-def test_a_method_takes_the_constants_of_another(tmp_path):
-    path = tmp_path / "papers" / "constants_of_another" / "methods" / "warm.py"
+def test_a_method_says_what_may_be_lanes_and_which_values_there_are(tmp_path):
+    path = tmp_path / "papers" / "lanes_of_its_own" / "methods" / "warm.py"
     path.parent.mkdir(parents=True)
     path.write_text(
-        "from twotowers.methods import likelihood\n"
-        "LANES = likelihood.LANES\nCHOICES = likelihood.CHOICES\nTRAINS = likelihood.TRAINS\n"
-        "def fit(task, *, warm: int = 1):\n    return likelihood.fit(task)\n"
+        "from twotowers.methods.likelihood import Weighting, fit as likelihood\n"
+        "from twotowers.towers.lane import Lane\n"
+        "TRAINS = True\n"
+        "def fit(task, *, warm: int = 1, weighting: 'Weighting | Lane' = 'none'):\n"
+        "    return likelihood(task, weighting=weighting)\n"
     )
-    kind = kinds("methods", "constants_of_another", root=tmp_path)["warm"]
-    assert kind.parameters == {"warm": 1, "weighting": "none", "start": "random"}
-    assert (kind.lanes, kind.trains) == (("weighting", "start"), True)
+    kind = kinds("methods", "lanes_of_its_own", root=tmp_path)["warm"]
+    assert kind.parameters == {"warm": 1, "weighting": "none"}
+    assert (kind.lanes, kind.trains) == (("weighting",), True)
     with pytest.raises(InputError, match=r"weighting: 'isp' is unknown .*did you mean 'ips'"):
         kind.check({"weighting": ["none", "isp"]})
 

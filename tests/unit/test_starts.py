@@ -1,25 +1,28 @@
 """Fits that stop before their parameters can have left a random start."""
 
 import logging
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from twotowers.methods.starts import warn_of_starts
+from twotowers.methods.task import Task
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.towers import two_towers
 
 # 2,048 sessions are 4 steps an epoch.
 TRAINING = {"learning_rate": 0.003, "batch": 512, "epochs": 500, "patience": 3, "min_delta": 0}
+TASK = Task(None, "embedding", {}, [], {}, positions=5, seed=0)
 
 
-def warned(caplog, epochs, *, model=None, lane=None, **training) -> int:
+def warned(caplog, epochs, *, model=None, start="random", rate=None, **training) -> int:
     """The number of warnings of a fit with one lane."""
-    task = SimpleNamespace(training=TRAINING | training, lanes=[(0, lane or {})])
+    lane = {} if rate is None else {"learning_rate": rate}
+    task = replace(TASK, training=TRAINING | training, lanes=[(0, lane)])
     towers = two_towers("embedding", width=3, pairs=3, positions=5, seed=0, model=model)
     with caplog.at_level(logging.WARNING, "twotowers"):
-        warn_of_starts(task, towers, 2048, np.array([epochs]))
+        warn_of_starts(task, towers, start, 2048, np.array([epochs]))
     return len(caplog.records)
 
 
@@ -34,8 +37,8 @@ def test_few_steps_are_warned_of(caplog, epochs, warnings):
     [
         ({"steps": 100}, 0),
         ({"steps": 20}, 1),
-        ({"lane": {"learning_rate": 0.03}}, 0),
-        ({"lane": {"start": "zero"}}, 0),
+        ({"rate": 0.03}, 0),
+        ({"start": "zero"}, 0),
         ({"optimizer": "sgd"}, 0),
         ({"optimizer": "adam"}, 1),
         ({"model": DocumentRate()}, 0),

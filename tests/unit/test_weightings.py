@@ -1,5 +1,7 @@
 """Weighted counts equal a loop over sessions that weights every impression (Eq. 22)."""
 
+from typing import get_args
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -72,7 +74,7 @@ def test_a_deterministic_policy_is_left_as_it_is():
 
 
 def test_a_setting_may_name_every_weighting():
-    assert likelihood.CHOICES["weighting"] == tuple(WEIGHTINGS)
+    assert get_args(likelihood.Weighting) == tuple(WEIGHTINGS)
 
 
 def test_each_lane_has_its_own_weighting():

@@ -21,8 +21,8 @@ from dataclasses import dataclass, fields
 from functools import cache, cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import ModuleType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from twotowers import ROOT
 from twotowers.errors import InputError, nearest
@@ -87,7 +87,6 @@ class Kind:
         found = {}
         for function in functions:
             found |= {name: each.default for name, each in _keywords(function).items()}
-        found |= getattr(self.module, "LANES", {}) if self.family == "methods" else {}
         return {name: default for name, default in found.items() if name not in FILLED_IN}
 
     @cached_property
@@ -95,28 +94,35 @@ class Kind:
         """The parameters that may differ between lanes."""
         if self.family == "models":
             return tuple(self.parameters)
-        if self.family == "methods":
-            return tuple(getattr(self.module, "LANES", ()))
-        return self._annotated(Lane.__name__)
+        return tuple(name for name, types in self._types.items() if Lane in types)
 
     @cached_property
     def lists(self) -> tuple[str, ...]:
-        """The parameters of a tower or head whose single value is a list."""
-        return self._annotated("Sequence") if self.family in ("towers", "heads") else ()
-
-    def _annotated(self, word: str) -> tuple[str, ...]:
-        found = _keywords(self.holds).items()
-        return tuple(name for name, each in found if word in str(each.annotation))
+        """The parameters whose single value is a list."""
+        return tuple(
+            name
+            for name, types in self._types.items()
+            if any((get_origin(each) or each) in (list, tuple, Sequence) for each in types)
+        )
 
     @cached_property
     def choices(self) -> Mapping[str, tuple]:
-        """The allowed values of some parameters."""
-        declared = dict(getattr(self.module, "CHOICES", {}))
+        """The allowed values of parameters that are annotated with a `Literal`."""
+        return {
+            name: get_args(each)
+            for name, types in self._types.items()
+            for each in types
+            if get_origin(each) is Literal
+        }
+
+    @cached_property
+    def _types(self) -> Mapping[str, tuple]:
+        """The types that each parameter may have, as it is annotated."""
         start = self.holds.__init__ if inspect.isclass(self.holds) else self.holds
-        for name, hint in get_type_hints(start).items():
-            if get_origin(hint) is Literal:
-                declared[name] = get_args(hint)
-        return declared
+        return {
+            name: get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+            for name, hint in get_type_hints(start).items()
+        }
 
     @property
     def trains(self) -> bool:
@@ -157,19 +163,20 @@ class Kind:
                 raise InputError(f"{self.name!r} needs {name!r}", field=at or None)
         for name, value in given.items():
             inner = f"{at}.{name}" if at else name
-            if isinstance(value, list | tuple) and name not in (*self.lanes, *self.lists):
-                if self.family in ("drawings", "studies"):
-                    continue
+            several = isinstance(value, list | tuple)
+            if self.family in ("drawings", "studies"):
+                pass  # They look at their lists themselves.
+            elif several and name not in (*self.lanes, *self.lists):
                 may = ", ".join(self.lanes) or "none of its own"
                 raise InputError(
                     f"{name!r} is {list(value)!r}, and cannot differ between lanes of one program",
                     field=inner,
                     expected=f"one value per setting; {self.name!r} takes lists for {may}",
                 )
-            if name in self.lists and not isinstance(value, list | tuple):
+            elif name in self.lists and not several:
                 raise InputError(f"{value!r} is not allowed", field=inner, expected="a list")
             choices = self.choices.get(name)
-            for each in value if isinstance(value, list | tuple) else [value]:
+            for each in value if several else [value]:
                 if choices and each not in choices:
                     raise InputError(
                         f"{each!r} is unknown", field=inner, expected=nearest(str(each), choices)
@@ -199,7 +206,7 @@ def find(family: str, name: Any, paper: str | None = None, root: Path = ROOT) ->
 def kind_of(family: str, holds: Any) -> Kind:
     """The kind that a class or function is. One of a user's own has its name.
 
-    Constants of a method, such as `LANES`, are those of the module that defines the function.
+    Constants of a method, such as `TRAINS`, are those of the module that defines the function.
 
     Raises:
         InputError: it is no class of the family.

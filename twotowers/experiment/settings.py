@@ -43,6 +43,7 @@ from twotowers.experiment.parts import (
 )
 from twotowers.experiment.training import Training
 from twotowers.models.protocol import ClickModel
+from twotowers.towers.lane import Lane
 
 
 def _tower(given: Any, info: ValidationInfo) -> Any:
@@ -133,14 +134,11 @@ class Method(Settled):
             if name in kind.lanes
         }
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """What all lanes share, but for the heads."""
-        return {
-            name: value
-            for name, value in self.part.options.items()
-            if name not in self.kind.lanes and name != "heads"
-        }
+    def arguments(self) -> dict[str, Any]:
+        """Its arguments. Those that may be lanes are."""
+        lanes = {name: Lane(name, tuple(values)) for name, values in self.lanes.items()}
+        heads = [head.builder(name) for name, head in self.heads.items()]
+        return {**self.part.options, **lanes, **({"heads": heads} if heads else {})}
 
     def plain(self) -> str | dict[str, Any]:
         """The method as YAML has it."""

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from twotowers.face.simulation import SimulatedClicks
     from twotowers.face.towers import TowerFit, TwoTower
 
-AUTHORS = ("twotowers.face.simulation", "twotowers.face.towers")
-"""Modules of what is fitted by training. They are not imported for anything else."""
+
+class Trained:
+    """Base of the clicks of `simulate`, and of the towers that are fitted to them by training.
+
+    Their modules import JAX, and are not imported for anything else.
+    """
 
 
 @overload
@@ -54,7 +58,7 @@ def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | TowerFit:
         >>> fit(pa.table(pages), "pbm")
         <pbm fitted to 2 query-document pairs>
     """
-    simulated, towers = (type(each).__module__ in AUTHORS for each in (log, model))
+    simulated, towers = (isinstance(each, Trained) for each in (log, model))
     if simulated != towers:
         raise InputError(
             f"{model!r} was given for {log!r}" if simulated else f"{model!r} needs features",

@@ -11,6 +11,7 @@ from twotowers import SPLITS
 from twotowers.errors import check_range
 from twotowers.experiment.fields import read
 from twotowers.experiment.simulated import SimulatedLog
+from twotowers.face.fitting import Trained
 from twotowers.face.logs import Folder
 from twotowers.face.rankings import RankingSet
 from twotowers.files.rankings import write_rankings
@@ -22,7 +23,7 @@ HELD_OUT = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class SimulatedClicks:
+class SimulatedClicks(Trained):
     """Clicks of simulated users, in files that are removed with it. `simulate` makes one.
 
     Attributes:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from twotowers.errors import InputError
 from twotowers.experiment.fields import read
+from twotowers.face.fitting import Trained
 from twotowers.models.protocol import ClickModel
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def Method(kind: str | Callable[..., Any], **options: Any) -> dict[str, Any]:
 
     Args:
         kind: the name of a file in twotowers/methods, or a function of your own. Its module holds
-            the constants that a method's file may have, such as `LANES` (docs/extending.md).
+            the constants that a method's file may have, such as `TRAINS` (docs/extending.md).
         options: those of the method. `heads` are auxiliary losses, by name or class, with options.
 
     Example:
@@ -67,7 +68,7 @@ def Method(kind: str | Callable[..., Any], **options: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class TwoTower:
+class TwoTower(Trained):
     """A click model whose parts are towers (docs/settings.md, Model).
 
     Attributes:

@@ -104,10 +104,7 @@ def fit_lanes(
         users=log.users(logs),
         logs=logs,
     )
-    options = dict(method.options)
-    if method.heads:
-        options["heads"] = [head.builder(name) for name, head in method.heads.items()]
-    found = method.kind.holds(task, **options)
+    found = method.kind.holds(task, **method.arguments())
     return task, [replace(fitted, scores=_remembered(fitted.scores)) for fitted in found]
 
 

@@ -7,6 +7,7 @@ with rules of their own use `by_rule`, or `rates_of` and `fitted_of`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 
@@ -19,13 +20,15 @@ from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
 
 RULES = {"least_squares": LeastSquares(), "em": ExpectationMaximisation()}
-CHOICES = {"rule": ("least_squares", "em"), "start": ("random", "ones")}
-
 FACTORS = True
 
 
 def fit(
-    task: Task, *, rule: str = "least_squares", start: str = "random", steps: int = 1000
+    task: Task,
+    *,
+    rule: Literal["least_squares", "em"] = "least_squares",
+    start: Literal["random", "ones"] = "random",
+    steps: int = 1000,
 ) -> list[Fitted]:
     """Fit every lane's training log.
 

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from twotowers.errors import InputError, check_choice, check_range
+from twotowers.errors import InputError, check_range
 from twotowers.methods.ips import TRUE, propensities_of
 from twotowers.methods.page_losses import (
     fitted_of,
@@ -47,7 +48,6 @@ from twotowers.objectives.pages import AttentionRank, Offset, Softmax
 
 TRAINS = True
 
-CHOICES = {"target": ("propensity", "log"), "loss": ("towers", "dual")}
 PAGES = 4_096
 """Pages whose biases are computed at a time, which bounds memory."""
 
@@ -56,8 +56,8 @@ def fit(
     task: Task,
     *,
     propensities: str = TRUE,
-    target: str = "propensity",
-    loss: str = "towers",
+    target: Literal["propensity", "log"] = "propensity",
+    loss: Literal["towers", "dual"] = "towers",
     units: int = 64,
     layers: Sequence[int] = (64, 256),
     dropout: float = 0.1,
@@ -80,11 +80,9 @@ def fit(
             loss on validation pages are kept; the published code keeps the last ones.
 
     Raises:
-        InputError: the log has no sessions, its documents have no features, propensities, the
-            target or the loss are unknown, or a number is out of range.
+        InputError: the log has no sessions, its documents have no features, propensities are
+            unknown, or a number is out of range.
     """
-    for name, value in (("target", target), ("loss", loss)):
-        check_choice(value, CHOICES[name], field=f"method.{name}")
     check_range(units, field="method.units", low=1, high=10**6, whole=True)
     train_split = task.splits["train"]
     logs = range(len(sessions_of(train_split)))

@@ -21,26 +21,31 @@ from twotowers.methods.page_losses import (
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.towers import scores
 from twotowers.objectives.pages import InversePropensity
-
-LANES = {"highest_weight": 10.0}
-"""The largest weight of a click, 1 or more. 10 is the published clip at .1."""
+from twotowers.towers.lane import Lane
 
 TRAINS = True
 
 
-def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
+def fit(
+    task: Task, *, propensities: str = TRUE, highest_weight: float | Lane = 10.0
+) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.
 
     Args:
         task: its model's click probability is not used.
         propensities: see `twotowers.methods.ips`.
+        highest_weight: the largest weight of a click, 1 or more. 10 is the published clip at .1.
 
     Raises:
         InputError: the log has no sessions, or propensities are unknown.
     """
-    weights = weights_of(task, propensities)
+    weights = weights_of(task, propensities, highest_weight)
     result = train(
-        task, relevance_of(task), InversePropensity(), own=LANES, given=lambda split: weights
+        task,
+        relevance_of(task),
+        InversePropensity(),
+        own=highest_weight,
+        given=lambda split: weights,
     )
     return [
         _fitted(result, lane, log, propensities_of(task, log, propensities))

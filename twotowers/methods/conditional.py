@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from twotowers.errors import InputError
@@ -9,10 +11,8 @@ from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.methods.task import Fitted, Task, cells
 
-CHOICES = {"form": ("product", "additive")}
 
-
-def fit(task: Task, *, form: str = "product") -> list[Fitted]:
+def fit(task: Task, *, form: Literal["product", "additive"] = "product") -> list[Fitted]:
     """Fit every lane's training log by `twotowers.fitting.conditional.fit_conditional`.
 
     There are no scores of documents. The bias of a position is the logarithm of its ratio to the

@@ -20,8 +20,6 @@ from twotowers.objectives.likelihood import CountLoss
 
 TRAINS = True
 
-UNWEIGHTED = {"weighting": "none"}
-
 
 def fit(task: Task, *, highest_weight: float = 10.0) -> list[Fitted]:
     """Fit one copy of both towers per lane.
@@ -41,7 +39,7 @@ def fit(task: Task, *, highest_weight: float = 10.0) -> list[Fitted]:
             field="model.kind",
             expected="a model with examination, such as 'additive'",
         )
-    lanes = [(log, UNWEIGHTED) for log, _ in task.lanes]
+    lanes = [(log, "none") for log, _ in task.lanes]
     train, validation = (_loss(task, split, lanes) for split in ("train", "validation"))
     inputs = task.splits["train"].inputs
     towers = two_towers(
@@ -60,7 +58,7 @@ def fit(task: Task, *, highest_weight: float = 10.0) -> list[Fitted]:
         FitSettings(**task.training),
         lanes=len(lanes),
         seed=task.seed,
-        varied=task.varied(()),
+        varied=task.varied(),
     )
     return [_fitted(result.model(lane).towers, result, lane) for lane in range(len(lanes))]
 

@@ -6,19 +6,16 @@ the counts of whole queries. The code of Hager (2026) has `normalised: after` an
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from twotowers.errors import check_range
 from twotowers.methods.page_losses import fitted_of, towers_of, train
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.additive import Additive
+from twotowers.objectives.listwise import Normalised, Unclicked
 from twotowers.objectives.pages import Dual
-
-CHOICES = {
-    "normalised": ("not", "after", "before"),
-    "unclicked": ("uniform", "nothing"),
-    "watched": ("places", "losses"),
-}
 
 TRAINS = True
 
@@ -27,9 +24,9 @@ def fit(
     task: Task,
     *,
     highest_weight: float = 10.0,
-    normalised: str = "not",
-    unclicked: str = "uniform",
-    watched: str = "places",
+    normalised: Normalised = "not",
+    unclicked: Unclicked = "uniform",
+    watched: Literal["places", "losses"] = "places",
 ) -> list[Fitted]:
     """Fit both towers of every lane by gradient descent.
 

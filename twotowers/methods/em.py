@@ -6,15 +6,14 @@ from twotowers.errors import InputError
 from twotowers.fitting.em import fit_em
 from twotowers.methods.page_fits import fit_lanes
 from twotowers.methods.task import Fitted, Task
-
-LANES = {"prior": 1.0, "prior_mean": 0.5}
-"""The prior on probabilities, 1 or more: see `twotowers.methods.page_fits.PRIOR`. 1 is no prior. 2
-adds one success and one failure if `prior_mean` is 1/2."""
+from twotowers.towers.lane import Lane
 
 
 def fit(
     task: Task,
     *,
+    prior: float | Lane = 1.0,
+    prior_mean: float | Lane = 0.5,
     prior_on: str = "all",
     iterations: int = 1000,
     tolerance: float = 1e-8,
@@ -24,7 +23,7 @@ def fit(
 
     Args:
         task: its model must have `expectations`, and its tower must be "embedding".
-        prior_on: the only part whose probabilities have the prior, such as "attraction", or "all".
+        prior, prior_mean, prior_on: see `twotowers.methods.page_fits.imagined`.
         iterations: largest number of iterations.
         tolerance: EM stops when the relative gain of an iteration in log-likelihood is no larger.
         accelerate: whether an iteration is a cycle of SQUAREM, or else a plain step of EM.
@@ -41,4 +40,4 @@ def fit(
             expected=f"a model with expectations, or method {other}",
         )
     how = {"iterations": iterations, "tolerance": tolerance, "accelerate": accelerate}
-    return fit_lanes(task, fit_em, prior_on, **how)
+    return fit_lanes(task, fit_em, prior, prior_mean, prior_on, **how)

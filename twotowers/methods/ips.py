@@ -12,6 +12,7 @@ relevance itself. The propensities theta_k are not clipped, so 1 - c / theta_k m
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -22,20 +23,23 @@ from twotowers.methods import likelihood
 from twotowers.methods.harvesting import ESTIMATORS, harvested
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.document_rate import DocumentRate
-
-LANES = {"weighting": "none"}
-"""`weighting` is "none", "impressions" or "queries"; see `twotowers.methods.likelihood.LANES`."""
-CHOICES = {"weighting": ("none", "impressions", "queries")}
+from twotowers.towers.lane import Lane
 
 TRAINS = True
 TRUE = "true"
 
 
-def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
+def fit(
+    task: Task,
+    *,
+    weighting: Literal["none", "impressions", "queries"] | Lane = "none",
+    propensities: str = TRUE,
+) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.
 
     Args:
         task: its model's click probability is not used.
+        weighting: see `twotowers.methods.likelihood.fit`.
         propensities: "true" takes the examination probabilities of the simulated user. An
             estimator of `twotowers.methods.harvesting` takes those of the training log. Else the
             path of a csv file with the columns position (from 1) and propensity, in (0, 1]. A
@@ -51,8 +55,8 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
         task,
         model=DocumentRate(),
         splits={name: weighed(split, theta) for name, split in task.splits.items()},
-        lanes=[(log, {**likelihood.LANES, **values}) for log, values in task.lanes],
     )
+    fits = likelihood.fit(given, weighting=weighting)
     return [
         replace(
             found,
@@ -61,7 +65,7 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
             cell_losses=None,
             values={"epochs": found.values["epochs"]},
         )
-        for found, (log, _) in zip(likelihood.fit(given), task.lanes, strict=True)
+        for found, (log, _) in zip(fits, task.lanes, strict=True)
     ]
 
 

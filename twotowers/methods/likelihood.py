@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ import numpy as np
 from flax import nnx
 from scipy.special import expit
 
-from twotowers.errors import InputError, check_choice
+from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
 from twotowers.fitting.gradient import fit as gradient_fit
@@ -32,24 +33,17 @@ from twotowers.models.towers import TOWERS, TwoTowers, scores, two_towers
 from twotowers.objectives.likelihood import CountLoss, SessionLoss
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.embedding import EmbeddingTower
+from twotowers.towers.lane import Lane
 from twotowers.towers.parts import Constant
 
-LANES = {"weighting": "none", "start": "random"}
-"""`weighting` is how impressions are weighted:
+Weighting = Literal["none", "ips", "impressions", "queries"]
+"""How impressions are weighted:
 
 - "none": each session has weight 1, spread equally over its documents;
 - "ips": "none", with each impression divided by its display propensity;
 - "impressions": each impression has weight 1, so long lists count more;
 - "queries": each cell that was shown has weight 1, however often it was shown, with its click rate
-  as the click.
-
-`start` is where the parameters start: "random", "zero" or "truth" (those of the simulated
-user)."""
-CHOICES = {
-    "weighting": ("none", "ips", "impressions", "queries"),
-    "start": ("random", "zero", "truth"),
-    "stop_on": ("validation", "train"),
-}
+  as the click."""
 
 TRAINS = True
 
@@ -58,16 +52,26 @@ CHUNK = 256
 PAGES = 20_000
 """Pages evaluated at a time, which bounds memory."""
 
-Lanes = list[tuple[int, Mapping[str, object]]]
+Lanes = list[tuple[int, str]]
+"""The log and the weighting of each lane."""
 
 
-def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = ()) -> list[Fitted]:
+def fit(
+    task: Task,
+    *,
+    weighting: Weighting | Lane = "none",
+    start: Literal["random", "zero", "truth"] | Lane = "random",
+    stop_on: Literal["validation", "train"] = "validation",
+    heads: Sequence[Callable] = (),
+) -> list[Fitted]:
     """Fit one copy of the model per lane.
 
     Early stopping uses the weighted loss, as the published code does.
 
     Args:
-        task: its lanes give the weighting and the start.
+        task: its model, towers and data.
+        weighting: see `Weighting`.
+        start: where the parameters start; "truth" is those of the simulated user.
         stop_on: the split whose loss stops a lane and chooses its parameters, "validation" or
             "train". For a log of sessions, "train" uses as many training sessions as there are
             validation sessions.
@@ -76,29 +80,31 @@ def fit(task: Task, *, stop_on: str = "validation", heads: Sequence[Callable] = 
             trained before without heads.
 
     Raises:
-        InputError: the weighting, start or split is unknown, or the log does not allow it.
+        InputError: the log does not allow the weighting, the start or the model.
     """
-    check_choice(stop_on, CHOICES["stop_on"], field="stop_on")
-    train = split_loss(task.splits["train"], task.lanes)
-    validation = train if stop_on == "train" else split_loss(task.splits["validation"], task.lanes)
+    logs = [log for log, _ in task.lanes]
+    lanes = list(zip(logs, task.each(weighting), strict=True))
+    train = split_loss(task.splits["train"], lanes)
+    validation = train if stop_on == "train" else split_loss(task.splits["validation"], lanes)
     if isinstance(train, SessionLoss) and stop_on == "train":
         validation = some_sessions(train, len(task.splits["validation"].sessions[0].query))
     model = _towers(task, heads)
+    again = partial(fit, weighting=weighting, start=start, stop_on=stop_on)
     result = gradient_fit(
         model,
-        replace(train, labels=_labels(task, model, stop_on) if heads else {}),
+        replace(train, labels=_labels(task, model, again) if heads else {}),
         validation,
         FitSettings(**task.training),
         lanes=len(task.lanes),
         seed=task.seed,
-        starts=starts_of(task, model),
-        varied=task.varied(LANES),
+        starts=starts_of(task, model, start),
+        varied=task.varied(weighting, start),
     )
-    warn_of_starts(task, model, train.units, result.epochs)
+    warn_of_starts(task, model, start, train.units, result.epochs)
     if isinstance(model, PageTowers):
-        return [_fitted_pages(task, result, lane, log) for lane, (log, _) in enumerate(task.lanes)]
+        return [_fitted_pages(task, result, lane, log) for lane, log in enumerate(logs)]
     test = count_loss(task.splits["test"])
-    return [_fitted(task, result, lane, log, test) for lane, (log, _) in enumerate(task.lanes)]
+    return [_fitted(task, result, lane, log, test) for lane, log in enumerate(logs)]
 
 
 def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
@@ -179,7 +185,7 @@ def _estimate(
     return Estimate(parameters, source=partial(statistics_of, task, log))
 
 
-def _labels(task: Task, model: TwoTowers, stop_on: str) -> dict[str, jax.Array]:
+def _labels(task: Task, model: TwoTowers, again: Callable) -> dict[str, jax.Array]:
     """Name -> [lanes, queries, documents] labels that the model's heads read."""
     wanted = {name for head in model.heads for name in head.labels}
     train, labels = task.splits["train"], {}
@@ -190,12 +196,13 @@ def _labels(task: Task, model: TwoTowers, stop_on: str) -> dict[str, jax.Array]:
             )
         labels["relevance"] = np.repeat(train.relevance[None] / HIGHEST, len(task.lanes), axis=0)
     if "prediction" in wanted:
-        labels["prediction"] = _predictions(task, model, stop_on)
+        labels["prediction"] = _predictions(task, model, again)
     return {name: jnp.asarray(each, jnp.float32) for name, each in labels.items()}
 
 
-def _predictions(task: Task, model: TwoTowers, stop_on: str) -> np.ndarray:
-    """[lanes, queries, documents] scores of relevance towers trained without heads, one per log.
+def _predictions(task: Task, model: TwoTowers, again: Callable) -> np.ndarray:
+    """[lanes, queries, documents] scores of relevance towers trained without heads (`again`), one
+    per log.
 
     Scores have no scale of their own, so their 5th and 95th percentiles become 0 and 1.
     """
@@ -206,7 +213,7 @@ def _predictions(task: Task, model: TwoTowers, stop_on: str) -> np.ndarray:
         own = {name: value for name, value in values.items() if name not in columns}
         lanes.setdefault(log, own)
     train = task.splits["train"]
-    found = fit(replace(task, lanes=list(lanes.items())), stop_on=stop_on)
+    found = again(replace(task, lanes=list(lanes.items())))
     predicted = {}
     for log, before in zip(lanes, found, strict=True):
         predicted[log] = np.zeros(train.where.shape)
@@ -241,7 +248,7 @@ def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
     Raises:
         InputError: a lane is weighted, or its logs are not all of one size.
     """
-    if any(values.get("weighting", "none") != "none" for _, values in lanes):
+    if any(weighting != "none" for _, weighting in lanes):
         raise InputError(
             "a log of sessions has no weights",
             field="weighting",
@@ -295,10 +302,10 @@ def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
             name: np.broadcast_to(len(split.where) / number, weight.shape)
             for name, number in divisors.items()
         }
-        weight = np.stack([sums.get(values["weighting"], weight)[log] for log, values in lanes])
+        weight = np.stack([sums.get(name, weight)[log] for log, name in lanes])
         of_lanes = {
             "log": jnp.asarray([log for log, _ in lanes]),
-            "weightings": tuple(values["weighting"] for _, values in lanes),
+            "weightings": tuple(name for _, name in lanes),
         }
     counts = jax.tree.map(jnp.asarray, split.counts)
     weight = jnp.asarray(weight, jnp.float32)

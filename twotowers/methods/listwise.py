@@ -23,7 +23,6 @@ from twotowers.objectives.likelihood import CountLoss
 
 TRAINS = True
 NONE = "none"
-UNWEIGHTED = {"weighting": "none"}
 
 
 def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
@@ -53,7 +52,7 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
         FitSettings(**task.training),
         lanes=len(task.lanes),
         seed=task.seed,
-        varied=task.varied(()),
+        varied=task.varied(),
     )
     return [fitted_of(result, lane) for lane in range(len(task.lanes))]
 
@@ -68,4 +67,4 @@ def _loss(task: Task, name: str, propensities: str) -> CountLoss:
         logs = range(len(split.counts.impressions))
         theta = [propensities_of(task, log, propensities) for log in logs]
         split = weighed(split, np.stack(theta))
-    return count_loss(split, [(log, UNWEIGHTED) for log, _ in task.lanes])
+    return count_loss(split, [(log, "none") for log, _ in task.lanes])

@@ -26,6 +26,7 @@ from twotowers.models.protocol import (
     losses,
     of_documents,
 )
+from twotowers.towers.lane import Lane
 
 SMALLEST = 1e-6
 """Fitted probabilities are clipped to this distance from 0 and 1 before they predict, so held-out
@@ -34,17 +35,17 @@ clicks have a finite loss."""
 CHUNK = 50_000
 """Pages evaluated at a time, which bounds memory."""
 
-PRIOR = {"prior": 1.0, "prior_mean": 0.5}
-"""The Beta prior of every probability, as lanes. It adds `prior` - 1 successes among
-(`prior` - 1) / `prior_mean` trials. So `prior` is 1 or more, and 1 is no prior. PyClick has
-`prior: 2` with `prior_mean` 1/2. CLAX's baseline has `prior_mean` 1/9."""
-
 
 def imagined(prior: float, prior_mean: float, on: str = "all") -> Prior:
-    """What a prior imagines; see `PRIOR`.
+    """The Beta prior of every probability, or of those of one part.
+
+    It adds `prior` - 1 successes among (`prior` - 1) / `prior_mean` trials. So 1 is no prior, and 2
+    adds a success and a failure if the mean is 1/2. PyClick has `prior: 2` with `prior_mean` 1/2.
+    CLAX's baseline has `prior_mean` 1/9.
 
     Args:
-        prior, prior_mean: see `PRIOR`.
+        prior: 1 or more.
+        prior_mean: in (0, 1).
         on: the only part whose probabilities have this prior, or "all".
 
     Raises:
@@ -74,13 +75,20 @@ def check_by_pair(task: Task) -> None:
         )
 
 
-def fit_lanes(task: Task, estimator: Callable[..., Estimate], on: str, **how) -> list[Fitted]:
+def fit_lanes(
+    task: Task,
+    estimator: Callable[..., Estimate],
+    prior: float | Lane,
+    prior_mean: float | Lane,
+    on: str,
+    **how,
+) -> list[Fitted]:
     """Fit every lane's training log, with the prior that the lane says.
 
     Args:
-        task: its lanes give `prior` and `prior_mean`; see `PRIOR`.
+        task: its tower must be "embedding".
         estimator: `fit_counts` or `fit_em` of `twotowers.fitting.em`.
-        on: see `imagined`.
+        prior, prior_mean, on: see `imagined`. Numbers may be lanes.
         how: further arguments of the estimator.
 
     Raises:
@@ -89,9 +97,9 @@ def fit_lanes(task: Task, estimator: Callable[..., Estimate], on: str, **how) ->
     """
     check_by_pair(task)
     fitted = []
-    for log, values in task.lanes:
-        prior = imagined(*(values.get(name, default) for name, default in PRIOR.items()), on)
-        estimate = estimator(statistics_of(task, log), prior=prior, **how)
+    priors = zip(task.each(prior), task.each(prior_mean), strict=True)
+    for (log, _), own in zip(task.lanes, priors, strict=True):
+        estimate = estimator(statistics_of(task, log), prior=imagined(*own, on), **how)
         # Statistics are made again where they are asked for, so that lanes do not keep them.
         estimate = replace(estimate, source=partial(statistics_of, task, log))
         fitted.append(fitted_of(task, log, estimate))

@@ -22,6 +22,7 @@ from twotowers.models.protocol import CellModel
 from twotowers.models.towers import TwoTowers, scores, two_towers
 from twotowers.objectives.pages import PageLoss
 from twotowers.objectives.pointwise import clipped_weights
+from twotowers.towers.lane import Lane
 
 NONE = "none"
 
@@ -31,7 +32,7 @@ def train(
     model,
     loss: Callable,
     *,
-    own: Sequence[str] = (),
+    own: float | Lane = 1.0,
     given: Callable[[str], np.ndarray] | None = None,
 ) -> Fit:
     """Train a copy of the model per lane, with early stopping on the same loss.
@@ -40,7 +41,7 @@ def train(
         task: its training settings, and its lanes.
         model: what the loss asks for logits.
         loss: of `twotowers.objectives.pages`.
-        own: columns of the lanes that are the method's own.
+        own: the method's parameter that may be lanes.
         given: split -> [lanes, positions] or [lanes, pages, positions] numbers that the loss reads.
 
     Raises:
@@ -123,8 +124,8 @@ def relevance_of(task: Task) -> ListTower:
     return ListTower(towers_of(task, DocumentRate()).relevance)
 
 
-def weights_of(task: Task, propensities: str) -> np.ndarray | None:
-    """[lanes, positions] weights of clicks, clipped at each lane's `highest_weight`.
+def weights_of(task: Task, propensities: str, highest: float | Lane) -> np.ndarray | None:
+    """[lanes, positions] weights of clicks, clipped at the lane's highest.
 
     Args:
         propensities: "none" gives None. Other values are as in `twotowers.methods.ips`.
@@ -133,8 +134,8 @@ def weights_of(task: Task, propensities: str) -> np.ndarray | None:
         return None
     return np.stack(
         [
-            clipped_weights(propensities_of(task, log, propensities), highest=own["highest_weight"])
-            for log, own in task.lanes
+            clipped_weights(propensities_of(task, log, propensities), highest=own)
+            for (log, _), own in zip(task.lanes, task.each(highest), strict=True)
         ]
     )
 

@@ -6,6 +6,8 @@ scores do not predict clicks.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from flax import nnx
 
@@ -15,12 +17,15 @@ from twotowers.methods.task import Fitted, Task
 from twotowers.models.ratios import RatioTowers
 from twotowers.objectives.pages import PairwiseDebiasing
 
-CHOICES = {"form": ("published", "paper", "corrected")}
-
 TRAINS = True
 
 
-def fit(task: Task, *, form: str = "corrected", highest_weight: float = 10.0) -> list[Fitted]:
+def fit(
+    task: Task,
+    *,
+    form: Literal["published", "paper", "corrected"] = "corrected",
+    highest_weight: float = 10.0,
+) -> list[Fitted]:
     """Fit the relevance tower and the ratios of every lane by gradient descent.
 
     The bias of a lane is ln(t+_k / t+_1).

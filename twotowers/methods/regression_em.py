@@ -7,6 +7,8 @@ is that of the likelihood of a position-based model. So this is method `likeliho
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from twotowers.methods.likelihood import page_losses
@@ -15,12 +17,10 @@ from twotowers.methods.task import Fitted, Task
 from twotowers.models.position_based import PositionBased
 from twotowers.objectives.pages import RegressionEM
 
-CHOICES = {"watched": ("likelihood", "em")}
-
 TRAINS = True
 
 
-def fit(task: Task, *, watched: str = "likelihood") -> list[Fitted]:
+def fit(task: Task, *, watched: Literal["likelihood", "em"] = "likelihood") -> list[Fitted]:
     """Fit both towers of every lane by gradient descent.
 
     Args:

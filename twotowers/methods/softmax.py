@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from twotowers.methods.page_losses import NONE, fitted_of, relevance_of, train, weights_of
 from twotowers.methods.task import Fitted, Task
+from twotowers.objectives.listwise import Normalised, Unclicked
 from twotowers.objectives.pages import Softmax
-
-LANES = {"highest_weight": 10.0}
-"""The largest weight of a click, 1 or more. 10 is the published clip at .1."""
-CHOICES = {"normalised": ("not", "after", "before"), "unclicked": ("uniform", "nothing")}
+from twotowers.towers.lane import Lane
 
 TRAINS = True
 
 
 def fit(
-    task: Task, *, propensities: str = NONE, normalised: str = "not", unclicked: str = "uniform"
+    task: Task,
+    *,
+    propensities: str = NONE,
+    normalised: Normalised = "not",
+    unclicked: Unclicked = "uniform",
+    highest_weight: float | Lane = 10.0,
 ) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.
 
@@ -27,16 +30,17 @@ def fit(
         propensities: "none" gives every click the weight 1, the naive loss. Other values are as in
             `twotowers.methods.ips`.
         normalised, unclicked: see `twotowers.objectives.listwise.softmax_loss`.
+        highest_weight: the largest weight of a click, 1 or more. 10 is the published clip at .1.
 
     Raises:
         InputError: the log has no sessions, or propensities are unknown.
     """
-    weights = weights_of(task, propensities)
+    weights = weights_of(task, propensities, highest_weight)
     result = train(
         task,
         relevance_of(task),
         Softmax(normalised=normalised, unclicked=unclicked),
-        own=LANES,
+        own=highest_weight,
         given=lambda split: weights,
     )
     return [fitted_of(result, lane) for lane in range(len(task.lanes))]

@@ -11,11 +11,12 @@ import numpy as np
 from flax import nnx
 from jax.flatten_util import ravel_pytree
 
-from twotowers.errors import InputError, check_choice
+from twotowers.errors import InputError
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.optimizers import OPTIMIZERS
 from twotowers.methods.task import CERTAIN, Task
 from twotowers.models.towers import TwoTowers
+from twotowers.towers.lane import Lane
 
 LOGGER = logging.getLogger(__name__)
 
@@ -26,22 +27,21 @@ Where 2.4 were possible, another start still changed an estimate by 1.4, and whe
 (papers/hager2025, item starts)."""
 
 
-def starts_of(task: Task, model: TwoTowers) -> jax.Array | None:
+def starts_of(task: Task, model: TwoTowers, start: str | Lane) -> jax.Array | None:
     """The `starts` of `twotowers.fitting.gradient.fit`.
 
     Args:
-        task: its lanes give `start`.
+        task: its users and data.
         model: a freshly initialised model, whose parameters are the start "random".
+        start: the name of a start, or lanes.
 
     Returns:
         [lanes, parameters of a model]; None if all lanes start at random.
 
     Raises:
-        InputError: the start is unknown, or the task's tower, user or log does not allow it.
+        InputError: the task's tower, user or log does not allow the start.
     """
-    names = [values.get("start", "random") for _, values in task.lanes]
-    for name in names:
-        check_choice(name, STARTS, field="start")
+    names = task.each(start)
     if set(names) == {"random"}:
         return None
     if not isinstance(model, TwoTowers):
@@ -58,7 +58,9 @@ def starts_of(task: Task, model: TwoTowers) -> jax.Array | None:
     return jnp.stack(vectors)
 
 
-def warn_of_starts(task: Task, model: nnx.Module, units: int, epochs: np.ndarray) -> None:
+def warn_of_starts(
+    task: Task, model: nnx.Module, start: str | Lane, units: int, epochs: np.ndarray
+) -> None:
     """Warn in the job's log of lanes whose position bias may be little more than its random start.
 
     A step of an optimiser of Adam's kind moves a parameter by about the learning rate, so few
@@ -67,6 +69,7 @@ def warn_of_starts(task: Task, model: nnx.Module, units: int, epochs: np.ndarray
     Args:
         task: its lanes, and their training.
         model: as trained; only one with a table of positions can be stuck like this.
+        start: of each lane; only a random one can be stuck.
         units: queries or sessions of the training objective.
         epochs: [lanes] number of epochs trained.
     """
@@ -77,9 +80,9 @@ def warn_of_starts(task: Task, model: nnx.Module, units: int, epochs: np.ndarray
     if "b1" not in OPTIMIZERS[settings.optimizer.name]:
         return
     steps = epochs * (settings.steps or -(-units // settings.batch))
-    for (_, values), taken in zip(task.lanes, steps, strict=True):
+    for (_, values), name, taken in zip(task.lanes, task.each(start), steps, strict=True):
         way = taken * values.get("learning_rate", settings.learning_rate)
-        if values.get("start", "random") == "random" and way < FAR:
+        if name == "random" and way < FAR:
             LOGGER.warning(
                 "%d steps move a parameter by about %.2g at most: position bias may be its random "
                 "start. More sessions, smaller batches or more patience help",

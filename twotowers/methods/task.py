@@ -1,9 +1,9 @@
 """The interface of methods: a `Task` in, a `Fitted` per lane out.
 
 A method is a module in `twotowers/methods/` or in a paper's `methods/`, with one function
-`fit(task, *, ...) -> list[Fitted]`. A configuration may set its keyword-only parameters. `LANES` of
-the module names further parameters with their defaults. These may be lists in a configuration, and
-each value is a lane. `task.lanes` gives the values of each lane.
+`fit(task, *, ...) -> list[Fitted]`. A configuration may set its keyword-only parameters. One whose
+annotation allows a `Lane`, as `float | Lane`, may be a list. Then each value is a lane, and
+`task.each` gives the value of each lane. A `Literal` in the annotation lists the allowed values.
 
 A method that trains towers by `twotowers.fitting.gradient` sets `TRAINS = True` and passes on
 `task.varied`. One that fits the bias factors of a split (`Split.factors`) sets `FACTORS = True`;
@@ -13,8 +13,9 @@ that build the auxiliary heads (`twotowers.heads`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from twotowers.fitting.estimates import Estimate
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import Sessions
 from twotowers.models.protocol import CellModel, ClickModel
-from twotowers.towers.lane import KNOWN
+from twotowers.towers.lane import KNOWN, Lane
 
 CERTAIN = 15.0
 """Largest size of a logit that is taken from a simulated user. Its probability is within 1e-6 of 0
@@ -99,16 +100,27 @@ class Task:
         """Number of query-document pairs, if the tower's inputs are numbers of pairs."""
         return 1 + max(int(split.inputs.max(initial=-1)) for split in self.splits.values())
 
-    def varied(self, own: Iterable[str]) -> dict[str, list]:
+    def each(self, given: Any) -> list:
+        """[lanes] the value of a method's parameter in each lane.
+
+        Args:
+            given: a `Lane`, or the value of all lanes.
+        """
+        if not isinstance(given, Lane):
+            return [given] * len(self.lanes)
+        return [values[given.column] for _, values in self.lanes]
+
+    def varied(self, *own: Any) -> dict[str, list]:
         """Argument `varied` of `twotowers.fitting.gradient.fit`.
 
         It holds [lanes] numbers of towers, heads and training, by column. If examination is known,
         it also holds its [lanes, positions] logits.
 
         Args:
-            own: columns of the method, which are left out.
+            own: the method's parameters that may be lanes, which are left out.
         """
-        columns = [column for column in self.lanes[0][1] if column not in set(own)]
+        known = {each.column for each in own if isinstance(each, Lane)}
+        columns = [column for column in self.lanes[0][1] if column not in known]
         varied = {column: [values[column] for _, values in self.lanes] for column in columns}
         if self.examination.get("examination") == KNOWN:
             varied["examination"] = [self._known(log) for log, _ in self.lanes]

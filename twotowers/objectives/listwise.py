@@ -5,14 +5,16 @@ See `twotowers.objectives.pointwise` for the shapes.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import jax
 import jax.numpy as jnp
 
 from twotowers.models.dual import ABSENT
 
-NORMALISED = ("not", "after", "before")
+Normalised = Literal["not", "after", "before"]
 """When a page's clicks are divided by their sum: not at all, after weights or before weights."""
-UNCLICKED = ("uniform", "nothing")
+Unclicked = Literal["uniform", "nothing"]
 """What a page without clicks adds to a normalised loss."""
 
 
@@ -22,8 +24,8 @@ def softmax_loss(
     *,
     where: jax.Array | None = None,
     weights: jax.Array | None = None,
-    normalised: str = "not",
-    unclicked: str = "uniform",
+    normalised: Normalised = "not",
+    unclicked: Unclicked = "uniform",
 ) -> jax.Array:
     """Softmax cross-entropy of a page: -sum over documents of y ln softmax(f).
 
@@ -50,7 +52,7 @@ def softmax_loss(
 
     Example:
         >>> clicks, weights = jnp.array([0, 1, 0, 1]), jnp.array([1.0, 2, 3, 6])
-        >>> for way in NORMALISED:
+        >>> for way in ("not", "after", "before"):
         ...     loss = softmax_loss(jnp.zeros(4), clicks, weights=weights, normalised=way)
         ...     print(way, loss.round(4))
         not 11.0904
@@ -92,8 +94,8 @@ def dual_losses(
     where: jax.Array | None = None,
     weights: jax.Array | None = None,
     highest: float = 10.0,
-    normalised: str = "not",
-    unclicked: str = "uniform",
+    normalised: Normalised = "not",
+    unclicked: Unclicked = "uniform",
 ) -> tuple[jax.Array, jax.Array]:
     """The two losses of the dual learning algorithm (Ai et al. 2018; Hager 2026, Eq. 3.6).
 

@@ -138,8 +138,8 @@ class RegressionEM:
 class Softmax:
     """`listwise.softmax_loss`. `page.given` are the weights of clicks, if any."""
 
-    normalised: str = "not"
-    unclicked: str = "uniform"
+    normalised: listwise.Normalised = "not"
+    unclicked: listwise.Unclicked = "uniform"
 
     def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
         return listwise.softmax_loss(
@@ -164,8 +164,8 @@ class Dual:
     """
 
     highest: float = 10.0
-    normalised: str = "not"
-    unclicked: str = "uniform"
+    normalised: listwise.Normalised = "not"
+    unclicked: listwise.Unclicked = "uniform"
     watched: str = "places"
 
     def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:

@@ -12,6 +12,8 @@ losses. Appendix C.3 describes another update:
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from scipy.optimize import root
 
@@ -22,7 +24,6 @@ from twotowers.identifiability.graph import factor_components
 from twotowers.methods.alternation import by_rule, fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 
-CHOICES = {"until": ("steps", "limit")}
 EPSILON = 1e-8
 """What the published code adds to denominators."""
 STILL = 1e-6
@@ -44,7 +45,9 @@ class MeanRatio(Rule):
         return cells.clicks * (r / (r**2 + EPSILON)) - cells.weight * o
 
 
-def fit(task: Task, *, steps: int = 20_000, until: str = "steps") -> list[Fitted]:
+def fit(
+    task: Task, *, steps: int = 20_000, until: Literal["steps", "limit"] = "steps"
+) -> list[Fitted]:
     """Fit every lane's training log from a random examination, U(0, 1).
 
     Args:

@@ -116,14 +116,11 @@ def fit(method: str, splits, parameters: int, logs: list[int], positions: int, s
         name: Split(part.inputs % parameters + unused, part.where, part.relevance, part.counts)
         for name, part in splits.items()
     }
-    values = (
-        {"weighting": "queries"} if module is ips else {**likelihood.LANES, "weighting": "queries"}
-    )
     task = Task(
         model=model,
         tower="embedding",
         splits=shared,
-        lanes=[(log, values) for log in logs],
+        lanes=[(log, {}) for log in logs],
         training=TRAINING,
         positions=positions,
         seed=seed,
@@ -133,5 +130,5 @@ def fit(method: str, splits, parameters: int, logs: list[int], positions: int, s
     test = shared["test"]
     return [
         float(ndcg(found.scores(test.inputs), test.relevance, where=test.where).mean())
-        for found in module.fit(task)
+        for found in module.fit(task, weighting="queries")
     ]
