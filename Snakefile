@@ -14,11 +14,9 @@ sys.path.insert(0, workflow.basedir)
 from scripts.runner import PRELOADED
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 from twotowers.workflow.compiling import compiler_flags
-from twotowers.workflow.order import Order
 from twotowers.workflow.plan import read_plan
 from twotowers.workflow.preloaded import start as start_preloaded
 from twotowers.workflow.processes import RUN, only_run
-from twotowers.workflow.progress import read_seconds
 from twotowers.workflow.provenance import code_version
 from twotowers.workflow.records import failures
 
@@ -30,7 +28,6 @@ configfile: "config.yaml"
 FILES = dict.fromkeys(["config.yaml", *map(str, workflow.configfiles)])
 PLAN = read_plan(config, root=workflow.basedir, files=FILES)
 VERSION = code_version(PLAN.root)
-ORDER = Order(PLAN, seconds=read_seconds()["folders"])
 STARTED = time.time()
 
 # Jobs inherit these variables. None of them changes what is computed.

@@ -8,7 +8,7 @@ rule clicks:
         ensure(PLAN.file("clicks"), non_empty=True),
     log:
         PLAN.record("clicks"),
-    priority: lambda w: ORDER.of_inputs(w.paper)
+    priority: PLAN.priority("clicks")
     conda:
         PLAN.environment("clicks")
     params:

@@ -8,7 +8,7 @@ rule generate_standin:
         PLAN.record("raw"),
     wildcard_constraints:
         dataset=PLAN.constraint("standin"),
-    priority: lambda w: ORDER.of_dataset(w.dataset)
+    priority: PLAN.priority("generate_standin")
     conda:
         PLAN.environment("generate_standin")
     params:
@@ -29,7 +29,7 @@ rule encode:
         PLAN.record("raw", split=DOCUMENTS),
     wildcard_constraints:
         dataset=PLAN.constraint("encoded"),
-    priority: lambda w: ORDER.of_dataset(w.dataset)
+    priority: PLAN.priority("encode")
     conda:
         PLAN.environment("encode")
     params:
@@ -50,7 +50,7 @@ rule fetch:
         PLAN.record("manifest"),
     wildcard_constraints:
         dataset=PLAN.constraint("files"),
-    priority: lambda w: ORDER.of_dataset(w.dataset)
+    priority: PLAN.priority("fetch")
     retries: 2
     conda:
         PLAN.environment("fetch")
@@ -71,7 +71,7 @@ rule parse:
         PLAN.record("raw"),
     wildcard_constraints:
         dataset=PLAN.constraint("files"),
-    priority: lambda w: ORDER.of_dataset(w.dataset)
+    priority: PLAN.priority("parse")
     conda:
         PLAN.environment("parse")
     params:
@@ -89,7 +89,7 @@ rule preprocess:
         **{split: ensure(path, non_empty=True) for split, path in PLAN.rankings().items()},
     log:
         PLAN.record("rankings"),
-    priority: lambda w: ORDER.of_inputs(w.paper)
+    priority: PLAN.priority("preprocess")
     conda:
         PLAN.environment("preprocess")
     params:

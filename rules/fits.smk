@@ -10,7 +10,7 @@ rule fit:
         PLAN.record("fit"),
     wildcard_constraints:
         setting=PLAN.constraint("setting"),
-    priority: lambda w: ORDER.of_result(w.paper, w.setting, w.seed)
+    priority: PLAN.priority("fit")
     conda:
         PLAN.environment("fit")
     params:
@@ -30,7 +30,7 @@ rule study:
         PLAN.record("study"),
     wildcard_constraints:
         study=PLAN.constraint("study"),
-    priority: lambda w: ORDER.of_result(w.paper, w.study, w.seed)
+    priority: PLAN.priority("study")
     conda:
         PLAN.environment("study")
     params:

@@ -13,7 +13,7 @@ rule figure:
         PLAN.record("item"),
     wildcard_constraints:
         item=PLAN.constraint("figure"),
-    priority: lambda w: ORDER.of_page(w.paper)
+    priority: PLAN.priority("figure")
     conda:
         PLAN.environment("figure")
     params:
@@ -34,7 +34,7 @@ rule table:
         PLAN.record("item"),
     wildcard_constraints:
         item=PLAN.constraint("table"),
-    priority: lambda w: ORDER.of_page(w.paper)
+    priority: PLAN.priority("table")
     conda:
         PLAN.environment("table")
     params:
@@ -53,7 +53,7 @@ rule claims:
         gates=PLAN.file("gates"),
     log:
         PLAN.record("claims"),
-    priority: lambda w: ORDER.of_page(w.paper)
+    priority: PLAN.priority("claims")
     conda:
         PLAN.environment("claims")
     params:

@@ -8,7 +8,7 @@ rule policy:
         ensure(PLAN.file("policy"), non_empty=True),
     log:
         PLAN.record("policy"),
-    priority: lambda w: ORDER.of_inputs(w.paper)
+    priority: PLAN.priority("policy")
     conda:
         PLAN.environment("policy")
     params:

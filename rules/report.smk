@@ -12,7 +12,7 @@ rule page:
         summary=PLAN.file("summary"),
     log:
         PLAN.record("page"),
-    priority: lambda w: ORDER.of_page(w.paper)
+    priority: PLAN.priority("page")
     conda:
         PLAN.environment("page")
     params:

@@ -15,7 +15,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from twotowers.files.artefacts import atomic
-from twotowers.workflow.progress import SECONDS, Progress, read_seconds
+from twotowers.workflow.progress import SECONDS, Progress
 
 # Messages that repeat what the job itself says; and one about the overview, which pages of papers
 # write before the job whose output it is.
@@ -53,9 +53,10 @@ class LogHandler(LogHandlerBase):
         match getattr(record, "event", None):
             case LogEvent.RUN_INFO:
                 rules = {rule: n for rule, n in record.stats.items() if rule != "total"}
-                self.progress = Progress(rules, read_seconds(SECONDS)["rules"])
+                earlier = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
+                self.progress = Progress(rules, earlier)
             case LogEvent.JOB_INFO:
-                self.progress.start(record.jobid, record.rule_name, next(iter(record.output), None))
+                self.progress.start(record.jobid, record.rule_name)
                 return f"{self.progress}: {record.rule_msg or record.rule_name}"
             case LogEvent.JOB_FINISHED:
                 self.progress.finish(record.job_id)
@@ -73,9 +74,6 @@ class LogHandler(LogHandlerBase):
         progress, self.progress = self.progress, None
         if progress is not None and not self.common_settings.dryrun:
             print(progress.done, file=sys.stderr)
-            folders = read_seconds(SECONDS)["folders"] | progress.folders
             with atomic(SECONDS) as path:
-                path.write_text(
-                    json.dumps({"rules": progress.seconds, "folders": folders}, indent=1)
-                )
+                path.write_text(json.dumps(progress.seconds, indent=1))
         super().close()

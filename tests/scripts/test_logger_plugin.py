@@ -26,10 +26,8 @@ def record(message="", level=logging.INFO, **extra) -> logging.LogRecord:
     return made
 
 
-def started(job: int, rule: str, message: str | None = None, *output: str) -> logging.LogRecord:
-    return record(
-        event=LogEvent.JOB_INFO, jobid=job, rule_name=rule, rule_msg=message, output=output
-    )
+def started(job: int, rule: str, message: str | None = None) -> logging.LogRecord:
+    return record(event=LogEvent.JOB_INFO, jobid=job, rule_name=rule, rule_msg=message)
 
 
 def test_a_run_is_a_line_per_job(handler, capsys):
@@ -59,18 +57,14 @@ def test_a_run_is_a_line_per_job(handler, capsys):
 
 
 def test_the_next_run_knows_how_long_jobs_took(handler):
-    earlier = {"rules": {"fit": 600}, "folders": {"fits/a": 500, "fits/b": 700}}
-    plugin.SECONDS.write_text(json.dumps(earlier))
+    plugin.SECONDS.write_text(json.dumps({"fit": 600, "study": 5}))
     handler.emit(record(event=LogEvent.RUN_INFO, stats={"fit": 2, "total": 2}))
-    assert handler.line(started(1, "fit", None, "fits/a/1.parquet")).endswith(
-        "about 20 min to go: fit"
-    )
+    assert handler.line(started(1, "fit", None)).endswith("about 20 min to go: fit")
     handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=1))
     handler.close()
     seconds = json.loads(plugin.SECONDS.read_text())
-    assert seconds["rules"]["fit"] < 1
-    assert seconds["folders"]["fits/a"] < 1
-    assert seconds["folders"]["fits/b"] == 700
+    assert seconds["fit"] < 1
+    assert seconds["study"] == 5
 
 
 def test_what_no_job_says_gets_through(handler):

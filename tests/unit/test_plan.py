@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import redirect_stderr
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,7 +31,6 @@ from twotowers.workflow.descriptions import (
     page_paper,
     source_note,
 )
-from twotowers.workflow.order import Order, fit_guess
 from twotowers.workflow.plan import ENVIRONMENTS, FILES, RECORDS, WILDCARDS, Plan, read_plan
 from twotowers.workflow.planning import ENDINGS, Planner, other_logs
 from twotowers.workflow.provenance import _closure
@@ -167,7 +167,7 @@ def params(read: Plan, rule: str, **wildcards) -> dict:
 
 def test_reading_a_plan_needs_no_snakemake_and_nothing_heavy():
     heavy = ("snakemake", "numpy", "pandas", "pyarrow", "jax", "matplotlib", "pydantic", "yaml")
-    code = "import sys; import twotowers.workflow.plan, twotowers.workflow.order; "
+    code = "import sys; import twotowers.workflow.plan; "
     code += "print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {*heavy} & {*run.stdout.split()}
@@ -465,75 +465,36 @@ def test_plans_that_nobody_reads_are_forgotten(tmp_path):
 # The order of jobs
 
 
-@pytest.fixture
-def measured(read):
-    """measured(**seconds): the order after jobs that took so long."""
-
-    def measured(**seconds: float) -> Order:
-        folders = {f"out/smoke/fits/paper/{need}": value for need, value in seconds.items()}
-        return Order(read, seconds=folders)
-
-    return measured
+def priorities(read, rule: str, paper: str) -> dict[str, int]:
+    jobs = read["jobs"][rule].items()
+    return {key.partition("|")[2]: job["priority"] for key, job in jobs if key.startswith(paper)}
 
 
-def sorted_jobs(order: Order) -> list[tuple[str, int]]:
-    needs = [*PAPER["settings"], *PAPER["studies"]]
-    jobs = [(need, seed) for need in needs for seed in ([1] if need == "real" else [7, 8, 9])]
-    return sorted(jobs, key=lambda job: -order.of_result("paper", *job))
+def test_first_seeds_come_before_the_others(read):
+    fits, studies = (priorities(read, rule, "paper") for rule in ("fit", "study"))
+    first = {fits["large|7"], fits["small|7"], studies["theory|7"], studies["real|1"]}
+    others = {fits["large|8"], fits["small|9"], studies["ranked|8"]}
+    assert (len(first), len(others)) == (1, 1)
+    assert first.pop() > others.pop()
 
 
-def test_never_measured_long_fits_are_first_and_studies_last(measured):
-    order = measured()
-    fits = [("large", 7), ("small", 7), ("large", 8), ("large", 9), ("small", 8), ("small", 9)]
-    assert sorted_jobs(order)[: len(fits)] == fits
-    assert order.of_result("paper", "theory", 7) == order.of_page("paper")
-
-
-def test_measured_seconds_replace_guesses(measured):
-    order = measured(small=100, large=10)
-    first = [("small", 7), ("large", 7), ("small", 8), ("small", 9), ("large", 8), ("large", 9)]
-    assert sorted_jobs(order)[: len(first)] == first
-    assert order.expected_seconds("paper", "small") == 100
-
-
-def test_a_study_that_was_measured_takes_its_place_among_fits(measured):
-    order = measured(small=1, large=10, real=100, theory=5)
-    jobs = sorted_jobs(order)
-    assert jobs[:4] == [("real", 1), ("large", 7), ("theory", 7), ("small", 7)]
-    assert {need for need, _ in jobs[-9:]} == {"ranked", "unranked", "bare"}, "not measured"
-
-
-def test_measured_and_guessed_fits_are_compared_in_seconds(measured, papers):
-    order, settings = measured(), papers["paper"].settings
-    guess = fit_guess(settings["large"])
-    assert order.expected_seconds("paper", "large") == guess > fit_guess(settings["small"]) > 0
-    assert sorted_jobs(measured(small=guess * 2))[0] == ("small", 7)
-    assert sorted_jobs(measured(small=guess / 2))[0] == ("large", 7)
-
-
-@pytest.mark.parametrize("seconds", [{}, {"small": 1e9}, {"small": 0, "large": 0}])
-def test_inputs_then_results_then_pages_and_one_paper_after_the_other(measured, seconds):
+def test_inputs_then_results_then_pages_and_one_paper_after_the_other(read):
     """So that the first paper is on the page while the others still run."""
-    order = measured(**seconds)
-    results = [order.of_result("paper", *job) for job in sorted_jobs(order)]
-    assert order.of_inputs("paper") > max(results) >= min(results) >= order.of_page("paper")
-    assert order.of_page("paper") > order.of_inputs("other") > order.of_page("other")
+    stages = ["clicks", "fit", "claims"]
+    ranges = [priorities(read, stage, "paper").values() for stage in stages]
+    for before, after in pairwise(ranges):
+        assert min(before) > max(after)
+    others = (priorities(read, rule, "other").values() for rule in ("study", "claims", "page"))
+    assert min(ranges[-1]) > max(map(max, others))
 
 
-def test_a_data_set_is_made_when_its_first_paper_needs_it(read):
-    papers = read["order"]
-    own = papers | {"other": papers["other"] | {"datasets": ["own"]}}
-    order = Order(Plan(read.content | {"order": own}))
-    assert order.of_dataset("web") == order.of_inputs("paper")
-    assert order.of_dataset("own") == order.of_inputs("other")
-
-
-def test_measured_elsewhere_does_not_count(read, papers):
-    """At another scale, or of another paper of the same setting."""
-    seconds = {"out/laptop/fits/paper/small": 9, "out/smoke/fits/other/small": 9}
-    order = Order(read, seconds=seconds)
-    guess = fit_guess(papers["paper"].settings["small"])
-    assert order.expected_seconds("paper", "small") == guess
+def test_a_data_set_is_made_when_its_first_paper_needs_it(made, papers):
+    own = replace(papers["other"], datasets={"shop": papers["paper"].datasets["shop"]})
+    only = replace(papers["paper"], datasets={"web": papers["paper"].datasets["web"]})
+    planner = made(those={"paper": only, "other": own})
+    first, last = (planner._priority("parse", name, "log") for name in ("web", "shop"))
+    assert (first, last) == (planner._priority("preprocess", "paper", "web"), 3)
+    assert first > last
 
 
 # Descriptions for items, the page and the crate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from twotowers.report.words import spell
-from twotowers.workflow.progress import Progress, read_seconds
+from twotowers.workflow.progress import Progress
 
 
 class Clock:
@@ -92,34 +92,3 @@ def test_spelled(seconds, text):
 )
 def test_an_estimate_has_few_digits(clock, seconds, text):
     assert str(Progress({"fit": 1}, {"fit": seconds}, clock)).endswith(f"{text} to go")
-
-
-# What runs remember
-
-
-def test_seconds_are_kept_by_the_folder_of_what_was_made(clock):
-    """Seeds of a setting share a folder. Other papers and scales have others."""
-    progress = Progress({"fit": 3}, clock=clock)
-    outputs = ["smoke/fits/a/x/1.parquet", "smoke/fits/a/x/2.parquet", "smoke/fits/b/x/1.parquet"]
-    for seconds, output in zip([10, 30, 5], outputs, strict=True):
-        progress.start(output, "fit", output)
-        clock.now += seconds
-        progress.finish(output)
-    assert progress.folders == {"smoke/fits/a/x": 20, "smoke/fits/b/x": 5}
-    assert progress.seconds == {"fit": 15}
-
-
-def test_jobs_that_failed_or_make_nothing_have_no_folder(clock):
-    progress = Progress({"fit": 1, "all": 1}, clock=clock)
-    progress.start(1, "fit", "fits/1.parquet")
-    progress.fail(1)
-    progress.start(2, "all")
-    progress.finish(2)
-    assert progress.folders == {}
-
-
-def test_seconds_of_earlier_runs(tmp_path):
-    path = tmp_path / "seconds.json"
-    assert read_seconds(path) == {"rules": {}, "folders": {}}
-    path.write_text('{"rules": {"fit": 2}, "folders": {"a/b": 1.5}}')
-    assert read_seconds(path) == {"rules": {"fit": 2}, "folders": {"a/b": 1.5}}

@@ -160,7 +160,7 @@ class Plan(Places):
         return self.content[key]
 
     def job(self, rule: str, wildcards: Any = None) -> dict[str, Any]:
-        """Inputs and parameters of a job.
+        """Inputs, parameters and priority of a job.
 
         Args:
             rule: the rule.
@@ -172,6 +172,10 @@ class Plan(Places):
     def inputs(self, rule: str) -> Callable:
         """A function of wildcards: the inputs of a job, a list or names and paths."""
         return lambda wildcards: self.job(rule, wildcards)["inputs"]
+
+    def priority(self, rule: str) -> Callable:
+        """A function of wildcards: the priority of a job."""
+        return lambda wildcards: self.job(rule, wildcards)["priority"]
 
     def params(self, rule: str) -> dict[str, Callable]:
         """By name a function of wildcards: the parameters of a job."""

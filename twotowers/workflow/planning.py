@@ -30,13 +30,19 @@ from twotowers.files.artefacts import atomic
 from twotowers.jobs.fit import TRANSFER
 from twotowers.workflow import descriptions
 from twotowers.workflow.dataset_jobs import dataset_jobs
-from twotowers.workflow.order import fit_guess
 from twotowers.workflow.plan import REFUSED
 from twotowers.workflow.provenance import Edge, code_digest
 from twotowers.workflow.targets import ENDINGS, Targets
 
 ANY_LOG = "twotowers/experiment/any_log.py"
 """The module that imports the classes of all logs."""
+
+STAGES = {
+    **dict.fromkeys(("generate_standin", "encode", "fetch", "parse"), 3),
+    **dict.fromkeys(("preprocess", "policy", "clicks"), 3),
+    **dict.fromkeys(("fit", "study"), 1),
+}
+"""The stages of a paper, the highest first. Items, claims and the page are last: 0."""
 
 
 class Planner(Targets):
@@ -67,7 +73,7 @@ class Planner(Targets):
     # Jobs
 
     def jobs(self) -> dict[str, dict[str, dict]]:
-        """By rule and wildcards: inputs and parameters."""
+        """By rule and wildcards: inputs, parameters and priority."""
         jobs = {
             rule: {}
             for rule in (
@@ -119,7 +125,28 @@ class Planner(Targets):
                 "logs": f"{self.results}/logs",
             },
         }  # fmt: skip
+        for rule, own in jobs.items():
+            for key, job in own.items():
+                job["priority"] = self._priority(rule, *key.split("|"))
         return jobs
+
+    def _priority(self, rule: str, name: str, *names: str) -> int:
+        """How early a job runs; a higher number is earlier. It changes no result.
+
+        Papers come one after the other, as `papers` of the configuration names them, so that the
+        first one is on the page early. Jobs of the next paper fill the cores that the last jobs of
+        a paper leave idle. Within a paper, what other jobs wait for comes first. Next comes the
+        first seed of each setting and study: the other seeds then find their program compiled.
+        """
+        papers = list(self.papers)
+        if rule in ("generate_standin", "encode", "fetch", "parse"):
+            users = [key for key in papers if name in self.papers[key].datasets]
+            name = users[0] if users else papers[-1]
+        stage = STAGES.get(rule, 0)
+        if rule in ("fit", "study"):
+            need, seed = names
+            stage += int(seed) == self.papers[name].seeds_of(need)[0]
+        return 4 * papers[::-1].index(name) + stage if name else stage
 
     def _paper_jobs(self, jobs: dict, key: str, paper: Paper) -> None:
         files = self.files_of(key)
@@ -313,7 +340,6 @@ class Planner(Targets):
 
     def content(self) -> dict[str, Any]:
         """All of it, as JSON has it."""
-        papers = self.papers.items()
         return {
             "results": self.results,
             "figures": self.figures,
@@ -326,21 +352,6 @@ class Planner(Targets):
                 if (path := self.root / "papers" / key / "rules.smk").is_file()
             ],
             "outlines": descriptions.outlines(self),
-            "order": {
-                key: {
-                    "datasets": list(paper.datasets),
-                    "needs": {
-                        need: {
-                            "seed": paper.seeds_of(need)[0],
-                            "guess": fit_guess(paper.settings[need])
-                            if need in paper.settings
-                            else None,
-                        }
-                        for need in paper.needs
-                    },
-                }
-                for key, paper in papers
-            },
             "jobs": self.jobs(),
         }
 

@@ -6,8 +6,6 @@ rule in earlier runs, and without that the mean of all jobs. Standard library on
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping
@@ -16,20 +14,8 @@ from statistics import fmean
 
 from twotowers.report.words import spell
 
-SECONDS = Path(".cache/seconds.json")
-"""Mean seconds of jobs in earlier runs."""
-
-
-def read_seconds(path: Path = SECONDS) -> dict[str, dict[str, float]]:
-    """Mean seconds per job in earlier runs, as far as known.
-
-    They change no result, only the order of jobs and the estimate of the time to go.
-
-    Returns:
-        "rules": by rule; "folders": by output folder, which means by setting and scale, averaged
-        over seeds.
-    """
-    return json.loads(path.read_text()) if path.exists() else {"rules": {}, "folders": {}}
+SECONDS = Path(".cache/seconds_of_rules.json")
+"""Mean seconds of the jobs of each rule in earlier runs."""
 
 
 class Progress:
@@ -52,26 +38,22 @@ class Progress:
         self._earlier = dict(earlier or {})
         self._clock = clock
         self._begin = clock()
-        self._running: dict[Hashable, tuple[str, str | None, float]] = {}
+        self._running: dict[Hashable, tuple[str, float]] = {}
         self._seconds: dict[str, list[float]] = defaultdict(list)
-        self._folders: dict[str, list[float]] = defaultdict(list)
         self._failed: set[Hashable] = set()
 
-    def start(self, job: Hashable, rule: str, output: str | None = None) -> None:
-        """A job of a rule begins or is tried again. `output` is the first file that it makes."""
+    def start(self, job: Hashable, rule: str) -> None:
+        """A job of a rule begins or is tried again."""
         if job in self._failed:
             self._failed.remove(job)
         else:
             self._waiting[rule] -= 1
-        self._running[job] = rule, output and os.path.dirname(output), self._clock()
+        self._running[job] = rule, self._clock()
 
     def finish(self, job: Hashable) -> None:
         """A job is done."""
-        rule, folder, begin = self._running.pop(job)
-        seconds = self._clock() - begin
-        self._seconds[rule].append(seconds)
-        if folder:
-            self._folders[folder].append(seconds)
+        rule, begin = self._running.pop(job)
+        self._seconds[rule].append(self._clock() - begin)
 
     def fail(self, job: Hashable) -> None:
         """A job has failed. Its time does not count."""
@@ -82,11 +64,6 @@ class Progress:
     def seconds(self) -> dict[str, float]:
         """Mean seconds per job of each rule, in this run or else an earlier one."""
         return self._earlier | {rule: fmean(values) for rule, values in self._seconds.items()}
-
-    @property
-    def folders(self) -> dict[str, float]:
-        """Mean seconds per job of this run, by output folder."""
-        return {folder: fmean(values) for folder, values in self._folders.items()}
 
     def to_go(self) -> float | None:
         """Seconds until the last job ends, at the pace of this run; None if no time is known.
@@ -102,10 +79,10 @@ class Progress:
         waiting = sum(count * known.get(rule, any_rule) for rule, count in self._waiting.items())
         running = sum(
             max(known.get(rule, any_rule) - (now - begin), 0)
-            for rule, _, begin in self._running.values()
+            for rule, begin in self._running.values()
         )
         worked = sum(map(sum, self._seconds.values()))
-        worked += sum(now - begin for *_, begin in self._running.values())
+        worked += sum(now - begin for _, begin in self._running.values())
         elapsed = now - self._begin
         pace = max(worked / elapsed if elapsed else 0, 1)
         return (waiting + running) / pace
