@@ -26,6 +26,9 @@ from twotowers.files.yamls import line_of, read_yaml
 
 OVERRIDDEN = ("rankers", "training", "towers", "logs", "settings", "studies")
 """Sections with entries that a scale may override."""
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+NAMES = "a name of a letter, then letters, digits, '.', '_' or '-'"
+"""Names of entries are parts of paths, and targets of a page's links."""
 MATRIX = "matrix"
 """A key of settings: lists of values, each combination of which is a setting."""
 
@@ -115,6 +118,8 @@ def _each(given: Any, own: str, **more: Any) -> Any:
     if not isinstance(given, Mapping):
         return given
     for name, entry in given.items():
+        if not NAME.fullmatch(str(name)):
+            raise refused(f"{name!r} is not allowed", NAMES, str(name))
         if isinstance(entry, Mapping) and own in entry:
             raise refused(f"unknown setting {own!r}", "no name but the entry's", f"{name}.{own}")
     return {

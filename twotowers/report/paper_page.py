@@ -8,7 +8,6 @@ hand, and what does not fit the schema stops the build.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +36,6 @@ PREVIEW = 7, 5
 
 # Anchors of the page's own, beside those of items, claims and settings.
 _OWN = ("main", "cite", "claims", "settings", "contents")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
@@ -132,8 +130,8 @@ def write_paper(paper: PaperPage, folder: str | Path) -> None:
         folder: Where; every link is relative to it.
 
     Raises:
-        InputError: a column is missing, a verdict, a kind of data or a source is unknown, a name
-            cannot be an anchor or occurs twice, a link is not relative or leads nowhere.
+        InputError: a column is missing, a source is unknown, a name occurs twice, or a link leads
+            nowhere.
     """
     folder = Path(folder)
     view = _paper_view(paper, folder)
@@ -161,16 +159,6 @@ def tallies(
 def _paper_view(paper: PaperPage, folder: Path) -> dict:
     """What the template needs of a paper, checked."""
     rows = _rows(paper)
-    for row in rows:
-        _check_claim(row)
-    names = [paper.key, *(part.name for part in (*paper.items, *paper.settings))]
-    for name in names:
-        if not _NAME.fullmatch(name):
-            raise InputError(
-                f"{name!r} cannot be a link's target",
-                field="name",
-                expected="a letter, then letters, digits, '.', '_' or '-'",
-            )
     anchors = [
         *_OWN,
         *(item.name for item in paper.items),
@@ -180,22 +168,16 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
     for anchor, count in Counter(anchors).items():
         if count > 1:
             raise InputError(f"{anchor!r} occurs {count} times on the page", field="name")
-    return {
-        "key": paper.key,
-        "title": paper.title,
-        "citation": paper.citation,
+    return vars(paper) | {
         "bibtex": bibtex(paper.key, paper.title, paper.citation),
-        "provenance": paper.provenance,
         "brief": paper.brief and _brief_view(paper.brief, rows),
         "readme": link(paper.readme, folder),
         "tally": tally(rows),
         "tallies": tallies(rows),
         "whose": tallies(rows, "origin"),
         "items": [_item_view(item, folder) for item in paper.items],
-        "settings": paper.settings,
         "failing": [setting.name for setting in paper.settings if setting.fails],
         "gated": sum(bool(setting.gates) for setting in paper.settings),
-        "claims": paper.claims,
     }
 
 
@@ -214,31 +196,14 @@ def _brief_view(brief: Mapping, rows: Sequence[Mapping]) -> dict:
 
 
 def _item_view(item: ItemPage, folder: Path) -> dict:
-    """What the template needs of an item, checked."""
-    known = {"figure": "svg", "table": "csv"}
-    if item.kind not in known:
-        raise InputError(f"{item.kind!r} is no kind of item", field="kind", expected=str([*known]))
-    if known[item.kind] not in item.files:
-        raise InputError(f"a {item.kind} has no {known[item.kind]}", field="files")
-    for name in item.files:
-        if name not in FORMATS:
-            raise InputError(
-                f"{name!r} is no format", field="files", expected=nearest(name, FORMATS)
-            )
+    """What the template needs of an item."""
     links = {name: link(item.files[name], folder) for name in FORMATS if name in item.files}
-    return {
-        "name": item.name,
+    return vars(item) | {
         "label": printed_name(item.name),
-        "title": item.title,
-        "caption": item.caption,
-        "expected": item.expected,
         "image": links.get("svg"),
         "size": svg_size(folder / item.files["svg"]) if "svg" in links else None,
         "links": links,
-        "needs": item.needs,
-        "provenance": item.provenance,
         "comparison": comparison_view(item.table, item.highlight, item.headings),
-        "claims": item.claims,
         "tally": tally(item.claims),
     }
 
@@ -274,15 +239,3 @@ def _preview(comparison: Mapping) -> list[list[str]]:
 def _rows(paper: PaperPage) -> list[Mapping[str, object]]:
     """Every claim of a paper, of its items first."""
     return [row for rows in (*(item.claims for item in paper.items), paper.claims) for row in rows]
-
-
-def _check_claim(row: Mapping[str, object]) -> None:
-    if missing := [column for column in CLAIM_COLUMNS if column not in row]:
-        raise InputError(f"no column {', '.join(map(repr, missing))}", field="claims")
-    for column, known in {"verdict": VERDICTS, **APART}.items():
-        if row[column] not in known:
-            raise InputError(
-                f"{row[column]!r} is unknown (claim {row['claim']})",
-                field=column,
-                expected=nearest(str(row[column]), known),
-            )

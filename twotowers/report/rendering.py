@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -50,11 +50,8 @@ def link(target: str, folder: Path) -> str:
     """A link from a page in `folder` to a file that exists, quoted for an attribute.
 
     Raises:
-        InputError: the target is not relative, or leads nowhere.
+        InputError: it leads nowhere.
     """
-    parts = urlsplit(target)
-    if parts.scheme or parts.netloc or Path(target).is_absolute():
-        raise InputError(f"{target!r} is not relative to the page", field="files")
     if not (folder / target).exists():
         raise InputError("the page would link to a file that is not there", path=folder / target)
     return quote(Path(target).as_posix())
