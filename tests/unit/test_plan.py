@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from contextlib import redirect_stderr
+from dataclasses import replace
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
