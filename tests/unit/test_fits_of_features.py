@@ -40,7 +40,7 @@ def files(tmp_path_factory):
 
 
 def observed(files, features=1.0):
-    return REAL.splits(files, [{}], seed=1, by_pair=False, features=features)
+    return REAL.splits(files, [{}], seed=1, features=features)
 
 
 @pytest.mark.parametrize(("share", "width"), [(1.0, WIDTH), (0.5, WIDTH // 2)])

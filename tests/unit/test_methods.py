@@ -67,8 +67,8 @@ def test_shown_ndcg_of_a_query_without_sessions_is_zero():
 def test_tower_inputs():
     lists = Rankings(np.array([4, 4, 9]), np.zeros(3), np.zeros(3), np.arange(12.0).reshape(3, 4))
     where = mask(lists.lengths, 3)
-    assert tower_inputs(lists, where, True, 1.0).tolist() == [[0, 1, 2], [3, 4, 5]]
-    half = tower_inputs(lists, where, False, 0.5)
+    assert tower_inputs(lists, where, None).tolist() == [[0, 1, 2], [3, 4, 5]]
+    half = tower_inputs(lists, where, 0.5)
     assert half.tolist() == [[[0, 1], [4, 5], [0, 0]], [[8, 9], [0, 0], [0, 0]]]
 
 
@@ -248,14 +248,14 @@ def test_labels_of_adversaries(world, label, monkeypatch):
     folder, _ = world
     kept, labels_of = [], likelihood._labels
 
-    def watched(task, model, stop_on):
-        kept.append((task, stop_on, labels_of(task, model, stop_on)))
+    def watched(task, model, again):
+        kept.append((task, again, labels_of(task, model, again)))
         return kept[-1][2]
 
     monkeypatch.setattr(likelihood, "_labels", watched)
     heads = {"reversal": {"scale": [0.0, 0.5], "label": label}}
     fit_parts(folder, PARTS | {"tower": "linear"}, heads, 0.1)
-    ((task, stop_on, labels),) = kept
+    ((task, again, labels),) = kept
     (name,) = labels
     assert name == label
     train = task.splits["train"]
@@ -263,7 +263,7 @@ def test_labels_of_adversaries(world, label, monkeypatch):
     if label == "prediction":
         (log, values), *_ = task.lanes
         own = {name: value for name, value in values.items() if name != "reversal_scale"}
-        (alone,) = likelihood.fit(replace(task, lanes=[(log, own)]), stop_on=stop_on)
+        (alone,) = again(replace(task, lanes=[(log, own)]))
         scores = alone.scores(train.inputs)
         low, high = np.percentile(scores[train.where], [5, 95])
         expected = np.clip((scores - low) / (high - low), 0, 1)

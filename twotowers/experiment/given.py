@@ -105,12 +105,6 @@ class GivenLists(Log):
         raise NotImplementedError
 
     def splits(
-        self,
-        inputs: Mapping[str, str],
-        lanes: Sequence[Mapping],
-        *,
-        seed: int,
-        by_pair: bool,
-        features: Columns,
+        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
     ) -> dict[str, Split]:
         return read_lists(inputs["clicks"], lanes)

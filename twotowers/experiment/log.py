@@ -22,12 +22,12 @@ from twotowers.files.rankings import Rankings, pad
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
 
-Columns = float | Sequence[int]
+Columns = float | Sequence[int] | None
 """Features that a tower reads: a share, from the first; or the first and the last, from 1, where -1
-is the last of all."""
+is the last of all. None if it reads numbers of query-document pairs instead."""
 
 
-def chosen(features: Columns, width: int) -> slice:
+def chosen(features: float | Sequence[int], width: int) -> slice:
     """The features that a tower reads, of `width`.
 
     Raises:
@@ -49,11 +49,9 @@ def chosen(features: Columns, width: int) -> slice:
     return slice(first - 1, width if last == -1 else last)
 
 
-def tower_inputs(
-    lists: Rankings, where: np.ndarray, by_pair: bool, features: Columns
-) -> np.ndarray:
+def tower_inputs(lists: Rankings, where: np.ndarray, features: Columns) -> np.ndarray:
     """The input of the relevance tower: pair numbers, or the features that it reads."""
-    if by_pair:
+    if features is None:
         return np.arange(where.size, dtype=np.int32).reshape(where.shape)
     read = lists.features[:, chosen(features, lists.features.shape[1])]
     return pad(read, lists.offsets, where.shape[1])
@@ -175,13 +173,7 @@ class Log(Settled):
         raise NotImplementedError
 
     def splits(
-        self,
-        inputs: Mapping[str, str],
-        lanes: Sequence[Mapping],
-        *,
-        seed: int,
-        by_pair: bool,
-        features: Columns,
+        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
     ) -> dict[str, Split]:
         """Train, validation and test split of some lanes.
 
@@ -189,8 +181,7 @@ class Log(Settled):
             inputs: see `fit_inputs`.
             lanes: the wanted lanes, each with a value per column.
             seed: of the division of an observed log.
-            by_pair: whether the relevance tower reads numbers of pairs.
-            features: those that it reads; see `chosen`.
+            features: those that the relevance tower reads.
         """
         raise NotImplementedError
 

@@ -129,13 +129,7 @@ class ObservedLog(Recorded):
         return {name: file("raw", dataset=self.dataset, split=part) for name, part in parts.items()}
 
     def splits(
-        self,
-        inputs: Mapping[str, str],
-        lanes: Sequence[Mapping],
-        *,
-        seed: int,
-        by_pair: bool,
-        features: Columns,
+        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
     ) -> dict[str, Split]:
         given = {"positions": self.positions, "seed": seed, "bootstrap": self.bootstrap}
         shares = {
@@ -148,7 +142,7 @@ class ObservedLog(Recorded):
             return {split: Split(pairs, where, None, counts[split]) for split in SPLITS}
         found = observed_pages(inputs[LOG], shares, places=self.places, cut=self.cut, **given)
         read = found.pair
-        if not by_pair:
+        if features is not None:
             described = read_documents(inputs[DOCUMENTS])
             rows = described.rows(found.ids["document"].to_numpy())
             read = described.features[:, chosen(features, described.features.shape[1])][rows][

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -191,33 +190,15 @@ class PaperFile(Settled):
     """Tables and figures as printed, in the order of the page."""
 
 
-@dataclass(frozen=True)
-class Paper:
-    """One paper's experiment at one scale.
-
-    Attributes:
-        key: the paper's folder name.
-        title, citation, brief, positions: as in its experiment.yaml.
-        datasets: how each data set is prepared. `replace` is applied to the names.
-        seeds: one job per setting or study and seed.
-        rankers: training of rankers, by name.
-        logs, settings, studies, items: what is run, by name.
-        root: the folder that holds papers/.
-    """
+class Paper(PaperFile):
+    """One paper's experiment at one scale: with the settings, studies and items of that scale."""
 
     key: str
-    title: str
-    citation: str
-    positions: int
-    seeds: tuple[int, ...]
-    brief: Brief | None = None
-    datasets: Mapping[str, Preparation] = field(default_factory=dict)
-    rankers: Mapping[str, Any] = field(default_factory=dict)
-    logs: Mapping[str, Log] = field(default_factory=dict)
-    settings: Mapping[str, Setting] = field(default_factory=dict)
-    studies: Mapping[str, Study] = field(default_factory=dict)
-    items: Mapping[str, Item] = field(default_factory=dict)
+    """The paper's folder name."""
+    seeds: Seeds
+    """One job per setting or study and seed."""
     root: Path = ROOT
+    """The folder that holds papers/."""
 
     @property
     def needs(self) -> list[str]:
@@ -238,10 +219,6 @@ class Paper:
         if isinstance(found, Setting):
             return found.log.datasets
         return [found.dataset] if found.dataset else []
-
-    def context(self) -> dict[str, Any]:
-        """What the validation of its settings must know: see `read`."""
-        return {"paper": self.key, "root": self.root}
 
 
 def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
@@ -277,21 +254,8 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
         if own.datasets is None or old in own.datasets or new != old
     ]
     settings, studies, items = _of_scale(file, scale, fitted)
-    return Paper(
-        key=key,
-        title=file.title,
-        citation=file.citation,
-        brief=file.brief,
-        positions=file.positions,
-        seeds=own.seeds,
-        datasets=file.datasets,
-        rankers=file.rankers,
-        logs=file.logs,
-        settings=settings,
-        studies=studies,
-        items=items,
-        root=root,
-    )
+    made = {"settings": settings, "studies": studies, "items": items}
+    return Paper.model_construct(**dict(file) | made, key=key, seeds=own.seeds, root=root)
 
 
 def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from twotowers.experiment.fields import (
     values_of,
 )
 from twotowers.experiment.kinds import Kind, find
-from twotowers.experiment.log import need_pages
+from twotowers.experiment.log import Columns, need_pages
 from twotowers.experiment.parts import (
     KIND_OR_OPTIONS,
     TABLE,
@@ -109,6 +109,11 @@ class Model(Settled):
     def by_pair(self) -> bool:
         """Whether the relevance tower reads numbers of query-document pairs."""
         return self.tower.kind.by_pair
+
+    @property
+    def read(self) -> Columns:
+        """The features that the relevance tower reads."""
+        return None if self.by_pair else self.features
 
 
 class Method(Settled):

@@ -242,13 +242,7 @@ class SimulatedLog(Recorded):
             write_logs(output, logs, {split: policy.pairs for split, policy in policies.items()})
 
     def splits(
-        self,
-        inputs: Mapping[str, str],
-        lanes: Sequence[Mapping],
-        *,
-        seed: int,
-        by_pair: bool,
-        features: Columns,
+        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
     ) -> dict[str, Split]:
         policies, positions = self._policies(inputs), self.positions
         pages = dict.fromkeys(SPLITS)
@@ -268,7 +262,7 @@ class SimulatedLog(Recorded):
             )
             # Early stopping watches the weighted loss, as published; the test loss is plain.
             splits[split] = Split(
-                inputs=tower_inputs(lists, where, by_pair, features),
+                inputs=tower_inputs(lists, where, features),
                 where=where,
                 relevance=pad(policy.relevance, pairs.offsets, positions),
                 counts=counts,

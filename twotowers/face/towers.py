@@ -173,7 +173,7 @@ class TowerFit:
             )
         else:
             where = mask(lists.lengths, int(lists.lengths.max()))
-            inputs = tower_inputs(lists, where, False, model.features)
+            inputs = tower_inputs(lists, where, model.features)
             labels = pad(lists.label, lists.offsets, where.shape[1])
         metrics: dict[str, Callable[..., np.ndarray]] = {
             "ndcg@5": partial(ndcg, topn=5),

@@ -96,7 +96,7 @@ def fit_lanes(
         model=model.of,
         tower=relevance_tower(model.tower),
         examination=model.examination.arguments(),
-        splits=log.splits(files, logs, seed=seed, by_pair=model.by_pair, features=model.features),
+        splits=log.splits(files, logs, seed=seed, features=model.read),
         lanes=[(number, values) for values in own for number in range(len(logs))],
         training=setting.training.arguments() if setting.training else {},
         positions=log.positions,
@@ -128,5 +128,5 @@ def annotated(files: Mapping, features: Columns) -> Judged | None:
         return None
     lists = read_rankings(files[ANNOTATIONS])
     where = mask(lists.lengths, int(lists.lengths.max()))
-    inputs = tower_inputs(lists, where, False, features)
+    inputs = tower_inputs(lists, where, features)
     return Judged(inputs, where, pad(lists.label, lists.offsets, where.shape[1]))
