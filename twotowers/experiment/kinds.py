@@ -25,7 +25,7 @@ from types import ModuleType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from twotowers import ROOT
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice, nearest
 from twotowers.towers.lane import Lane
 
 FOLDERS = {
@@ -175,12 +175,9 @@ class Kind:
                 )
             elif name in self.lists and not several:
                 raise InputError(f"{value!r} is not allowed", field=inner, expected="a list")
-            choices = self.choices.get(name)
-            for each in value if several else [value]:
-                if choices and each not in choices:
-                    raise InputError(
-                        f"{each!r} is unknown", field=inner, expected=nearest(str(each), choices)
-                    )
+            if choices := self.choices.get(name):
+                for each in value if several else [value]:
+                    check_choice(each, choices, field=inner)
 
 
 def find(family: str, name: Any, paper: str | None = None, root: Path = ROOT) -> Kind:
