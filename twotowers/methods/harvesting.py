@@ -6,6 +6,8 @@ the collision of the code of Hager (2026, Section 3.3.2), and `naive` are click 
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import numpy as np
 
 from twotowers.errors import InputError
@@ -13,15 +15,14 @@ from twotowers.fitting.curves import Curve
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.methods.task import Fitted, Task, cells
+from twotowers.towers.lane import Lane
 
 ALL_PAIRS, PUBLISHED = "all_pairs", "all_pairs_published"
-ESTIMATORS = ("naive", "pivot_one", "adjacent_chain", ALL_PAIRS, PUBLISHED)
-
-LANES = {"estimator": ALL_PAIRS}
-CHOICES = {"estimator": ESTIMATORS}
+Estimator = Literal["naive", "pivot_one", "adjacent_chain", "all_pairs", "all_pairs_published"]
+ESTIMATORS = get_args(Estimator)
 
 
-def fit(task: Task) -> list[Fitted]:
+def fit(task: Task, *, estimator: Estimator | Lane = ALL_PAIRS) -> list[Fitted]:
     """Harvest every lane's training log.
 
     There are no scores of documents. The bias of a position is the logarithm of its ratio to the
@@ -30,7 +31,8 @@ def fit(task: Task) -> list[Fitted]:
     Raises:
         InputError: pairs are not known at all their positions.
     """
-    curves = [curve_of(task, log, lane["estimator"]) for log, lane in task.lanes]
+    own = zip(task.lanes, task.each(estimator), strict=True)
+    curves = [curve_of(task, log, name) for (log, _), name in own]
     return [
         Fitted(scores=None, bias=np.log(curve.estimate), bias_error=curve.error) for curve in curves
     ]

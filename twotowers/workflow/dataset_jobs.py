@@ -29,7 +29,7 @@ def dataset_jobs(plan: Planner, jobs: dict, name: str) -> None:
                 "inputs": {},
                 "params": {
                     "code": plan.code("scripts/encode_standin.py"),
-                    "encoder": plan.told(encoder),
+                    "encoder": encoder.plain(),
                     "queries": parts[ANNOTATIONS],
                     "seed": STANDIN_SEED,
                     **texts,
