@@ -131,6 +131,29 @@ SETTINGS = {
 
 def draw(setting: Setting, seed: int) -> tuple[PairCounts, np.ndarray]:
     """Counts of one log, and the true ratios: of odds for additive users."""
+    query, order, clicks, device, truth = draw_pages(setting, seed)
+    factor = np.arange(10) * setting.devices + device[:, None]
+    names = pd.DataFrame(
+        {
+            "position": np.repeat(np.arange(1, 11), setting.devices),
+            "device": np.tile(np.arange(setting.devices), 10),
+        }
+    )
+    counts = PairCounts.of_arrays(
+        (query[:, None] * setting.documents + order).ravel(),
+        factor.ravel(),
+        np.ones(order.size),
+        clicks.ravel(),
+        query=np.repeat(query, 10),
+        names=names,
+        every=True,
+    )
+    return counts, truth
+
+
+def draw_pages(setting: Setting, seed: int) -> tuple[np.ndarray, ...]:
+    """Of one log, [pages] query, [pages, 10] documents of the query and clicks, [pages] device;
+    and the true ratios."""
     rng = stream("benchmark of propensities", seed, *map(str, vars(setting).values()))
     traffic = 1 / np.arange(1, setting.queries + 1) ** setting.skew
     query = rng.choice(setting.queries, setting.pages, p=traffic / traffic.sum())
@@ -140,28 +163,11 @@ def draw(setting: Setting, seed: int) -> tuple[PairCounts, np.ndarray]:
         sorted_by = attraction + rng.normal(0, 1, attraction.shape) * noise
         attraction = np.take_along_axis(attraction, np.argsort(-sorted_by, 1), 1)
     order = _orders(setting, rng)
-    pair = query[:, None] * setting.documents + order
     device = rng.integers(setting.devices, size=setting.pages)
     curve = np.stack([EXAMINATION, ON_PHONES])[: setting.devices]
-    clicks, examined = _clicks(setting.users, attraction.ravel()[pair], curve[device], rng)
-    factor = np.arange(10) * setting.devices + device[:, None]
-    names = pd.DataFrame(
-        {
-            "position": np.repeat(np.arange(1, 11), setting.devices),
-            "device": np.tile(np.arange(setting.devices), 10),
-        }
-    )
-    counts = PairCounts.of_arrays(
-        pair.ravel(),
-        factor.ravel(),
-        np.ones(pair.size),
-        clicks.ravel(),
-        query=np.repeat(query, 10),
-        names=names,
-        every=True,
-    )
+    clicks, examined = _clicks(setting.users, attraction[query[:, None], order], curve[device], rng)
     truth = curve.T.ravel() if examined is None else examined
-    return counts, truth / truth[0]
+    return query, order, clicks, device, truth / truth[0]
 
 
 def _orders(setting: Setting, rng) -> np.ndarray:

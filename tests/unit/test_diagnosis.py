@@ -81,7 +81,7 @@ def said(four) -> dict[str, tt.Diagnosis]:
     ("kind", "identified", "expected", "told"),
     [
         ("strong", True, ["green", "green", "green"], "Yes, at all 6 positions"),
-        ("bridge", True, ["green", "red", "red"], "4, 5, 6 hang on the others by"),
+        ("bridge", True, ["green", "red", "red"], "Positions 4, 5, 6 hang on the others by"),
         ("components", False, ["green", "red", "red"], "The log falls into 2 parts"),
         ("fixed", False, ["green", "red", "red"], "No document was shown at two positions"),
     ],
@@ -104,7 +104,7 @@ def test_four_logs(four, said, kind, identified, expected, told):
 @pytest.mark.parametrize("kind", ["bridge", "components", "fixed"])
 def test_what_is_red_says_which_swap_to_run(said, kind):
     found = said[kind]
-    assert found.lights[2].action.startswith("Swap the documents of")
+    assert found.lights[2].action.startswith("Exchange the documents of positions")
     swaps = found.tables()["More data: the same again, or swaps"]
     errors = swaps["Worst error"].to_numpy(float)
     assert not errors[0] < 1  # of the log as it is

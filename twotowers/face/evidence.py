@@ -164,8 +164,13 @@ def _effective(weights: np.ndarray, clicks: np.ndarray) -> np.ndarray:
     return (weights @ clicks) ** 2 / (weights**2 @ clicks) / clicks.sum()
 
 
-def gather(log: ClickLog, bias: Sequence[str]) -> Evidence:
+def gather(log: ClickLog, bias: Sequence[str], *, models: Sequence[str] = MODELS) -> Evidence:
     """Measure everything. The log is read once, and counted by DuckDB.
+
+    Args:
+        log: a whole log.
+        bias: columns that name the bias factor.
+        models: click models to compare.
 
     Raises:
         InputError: a row of the log is wrong, a column is missing, or the log has no click.
@@ -201,7 +206,7 @@ def gather(log: ClickLog, bias: Sequence[str]) -> Evidence:
         form: fit_slope(counts, form=form, rng=stream("diagnosis, slope"), reference=reference)
         for form in curves
     }
-    models, compared = _compared(log)
+    table, compared = _compared(log, models)
     return Evidence(
         log=log,
         bias=tuple(bias),
@@ -215,14 +220,14 @@ def gather(log: ClickLog, bias: Sequence[str]) -> Evidence:
         forms=compare_forms(counts, *curves.values(), rng=stream("diagnosis, forms")),
         above=None if sessions is None else clicks_above(sessions),
         placement=placement(cells),
-        models=models,
+        models=table,
         compared=compared,
     )
 
 
-def _compared(log: ClickLog) -> tuple[pd.DataFrame | None, int]:
+def _compared(log: ClickLog, models: Sequence[str]) -> tuple[pd.DataFrame | None, int]:
     """Click models on held-out pages of some queries, and the number of these queries' pages."""
-    if log.counted:
+    if log.counted or not models:
         return None, 0
     query = pd.factorize(pq.read_table(log.stored.path, columns=["query"])["query"].to_numpy())[0]
     rng = stream("diagnosis, models")
@@ -240,7 +245,7 @@ def _compared(log: ClickLog) -> tuple[pd.DataFrame | None, int]:
         return None, 0
     parts = [log.part(rows) for rows in (train, test)]
     try:
-        fits = [fit_click_model(parts[0], name, positions=log.stored.longest) for name in MODELS]
+        fits = [fit_click_model(parts[0], name, positions=log.stored.longest) for name in models]
     except InputError:  # The part has no click.
         return None, 0
     return predictions(fits, parts[1]), int(some.sum())

@@ -198,10 +198,11 @@ def _why_not(found: Evidence) -> str:
         )
     swaps = 4 / found.whole.between**2
     if swaps < ENOUGH_SWAPS:
-        half = [found.labels[k] for k in np.flatnonzero(found.whole.halves)]
+        halves = found.whole.halves
+        half = [found.labels[k] for k in np.flatnonzero(halves != halves[found.curve.reference])]
         return (
-            f"{_listed(half)} hang on the others by {swaps:.2g} effective swaps, where "
-            f"{ENOUGH_SWAPS:g} are enough."
+            f"{_plural(found).capitalize()} {_listed(half)} hang on the others by {swaps:.2g} "
+            f"effective swaps, where {ENOUGH_SWAPS:g} are enough."
         )
     return "The reasons are in section 3."
 
@@ -325,6 +326,11 @@ def _first_swap(found: Evidence) -> str:
     if not len(swaps):
         return "Show documents at other positions."
     one, other = (found.labels[int(swaps[end].iloc[0])] for end in ("one", "other"))
+    worst = swaps["worst"].to_numpy()
+    enough = np.flatnonzero(worst <= PRECISE)
+    number = int(enough[0]) + 1 if len(enough) else len(swaps)
     return (
-        f"Swap the documents of {one} and {other} on {found.swap_pages:,} pages first (section 8)."
+        f"Exchange the documents of {_plural(found)} {one} and {other} on every second of "
+        f"{2 * found.swap_pages:,} pages. With {number} such experiments (section 8) every ratio "
+        f"would be known to a factor of {np.exp(1.96 * worst[number - 1]):.2g}."
     )

@@ -167,10 +167,10 @@ def number(value: Any) -> str:
         return "yes" if value else "no"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    if isinstance(value, int) or (abs(value) >= 1000 and abs(value) < 1e15):
+    if isinstance(value, int) or 1000 <= abs(value) < 1e7:
         text = f"{value:,.0f}"
-    elif abs(value) >= 1e15 or 0 < abs(value) < 0.0001:
-        text = f"{value:.1e}"
+    elif abs(value) >= 1e7 or 0 < abs(value) < 0.0001:
+        text = f"{value:.1e}".replace("e+", "e").replace("e0", "e").replace("e-0", "e-")
     else:
         digits = 2 - math.floor(math.log10(abs(value))) if value else 0
         text = f"{value:.{max(min(digits, 5), 0)}f}"

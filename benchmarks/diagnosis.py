@@ -1,0 +1,174 @@
+"""What `tt.diagnose` says of logs whose truth is known; and its time and memory.
+
+    python -m benchmarks.diagnosis [--draws 40]  # writes benchmarks/results/diagnosis.csv
+    python -m benchmarks.diagnosis --times 1e6 1e7  # and diagnosis_times.csv
+
+Logs are those of `benchmarks.propensities`, with its settings. These limits were committed before
+any of it was run, and chosen without other seeds:
+
+* `STOPS`: the share of logs of users who do not stop, product or additive, of whom the page says
+  that they do.
+* `NOTICED`: the share of logs of cascade users that it notices.
+* `WRONG_FORM`: the share of logs of product users of whom it says that odds describe them better.
+* `SILENT`: the share of logs of additive users at which the third light is green although the
+  product curve's interval excludes a true ratio of odds. Where clicks are rare both forms agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.measure import child
+from benchmarks.propensities import SETTINGS, draw_pages
+from twotowers.face import lights
+from twotowers.face.evidence import gather
+from twotowers.face.logs import read_log
+
+STOPS, NOTICED, WRONG_FORM, SILENT = 0.03, 0.95, 0.05, 0.2
+RESULTS = Path(__file__).parent / "results" / "diagnosis.csv"
+TIMES = RESULTS.with_name("diagnosis_times.csv")
+JUDGED = (
+    "sparse",
+    "sparse, following",
+    "sparse, known, high rate",
+    "sparse, additive",
+    "sparse, additive, known",
+    "sparse, cascade",
+    "dense, cascade",
+)
+
+
+def one_draw(job: tuple[str, int]) -> dict:
+    """What the lights of one log say."""
+    name, seed = job
+    query, order, clicks, _, truth = draw_pages(SETTINGS[name], seed)
+    pages = pa.table({"query": query, "documents": list(order), "clicks": list(clicks)})
+    found = gather(read_log(pages), ["position"], models=())
+    curve, light = found.curve, lights.lights(found)
+    with np.errstate(invalid="ignore"):
+        missed = found.sure & ((truth < curve.low) | (truth > curve.high))
+    assert found.above is not None
+    return {
+        "setting": name,
+        "users": SETTINGS[name].users,
+        "seed": seed,
+        "stops": lights.depends(found),
+        "ratio": found.above.ratio,
+        "form": lights.form_of(found),
+        "differ": int(found.apart.sum()),
+        "able": light[1].colour,
+        "advice": light[2].colour,
+        "missed": int(missed.sum()),
+    }
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row per setting, with the limits that apply."""
+    rows = rows.assign(
+        odds=rows["form"] == "odds",
+        undecided=rows["form"] == "open",
+        silent=(rows["advice"] == "green") & (rows["missed"] > 0),
+    )
+    named = rows.groupby("setting", sort=False)
+    found = named[["stops", "ratio", "odds", "undecided", "silent"]].mean()
+    found["draws"], found["users"] = named.size(), named["users"].first()
+    cascade, additive = found["users"] == "cascade", found["users"] == "additive"
+    found["meets"] = np.where(cascade, found["stops"] >= NOTICED, found["stops"] <= STOPS)
+    found.loc[additive, "meets"] &= found["silent"] <= SILENT
+    found.loc[found["users"] == "product", "meets"] &= found["odds"] <= WRONG_FORM
+    return found.reset_index()
+
+
+def write_log(*, path: str, rows: float) -> dict:
+    """A log of rows of ten documents a page: queries follow a power law."""
+    rng = np.random.default_rng(0)
+    number, queries, before, writer = int(rows) // 10, max(int(rows) // 2_000, 100), 0, None
+    popular = np.cumsum(1 / np.arange(1, queries + 1) ** 0.7)
+    while before < number:
+        size = min(100_000, number - before)
+        query = np.searchsorted(popular, rng.random(size) * popular[-1])
+        order = np.argsort(np.arange(12) + rng.normal(0, 1, (size, 12)), 1)[:, :10]
+        pull = ((query[:, None] * 7919 + order * 104729) % 1000 / 1000) ** 4
+        clicks = rng.random((size, 10)) < pull / np.arange(1, 11)
+        table = pa.table(
+            {
+                "session": np.repeat(np.arange(before, before + size), 10),
+                "query": np.repeat(query, 10),
+                "document": order.ravel(),
+                "position": np.tile(np.arange(1, 11), size),
+                "clicks": clicks.ravel().astype(np.int8),
+            }
+        )
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+        before += size
+    writer.close()
+    return {"rows": number * 10}
+
+
+def time_diagnosis(*, path: str, out: str) -> dict:
+    """Seconds of the whole: reading, measuring, writing the page."""
+    from twotowers.face.diagnosis import diagnose
+
+    start = time.perf_counter()
+    diagnose(path).save(out)
+    return {"seconds": time.perf_counter() - start}
+
+
+def time_duckdb(*, path: str) -> dict:
+    """Seconds of DuckDB's group-by of the same file into cells."""
+    import duckdb
+
+    statement = (
+        "SELECT query, document, position, count(*) AS impressions, sum(clicks) AS clicks "
+        f"FROM read_parquet('{path}') GROUP BY ALL ORDER BY ALL"
+    )
+    start = time.perf_counter()
+    cells = len(duckdb.sql(statement).fetchnumpy()["query"])
+    return {"seconds": time.perf_counter() - start, "cells": cells}
+
+
+def times(sizes: list[float]) -> pd.DataFrame:
+    """A row per size and program."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "log.parquet")
+        for size in sizes:
+            child("benchmarks.diagnosis:write_log", path=path, rows=size)
+            out = str(Path(folder) / "page.html")
+            for name, more in (("time_duckdb", {}), ("time_diagnosis", {"out": out})):
+                found = child(f"benchmarks.diagnosis:{name}", path=path, **more)
+                rows.append({"rows": int(size), "program": name.removeprefix("time_"), **found})
+                print(rows[-1], flush=True)
+    return pd.DataFrame(rows)[["rows", "program", "seconds", "peak_gb"]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=40)
+    parser.add_argument("--settings", nargs="+", default=list(JUDGED), choices=list(JUDGED))
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--times", nargs="+", type=float, help="rows of logs to time instead")
+    options = parser.parse_args()
+    if options.times:
+        times(options.times).to_csv(TIMES, index=False, float_format="%.3g")
+        return
+    jobs = [(name, seed) for name in options.settings for seed in range(options.draws)]
+    with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
+        rows = pd.DataFrame(pool.imap(one_draw, jobs))
+    found = summary(rows)
+    found.to_csv(RESULTS, index=False, float_format="%.4g")
+    print(found.round(3).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
