@@ -230,12 +230,9 @@ def _model_tables(found: Evidence) -> Iterator[Table]:
     rows = tuple(
         (
             name,
-            *(
-                _finite(getattr(each, what)[k])
-                for each in (other, one)
-                for what in ("estimate", "low", "high")
-            ),
+            *(_finite(getattr(other, what)[k]) for what in ("estimate", "low", "high")),
             "they differ" if found.apart[k] else str(other.reason[k]),
+            _finite(one.estimate[k]),
         )
         for k, name in enumerate(found.labels)
     )
@@ -244,9 +241,7 @@ def _model_tables(found: Evidence) -> Iterator[Table]:
         Column("Odds", "× the reference", "of a click, as an additive two-tower model has them."),
         Column("Low", "95 %"),
         Column("High", "95 %"),
-        Column("Examination", "× the reference", "as in section 3."),
-        Column("Low", "95 %"),
-        Column("High", "95 %"),
         Column("Remark"),
+        Column("Examination", "× the reference", "as in section 3."),
     )
     yield Table("Two forms of the curve", columns, rows, bars=(1, 2, 3))

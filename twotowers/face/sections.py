@@ -222,12 +222,12 @@ def _curve(found: Evidence) -> Section:
                 float(curve.estimate[k]) if known else None,
                 float(curve.low[k]) if known else None,
                 float(curve.high[k]) if known else None,
-                int(counts.shown[k]),
-                int(counts.clicked[k]),
+                "reference" if reference else str(curve.reason[k]),
                 None
                 if reference or not np.isfinite(times[k])
                 else float(np.ceil(times[k] * found.pages)),
-                "reference" if reference else str(curve.reason[k]),
+                int(counts.shown[k]),
+                int(counts.clicked[k]),
             )
         )
     unit = "pages" if found.health.pages else "impressions at the first position"
@@ -241,15 +241,15 @@ def _curve(found: Evidence) -> Section:
         ),
         Column("Low", "95 %"),
         Column("High", "95 %"),
+        Column("Remark"),
+        Column(
+            "A tenth takes",
+            unit,
+            f"such a log of that size would know the ratio to {TARGET:.0%}, one sigma. This log has "
+            f"{found.pages:,.0f}.",
+        ),
         Column("Shown", "impressions"),
         Column("Clicked", "clicks"),
-        Column(
-            "For an error of a tenth",
-            unit,
-            f"how large a log of this kind would know this ratio to {TARGET:.0%}, one sigma. This "
-            f"log has {found.pages:,.0f}.",
-        ),
-        Column("Remark"),
     )
     sure, number = int(found.sure.sum()), len(found.sure)
     told = int(counts.clicks.sum())

@@ -13,6 +13,8 @@ from twotowers.files.artefacts import atomic
 from twotowers.report.rendering import render
 
 GREEN, AMBER, RED = "green", "amber", "red"
+ANYTHING = 1e6
+"""Ratio of the ends of an interval that says nothing."""
 SIGNS = {GREEN: "✓", AMBER: "!", RED: "✗"}
 
 
@@ -178,9 +180,16 @@ def number(value: Any) -> str:
 
 
 def interval(low: Any, high: Any) -> str:
-    """An interval in words; '' if there is none."""
+    """An interval in words; '' if there is none.
+
+    Example:
+        >>> interval(0.5, 1.25), interval(1e-9, 1e9), interval(None, None)
+        ('0.500 to 1.25', 'anything', '')
+    """
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
+    if 0 < low * ANYTHING < high:
+        return "anything"
     return f"{number(float(low))} to {number(float(high))}"
 
 
