@@ -1,10 +1,17 @@
 """`tt.diagnose` and `twotowers diagnose`: what it says of logs whose truth is known."""
 
+import json
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import twotowers as tt
+from tests.browser import check_page, find_chromium
+from twotowers.commands.main import main
+from twotowers.face.evidence import ABOVE
+from twotowers.report.diagnosis_page import number
 
 EXAMINATION = np.array([1, 0.87, 0.46, 0.30, 0.21, 0.12])
 PLACES = len(EXAMINATION)
@@ -118,3 +125,146 @@ def test_no_estimate_is_without_an_interval_or_a_reason(said):
         assert (table.loc[none, "reason"] != "").all()
         assert (table.loc[~none, ["low", "high"]].isna().sum(axis=1) != 1).all()
         assert (table["meaning"].str.len() > 10).all()
+
+
+def rows_of(query, order, clicks) -> pd.DataFrame:
+    """A row per document shown."""
+    pages = len(query)
+    columns = {
+        "session": np.repeat(np.arange(pages), PLACES),
+        "query": np.repeat(query, PLACES),
+        "document": order.ravel(),
+        "position": np.tile(np.arange(1, PLACES + 1), pages),
+        "click": clicks.ravel().astype(int),
+    }
+    return pd.DataFrame(columns)
+
+
+def test_cascade_users_are_noticed():
+    users = {name: pages_of("strong", 3_000, users=name) for name in ("product", "cascade")}
+    found = {name: tt.diagnose(frame_of(*pages)) for name, pages in users.items()}
+    assert "Users stop after a click" in "".join(found["cascade"].page.sections[6].answer)
+    assert "Users stop" not in "".join(found["product"].page.sections[6].answer)
+    light = found["cascade"].lights[2]
+    assert light.colour == "amber"
+    assert light.action.split()[-1] in ABOVE
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_log_that_was_appended_twice_is_not_sound(renamed):
+    rows = rows_of(*pages_of("strong", 1_500, seed=3))
+    again = rows.assign(session=rows["session"] + renamed * 10_000)
+    found = tt.diagnose(pd.concat([rows, again]))
+    assert found.lights[0].colour == "red"
+    if renamed:
+        assert "1,500 of 3,000 pages are there again, 1,500 pages further on" in str(found)
+    else:  # The reader refuses a session that returns.
+        assert "rows of a page one after the other" in str(found)
+        assert found.evidence is None
+    assert tt.diagnose(rows).lights[0].colour == "green"
+
+
+def test_missing_positions_are_told_and_kept():
+    rows = rows_of(*pages_of("strong", 3_000))
+    kept = rows[(rows["position"] != 3) | (rows["session"] % 2 == 0)]
+    found = tt.diagnose(kept)
+    assert found.lights[0].answer == "Mostly: 1,500 pages miss positions."
+    expected = tt.propensities(cells_of(*pages_of("strong", 3_000))).frame()
+    told = found.propensities.frame()
+    assert told["position"].tolist() == expected["position"].tolist()
+    far = np.abs(np.log(told["estimate"] / expected["estimate"])) > 3 * expected["error"] + 1e-9
+    assert not far.any()
+
+
+def test_other_bad_rows_make_a_page_and_bad_arguments_an_error(tmp_path):
+    rows = rows_of(*pages_of("strong", 50))
+    rows.loc[7, "position"] = 1
+    found = tt.diagnose(rows)
+    assert colours(found) == ["red"] * 3
+    assert "row 8: 1 is the position of two rows of a page" in found.lights[0].answer
+    found.save(tmp_path / "page.html")
+    with pytest.raises(tt.InputError, match="devise"):
+        tt.diagnose(rows_of(*pages_of("strong", 50)), bias=["position", "devise"])
+    with pytest.raises(tt.InputError, match="no document was clicked"):
+        tt.diagnose(cells_of(*pages_of("strong", 50)).assign(clicks=0))
+    with pytest.raises(tt.InputError, match="policy"):
+        tt.diagnose(rows, policy="score")
+
+
+@pytest.fixture(scope="module")
+def featured():
+    """Cells and features of additive users, whose relevance is a sum of two of three features."""
+    rng = np.random.default_rng(0)
+    queries, pages = 100, 2_000
+    x = rng.normal(size=(queries, PLACES, 3))
+    relevance = x[..., 0] + x[..., 1]
+    query = rng.integers(queries, size=pages)
+    order = np.argsort(-relevance[query] - rng.normal(0, 1, (pages, PLACES)), 1)
+    odds = relevance[query[:, None], order] - 1 + np.log(EXAMINATION)
+    clicks = rng.random(order.shape) < 1 / (1 + np.exp(-odds))
+    names = ["one", "two", "three"]
+    features = pd.DataFrame(x.reshape(-1, 3), columns=names).assign(
+        query=np.repeat(np.arange(queries), PLACES),
+        document=np.tile(np.arange(PLACES), queries),
+        score=relevance.ravel(),
+    )
+    return cells_of(query, order, clicks), features
+
+
+@pytest.mark.parametrize(("left_out", "alarm"), [(None, False), ("two", True)])
+def test_two_tower_models_of_features_are_tested(featured, left_out, alarm):
+    log, features = featured
+    found = tt.diagnose(log, features.drop(columns=left_out or []), policy="score")
+    assert found.evidence.towers.linear.alarm == alarm
+    assert ("is misspecified (section 5)" in found.lights[2].answer) == alarm
+    auc = found.tables()["Overlap of features"]["AUC"]
+    assert auc.between(0.5, 0.9).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"one": "no number"}, "row 1: no number was found"),
+        ({"query": -1, "document": range(600)}, "no query-document pair of the log has features"),
+        ({"query": 0, "document": 0}, "row 2: a query and document that came before"),
+    ],
+)
+def test_bad_features_are_refused(featured, change, told):
+    log, features = featured
+    with pytest.raises(tt.InputError, match=told):
+        tt.diagnose(log, features.assign(**change))
+
+
+def test_the_command_writes_a_page_and_its_numbers(tmp_path, capsys):
+    log, out = tmp_path / "log.csv", tmp_path / "page.html"
+    rows_of(*pages_of("fixed", 500)).to_csv(log, index=False)
+    assert main(["diagnose", str(log), "--out", str(out)]) == 1
+    assert "Can it give propensities?" in capsys.readouterr().out
+    page = out.read_text()
+    assert "http" not in page.replace("http://www.w3.org", "")
+    numbers = json.loads(out.with_suffix(".json").read_text())
+    assert [each["colour"] for each in numbers["lights"]] == ["green", "red", "red"]
+    assert len(numbers["sections"]) == 8
+    assert main(["diagnose", str(log), "--out", str(tmp_path / "page.txt")]) == 2
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_fits_screens(said, tmp_path, width):
+    said["bridge"].save(tmp_path / "page.html")
+    assert check_page(tmp_path / "page.html", width) == []
+
+
+def test_two_bias_factors_and_frames_of_the_caller():
+    pages = frame_of(*pages_of("strong", 2_000))
+    device = [["phone" if k % 2 else "web"] * PLACES for k in range(len(pages))]
+    found = tt.diagnose(
+        pa.Table.from_pandas(pages.assign(device=device)), bias=["position", "device"]
+    )
+    assert isinstance(found.frame(), pa.Table)
+    assert len(found.tables()["Examination by position"]) == 2 * PLACES
+
+
+def test_numbers_are_read_easily():
+    told = [number(each) for each in (0.0, 12, 1234567, 0.04567, 1.4e14, None, float("inf"))]
+    assert told == ["0", "12", "1,234,567", "0.0457", "1.4e14", "–", "∞"]

@@ -26,6 +26,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[*BIAS],
         help=f"columns that name the bias factor (default: {' '.join(BIAS)})",
     )
+    parser.add_argument(
+        "--features", metavar="FILE", help="a table with query, document, and a column per feature"
+    )
+    parser.add_argument(
+        "--policy", metavar="COLUMN", help="the column of it with the score of the logging policy"
+    )
     parser.add_argument("--out", required=True, help="the html file to write")
 
 
@@ -37,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     check_target(options.out, options.log, PAGE)
     log = log_of(options)
     tell(f"read as {log.layout}")
-    found = diagnose(log, bias=options.bias)
+    found = diagnose(log, options.features, options.policy, options.bias)
     tell(str(found))
     found.save(options.out)
     tell(f"written to {options.out}")

@@ -76,9 +76,7 @@ class Diagnosis:
         found: dict[str, Native] = {}
         for section in self.page.sections:
             for table in section.tables:
-                names: list[str] = []
-                for column in table.columns:
-                    names.append(column.name + " of it" * names.count(column.name))
+                names = [column.name for column in table.columns]
                 found[table.title] = self._native(pd.DataFrame(list(table.rows), columns=names))
         return found
 
@@ -104,12 +102,18 @@ class Diagnosis:
         return "\n".join(lines)
 
 
-def diagnose(log: object, *, bias: Sequence[str] = BIAS) -> Diagnosis:
+def diagnose(
+    log: object, features: object = None, policy: str | None = None, bias: Sequence[str] = BIAS
+) -> Diagnosis:
     """Is a log sound, can it give propensities, and what to do with it?
 
     Args:
         log: a log of `read_log`, or what `read_log` takes. The order of its pages is taken for
             time.
+        features: a frame or a path with the columns query and document, and a column per feature,
+            a number each. Two-tower models of them are tested on some queries.
+        policy: the column of `features` with the score by which the policy ranked. It is no feature
+            then. Without it, minus the mean position of a document stands for its score.
         bias: columns that together name the bias factor, such as ["position", "device"].
 
     Returns:
@@ -130,9 +134,11 @@ def diagnose(log: object, *, bias: Sequence[str] = BIAS) -> Diagnosis:
     """
     log = as_log(log)
     title = str(log.source)
+    if policy is not None and features is None:
+        raise InputError("without features", field="policy", expected="a column of `features`")
     about = [f"Read as {log.layout}."]
     try:
-        evidence = gather(log, bias)
+        evidence = gather(log, bias, features=features, policy=policy)
     except InputError as error:
         if not _of_a_row(log, error):
             raise

@@ -17,6 +17,7 @@ from twotowers.face.defaults import TEST
 from twotowers.face.fits import fit_click_model
 from twotowers.face.logs import ClickLog, Folder, no_clicks
 from twotowers.face.propensities import Propensities, reference_of
+from twotowers.face.tower_tests import TowerTests, read_features, tower_tests
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.counted_pairs import read_pairs
 from twotowers.fitting.curves import Curve
@@ -25,7 +26,7 @@ from twotowers.fitting.specification import Slope, fit_slope
 from twotowers.identifiability.strength import Strength, strength_of_log
 from twotowers.logs.clicks_above import Dependence, clicks_above
 from twotowers.logs.conversion import to_cells
-from twotowers.logs.health import Health, health
+from twotowers.logs.health import Health, health, pages_with_gaps, rename_place
 from twotowers.logs.placement import Placement, placement
 from twotowers.logs.sessions import seen_in
 from twotowers.logs.warehouse import count_sessions
@@ -37,6 +38,8 @@ ABOVE = ("cm", "ubm", "dcm", "dbn", "sdbn")
 """Of these, the ones whose clicks depend on clicks above."""
 MOST_PAGES = 30_000
 """Click models are compared on whole queries, chosen at random, with so many pages at most."""
+PLACE = "place_in_log"
+"""The positions of a log that misses some."""
 CLIPS = (np.inf, 100.0, 20.0, 10.0, 5.0)
 """Largest weights that are tried."""
 SWAPPED, FEWEST_PAGES = 0.01, 100
@@ -64,6 +67,7 @@ class Evidence:
         models: click models on held-out pages (`twotowers.face.comparison`); None for a counted
             log, and for one of a single query or page.
         compared: pages that they were fitted to or predicted.
+        towers: tests of two-tower models; None without features.
     """
 
     log: ClickLog
@@ -80,6 +84,7 @@ class Evidence:
     placement: Placement
     models: pd.DataFrame | None
     compared: int
+    towers: TowerTests | None = None
 
     @property
     def curve(self) -> Curve:
@@ -164,17 +169,26 @@ def _effective(weights: np.ndarray, clicks: np.ndarray) -> np.ndarray:
     return (weights @ clicks) ** 2 / (weights**2 @ clicks) / clicks.sum()
 
 
-def gather(log: ClickLog, bias: Sequence[str], *, models: Sequence[str] = MODELS) -> Evidence:
+def gather(
+    log: ClickLog,
+    bias: Sequence[str],
+    *,
+    models: Sequence[str] = MODELS,
+    features: object = None,
+    policy: str | None = None,
+) -> Evidence:
     """Measure everything. The log is read once, and counted by DuckDB.
 
     Args:
         log: a whole log.
         bias: columns that name the bias factor.
         models: click models to compare.
+        features, policy: see `twotowers.face.diagnosis.diagnose`.
 
     Raises:
         InputError: a row of the log is wrong, a column is missing, or the log has no click.
     """
+    known = None if features is None else read_features(features, policy)
     folder = Folder()
     further = [name for name in bias if name != "position"]
     cells = folder.path / "cells.parquet"
@@ -184,10 +198,11 @@ def gather(log: ClickLog, bias: Sequence[str], *, models: Sequence[str] = MODELS
         to_cells(log.source, cells, bias=further, format=log.layout.format, **log.reading)
         seen = seen_in(cells)
     else:
-        if further:
-            log = replace(log, settings={**log.settings, "bias": further})
-        sessions, gaps = log.stored.path, 0
-        count_sessions(sessions, cells, bias=further)
+        log, gaps = _read(log, further)
+        sessions = log.stored.path
+        count_sessions(sessions, cells, bias=[*further, *([PLACE] if gaps else [])])
+        if gaps:
+            rename_place(cells, PLACE)
         seen = log.seen
     found = health(cells, sessions)
     counts = read_pairs(cells, bias=list(bias))
@@ -207,6 +222,9 @@ def gather(log: ClickLog, bias: Sequence[str], *, models: Sequence[str] = MODELS
         for form in curves
     }
     table, compared = _compared(log, models)
+    towers = None
+    if known is not None:
+        towers = tower_tests(cells, counts, known, scored=policy is not None, reference=reference)
     return Evidence(
         log=log,
         bias=tuple(bias),
@@ -218,11 +236,32 @@ def gather(log: ClickLog, bias: Sequence[str], *, models: Sequence[str] = MODELS
         whole=strength_of_log(counts),
         slopes=slopes,
         forms=compare_forms(counts, *curves.values(), rng=stream("diagnosis, forms")),
-        above=None if sessions is None else clicks_above(sessions),
+        above=None if sessions is None or gaps else clicks_above(sessions),
         placement=placement(cells),
         models=table,
         compared=compared,
+        towers=towers,
     )
+
+
+def _read(log: ClickLog, further: list[str]) -> tuple[ClickLog, int]:
+    """The log with its pages read, and the number of pages that miss positions.
+
+    If some do, the pages have the positions of the log as a bias feature.
+    """
+    if further:
+        log = replace(log, settings={**log.settings, "bias": further})
+    try:
+        log.stored  # noqa: B018 (which reads it)
+    except InputError as error:
+        if error.field != "position" or "gaps='close'" not in str(error):
+            raise
+        columns = log.layout.columns
+        layout = replace(log.layout, columns={**columns, PLACE: columns["position"]})
+        settings = {**log.settings, "bias": [*further, PLACE], "gaps": "close"}
+        log = replace(log, layout=layout, settings=settings)
+        return log, pages_with_gaps(log.stored.path, PLACE)
+    return log, 0
 
 
 def _compared(log: ClickLog, models: Sequence[str]) -> tuple[pd.DataFrame | None, int]:

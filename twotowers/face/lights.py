@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from twotowers.face.evidence import ABOVE, Evidence
@@ -40,7 +42,7 @@ QUESTIONS = ("Is the log sound?", "Can it give propensities?", "What should you 
 def lights(found: Evidence) -> tuple[Light, Light, Light]:
     """The three lights of a log."""
     sound, able = _sound(found), _able(found)
-    return sound, able, _advice(found, sound, able)
+    return sound, able, _of_towers(found, _advice(found, sound, able))
 
 
 def unreadable(message: str) -> tuple[Light, Light, Light]:
@@ -287,6 +289,22 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
         f"effect.{clip}",
         "twotowers propensities LOG --out curve.csv",
     )
+
+
+def _of_towers(found: Evidence, light: Light) -> Light:
+    """The advice, with what tests of two-tower models add."""
+    towers = found.towers
+    if towers is None or not towers.linear.alarm:
+        return light
+    colour = AMBER if light.colour == GREEN else light.colour
+    if not towers.deep.alarm:
+        more = "A two-tower model of these features needs a deep tower; a linear one is wrong."
+    else:
+        more = (
+            "A two-tower model of these features is misspecified (section 5): learn the curve "
+            "first, and keep it fixed while the ranker is trained."
+        )
+    return replace(light, colour=colour, answer=f"{light.answer} {more}")
 
 
 def depends(found: Evidence) -> bool:

@@ -36,18 +36,127 @@ def swaps_or_features(found: Evidence) -> Section:
             "documents attract alike.",
         ),
     )
-    answer = (
-        f"Swaps alone: {share:.0f} % of the clicks fell on documents that were shown at several "
-        "positions, and the curve uses only them.",
-        "No features were given, so what they would add is not told.",
-    )
-    return Section("swaps", "Swaps or features?", answer, facts)
+    answer = [
+        f"{share:.0f} % of the clicks fell on documents that were shown at several positions. "
+        "These swaps need no features, and the curve of section 3 uses only them."
+    ]
+    tables: tuple[Table, ...] = ()
+    if found.towers is None:
+        answer.append("No features were given, so what they would add is not told.")
+    else:
+        near = found.towers.linear.overlap
+        answer.append(
+            "Without swaps, features tell bias and relevance apart only where neighbouring "
+            "positions show documents of similar features (Hager et al. 2025, Theorem 4.1)."
+        )
+        rows = tuple(
+            (
+                f"{found.labels[int(row['one'])]} – {found.labels[int(row['other'])]}",
+                *(_finite(row[name]) for name in ("auc", "low", "high", "distance", "bound")),
+            )
+            for row in near.to_dict("records")
+        )
+        columns = (
+            Column("Neighbours"),
+            Column(
+                "AUC",
+                "",
+                "how well features tell the two positions apart, on queries not used to learn it: "
+                "0.5 not at all, so they overlap; 1 completely.",
+            ),
+            Column("Low", "95 %"),
+            Column("High", "95 %"),
+            Column("Nearest documents", "standard deviations"),
+            Column(
+                "Bound",
+                "log-odds",
+                "by how much two models with the same clicks may differ between the two positions, "
+                "if relevance is as smooth as the fitted tower: 0 where one document was at both.",
+            ),
+        )
+        tables = (Table("Overlap of features", columns, rows),)
+    return Section("swaps", "Swaps or features?", tuple(answer), facts, tables)
+
+
+TESTS = {
+    "hausman": "Curve against swaps",
+    "residual and score": "Residuals and the policy's score",
+    "calibration": "Calibration by position and score",
+    "linear against deep": "Linear against deep",
+}
+"""Tests of `twotowers.identifiability.misfit`, in words."""
 
 
 def misfit(found: Evidence) -> Section:
     """Tests of a two-tower model."""
-    answer = ("Not tested: that needs features of documents, or scores of the logging policy.",)
-    return Section("misfit", "Is the two-tower model misspecified?", answer)
+    key, title = "misfit", "Is a two-tower model misspecified?"
+    towers = found.towers
+    if towers is None:
+        return Section(key, title, ("Not tested: that needs features of documents.",))
+    if not towers.linear.alarm:
+        said = "No test says so: a linear tower of these features describes the clicks."
+    elif not towers.deep.alarm:
+        said = "A linear tower is. A deep one passes every test."
+    else:
+        said = (
+            "Yes, linear and deep: these features leave out something that users and the policy "
+            "know. The bias tower takes up what relevance misses (Hager et al. 2025, Lemma 5.2)."
+        )
+    score = "the policy's score" if towers.scored else "minus a document's mean position as score"
+    answer = (
+        said,
+        f"Log-odds of {towers.width} features, on {towers.pairs:,} query-document pairs of queries "
+        f"chosen at random, with {score}. {towers.missing:.0%} of their impressions have no "
+        "features and were left out. p-values are corrected for their number (Holm).",
+    )
+    rows = tuple(
+        (
+            TESTS.get(row["test"], row["test"]),
+            kind,
+            _finite(row["adjusted"]),
+            "misspecified" if row["alarm"] else str(row["reason"]) or "passes",
+            _finite(row["value"]),
+            _finite(row["low"]),
+            _finite(row["high"]),
+            row["unit"],
+        )
+        for kind, each in (("linear", towers.linear), ("deep", towers.deep))
+        for row in each.tests.to_dict("records")
+    )
+    columns = (
+        Column("Test"),
+        Column("Tower"),
+        Column("p", "", "chance of such a result if the tower is right; below 0.05 it is not."),
+        Column("Says"),
+        Column("Value"),
+        Column("Low", "95 %"),
+        Column("High", "95 %"),
+        Column("Unit"),
+    )
+    curve = towers.linear.curve
+    both = tuple(
+        (
+            found.labels[int(row["factor"])],
+            _finite(row["tower"]),
+            _finite(row["conditional"]),
+            _finite(row["difference"]),
+            _finite(row["low"]),
+            _finite(row["high"]),
+            str(row["reason"]),
+        )
+        for row in curve.to_dict("records")
+    )
+    named = (
+        Column(", ".join(found.bias)),
+        Column("Linear tower", "odds × the reference"),
+        Column("Swaps", "odds × the reference", "given each pair's clicks, without features."),
+        Column("Difference", "of logarithms", "0 if the tower is right."),
+        Column("Low", "95 %"),
+        Column("High", "95 %"),
+        Column("Remark"),
+    )
+    tables = (Table("Tests", columns, rows), Table("The curve of the tower", named, both))
+    return Section(key, title, answer, (), tables)
 
 
 def policy(found: Evidence) -> Section:
@@ -123,6 +232,8 @@ def models(found: Evidence) -> Section:
     answer = [*_told_of_models(found)]
     above, forms = found.above, found.forms
     unknown = "the log is counted, so its pages are not known"
+    if found.gaps:
+        unknown = "positions are missing, and clicks there may be too"
     facts = [
         Fact(
             "Odds of a click with a click above it",
@@ -220,9 +331,9 @@ def _model_tables(found: Evidence) -> Iterator[Table]:
             Column("Behind", nats, "by how much the best model predicts held-out clicks better."),
             Column("Error", nats, "clustered by query; a difference of two errors is no chance."),
             Column("Behind, known pairs", nats),
-            Column("Error", nats),
+            Column("Error, known pairs", nats),
             Column("Behind, unseen pairs", nats, "documents that no training page showed."),
-            Column("Error", nats),
+            Column("Error, unseen pairs", nats),
         )
         title = f"Click models on held-out pages, a fifth of {found.compared:,}"
         yield Table(title, columns, rows)

@@ -245,7 +245,7 @@ def _curve(found: Evidence) -> Section:
         Column(
             "A tenth takes",
             unit,
-            f"such a log of that size would know the ratio to {TARGET:.0%}, one sigma. This log has "
+            f"such a log of that size would know it to {TARGET:.0%}, one sigma. This log has "
             f"{found.pages:,.0f}.",
         ),
         Column("Shown", "impressions"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from twotowers.files.artefacts import atomic
 from twotowers.logs.warehouse import MEMORY, database
 
 LATER = 0.2
@@ -82,7 +83,7 @@ class Health:
         later: impressions of the last fifth of the pages, in the order of the log; of them
         unseen_pairs, unseen_queries: those whose pair, or query, is not on the pages before.
         lag: how many pages further on the log repeats pages, if it does so at one distance.
-        repeated: pages that are repeated there, above what chance does.
+        repeated: pages that are there again at that distance; 0 if no more than by chance.
     """
 
     pairs: int
@@ -113,9 +114,9 @@ def health(
     """Count what tells whether a log is sound.
 
     A log that was appended twice has each page again, half of the log later, and so it may
-    otherwise: this looks for the distance at which most pages have an equal one before them, and
-    counts them. In a log that is sorted by query, and in one of few queries, many pages equal
-    those nearby. So pages that are equal at the next distance are taken off.
+    otherwise: this looks for the distance at which most pages have an equal one before them. In a
+    log that is sorted by query, and in one of few queries, many pages equal those nearby. So the
+    pages count only if there are many more of them than at the next distance.
 
     Args:
         cells: a cells file (`twotowers.logs.warehouse`).
@@ -144,6 +145,30 @@ def health(
     return Health(**counts)
 
 
+def pages_with_gaps(sessions: str | Path, place: str) -> int:
+    """The number of pages on which positions are missing, below the first or between others.
+
+    Args:
+        sessions: a sessions file.
+        place: its bias feature with the positions of the log.
+    """
+    with database(sessions, MEMORY, None) as connection:
+        found = connection.execute(
+            f'SELECT count_if(list_max("{place}") > len(documents)) '
+            f"FROM read_parquet({_text(sessions)})"
+        )
+        return int(found.fetchone()[0])
+
+
+def rename_place(cells: str | Path, place: str) -> None:
+    """Let the positions of a cells file be those of a bias feature."""
+    with atomic(cells) as temporary, database(cells, MEMORY, None) as connection:
+        connection.execute(
+            f'COPY (SELECT * EXCLUDE ("{place}") REPLACE ("{place}"::INTEGER AS position) '
+            f"FROM read_parquet({_text(cells)})) TO {_text(temporary)} (FORMAT parquet)"
+        )
+
+
 def _of_pages(connection) -> dict[str, int | None]:
     sizes = connection.execute(SIZES).fetchnumpy()
     pages, clicked, shown = (sizes[name] for name in ("pages", "clicked", "shown"))
@@ -167,7 +192,7 @@ def _of_pages(connection) -> dict[str, int | None]:
 
 
 def _repeated(connection, pages: int) -> tuple[int | None, int]:
-    """The distance at which most pages are repeated, and how many more than at the next one."""
+    """The distance at which most pages are repeated, and how many they are."""
     connection.execute(f"CREATE TEMP TABLE hashes AS {HASHES}")
     lags = {pages // copies for copies in COPIES if pages % copies == 0}
     if (most := connection.execute(LAG).fetchone()) is not None:
@@ -177,9 +202,8 @@ def _repeated(connection, pages: int) -> tuple[int | None, int]:
         alike, by_chance = (
             connection.execute(ALIKE.format(lag=each)).fetchone()[0] for each in (lag, lag + 1)
         )
-        more = int(alike - by_chance)
-        if more > best[1] and more > NOISE * (alike + by_chance) ** 0.5:
-            best = lag, more
+        if alike > best[1] and alike - by_chance > NOISE * (alike + by_chance) ** 0.5:
+            best = lag, int(alike)
     return best
 
 
