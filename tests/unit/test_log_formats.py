@@ -133,11 +133,11 @@ def test_wrong_pages_are_named(tmp_path, columns, field, message):
 
 
 def test_pages_need_known_columns(tmp_path):
-    path = write_pages(tmp_path, q=[1], documents=[["a"]], clicks=[[1]])
+    path = write_pages(tmp_path, asked=[1], documents=[["a"]], clicks=[[1]])
     assert "or `columns` with the names in the file" in str(refused(path, "pages"))
     assert "no column 'qq'" in str(refused(path, "pages", columns={"query": "qq"}))
     with pytest.raises(InputError, match="clicks: 'hits'"):
-        taken(path, "pages", columns={"query": "q"}, clicks="hits")
+        taken(path, "pages", columns={"query": "asked"}, clicks="hits")
 
 
 @pytest.mark.parametrize(
@@ -518,3 +518,24 @@ def test_what_was_read_of_a_parquet_file_is_not_kept(tmp_path):
     tracemalloc.stop()
     assert rows == 500_000
     assert path.stat().st_size > 4e6 > 4 * peak
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("format", "head", "row"),
+    [
+        ("rows", "sid,keyword,sku,rank,is_click", "1,7,30,1,0"),
+        ("cells", "qid,url,slot,views,click_count", "7,30,1,1,0"),
+    ],
+)
+def test_usual_names_need_not_be_told(tmp_path, format, head, row):
+    (tmp_path / "log.csv").write_text(f"{head}\n{row}\n")
+    (found,) = (
+        each
+        for batch in open_log(tmp_path / "log.csv", format).batches
+        for each in batch.to_pylist()
+    )
+    assert found["query"] == 7
+    assert found.get("documents", [found.get("document")]) == [30]

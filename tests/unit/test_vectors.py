@@ -113,7 +113,7 @@ def shown(*pages):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"clicks": [[0]]}, "columns are clicks.*query_doc_features, clicks or features, clicks"),
+        ({"clicks": [[0]]}, "columns are clicks; none is query_doc_features or features .*clicks"),
         (shown([1.0], [2.0], [3.0]), r"type list<.* \(expected a list of vectors of num"),
         (shown([["a"]], [["b"]], [["c"]]), r"has type .* \(expected a list of vectors of"),
         (

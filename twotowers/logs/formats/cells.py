@@ -18,17 +18,7 @@ from twotowers.logs.sessions import Stream
 LAYOUT = "a row per query, document and position, counted"
 COUNTED = True
 
-LAYOUTS = (
-    {
-        "query": "query",
-        "document": "document",
-        "position": "position",
-        "impressions": "impressions",
-        "clicks": "clicks",
-    },
-    # Without impressions, a row is one.
-    {"query": "query", "document": "document", "position": "position", "clicks": "clicks"},
-)
+REQUIRED = ("query", "document", "position", "clicks")
 NUMBERS = ("position", "impressions", "clicks")
 
 
@@ -45,8 +35,9 @@ def read(
     Args:
         path: the file, or a pattern of files such as `part-*`.
         columns: our name -> the file's, for split, query, document, position, impressions,
-            clicks, lanes and bias features. Columns that are left out have our name. Without
-            impressions, a row is one impression, and has one click or none.
+            clicks, lanes and bias features. Other columns have these names, or usual ones
+            (`twotowers.logs.layouts.USUAL`). Without impressions, a row is one impression, and
+            has one click or none.
         lanes: further columns to keep. None has the name of a column of ours.
         bias: further columns to keep, which tell cells apart. As for lanes.
         split: the split of all cells, if no column has it.
@@ -68,7 +59,7 @@ def read(
         [[3]]
     """
     named_in = {
-        file: named(file, LAYOUTS, columns, [*lanes, *bias], optional=["split"])
+        file: named(file, REQUIRED, columns, [*lanes, *bias], ("impressions", "split"))
         for file in files_of(path)
     }
     seen = {"impressions": 0, "clicks": 0}

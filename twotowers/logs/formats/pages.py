@@ -14,19 +14,13 @@ from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches
 from twotowers.files.columns import Rows
 from twotowers.files.frames import Source
+from twotowers.logs.layouts import USUAL, usual
 from twotowers.logs.sessions import BATCH, RESERVED, Stream, check_free, conform
 from twotowers.logs.strays import Tally
 
 LAYOUT = "a row per result page, with lists of documents and clicks"
 
-LAYOUTS = (
-    {"query": "query", "documents": "documents", "clicks": "clicks"},
-    # clax-datasets: Yandex; then Baidu-ULTR, whose ids are of pairs of query and document.
-    {"query": "query_id", "documents": "query_doc_ids", "clicks": "clicks"},
-    {"documents": "query_doc_ids", "clicks": "clicks"},
-)
-"""Names that are recognised by default: ours -> the file's."""
-OPTIONAL = ("split", "user")
+OPTIONAL = ("query", "split", "user")
 """Columns that are read if they exist."""
 CLICKS = ("flags", "documents")
 
@@ -47,8 +41,8 @@ def read(
     Args:
         path: the file, or a pattern of files such as `part-*`.
         columns: our name -> the file's, for split, query, documents, clicks, user, lanes and bias
-            features. The other columns are named as in the first of `LAYOUTS` that fits, and
-            `split` and `user` are read if they exist. Without a query all pages have query 0.
+            features. Other columns have these names, or usual ones
+            (`twotowers.logs.layouts.USUAL`). Without a query all pages have query 0.
         lanes: further columns to keep, a value per page. None has the name of a column of ours.
         bias: further columns to keep: bias features, a list per page. As for lanes.
         clicks: 'flags', a number of clicks per document; or 'documents', the clicked documents.
@@ -73,48 +67,55 @@ def read(
     """
     check_choice(clicks, CLICKS, field="clicks")
     tally = Tally(path, strays=strays, repeats=repeats)
-    optional, further = (*OPTIONAL, "query"), [*lanes, *bias]
-    files = [(each, named(each, LAYOUTS, columns, further, optional)) for each in files_of(path)]
+    files = [(each, _named(each, columns, [*lanes, *bias])) for each in files_of(path)]
     return Stream(_batches(files, clicks, split, tally), tally.seen)
+
+
+def _named(file, columns: Mapping[str, str] | None, further: Sequence[str]) -> dict[str, str]:
+    """The column of a file for each of ours. Only ids of pairs need no query."""
+    required = ["documents", "clicks"]
+    if not columns and "query_doc_ids" not in column_names(file):
+        required.insert(0, "query")
+    return named(file, required, columns, further)
 
 
 def named(
     path: Source,
-    layouts: Sequence[Mapping[str, str]],
+    required: Sequence[str],
     columns: Mapping[str, str] | None,
     further: Sequence[str],
     optional: Sequence[str] = OPTIONAL,
 ) -> dict[str, str]:
-    """The column of a file for each of ours.
+    """The column of a file for each of ours. Columns of usual names are found without being told.
 
     Args:
         path: the file.
-        layouts: our names -> the file's. The first one counts whose columns exist.
-        columns: our names -> the file's, which replace those of the layouts.
+        required, optional: our names; the optional ones are read if they exist.
+        columns: our names -> the file's, as far as they are told.
         further: lanes and bias features.
-        optional: further columns of ours, which are read if they exist.
 
     Raises:
-        InputError: no layout fits, a named column is missing or none of ours, or a lane or bias
-            feature has the name of another column.
+        InputError: a column is missing, or told and none of ours, or a lane or bias feature has
+            the name of another column.
     """
-    found, given = column_names(path), dict(columns or {})
-    ours = {*optional, *(name for layout in layouts for name in layout)}
+    found, given, ours = column_names(path), dict(columns or {}), {*required, *optional}
     check_free(further, {*RESERVED, *ours})
     for name in given:
         check_choice(name, {*ours, *further}, path=path, field="columns", what="not read")
     _check_found(given, found, path)
-    candidates = [{**layout, **given} for layout in layouts]
-    fitting = [each for each in candidates if set(each.values()) <= set(found)]
-    if not fitting:
-        wanted = dict.fromkeys(", ".join(each.values()) for each in candidates)
+    # A column with another use, such as positions whose gaps are kept, has it under its own name
+    # only. Of splits and users there is no usual name.
+    free = [name for name in found if name not in {*given.values(), *further}]
+    known = {name: name for name in found} | usual(free)
+    known |= {name: name for name in ("split", "user")} | given
+    names = {name: known[name] for name in (*required, *optional) if known.get(name) in found}
+    for lack in (name for name in required if name not in names):
         raise InputError(
-            f"the columns are {', '.join(found)}",
+            f"the columns are {', '.join(found)}; none is {' or '.join(USUAL.get(lack, [lack]))}",
             path=path,
-            expected=" or ".join(wanted) + "; or `columns` with the names in the file",
+            expected=f"{', '.join(required)}; or `columns` with the names in the file",
         )
-    others = [*(name for name in optional if name in found), *further]
-    names = {**{name: name for name in others}, **fitting[0]}
+    names |= {name: given.get(name, name) for name in further}
     _check_found(names, found, path)
     return names
 

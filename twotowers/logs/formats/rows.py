@@ -12,36 +12,17 @@ import pyarrow.compute as pc
 from twotowers import LOG
 from twotowers.errors import check_choice, check_range
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import are_numbers, as_kinds, column_names, read_batches
+from twotowers.files.batches import are_numbers, as_kinds, read_batches
 from twotowers.files.columns import LONGEST, Rows, whole_runs
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
-from twotowers.logs.layouts import usual
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
 
 LAYOUT = "a row per shown document"
 
-LAYOUTS = (
-    {
-        "session": "session",
-        "query": "query",
-        "document": "document",
-        "position": "position",
-        "clicks": "clicks",
-    },
-    {
-        "session": "session",
-        "query": "query",
-        "document": "document",
-        "position": "position",
-        "clicks": "click",
-    },
-    # Without positions, the order of rows is the order of documents.
-    {"session": "session", "query": "query", "document": "document", "clicks": "clicks"},
-    {"session": "session", "query": "query", "document": "document", "clicks": "click"},
-)
-"""Names that are recognised by default: ours -> the file's."""
+REQUIRED = ("session", "query", "document", "clicks")
+OPTIONAL = ("position", "split", "user")
 TOGETHER = "the rows of a page one after the other"
 GAPS = ("error", "close")
 
@@ -68,10 +49,9 @@ def read(
     Args:
         path: the file, or a pattern of files such as `part-*`. A page is in one of them.
         columns: our name -> the file's, for session, split, query, document, position, clicks,
-            user, lanes and bias features. The other columns are named as in the first of
-            `LAYOUTS` that fits, and `split` and `user` are read if they exist. Without a
-            position, or a column of a usual name for it such as rank, the order of rows is the
-            order of documents.
+            user, lanes and bias features. Other columns have these names, or usual ones
+            (`twotowers.logs.layouts.USUAL`). Without a position the order of rows is the order
+            of documents.
         lanes: further columns to keep, one value per page. None has the name of a column of ours.
         bias: further columns to keep, one value per document. As for lanes.
         first: the number of the first position.
@@ -99,19 +79,11 @@ def read(
     check_choice(gaps, GAPS, field="gaps")
     check_range(first, field="first", low=0, high=LONGEST, whole=True)
     tally = Tally(path, repeats=repeats)
-    named_in = {file: _named(file, columns, [*lanes, *bias]) for file in files_of(path)}
+    named_in = {
+        file: named(file, REQUIRED, columns, [*lanes, *bias], OPTIONAL) for file in files_of(path)
+    }
     options = list(bias), first, gaps == "close", split, tally
     return Stream(_of_files(named_in, *options), tally.seen)
-
-
-def _named(file, columns: Mapping[str, str] | None, further: Sequence[str]) -> dict[str, str]:
-    """The column of a file for each of ours. Positions may have any usual name."""
-    names = named(file, LAYOUTS, columns, further)
-    position = usual(column_names(file)).get("position")
-    # Another use of the column is no position, as when gaps are closed.
-    if "position" not in names and position is not None and position not in names.values():
-        names["position"] = position
-    return names
 
 
 def _of_files(named_in: Mapping, *options) -> Iterator[pa.RecordBatch]:

@@ -23,17 +23,13 @@ from twotowers.files.columns import Rows
 from twotowers.files.frames import Source
 from twotowers.files.rankings import Rankings
 from twotowers.files.seen import Seen
-from twotowers.logs.formats.pages import OPTIONAL, click_flags, named
+from twotowers.logs.formats.pages import click_flags, named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
 
 LAYOUT = "a row per result page, with a vector per document"
 
 FEATURES, CLICKS, LABELS = "features", "clicks", "labels"
-NAMES = ("query_doc_features", "features")
-"""The column of vectors, by version of the files."""
-PAGES_LAYOUTS = tuple({FEATURES: name, CLICKS: "clicks"} for name in NAMES)
-ANNOTATIONS_LAYOUTS = tuple({FEATURES: name, LABELS: "labels"} for name in NAMES)
 ROWS = 1_000
 """Pages whose vectors are in memory at a time: 32 MB, of ten documents and 768 numbers each."""
 
@@ -51,8 +47,8 @@ def read(
     Args:
         path: a parquet or feather file, or a pattern such as `part-*split-*.parquet`.
         columns: our name -> the file's, for features, clicks, query, split, user and bias features.
-            The others are named as in the first of the known layouts that fits, and query, split
-            and user are read if they exist. Without a query all pages have query 0.
+            Other columns have these names, or usual ones (`twotowers.logs.layouts.USUAL`).
+            Without a query all pages have query 0.
         bias: further columns to keep: bias features, a list per page, such as the positions that
             documents without content left free.
         split: of all pages.
@@ -76,8 +72,7 @@ def read(
         [[[False, True]]]
     """
     tally = Tally(path, repeats=repeats)
-    optional = (*OPTIONAL, "query")
-    files = [(each, named(each, PAGES_LAYOUTS, columns, bias, optional)) for each in files_of(path)]
+    files = [(each, named(each, (FEATURES, CLICKS), columns, bias)) for each in files_of(path)]
     return Stream(_pages(files, split, tally), tally.seen)
 
 
@@ -97,9 +92,8 @@ def documents_of(
     seen, width = Seen(), None
     # The other columns are of pages, and `read` checks them.
     own = {FEATURES: columns[FEATURES]} if columns and FEATURES in columns else {}
-    layouts = [{FEATURES: name} for name in NAMES]
     for file in files_of(path):
-        names = named(file, layouts, own, (), ())
+        names = named(file, [FEATURES], own, (), ())
         for rows, batch in _batches(file, [names[FEATURES]]):
             _, values = _vectors(batch[names[FEATURES]], rows, width)
             width = values.shape[1]
@@ -125,7 +119,7 @@ def read_annotations(path: str | Path, *, columns: Mapping[str, str] | None = No
     """
     lengths, labels, features, width = [], [], [], None
     for file in files_of(path):
-        names = named(file, ANNOTATIONS_LAYOUTS, columns, (), ())
+        names = named(file, (FEATURES, LABELS), columns, (), ())
         for rows, batch in _batches(file, list(names.values())):
             offsets, values = _vectors(batch[names[FEATURES]], rows, width)
             width = values.shape[1]
