@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.identifiability [--rows 1e6 1e7 1e8]
 
-Prints a markdown table. Each size runs in a process of its own. Its peak memory is given before the
+Fills identifiability.md. Each size runs in a process of its own. Its peak memory is given before the
 test, with the log in memory, and after it. Times are the best of three. Then come edges and repairs
 of graphs with the sizes in Chen et al. 2024, Table 4: ten positions x 5,000 contexts, of which most
 are alone (as on Istella-S) or many are connected (as on Yahoo!). The comparison with networkx needs
@@ -14,16 +14,19 @@ from __future__ import annotations
 import argparse
 import time
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import best_seconds, child, peak
-from scripts.filling import markdown
+from benchmarks.measure import best_seconds, child, machine, peak
+from benchmarks.pages import where
+from scripts.filling import fill_page, markdown
 from twotowers.identifiability.graph import factor_components, graph_statistics
 from twotowers.identifiability.intervention import node_intervention
 from twotowers.identifiability.merging import node_merging
 from twotowers.randomness import stream
 
+PAGE = Path(__file__).with_suffix(".md")
 FACTORS = 50_000
 ROWS_PER_FEATURE = 20
 BLOCK = 1 << 20
@@ -117,10 +120,11 @@ def main():
         memory = f"{row['before']:.2f}", f"{row['peak_gb']:.2f}"
         found.append([*(f"{size:,}" for size in sizes), *each, *memory])
     heads = ["rows", "feature vectors", "bias factors", "components", "s", "ns a row", "log, GB"]
-    print(markdown([*heads, "peak, GB"], found), "\n")
+    components = f"{markdown([*heads, 'peak, GB'], found)}\n\n{where(machine())}"
     repairs = [table_4(largest, pairs) for largest, pairs in ((100, 800), (11_000, 9_000))]
     heads = ["nodes", "edges", "components", "largest", "statistics, s", "merging, s"]
-    print(markdown([*heads, "intervention, s"], repairs), "\n")
+    tables = {"components": components, "repairs": markdown([*heads, "intervention, s"], repairs)}
+    fill_page(PAGE, tables)
     if find_spec("networkx"):
         print(against_networkx(NETWORKX_ROWS))
     else:
