@@ -2,11 +2,11 @@
 
     .venv/bin/python -m benchmarks.identifiability [--rows 1e6 1e7 1e8]
 
-Fills identifiability.md. Each size runs in a process of its own. Its peak memory is given before the
-test, with the log in memory, and after it. Times are the best of three. Then come edges and repairs
-of graphs with the sizes in Chen et al. 2024, Table 4: ten positions x 5,000 contexts, of which most
-are alone (as on Istella-S) or many are connected (as on Yahoo!). The comparison with networkx needs
-`pip install networkx` in an environment of your own.
+Fills identifiability.md. Each size runs in a process of its own. Its peak memory is given before
+the test, with the log in memory, and after it. Times are the best of three. Then come edges and
+repairs of graphs with the sizes in Chen et al. 2024, Table 4: ten positions x 5,000 contexts, of
+which most are alone (as on Istella-S) or many are connected (as on Yahoo!). The comparison with
+networkx needs `pip install networkx` in an environment of your own.
 """
 
 from __future__ import annotations
