@@ -18,7 +18,7 @@ from twotowers.results.statistics import select
 CLAIMS = Claims()
 SETS = ("baidu", "ours", "ltr")
 TABLES = ("table3.3", "table3.4", "table3.5")
-RANKING = [metric for metric in METRICS if metric != "page_nll"]
+RANKING = [metric for metric in METRICS if metric != "held_out_loss"]
 HARVESTED = ("pivot_one", "adjacent_chain", "all_pairs_published")
 DEBIASED = {name: group[0] for group in GROUPS for name in group[1:]}
 """Each method's naive model."""
@@ -277,7 +277,7 @@ def pairwise_debiasing_does_not_help(results):
     below("NLL less that of the naive model", 0),
 )
 def clicks_are_predicted_better(results):
-    return effects(results, ULTR_POINTWISE, metric="page_nll").stack()
+    return effects(results, ULTR_POINTWISE, metric="held_out_loss").stack()
 
 
 @CLAIMS.add(
@@ -288,7 +288,7 @@ def clicks_are_predicted_better(results):
     above("NLL of the best other model less that of the two-tower model", 0),
 )
 def two_towers_predict_best(results):
-    found = cells(results, POINTWISE, metric="page_nll")
+    found = cells(results, POINTWISE, metric="held_out_loss")
     return found.drop("two-tower").min() - found.loc["two-tower"]
 
 
@@ -313,7 +313,7 @@ def em_learns_bias(results):
     also=("fig3.3",),
 )
 def gains_do_not_agree(results):
-    gains = (effects(results, ULTR_POINTWISE, metric=of) for of in ("page_nll", "dcg@10"))
+    gains = (effects(results, ULTR_POINTWISE, metric=of) for of in ("held_out_loss", "dcg@10"))
     clicks, ranking = (found.to_numpy().ravel() for found in gains)
     return correlation(-clicks, ranking[None])[0]
 

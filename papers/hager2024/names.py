@@ -27,7 +27,7 @@ METRICS = {
     "dcg@5": "DCG@5",
     "dcg@10": "DCG@10",
     "mrr@10": "MRR@10",
-    "page_nll": "NLL",
+    "held_out_loss": "NLL",
 }
 MARKS = {1: r"$^{\blacktriangle}$", -1: r"$^{\blacktriangledown}$"}
 ESTIMATORS = {

@@ -33,7 +33,7 @@ def changes(results: pd.DataFrame, features: str, *, unit: str = "run") -> pd.Da
     for group in GROUPS:
         names = [f"{features}-{name}" for name in group]
         for metric in METRICS:
-            of = "query_nll" if metric == "page_nll" else f"query_{metric}"
+            of = "query_nll" if metric == "held_out_loss" else f"query_{metric}"
             rows = select(results, setting=names, metric=of)
             if set(rows["setting"]) != set(names):
                 continue

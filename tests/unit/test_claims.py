@@ -102,7 +102,8 @@ def test_words_and_comparison_come_from_the_same_number(condition, met, threshol
 
 
 @pytest.mark.parametrize(
-    "paper", ["chen2024", "clax2025", "hager2023", "hager2024", "hager2025", "zhang2023"]
+    "paper",
+    ["chen2024", "clax2025", "dehaan2024", "hager2023", "hager2024", "hager2025", "zhang2023"],
 )
 def test_claims_name_items_that_there_are_and_whose_they_are(paper):
     items = read_yaml(ROOT / "papers" / paper / "experiment.yaml")["items"]

@@ -230,7 +230,6 @@ def test_a_setting_reads_some_features_of_a_log_in_parts(parts):
     rows = found.groupby("metric")["value"].mean()
     for name in ("dcg@1", "dcg@5", "dcg@10", "mrr@10", "ndcg@10"):
         assert rows[name] == pytest.approx(rows[f"query_{name}"])
-    assert rows["page_nll"] == pytest.approx(-rows["log_likelihood_pyclick"], rel=1e-6)
     # As many test pages as annotated queries.
     counts = found.groupby("metric").size()
     assert counts["query_nll"] == counts["query_dcg@10"] == 20

@@ -188,10 +188,9 @@ def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -
 
     Returns:
         metric, position and value: (conditional) perplexity at each position and its mean over
-        positions; the mean negative log-likelihood of pages (`nll_of_pages`), which is the last
-        number with another sign; and the mean log-likelihood as CLAX has it, over all documents
-        shown, and as PyClick has it, over the documents of a session, then over sessions. The two
-        differ where pages differ in length.
+        positions; and the mean log-likelihood as CLAX has it, over all documents shown, and as
+        PyClick has it, over the documents of a session, then over sessions. The two differ where
+        pages differ in length.
     """
     position, rows = np.broadcast_to(np.arange(where.shape[1]), where.shape), []
     alone, given = (np.where(where, each, 0) for each in (alone, given))
@@ -201,7 +200,6 @@ def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -
         rows.append((f"mean_{prefix}perplexity", None, np.nanmean(by_rank)))
     return [
         *rows,
-        ("page_nll", None, nll_of_pages(given, where).mean()),
         ("log_likelihood_clax", None, -given.sum() / where.sum()),
         ("log_likelihood_pyclick", None, -(given.sum(1) / where.sum(1)).mean()),
     ]

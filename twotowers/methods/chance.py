@@ -11,7 +11,10 @@ from twotowers.randomness import stream
 
 
 def fit(task: Task) -> list[Fitted]:
-    """The model and the tower are not used. A click's log-odds are the score, as published."""
+    """Rank by chance; the model and the tower are not used.
+
+    A click's log-odds are taken for the score (Hager 2026, Table 3.3).
+    """
 
     def scores(inputs: np.ndarray) -> np.ndarray:
         return stream("random ranker", task.seed, len(inputs)).random(inputs.shape[:2])

@@ -1,0 +1,67 @@
+"""A table of means with 95 % intervals, over annotated queries or else over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from papers.dehaan2024.names import by_query, named
+from twotowers.report.latex import booktabs, grey
+from twotowers.results.statistics import from_moments, over_seeds, select
+
+KEYS = ["setting", "metric"]
+
+
+def table(
+    results: pd.DataFrame,
+    published: pd.DataFrame,
+    *,
+    lines: Mapping[str, str],
+    metrics: Mapping[str, str],
+) -> pd.DataFrame:
+    """One row per setting, metric and source, with an interval.
+
+    Args:
+        lines: From settings to what their lines are called.
+        metrics: From metrics to the headings of their columns.
+    """
+    ours = over_seeds(select(named(results), setting=list(lines), metric=list(metrics)), KEYS)
+    parts = [ours.assign(source="reproduced")]
+    for metric in metrics:
+        each = by_query(results, list(lines), metric)
+        if each.empty:
+            continue
+        queries = each.agg(["mean", "std"]).T
+        moments = pd.DataFrame(
+            {"setting": queries.index, "metric": metric, "value": queries["mean"].to_numpy(),
+             "sd": queries["std"].to_numpy(), "n": len(each)}
+        )  # fmt: skip
+        parts[0] = parts[0][~((parts[0]["metric"] == metric) & parts[0]["setting"].isin(each))]
+        parts.append(from_moments(moments, KEYS).assign(source="reproduced"))
+    theirs = select(published, setting=list(lines), metric=list(metrics))
+    parts.append(from_moments(theirs, KEYS).assign(source="published"))
+    return pd.concat(parts, ignore_index=True)
+
+
+def tex(table: pd.DataFrame, *, lines: Mapping[str, str], metrics: Mapping[str, str]) -> str:
+    """A booktabs table: two lines per model, the printed one in grey."""
+    cells = table.set_index(["setting", "source", "metric"])
+    body = []
+    for setting, name in lines.items():
+        for source, whose in (("reproduced", "ours"), ("published", "paper")):
+            texts = [_written(cells, (setting, source, metric)) for metric in metrics]
+            if source == "published" and set(texts) == {"--"}:
+                continue
+            ours = source == "reproduced"
+            row = [name, whose, *texts] if ours else ["", *map(grey, [whose, *texts])]
+            body.append(" & ".join(row) + r" \\")
+    return booktabs(["Model", "", *metrics.values()], body, columns="ll" + "r" * len(metrics))
+
+
+def _written(cells: pd.DataFrame, key: tuple) -> str:
+    if key not in cells.index:
+        return "--"
+    value, high = cells.loc[key, ["value", "high"]]
+    half = "" if pd.isna(high) else rf" \pm {high - value:.4f}".replace(" 0.", " .")
+    return f"${value:.3f}{half}$"
