@@ -22,10 +22,15 @@ SNAKEMAKE := PYTHONPATH=.:scripts XDG_CACHE_HOME='$(CURDIR)/.cache' \
 	$(if $(CONFIG),--configfile config.yaml $(CONFIG)) --config scale=$(SCALE) \
 	$(if $(PAPERS),papers='[$(call listed,$(PAPERS))]') $(if $(ONLY),only='[$(call listed,$(ONLY))]')
 
-.PHONY: figures configured test lint standins bench clean lock
+.PHONY: figures record configured test lint standins bench clean lock
 
 figures: configured .venv/installed
 	$(SNAKEMAKE)
+
+# Keep the verdicts of a run with the papers: papers/<key>/recorded/.
+record: figures
+	PYTHONPATH=. $(BIN)/python -m scripts.record_evidence --scale $(SCALE) \
+		$(if $(CONFIG),--config $(CONFIG)) $(if $(PAPERS),--papers $(PAPERS))
 
 configured:
 	@test -z "$(CONFIG)" -o -f "$(CONFIG)" || { echo "CONFIG=$(CONFIG): there is no such file"; exit 1; }

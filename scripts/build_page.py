@@ -9,6 +9,7 @@ from scripts.runner import run
 from twotowers.report.overview import write_overview
 from twotowers.report.paper_page import ItemPage, PaperPage, SettingPage, write_paper
 from twotowers.results.gates import lines
+from twotowers.results.recorded import read_recorded
 from twotowers.workflow.records import seconds
 
 
@@ -25,6 +26,10 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
     folder = dirname(outputs.page)
     claims = pd.read_csv(paper["claims"], keep_default_na=False, dtype=str)
     gates = pd.read_csv(paper["gates"], keep_default_na=False)
+    recorded = read_recorded(paper["recorded"], digest=paper["digest"])
+    judged = [
+        row | {"recorded": recorded.get(row["claim"], [])} for row in claims.to_dict("records")
+    ]
 
     def provenance(part, needs):
         return {
@@ -41,7 +46,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
             **{word: item[word] for word in ("title", "caption", "expected", "kind")},
             **{word: item[word] for word in ("highlight", "needs", "headings")},
             table=pd.read_csv(next(path for path in item["files"] if path.endswith(".csv"))),
-            claims=claims[claims["item"] == name].to_dict("records"),
+            claims=[row for row in judged if row["item"] == name],
             files={path.rsplit(".")[-1]: relpath(path, folder) for path in item["files"]},
             provenance=provenance(item, item["needs"]),
         )
@@ -63,7 +68,8 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
         items=items,
         settings=settings,
         provenance=provenance(paper, paper["needs"]),
-        claims=claims[~claims["item"].isin(list(paper["items"]))].to_dict("records"),
+        claims=[row for row in judged if row["item"] not in paper["items"]],
+        digest=paper["digest"],
     )
     write_paper(page, folder)
     write_overview(dirname(folder), papers, scale=scale, version=version)

@@ -327,6 +327,8 @@ def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, 
         "readme": folder / "README.md",
         "claims": claims,
         "gates": folder / "gates.csv",
+        "digest": "abc",
+        "recorded": [],
         "datasets": {"mslr30k": "stand-in"},
         "seeds": [7],
         "items": {

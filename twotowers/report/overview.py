@@ -17,6 +17,7 @@ from pathlib import Path
 from twotowers.report.paper_page import PAGE, SUMMARY, tallies, tally
 from twotowers.report.rendering import render
 from twotowers.report.words import printed_name
+from twotowers.results.recorded import strongest
 
 
 def write_overview(
@@ -38,7 +39,7 @@ def write_overview(
     with _alone(folder):
         found = {key: _summary(folder / key / SUMMARY, scale) for key in papers}
         finished = [summary for summary in found.values() if summary is not None]
-        rows = [row for summary in finished for row in summary["claims"]]
+        rows = [_strongest(row, scale) for summary in finished for row in summary["claims"]]
         render(
             "overview.html.j2",
             folder / PAGE,
@@ -48,9 +49,19 @@ def write_overview(
             tally=tally(rows),
             tallies=tallies(rows),
             whose=tallies(rows, "origin"),
+            recorded=sum(bool(row["by"]) for row in rows),
             scale=scale,
             version=version,
         )
+
+
+def _strongest(row: Mapping, scale: str) -> dict:
+    """A claim with the verdict of its strongest evidence, and what that is, `by`, if recorded."""
+    best = strongest(row, row.get("recorded", ()), scale=scale)
+    if best is None:
+        return {**row, "by": ""}
+    found = {word: best[word] for word in ("verdict", "stands_on")}
+    return {**row, **found, "by": best["name"], "here": row["verdict"]}
 
 
 def _waiting(paper: Mapping) -> dict:

@@ -106,9 +106,11 @@ class PaperPage:
         settings: Settings and studies that items are drawn from.
         provenance: Like an item's, over the whole paper; seconds in total.
         readme: Link, relative to the page, to the README that lists the deviations.
-        claims: Rows of the claims csv that belong to no single item.
+        claims: Rows of the claims csv that belong to no single item. All rows of claims may have
+            `recorded`, what earlier runs found (`twotowers.results.recorded`).
         brief: The question, the authors' answer, what to doubt, and the claims that decide:
             `twotowers.experiment.paper.Brief`.
+        digest: Of the code and settings behind its verdicts.
     """
 
     key: str
@@ -120,6 +122,7 @@ class PaperPage:
     readme: str
     claims: Sequence[Mapping[str, object]] = ()
     brief: Mapping[str, object] | None = None
+    digest: str = ""
 
 
 def write_paper(paper: PaperPage, folder: str | Path) -> None:
@@ -212,7 +215,9 @@ def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
     """What the overview shows of a paper; links are relative to the paper's folder."""
     shown = ("name", "label", "title", "image", "size", "tally")
     return {
-        **{word: view[word] for word in ("key", "title", "citation", "provenance", "tallies")},
+        **{word: view[word] for word in ("key", "title", "citation", "provenance")},
+        **{word: view[word] for word in ("tallies", "whose")},
+        "digest": paper.digest,
         "items": [
             {
                 **{word: item[word] for word in shown},

@@ -1,0 +1,91 @@
+"""The verdicts of the papers' pages -> papers/<key>/recorded/<name>.csv, which is kept in git.
+
+`make record SCALE=paper PAPERS=zhang2023` makes the pages first, and calls this.
+"""
+
+import argparse
+import json
+import platform
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from twotowers import ROOT
+from twotowers.errors import InputError
+from twotowers.files.yamls import read_yaml
+from twotowers.report.paper_page import SUMMARY
+from twotowers.report.words import seed_range
+from twotowers.results.recorded import write_recorded
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--scale", required=True)
+    parser.add_argument("--config", nargs="*", default=[], help="configuration files of the run")
+    parser.add_argument("--papers", nargs="*", default=[], help="papers; all of the run if absent")
+    given = parser.parse_args()
+    settings = {}
+    for path in ("config.yaml", *given.config):
+        settings |= read_yaml(path)
+    name = "-".join([*(Path(path).stem for path in given.config), given.scale])
+    for paper in given.papers or settings["papers"]:
+        record(Path(settings["figures"]), paper, name=name, scale=given.scale)
+
+
+def record(figures: Path, paper: str, *, name: str, scale: str, root: Path = ROOT) -> Path:
+    """Keep the verdicts of a finished page.
+
+    Args:
+        figures: The folder of the run.
+        paper: Its key.
+        name: Of the record: the configuration and the scale.
+        scale: Of the run.
+        root: The project's folder.
+
+    Raises:
+        InputError: there is no page of this paper and scale, or its code is of no commit.
+    """
+    path = figures / paper / SUMMARY
+    summary = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    if summary is None or summary["provenance"]["scale"] != scale:
+        raise InputError(f"no page of {paper} at scale {scale}", path=path, expected="make figures")
+    about, commit = summary["provenance"], summary["provenance"]["version"]
+    if commit == "unknown" or commit.endswith("-dirty"):
+        raise InputError(
+            "the page was made by code that is in no commit",
+            path=path,
+            field="version",
+            expected="a commit, then make record again",
+        )
+    kept = root / "papers" / paper / "recorded" / f"{name}.csv"
+    write_recorded(
+        kept,
+        summary["claims"],
+        {
+            "scale": scale,
+            "datasets": "; ".join(f"{each}: {kind}" for each, kind in about["datasets"].items()),
+            "seeds": seed_range(about["seeds"]),
+            "commit": commit,
+            "digest": summary["digest"],
+            "date": datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat(),
+            "processor": processor(),
+            "seconds": about["seconds"] if about["seconds"] is None else round(about["seconds"]),
+        },
+    )
+    print(f"{len(summary['claims'])} verdicts kept in {kept}")
+    return kept
+
+
+def processor() -> str:
+    """The name of this machine's processor."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except InputError as error:
+        sys.exit(str(error))

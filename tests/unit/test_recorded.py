@@ -1,0 +1,124 @@
+"""Recorded verdicts: written, read, and weighed against those of this run."""
+
+import json
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+
+from scripts.record_evidence import processor, record
+from tests.sites import claim
+from twotowers.errors import InputError
+from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
+from twotowers.results.recorded import FOUND, WITH, read_recorded, strongest
+from twotowers.results.standing import REAL, SIMULATION, STAND_IN, UNVERIFIED
+from twotowers.workflow.planning import Planner
+
+HERE = {"verdict": UNDECIDED, "stands_on": STAND_IN}
+
+
+def kept(verdict=REPRODUCED, stands_on=STAND_IN, scale="paper", changed=False):
+    return {"verdict": verdict, "stands_on": stands_on, "scale": scale, "changed": changed}
+
+
+def test_the_strongest_evidence():
+    """Each is stronger than all before it."""
+    rising = [
+        kept(NOT_TESTABLE, SIMULATION),
+        kept(changed=True),
+        kept(scale="smoke"),
+        kept(CONTRADICTED, scale="laptop"),
+        kept(),
+        kept(stands_on=UNVERIFIED, scale="smoke"),
+        kept(stands_on=REAL, scale="smoke"),
+        kept(stands_on=SIMULATION, scale="smoke"),
+    ]
+    for weaker, stronger in pairwise(rising):
+        here = {name: weaker[name] for name in ("verdict", "stands_on")}
+        if not weaker["changed"]:
+            assert strongest(here, [stronger], scale=weaker["scale"]) is stronger
+        first = {"verdict": NOT_TESTABLE, "stands_on": STAND_IN}
+        assert strongest(first, [stronger, weaker], scale="smoke") is stronger
+
+
+def test_this_run_counts_unless_another_is_stronger():
+    assert strongest(HERE, [], scale="laptop") is None
+    assert strongest(HERE, [kept(scale="laptop")], scale="laptop") is None
+    assert strongest(HERE, [kept(scale="smoke"), kept(changed=True)], scale="laptop") is None
+
+
+def page(folder, **provenance):
+    about = {
+        "scale": "laptop", "datasets": {"mslr30k": STAND_IN}, "seeds": [1, 2, 3],
+        "version": "abc123", "seconds": 61.4,
+    }  # fmt: skip
+    rows = [claim("1", "fig1"), claim("2a", "fig1", CONTRADICTED, reason="fails: it, and that")]
+    told = {"provenance": about | provenance, "claims": rows, "digest": "of today"}
+    (folder / "sample2025").mkdir()
+    (folder / "sample2025" / "summary.json").write_text(json.dumps(told))
+
+
+def test_verdicts_are_kept_and_read_again(tmp_path):
+    page(tmp_path)
+    path = record(tmp_path, "sample2025", name="mine-laptop", scale="laptop", root=tmp_path)
+    assert path == tmp_path / "papers/sample2025/recorded/mine-laptop.csv"
+    assert list(pd.read_csv(path)) == [*FOUND, *WITH]
+    found = read_recorded([path], digest="of today")
+    assert set(found) == {"1", "2a"}
+    (row,) = found["2a"]
+    assert (row["verdict"], row["reason"]) == (CONTRADICTED, "fails: it, and that")
+    assert (row["name"], row["changed"], row["seconds"]) == ("mine-laptop", False, "61")
+    assert (row["datasets"], row["commit"]) == ("mslr30k: stand-in", "abc123")
+    assert row["processor"] == processor()
+    assert read_recorded([path], digest="another")["1"][0]["changed"]
+
+
+@pytest.mark.parametrize(
+    ("provenance", "said"),
+    [
+        ({"version": "abc123-dirty"}, "in no commit"),
+        ({"version": "unknown"}, "in no commit"),
+        ({"scale": "smoke"}, "no page of sample2025 at scale laptop"),
+    ],
+)
+def test_what_is_not_kept(tmp_path, provenance, said):
+    page(tmp_path, **provenance)
+    with pytest.raises(InputError, match=said):
+        record(tmp_path, "sample2025", name="laptop", scale="laptop", root=tmp_path)
+
+
+def test_a_record_that_somebody_edited(tmp_path):
+    page(tmp_path)
+    path = record(tmp_path, "sample2025", name="laptop", scale="laptop", root=tmp_path)
+    table = pd.read_csv(path)
+    table.assign(scale="huge").to_csv(path, index=False)
+    with pytest.raises(InputError, match=r"laptop\.csv: scale: 'huge' is unknown"):
+        read_recorded([path], digest="")
+    table.drop(columns="digest").to_csv(path, index=False)
+    with pytest.raises(InputError, match="digest: the column is missing"):
+        read_recorded([path], digest="")
+
+
+def test_the_digest_is_of_code_and_settings_but_not_of_texts(tmp_path):
+    folder = tmp_path / "papers" / "p"
+    (folder / "items").mkdir(parents=True)
+
+    class Plan(Planner):
+        def __init__(self):
+            self.root = tmp_path
+
+        def code(self, *files):
+            return sorted(str(file) for file in files if "papers" in str(file))
+
+    def digest(text):
+        (folder / "experiment.yaml").write_text(text)
+        return Plan().evidence_digest("p")
+
+    first = digest("title: A\nsettings: {a: {model: {tower: linear}}}\nitems: {fig1: {title: B}}\n")
+    texts = digest("title: C\nsettings: {a: {model: {tower: linear}}}\nitems: {fig1: {title: D}}\n")
+    other = digest("title: A\nsettings: {a: {model: {tower: deep}}}\nitems: {fig1: {title: B}}\n")
+    assert first == texts != other
+    (folder / "items" / "drawing.py").touch()
+    assert digest("title: A\nsettings: {a: {model: {tower: deep}}}\n") == other
+    (folder / "claims.py").touch()
+    assert digest("title: A\nsettings: {a: {model: {tower: deep}}}\n") != other

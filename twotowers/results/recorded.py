@@ -1,0 +1,102 @@
+"""Verdicts of earlier runs, kept with the paper: `papers/<key>/recorded/<name>.csv`.
+
+`make record` writes them. A row has a claim, what was found, and what it was found with, so that a
+page can show runs that are too long to repeat beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from twotowers.errors import InputError, nearest
+from twotowers.files.artefacts import atomic
+from twotowers.results.claims import NOT_TESTABLE
+from twotowers.results.standing import KINDS
+
+SCALES = ("smoke", "laptop", "paper")
+"""From the weakest evidence to the strongest."""
+FOUND = ("claim", "measured", "verdict", "held", "reason", "stands_on")
+"""What was found."""
+WITH = ("scale", "datasets", "seeds", "commit", "digest", "date", "processor", "seconds")
+"""What it was found with: `digest` is that of the code and settings, `seconds` those of all jobs of
+the paper, on cores of this kind."""
+
+Row = Mapping[str, object]
+
+
+def write_recorded(path: str | Path, claims: Iterable[Row], about: Row) -> None:
+    """Write the verdicts of a run.
+
+    Args:
+        path: papers/<key>/recorded/<name>.csv.
+        claims: Rows of the claims csv.
+        about: The values of WITH.
+    """
+    rows = [{name: row[name] for name in FOUND} | {name: about[name] for name in WITH}
+            for row in claims]  # fmt: skip
+    table = pd.DataFrame(rows, columns=[*FOUND, *WITH])
+    with atomic(path) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n")
+
+
+def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list[dict]]:
+    """By claim: what earlier runs found of it, each with its `name`, and whether it has `changed`.
+
+    Args:
+        paths: Files of one paper.
+        digest: Of the code and settings today.
+
+    Raises:
+        InputError: a column is missing, or a scale is unknown.
+    """
+    found: dict[str, list[dict]] = {}
+    for path in map(Path, paths):
+        table = pd.read_csv(path, keep_default_na=False, dtype=str)
+        for column in (*FOUND, *WITH):
+            if column not in table:
+                raise InputError("the column is missing", path=path, field=column)
+        for row in table.to_dict("records"):
+            if row["scale"] not in SCALES:
+                raise InputError(
+                    f"{row['scale']!r} is unknown",
+                    path=path,
+                    field="scale",
+                    expected=nearest(row["scale"], SCALES),
+                )
+            told = row | {"name": path.stem, "changed": row["digest"] != digest}
+            found.setdefault(row["claim"], []).append(told)
+    return found
+
+
+def strongest(here: Row, recorded: Sequence[Row], *, scale: str) -> Row | None:
+    """The recorded verdict that is stronger evidence than this run's; None if there is none.
+
+    Evidence is the stronger, first, if the claim could be tested, then if code and settings are
+    those of today, by the data that it stands on, and by the scale.
+
+    Args:
+        here: The row of this run.
+        recorded: Of the same claim, from `read_recorded`.
+        scale: Of this run.
+
+    Example:
+        >>> here = {"verdict": "undecided", "stands_on": "stand-in"}
+        >>> longer = {**here, "verdict": "reproduced", "scale": "paper", "changed": False}
+        >>> strongest(here, [longer], scale="laptop")["verdict"]
+        'reproduced'
+        >>> strongest(here, [{**longer, "changed": True}], scale="laptop")
+    """
+    if not recorded:
+        return None
+    own = {**here, "scale": scale, "changed": False}
+    best = max([own, *recorded], key=_strength)
+    return None if best is own else best
+
+
+def _strength(row: Row) -> tuple:
+    data = -list(KINDS).index(str(row["stands_on"]))
+    tested = row["verdict"] != NOT_TESTABLE
+    return tested, not row["changed"], data, SCALES.index(str(row["scale"]))
