@@ -12,7 +12,7 @@ from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.config import read_config
 from twotowers.experiment.fields import read
 from twotowers.experiment.kinds import REQUIRED, kinds
-from twotowers.experiment.paper import load_paper
+from twotowers.experiment.paper import OVERRIDDEN, PaperFile, load_paper
 from twotowers.experiment.settings import Setting
 from twotowers.files.yamls import read_yaml
 from twotowers.workflow.planning import Planner
@@ -92,6 +92,11 @@ def inputs_of(paper, name: str, seed: int) -> dict[str, str]:
     setting = paper.settings[name]
     wanted = {"by_pair": setting.model.by_pair, "transfer": setting.transfer is not None}
     return setting.log.fit_inputs(planned(paper).files_of("p"), seed, **wanted)
+
+
+def test_a_section_is_read_after_those_whose_entries_it_names():
+    sections = [name for name in PaperFile.model_fields if name in (*OVERRIDDEN, "items")]
+    assert sections == [*OVERRIDDEN, "items"]
 
 
 def test_lists_of_numbers_are_lanes(load):

@@ -24,7 +24,8 @@ from twotowers.experiment.training import Rankers, Training
 from twotowers.files.yamls import line_of, read_yaml
 
 OVERRIDDEN = ("rankers", "training", "towers", "logs", "settings", "studies")
-"""Sections with entries that a scale may override."""
+"""Sections with entries that a scale may override. Each may name entries of those before it, so
+`PaperFile` has them in this order (`declare` and `named` of `twotowers.experiment.fields`)."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 NAMES = "a name of a letter, then letters, digits, '.', '_' or '-'"
 """Names of entries are parts of paths, and targets of a page's links."""
