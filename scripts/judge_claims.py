@@ -15,7 +15,8 @@ def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict
     claims = paper_module(paper, "claims")
     judged = claims.CLAIMS if claims else []
     results, authors = read_results(inputs), published.results(paper)
-    known = read_yaml(ROOT / "papers" / paper / "experiment.yaml")["items"]
+    declared = read_yaml(ROOT / "papers" / paper / "experiment.yaml")["items"]
+    known = {name: item["needs"] for name, item in declared.items()}
     verdicts = judge_all(judged, results, authors, items=needs, data=data, known=known)
     verdicts.insert(0, "paper", paper)
     gates = gates_of(results).drop(columns="columns")

@@ -149,6 +149,12 @@ def test_version_clean_and_dirty(tmp_path):
     assert code_version(tmp_path) == f"{clean}-dirty"
     git(tmp_path, "commit", "-q", "-a", "-m", "two")
     assert code_version(tmp_path) not in (clean, f"{clean}-dirty")
+    clean = code_version(tmp_path)
+    assert re.fullmatch("[0-9a-f]{12}", clean)
+    for name, ending in (("b", ""), ("papers/p/recorded/laptop.csv", ""), ("papers/p/x", "-dirty")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+        assert code_version(tmp_path) == f"{clean}{ending}", "a paper that is in no commit"
 
 
 def test_version_outside_git(tmp_path, monkeypatch):

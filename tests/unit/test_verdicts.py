@@ -264,7 +264,7 @@ def test_a_misspelt_item_is_an_error_and_one_that_a_scale_leaves_out_is_not():
     for other in ({"also": ["fig8"]}, {"item": "fig8"}):
         wrong = Claim(**{**vars(claim), **other})
         with pytest.raises(InputError, match="claim 1 names an item"):
-            judged([wrong], ALL, None, known=["fig9", "other"])
+            judged([wrong], ALL, None, known=ITEMS)
     found = judge_all([claim], ALL, None, items={"other": ["t"]}, data=DATA, known=ITEMS)
     assert found["verdict"].item() == NOT_TESTABLE
     assert found["reason"].item() == "fig9 is left out at this scale"

@@ -385,7 +385,7 @@ def judge_all(
     *,
     items: Mapping[str, Sequence[str]],
     data: Mapping[str, str],
-    known: Collection[str] | None = None,
+    known: Mapping[str, Sequence[str]] | None = None,
 ) -> pd.DataFrame:
     """Judge every claim on the results that its items are drawn from.
 
@@ -399,7 +399,7 @@ def judge_all(
             published if it is None or has no rows.
         items: Item -> the settings and studies that it is drawn from, at this scale.
         data: Setting or study -> what it reads, one of `twotowers.results.standing.KINDS`.
-        known: All items of the paper, of which a scale may leave some out.
+        known: All items of the paper, as `items`, at whatever scale: a scale may leave some out.
 
     Returns:
         One row per claim with the columns COLUMNS. Those of the authors are as in `on_authors`.
@@ -431,7 +431,9 @@ def judge_all(
             ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is left out at this scale")
         theirs = "", "", ""
         if authors is not None and len(authors):
-            theirs = on_authors(claim, about(authors, claim.item))
+            own, asked = about(authors, claim.item), (claim.item, *claim.also)
+            own = own[own["setting"].isin([n for name in asked for n in (known or items)[name]])]
+            theirs = on_authors(claim, own) if len(own) else theirs
         stands_on = weakest(data[need] for need in needs or data)
         rows.append(
             (

@@ -20,12 +20,21 @@ Edge = tuple[str, str]
 
 
 def code_version(root: Path = ROOT) -> str:
-    """The commit, with '-dirty' if files differ from it; 'unknown' without git."""
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]
+    """The commit, with '-dirty' if files differ from it, or a paper or module is in none; 'unknown'
+    without git."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        version = _git(root, "describe", "--always", "--dirty", "--abbrev=12")
+        others = _git(root, "ls-files", "--others", "--exclude-standard", "--", *PACKAGES)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    # What `make record` writes is evidence, and no code.
+    code = [path for path in others.splitlines() if "/recorded/" not in path]
+    return f"{version}-dirty" if code and not version.endswith("-dirty") else version
+
+
+def _git(root: Path, *command: str) -> str:
+    done = subprocess.run(["git", "-C", root, *command], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def code_digest(*sources: str | Path, root: Path = ROOT, unused: Collection[Edge] = ()) -> str:

@@ -39,6 +39,7 @@ PADDED = ("padding masked", "as published", "2 % padding", "4 % padding")
     at_most("|err@10| of the fit from the random start without early stopping", BIAS_GAP),
     at_most("|err@10| of the fit from the truth with early stopping", BIAS_GAP),
     rises("err@10 from the optimum to the fit without early stopping to the stopped one"),
+    gated=False,
 )  # fmt: skip
 def stopping_is_the_cause(results: pd.DataFrame) -> Measured:
     """Early stopping, too few sessions, or initialisation?
@@ -74,6 +75,7 @@ def stopping_is_the_cause(results: pd.DataFrame) -> Measured:
     at_most("|err@10 when stopped early less err@10 of the exact optimum|", BIAS_GAP),
     at_most("|err@10| of the optimum on 4 times the sessions", SAMPLING),
     also=("embedding",),
+    gated=False,
 )  # fmt: skip
 def few_sessions_are_the_cause(results: pd.DataFrame) -> Measured:
     errors, optimum = _of_embeddings(results, (1,), STOPPED[:1])
@@ -106,6 +108,7 @@ def _of_embeddings(
     above("on 2,048 sessions: the largest change of an estimate by another start", 0.5),
     at_most("on 131,072 sessions: every change of an estimate by another start", BIAS_GAP),
     shown("the largest change by thousands of sessions"),
+    gated=False,
 )  # fmt: skip
 def starts_are_kept(results: pd.DataFrame) -> Measured:
     """Estimates are relative to position 1; a mean over seeds of each seed's largest change."""

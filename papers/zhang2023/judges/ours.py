@@ -116,6 +116,7 @@ def remedies_still_help(results: pd.DataFrame, world: str) -> Measured:
         at_most(f"{RUNAWAY}, from a weight of 0", CALM),
         above(f"{RUNAWAY}, from a weight of -2", CALM),
     ],
+    gated=False,
 )  # fmt: skip
 def runs_away(results: pd.DataFrame) -> Measured:
     pal = losses(results, "mslr-pal")
