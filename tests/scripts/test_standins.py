@@ -52,9 +52,8 @@ def test_mslr_from_tiny_sizes(monkeypatch, tmp_path):
             }
         )
         ranker = paper.rankers["deep"].model_copy(update=BRIEF)
-        return replace(
-            paper, seeds=paper.seeds[:1], rankers={"deep": ranker}, settings={mslr.TOWER: tower}
-        )
+        few = {"seeds": paper.seeds[:1], "rankers": {"deep": ranker}}
+        return paper.model_copy(update=few | {"settings": {mslr.TOWER: tower}})
 
     monkeypatch.setattr(mslr, "load_paper", briefly)
     found = mslr.tables(tmp_path / "config.yaml")
