@@ -150,17 +150,6 @@ def test_clicks_of_certain_and_impossible_cells():
 # Sessions.
 
 
-def test_sessions_show_permutations_and_click_only_what_is_there():
-    sessions = simulate_sessions(
-        ORDER, PROBABILITY, LENGTHS, sessions=400, temperature=0.5, rng=np.random.default_rng(0)
-    )
-    size = LENGTHS[sessions.query]
-    np.testing.assert_array_equal(sessions.where, np.arange(LENGTH) < size[:, None])
-    for documents, n in zip(sessions.documents, size, strict=True):
-        assert sorted(documents[:n]) == list(range(n))
-    assert not (sessions.clicks & ~sessions.where).any()
-
-
 def test_counts_of_sessions_by_a_loop():
     sessions = simulate_sessions(
         ORDER, PROBABILITY, LENGTHS, sessions=40, temperature=0.5, rng=np.random.default_rng(0)
@@ -175,13 +164,6 @@ def test_counts_of_sessions_by_a_loop():
     np.testing.assert_array_equal(counts.impressions, impressions)
     np.testing.assert_array_equal(counts.clicks, clicked)
     np.testing.assert_array_equal(counts.sessions, np.bincount(sessions.query, minlength=2))
-
-
-def test_sessions_at_temperature_zero_follow_the_policy():
-    sessions = simulate_sessions(
-        ORDER, PROBABILITY, LENGTHS, sessions=40, temperature=0, rng=np.random.default_rng(0)
-    )
-    np.testing.assert_array_equal(sessions.documents, ORDER[sessions.query])
 
 
 # Counts and sessions have the same distribution.

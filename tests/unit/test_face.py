@@ -21,7 +21,6 @@ from twotowers.errors import InputError
 from twotowers.face.comparison import _clustered
 from twotowers.models.user_browsing import UserBrowsing
 
-FURTHER = ("jax", "flax", "optax", "rax", "sklearn", "lightgbm")
 HEAVY = {"numpy", "scipy", "pandas", "pyarrow", "duckdb", "narwhals", "jax", "yaml", "jsonschema"}
 FURTHER = ("jax", "flax", "optax", "rax", "sklearn", "lightgbm", "seaborn", "snakemake", "pydantic",
            "yaml")  # fmt: skip
@@ -76,6 +75,8 @@ def test_a_log_is_read_tested_fitted_and_compared_without_what_trains(rows, tmp_
 import sys
 sys.modules.update(dict.fromkeys({FURTHER}))
 import twotowers as tt
+import twotowers.logs.simulation
+import twotowers.methods.counting, twotowers.methods.em, twotowers.methods.newton
 log = tt.read_log({str(tmp_path / "log.csv")!r})
 assert tt.identify(log, bias=["position", "device"]).identified
 tt.fit(log, "dbn", prior=(2, 0.2)).relevance()

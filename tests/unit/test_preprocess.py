@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import (
     preprocess,
     preprocess_stratified,
@@ -141,16 +140,6 @@ def test_kept_features_are_copied_once():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1.5 * raw.features.nbytes
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="real data: ../shared/data is not on this machine")
-def test_mq2008_has_220_queries_without_a_relevant_document():
-    names = ("train.txt", "vali.txt", "test.txt")
-    folds = [read_letor(DATA / "MQ2008" / "Fold1" / name, width=46) for name in names]
-    kept = [preprocess(fold, top=10, label_max=2) for fold in folds]
-    assert sum(len(fold.queries) for fold in kept) == 784 - 220
-    assert max(fold.lengths.max() for fold in kept) == 10
-    assert set(np.concatenate([fold.label for fold in kept])) == {0, 2, 4}
 
 
 @given(LABELS, LABELS, st.booleans())
