@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from flax import nnx
 
 from papers.hager2025.claims import CLAIMS
@@ -46,32 +47,15 @@ ITEMS = {
     "expressiveness": "overlap",
 }
 POSITIONS = 10
-PARAMETERS = {
-    "lemmas": {
-        "queries": 40,
-        "positions": POSITIONS,
-        "temperatures": [0.333, 0.666, 1],
-        "strengths": [-1, 0, 1],
-        "mixed": 0.333,
-    },
-    "overlap": {
-        "queries": 10,
-        "starts": 2,
-        "steps": 20,
-        "gaps": [-0.5, 0.5],
-        "features": [1, 2],
-        "widths": [2, 4],
-        "gap": 0,
-        "width": 2,
-    },
-    "appendix_a": {"documents": 300, "views": 10, "impressions": 5000},
-    "clipping": {
-        "queries": 40,
-        "positions": POSITIONS,
-        "strengths": [-1, 1],
-        "temperatures": [0, 0.333, 0.666, 1],
-    },
-}
+PARAMETERS = yaml.safe_load("""
+lemmas:
+  {queries: 40, positions: 10, temperatures: [0.333, 0.666, 1], strengths: [-1, 0, 1], mixed: 0.333}
+overlap:
+  {queries: 10, starts: 2, steps: 20, gaps: [-0.5, 0.5], features: [1, 2], widths: [2, 4], gap: 0,
+   width: 2}
+appendix_a: {documents: 300, views: 10, impressions: 5000}
+clipping: {queries: 40, positions: 10, strengths: [-1, 1], temperatures: [0, 0.333, 0.666, 1]}
+""")
 
 
 @pytest.fixture(scope="module")

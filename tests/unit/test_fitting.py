@@ -307,15 +307,8 @@ def test_counts_and_sessions_reach_the_same_parameters_and_the_exact_optimum():
         jnp.asarray(log.clicks)[None],
         jnp.asarray(log.where)[None],
     )
-    settings = FitSettings(
-        learning_rate=0.03,
-        weight_decay=0.0,
-        batch=1,
-        steps=600,
-        epochs=1,
-        patience=1,
-        min_delta=0.0,
-    )
+    options = {"weight_decay": 0.0, "batch": 1, "epochs": 1, "patience": 1, "min_delta": 0.0}
+    settings = FitSettings(learning_rate=0.03, steps=600, **options)
 
     def parameters(objective, seed):
         model = two_towers("embedding", width=0, pairs=9, positions=3, seed=seed)

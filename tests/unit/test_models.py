@@ -180,15 +180,8 @@ def fitted_chance(user, model):
     pairs = jnp.arange(4).reshape(1, 4)
     counts = Counts(jnp.asarray(shown), jnp.asarray(shown * chance))
     objective = CountLoss(pairs, counts, jnp.ones((1, 1)) / 16_000)
-    settings = FitSettings(
-        learning_rate=0.05,
-        batch=1,
-        steps=200,
-        epochs=10,
-        patience=5,
-        min_delta=1e-7,
-        weight_decay=0,
-    )
+    options = {"batch": 1, "steps": 200, "epochs": 10, "patience": 5, "min_delta": 1e-7}
+    settings = FitSettings(learning_rate=0.05, weight_decay=0, **options)
     towers = two_towers("embedding", width=0, pairs=4, positions=POSITIONS, seed=0, model=model)
     fitted = fit(towers, objective, objective, settings, lanes=1, seed=0).model(0)
     return chance, expit(np.asarray(fitted(pairs), float))
