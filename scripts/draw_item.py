@@ -1,7 +1,7 @@
 """Results of the settings an item needs -> its csv, and its figure or LaTeX table."""
 
 from scripts.runner import run
-from twotowers.errors import InputError
+from twotowers.errors import InputError, nearest
 from twotowers.experiment.kinds import build_drawing
 from twotowers.files.artefacts import atomic
 from twotowers.results import published
@@ -11,7 +11,9 @@ from twotowers.results.longform import read_results
 def main(inputs, outputs, *, paper: str, drawing: dict, note: str, caption: str):
     parameters = {key: value for key, value in drawing.items() if key != "kind"}
     item = build_drawing(drawing["kind"], paper, **parameters)
-    table = item.table(read_results(inputs), published.bands(paper))
+    results = read_results(inputs)
+    check_metrics(drawing, set(results["metric"]))
+    table = item.table(results, published.bands(paper))
     if table.empty:
         raise InputError(
             f"{drawing['kind']!r} finds nothing to draw in the results",
@@ -30,6 +32,29 @@ def main(inputs, outputs, *, paper: str, drawing: dict, note: str, caption: str)
         figure = item.draw(table)
         source_note(figure, note)
         save(figure, [outputs.pdf, outputs.svg])
+
+
+def check_metrics(drawing: dict, measured: set[str]) -> None:
+    """Refuse a metric that no setting of the item measures: it would be missing from the drawing.
+
+    Args:
+        drawing: Its options. `metric` and `metrics` name metrics, and so do `columns`.
+        measured: What is measured.
+
+    Raises:
+        InputError: nothing measures one of them.
+    """
+    given = {name: drawing.get(name, ()) for name in ("metric", "metrics")}
+    columns = [each for each in drawing.get("columns", ()) if isinstance(each, dict)]
+    given["columns"] = [each["metric"] for each in columns if "metric" in each]
+    for field, named in given.items():
+        for metric in [named] if isinstance(named, str) else named:
+            if metric not in measured:
+                raise InputError(
+                    f"{metric!r} is measured by no setting of the item",
+                    field=f"draw.{field}",
+                    expected=nearest(metric, measured),
+                )
 
 
 if "snakemake" in globals():

@@ -158,13 +158,29 @@ def table(folder, fit) -> SimpleNamespace:
     return drawn(folder, "grid", [fit], "tex", "csv")
 
 
-def test_a_drawing_that_finds_nothing_says_so(folder, fit):
-    misspelt = [{"metric": "ndgc@10", "heading": "nDCG@10"}]
-    draw = experiment(PAPER).items["grid"].draw | {"columns": misspelt}
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (
+            {"metric": "position_bias", "position": 99},
+            "'grid' finds nothing to draw in the results",
+        ),
+        ({"metric": "ndgc@10"}, "draw.columns: 'ndgc@10' is measured by no .* mean 'ndcg@10'"),
+    ],
+)
+def test_a_drawing_that_finds_nothing_says_so(folder, fit, column, said):
+    draw = experiment(PAPER).items["grid"].draw | {"columns": [{"heading": "nDCG@10", **column}]}
     outputs = SimpleNamespace(tex=folder / "none.tex", csv=folder / "none.csv")
-    with pytest.raises(InputError, match="'grid' finds nothing to draw in the results"):
+    with pytest.raises(InputError, match=said):
         draw_item.main([fit], outputs, paper=PAPER, drawing=draw, note=NOTE, caption="Unused")
     assert not outputs.csv.exists()
+
+
+@pytest.mark.parametrize("draw", [{"metric": "ndgc"}, {"metrics": {"ndcg": "nDCG", "ndgc": "x"}}])
+def test_a_misspelt_metric_among_others_is_refused(draw):
+    with pytest.raises(InputError, match="did you mean 'ndcg'"):
+        draw_item.check_metrics({"kind": "sweep", **draw}, {"ndcg", "epochs"})
+    draw_item.check_metrics({"metrics": ["ndcg"], "metric": "epochs"}, {"ndcg", "epochs"})
 
 
 @pytest.fixture(scope="module")
