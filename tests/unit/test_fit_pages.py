@@ -4,42 +4,23 @@ import numpy as np
 import pytest
 
 from twotowers.errors import InputError
+from twotowers.experiment.kinds import build_model
 from twotowers.files import distinct
 from twotowers.fitting import blocks
 from twotowers.fitting.em import Problem, fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
-from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance, Share
-from twotowers.models.click_chain import ClickChain
-from twotowers.models.dependent_click import DependentClick
-from twotowers.models.dependent_click_simplified import DependentClickSimplified
-from twotowers.models.document_rate import DocumentRate
 from twotowers.models.dynamic_bayesian import DynamicBayesian
-from twotowers.models.global_rate import GlobalRate
+from twotowers.models.names import MODELS
 from twotowers.models.page import ChainModel, lay_out
-from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
-from twotowers.models.rank_rate import RankRate
-from twotowers.models.simplified_bayesian import SimplifiedBayesian
-from twotowers.models.simplified_bayesian_counted import SimplifiedBayesianCounted
-from twotowers.models.user_browsing import UserBrowsing
 
-HIDDEN = {
-    "pbm": PositionBased(),
-    "ubm": UserBrowsing(),
-    "dcm": DependentClick(),
-    "ccm": ClickChain(),
-    "dbn": DynamicBayesian(),
-    "sdbn": SimplifiedBayesian(),
-}
-SEEN = {
-    "gctr": GlobalRate(),
-    "rctr": RankRate(),
-    "dctr": DocumentRate(),
-    "cm": Cascade(),
-    "dcm, simplified": DependentClickSimplified(),
-    "sdbn, counted": SimplifiedBayesianCounted(),
+HIDDEN = {name: build_model(MODELS[name]) for name in ("pbm", "ubm", "dcm", "ccm", "dbn", "sdbn")}
+SEEN = {name: build_model(MODELS[name]) for name in ("gctr", "rctr", "dctr", "cm")}
+SEEN |= {
+    "dcm, simplified": build_model("dependent_click_simplified"),
+    "sdbn, counted": build_model("simplified_bayesian_counted"),
 }
 LENGTH, PAIRS = 4, 6
 
@@ -68,7 +49,7 @@ def statistics_of(model, pages, seed=0):
 
 
 def test_distinct_pages_are_the_log():
-    _, _, pair, clicks, where = log_of(DynamicBayesian(), 500)
+    _, _, pair, clicks, where = log_of(HIDDEN["dbn"], 500)
     pages = distinct_pages(pair, clicks, where)
     assert pages.number.sum() == 500
     assert len(pages.number) < 500
@@ -212,7 +193,7 @@ def test_a_wrong_expectation_is_noticed():
             right = super().credit(*args)
             return right | {"attraction": right["satisfaction"]}
 
-    _, statistics = statistics_of(DynamicBayesian(), 500)
+    _, statistics = statistics_of(HIDDEN["dbn"], 500)
     wrong = Statistics(Wrong(), *list(vars(statistics).values())[1:])
     with pytest.raises(InputError, match=r"Wrong.*fell"):
         fit_em(wrong, iterations=50, tolerance=0)
@@ -254,7 +235,7 @@ def counted_by_hand(name, pair, clicks, where):
 @pytest.mark.parametrize("name", SEEN)
 def test_counts_are_those_by_hand(name):
     # Clicks that some of the models know nothing of.
-    _, _, pair, clicks, where = log_of(UserBrowsing(), 300)
+    _, _, pair, clicks, where = log_of(HIDDEN["ubm"], 300)
     model = SEEN[name]
     statistics = Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=PAIRS))
     fitted, smooth = fit_counts(statistics), fit_counts(statistics, prior=Prior(1, 2))
@@ -282,7 +263,7 @@ def test_counts_maximise_the_likelihood(name):
 
 
 def test_cells_and_pages_give_the_same_position_based_model():
-    model, _, pair, clicks, where = log_of(PositionBased(), 3000)
+    model, _, pair, clicks, where = log_of(HIDDEN["pbm"], 3000)
     by_page = Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=PAIRS))
     position = np.broadcast_to(np.arange(LENGTH), pair.shape)
     cell = (pair * LENGTH + position)[where]
@@ -301,18 +282,18 @@ def test_what_was_never_tried_is_not_known():
     pages = distinct_pages(
         np.array([[0, 1]]), np.array([[True, False]]), np.ones((1, 2), bool), pairs=3
     )
-    fitted = fit_counts(Statistics.of_pages(Cascade(), pages))
+    fitted = fit_counts(Statistics.of_pages(SEEN["cm"], pages))
     np.testing.assert_array_equal(fitted.parameters["attraction"], [1, np.nan, np.nan])
-    smooth = fit_counts(Statistics.of_pages(Cascade(), pages), prior=Prior(1, 9))
+    smooth = fit_counts(Statistics.of_pages(SEEN["cm"], pages), prior=Prior(1, 9))
     np.testing.assert_allclose(smooth.parameters["attraction"], [0.2, 1 / 9, 1 / 9])
 
 
 def test_what_cannot_be_fitted_is_refused():
-    _, statistics = statistics_of(DynamicBayesian(), 50)
+    _, statistics = statistics_of(HIDDEN["dbn"], 50)
     with pytest.raises(InputError, match="DynamicBayesian has no counts"):
         fit_counts(statistics)
-    _, statistics = statistics_of(GlobalRate(), 50)
+    _, statistics = statistics_of(SEEN["gctr"], 50)
     with pytest.raises(InputError, match="no expectations"):
         fit_em(statistics)
     with pytest.raises(InputError, match="shared a page"):
-        Statistics.of_cells(UserBrowsing(), *np.zeros((4, 1), int), pairs=1, positions=1)
+        Statistics.of_cells(HIDDEN["ubm"], *np.zeros((4, 1), int), pairs=1, positions=1)

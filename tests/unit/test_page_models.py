@@ -11,40 +11,21 @@ from flax import nnx
 from scipy.special import expit, logit
 
 from twotowers.errors import InputError
-from twotowers.experiment.kinds import kinds
+from twotowers.experiment.kinds import build_model, kinds
 from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance
-from twotowers.models.click_chain import ClickChain
-from twotowers.models.dependent_click import DependentClick
-from twotowers.models.dependent_click_simplified import DependentClickSimplified
-from twotowers.models.document_rate import DocumentRate
-from twotowers.models.dynamic_bayesian import DynamicBayesian
-from twotowers.models.global_rate import GlobalRate
 from twotowers.models.mixing import MixtureModel
+from twotowers.models.names import MODELS as NAMES
 from twotowers.models.page import lay_out
 from twotowers.models.page_towers import PageTowers
-from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
-from twotowers.models.rank_rate import RankRate
-from twotowers.models.simplified_bayesian import SimplifiedBayesian
-from twotowers.models.simplified_bayesian_counted import SimplifiedBayesianCounted
-from twotowers.models.user_browsing import UserBrowsing
 from twotowers.towers.baseline import BaselineTower
 
 FLOOR = 1e-12
-MODELS = {
-    "gctr": GlobalRate(),
-    "rctr": RankRate(),
-    "dctr": DocumentRate(),
-    "pbm": PositionBased(),
+MODELS = {name: build_model(kind) for name, kind in NAMES.items()} | {
     "cm": Cascade(floor=FLOOR),
-    "ubm": UserBrowsing(),
-    "dcm": DependentClick(),
-    "dcm, simplified": DependentClickSimplified(),
-    "ccm": ClickChain(),
-    "dbn": DynamicBayesian(),
-    "sdbn": SimplifiedBayesian(),
-    "sdbn, counted": SimplifiedBayesianCounted(),
+    "dcm, simplified": build_model("dependent_click_simplified"),
+    "sdbn, counted": build_model("simplified_bayesian_counted"),
 }
 
 
@@ -272,11 +253,11 @@ def test_relevance_and_users():
 
 
 def test_parts_of_simulated_users_by_hand():
-    found = DynamicBayesian().truth(np.array([0.0, 2, 4]), 3)
+    found = MODELS["dbn"].truth(np.array([0.0, 2, 4]), 3)
     np.testing.assert_allclose(expit(found["attraction"]), [0.1, 0.28, 1])
     np.testing.assert_allclose(expit(found["satisfaction"]), [0.16, 0.48, 0.8])
     assert expit(found["continuation"]) == pytest.approx(0.9)
-    found = DependentClick().truth(np.array([2.0]), 3)
+    found = MODELS["dcm"].truth(np.array([2.0]), 3)
     np.testing.assert_allclose(expit(found["attraction"]), [0.28])
     np.testing.assert_allclose(expit(found["continuation"]), [0.7, 0.5685767, 0.5034562], 1e-6)
 
@@ -294,7 +275,7 @@ def test_a_second_click_of_the_cascade_model_has_the_chance_of_its_floor():
 
 
 class Mixed(MixtureModel):
-    components = (GlobalRate(), PositionBased(), DynamicBayesian())
+    components = (MODELS["gctr"], MODELS["pbm"], MODELS["dbn"])
 
 
 def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction():
@@ -324,10 +305,10 @@ def test_a_mixture_separates_what_it_is_not_told_to_share():
     """PBM with UBM, and DCM with DBN: the same name, and different kinds of part."""
 
     class Examined(MixtureModel):
-        components = (PositionBased(), UserBrowsing())
+        components = (MODELS["pbm"], MODELS["ubm"])
 
     class Continued(MixtureModel):
-        components = (DependentClick(), DynamicBayesian())
+        components = (MODELS["dcm"], MODELS["dbn"])
 
     assert dict(Examined().parts) == {
         "attraction": PER_DOCUMENT, "examination_1": PER_POSITION, "examination_2": PER_JUMP,
@@ -359,15 +340,15 @@ def test_a_mixture_separates_what_it_is_not_told_to_share():
 
 def test_a_mixture_shares_what_it_is_told_to_if_kinds_agree():
     class Same(MixtureModel):
-        components = (PositionBased(), RankRate())
+        components = (MODELS["pbm"], MODELS["rctr"])
         shared = ("attraction", "examination")
 
     class Different(MixtureModel):
-        components = (PositionBased(), UserBrowsing())
+        components = (MODELS["pbm"], MODELS["ubm"])
         shared = ("examination",)
 
     class Nobody(MixtureModel):
-        components = (RankRate(), GlobalRate())
+        components = (MODELS["rctr"], MODELS["gctr"])
 
     assert set(Same().parts) == {"attraction", "examination", "share_1"}
     with pytest.raises(InputError, match=r"examination is one per jump and one per position.*kind"):
@@ -380,7 +361,7 @@ def test_examination_of_a_mixture_is_the_mean_of_its_models():
     """PBM examines with its own probability. DCTR examines everything."""
 
     class Rated(MixtureModel):
-        components = (PositionBased(), DocumentRate())
+        components = (MODELS["pbm"], MODELS["dctr"])
 
     half = Chance.of(np.array([0.5, 0.5]))
     parts = {"attraction": half, "examination": Chance.of(np.array([0.8, 0.4]))}
