@@ -25,6 +25,7 @@ from papers.zhang2023.winners import (
 )
 from tests.items import drawing, experiment
 from tests.judging import altered, to
+from tests.training import short
 from tests.unit.simulated import POSITIONS as WORLD_POSITIONS
 from tests.unit.simulated import write_world
 from twotowers.report.comparison import comparison_view
@@ -359,14 +360,7 @@ def test_a_small_store_is_trained_on_and_put_online():
         rate=0.3,
         layers=[4],
         observation=[4],
-        training={
-            "optimizer": "adam",
-            "learning_rate": 0.01,
-            "batch": 64,
-            "epochs": 3,
-            "patience": 3,
-            "min_delta": 0.0,
-        },
+        training=short(0.01, batch=64, epochs=3, optimizer="adam"),
     )
     values = found.set_index(["method", "metric"])["value"]
     methods = ("biased", "pal", "gradrev", "drop")

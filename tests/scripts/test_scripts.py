@@ -35,6 +35,7 @@ from scripts import (
     train_policy,
 )
 from tests.items import experiment
+from tests.training import short
 from twotowers import LOG, ROOT, SPLITS
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.sources import Source, resolve, source
@@ -53,10 +54,7 @@ PAPER = "hager2025"
 QUERIES = {"train": 12, "validation": 6, "test": 6}
 SESSIONS = {"train": 400, "validation": 200, "test": 300}
 STRENGTHS, TEMPERATURES = [-1, 1], [0, 0.333, 1]
-BRIEF = {
-    "learning_rate": 0.01, "weight_decay": 1e-4, "batch": 4, "steps": 3, "epochs": 2,
-    "patience": 2, "min_delta": 1e-5,
-}  # fmt: skip
+BRIEF = short(0.01, batch=4, epochs=2, weight_decay=1e-4, steps=3, min_delta=1e-5)
 SIMULATED = {
     "name": "all",
     "dataset": "mslr30k",

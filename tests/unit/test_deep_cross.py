@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from tests.training import short
 from twotowers.errors import InputError
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.models.dynamic_bayesian import DynamicBayesian
@@ -101,9 +102,7 @@ def page_loss(lanes):
 def fit_pages(dropout, lanes, **varied):
     build = partial(BUILD, dropout=dropout)
     model = PageTowers(DynamicBayesian(), build, WIDTH, LENGTH, rngs=nnx.Rngs(2))
-    settings = FitSettings(
-        learning_rate=0.02, batch=10, steps=4, epochs=3, patience=3, min_delta=0.0
-    )
+    settings = FitSettings(**short(0.02, batch=10, epochs=3, steps=4))
     loss = page_loss(lanes)
     result = fit(model, loss, loss, settings, lanes=lanes, seed=1, varied=varied)
     return [result.model(lane) for lane in range(lanes)]

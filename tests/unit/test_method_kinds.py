@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from tests.training import short
 from twotowers.errors import InputError
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.prior import Prior
@@ -153,15 +154,9 @@ def test_a_prior_is_on_all_parts_or_on_the_one_that_it_names():
         em.fit(task(), **given, prior_on="satisfaction")
 
 
-TRAINING = {
-    "learning_rate": 0.1,
-    "weight_decay": 0,
-    "batch": QUERIES,
-    "steps": 200,
-    "epochs": 15,
-    "patience": 3,
-    "min_delta": 1e-7,
-}
+TRAINING = short(
+    0.1, batch=QUERIES, epochs=15, weight_decay=0, steps=200, patience=3, min_delta=1e-7
+)
 
 
 @pytest.mark.parametrize("counts", [None, listed()], ids=["dense", "listed"])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.by_session import cells_of, simulate_sessions
+from tests.training import short
 from tests.unit import simulated
 from tests.unit.simulated import POSITIONS
 from twotowers import SPLITS
@@ -23,9 +24,7 @@ from twotowers.methods import likelihood
 from twotowers.results.metrics import shown_ndcg
 
 STRENGTHS, TEMPERATURES = [-1, 1], [0, 1]
-TRAINING = {
-    "learning_rate": 0.05, "batch": 4, "steps": 6, "epochs": 3, "patience": 2, "min_delta": 1e-5,
-}  # fmt: skip
+TRAINING = short(0.05, batch=4, epochs=3, steps=6, patience=2, min_delta=1e-5)
 
 
 # nDCG of a log.

@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tests.training import short
 from twotowers.errors import InputError
 from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
@@ -109,8 +110,7 @@ METHODS = {
     "em": ("dynamic_bayesian", "embedding", {"prior": [2.0], "prior_mean": [0.1, 0.5]}),
     "likelihood": ("user_browsing", "baseline", {}),
 }
-TRAINING = {"learning_rate": 0.05, "batch": 100, "steps": 10, "epochs": 3, "patience": 1,
-            "min_delta": 0}  # fmt: skip
+TRAINING = short(0.05, batch=100, epochs=3, steps=10, patience=1)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -213,9 +213,7 @@ def test_a_setting_reads_some_features_of_a_log_in_parts(parts):
         "name": "log", "from": "dataset", "dataset": "d", "record": "sessions", "features": True,
         "places": "positions", "positions": 22, "split": PORTIONS,
     }  # fmt: skip
-    training = {
-        "learning_rate": 0.01, "batch": 64, "epochs": 1, "patience": 1, "min_delta": 0,
-    }  # fmt: skip
+    training = short(0.01, batch=64, epochs=1)
 
     def run(columns):
         model = {"kind": "document_rate", "tower": "linear", "features": columns}

@@ -10,6 +10,7 @@ from flax import nnx
 from jax.tree_util import register_dataclass
 from scipy.special import expit
 
+from tests.training import short
 from twotowers.errors import InputError
 from twotowers.fitting.batches import own_units
 from twotowers.fitting.gradient import FitSettings, fit
@@ -51,13 +52,7 @@ class Slopes:
 
 def after(epochs: int, batch: int, **changes):
     settings = FitSettings(
-        optimizer={"name": "sgd"},
-        learning_rate=0.5,
-        batch=batch,
-        epochs=epochs,
-        patience=epochs,
-        min_delta=0.0,
-        **changes,
+        **short(0.5, batch=batch, epochs=epochs, optimizer={"name": "sgd"}, **changes)
     )
     objective = Slopes(jnp.asarray(HAS), SLOPES)
     return fit(Number(), objective, objective, settings, lanes=len(HAS), seed=0)
@@ -186,14 +181,7 @@ def task(split, *, model, examination=None, users=None) -> Task:
         tower="linear",
         splits=dict.fromkeys(("train", "validation", "test"), split),
         lanes=[(log, {}) for log in range(LOGS)],
-        training={
-            "optimizer": "adam",
-            "learning_rate": 0.02,
-            "batch": 2,
-            "epochs": 30,
-            "patience": 30,
-            "min_delta": 0.0,
-        },
+        training=short(0.02, batch=2, epochs=30, optimizer="adam"),
         positions=POSITIONS,
         seed=0,
         users=users,

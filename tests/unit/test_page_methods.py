@@ -9,6 +9,7 @@ import pytest
 from flax import nnx
 from scipy.special import expit, log_softmax
 
+from tests.training import short
 from tests.unit import simulated
 from tests.unit.test_method_kinds import task as task_of_counts
 from twotowers import SPLITS
@@ -48,10 +49,7 @@ FEATURES = RNG.normal(size=(QUERIES, DOCUMENTS, WIDTH)).astype(np.float32)
 RELEVANCE = np.clip(FEATURES[..., 0] + 2, 0, 4)
 NUMBERS = np.arange(QUERIES * DOCUMENTS, dtype=np.int32).reshape(QUERIES, DOCUMENTS)
 USER = PositionBased(eta=1, noise=0.2)
-TRAINING = {
-    "learning_rate": 0.05, "batch": 64, "epochs": 3, "patience": 3, "min_delta": 0, "steps": 20,
-    "optimizer": "adam",
-}  # fmt: skip
+TRAINING = short(0.05, batch=64, epochs=3, steps=20, optimizer="adam")
 TO_OPTIMUM = TRAINING | {"epochs": 10, "patience": 10, "steps": 100, "batch": 720}
 """Steps of all 720 pages of `all_shown`."""
 

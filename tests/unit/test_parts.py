@@ -12,6 +12,7 @@ from flax import nnx
 from jax.tree_util import register_dataclass
 from scipy.special import log_expit
 
+from tests.training import short
 from twotowers.errors import InputError
 from twotowers.fitting.batches import draw_epochs
 from twotowers.fitting.gradient import FitSettings, fit
@@ -132,9 +133,7 @@ class Squares:
 
 
 LABELS = RNG.normal(size=(2, UNITS, DOCUMENTS)).astype(np.float32)
-TRAINING = FitSettings(
-    optimizer="sgd", learning_rate=0.3, batch=3, steps=4, epochs=3, patience=3, min_delta=0.0
-)
+TRAINING = FitSettings(**short(0.3, batch=3, epochs=3, optimizer="sgd", steps=4))
 
 
 def plain_tower(params, features, statistics=None):
@@ -395,9 +394,7 @@ def fit_towers(dropout, scale, dropped, lanes, **varied):
         dropout=dropped,
         heads=[partial(Reversal, scale=scale)],
     )
-    settings = FitSettings(
-        learning_rate=0.02, batch=3, steps=6, epochs=2, patience=2, min_delta=0.0
-    )
+    settings = FitSettings(**short(0.02, batch=3, epochs=2, steps=6))
     result = fit(model, objective, objective, settings, lanes=lanes, seed=1, varied=varied)
     return [jax.tree.leaves(nnx.state(result.model(lane), nnx.Param)) for lane in range(lanes)]
 

@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.training import short
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
 from twotowers.logs.policies import policy_scores, ranking_order, ranks, read_scores
 from twotowers.rankers.training import train_ranker
 
 SCORES = np.random.default_rng(3).uniform(0, 4, 4000)
-QUICK = {
-    "learning_rate": 0.03, "batch": 16, "steps": 20, "epochs": 60, "patience": 5, "min_delta": 1e-6,
-}  # fmt: skip
+QUICK = short(0.03, batch=16, epochs=60, steps=20, patience=5, min_delta=1e-6)
 
 
 def scores(strength, seed=0):

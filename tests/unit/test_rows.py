@@ -10,6 +10,7 @@ import pytest
 from flax import nnx
 from scipy.special import expit
 
+from tests.training import short
 from twotowers.errors import InputError
 from twotowers.fitting.batches import draw_epochs
 from twotowers.fitting.gradient import FitSettings, fit
@@ -27,16 +28,7 @@ from twotowers.towers.quotient_remainder import QuotientRemainderTower
 
 PAIRS, POSITIONS, PAGES, SEED = 40, 3, 30, 5
 
-SETTINGS = FitSettings(
-    learning_rate=0.05,
-    optimizer="adam",
-    rows=True,
-    batch=4,
-    steps=6,
-    epochs=2,
-    patience=2,
-    min_delta=0.0,
-)
+SETTINGS = FitSettings(**short(0.05, batch=4, epochs=2, optimizer="adam", rows=True, steps=6))
 VARIANCE = 0.5
 
 
