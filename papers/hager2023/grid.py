@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from twotowers.results.claims import NotTestable
-from twotowers.results.statistics import select
+from twotowers.results.claims import NotTestable, rows_of
 
 DATASETS = {"mslr": "MSLR-WEB30K", "istella": "Istella-S", "yahoo": "Yahoo! Webscope"}
 METHODS = {
@@ -40,11 +39,9 @@ def by_seed(results: pd.DataFrame, **where) -> pd.Series:
     Raises:
         NotTestable: there is none, or a seed has several.
     """
-    known = set(where) <= set(results)
-    rows = select(results, **where) if known else results.iloc[:0]
-    about = ", ".join(f"{column} {value}" for column, value in where.items())
-    if rows.empty or rows["seed"].duplicated().any():
-        raise NotTestable(f"no single value per seed of {about}")
+    rows = rows_of(results, **where)
+    if rows["seed"].duplicated().any():
+        raise NotTestable(f"several values per seed of {', '.join(map(str, where.values()))}")
     return rows.set_index("seed")["value"].sort_index()
 
 
@@ -63,12 +60,11 @@ def between(
     sessions: float = FULL,
 ) -> float:
     """`gap` of two methods on a data set."""
-    return gap(
-        *(
-            by_seed(results, **of_method(dataset, method, metric), sessions=sessions)
-            for method in (one, other)
-        )
+    ours, theirs = (
+        by_seed(results, **of_method(dataset, method, metric), sessions=sessions)
+        for method in (one, other)
     )
+    return gap(ours, theirs)
 
 
 def standard_error(sd: float, other_sd: float, runs: int) -> float:

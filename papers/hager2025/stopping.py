@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from twotowers.results.claims import NotTestable
+from twotowers.results.claims import rows_of
 from twotowers.results.statistics import select
 
 FITS = {
@@ -45,9 +45,6 @@ def changes(results: pd.DataFrame, setting: str) -> pd.Series:
     Raises:
         NotTestable: there are no results of both.
     """
-    where = {"setting": setting, "metric": "position_bias", "start": ["random", "zero"]}
-    rows = select(results, **where) if set(where) <= set(results) else results.iloc[:0]
-    if rows.empty:
-        raise NotTestable(f"no results for {setting}")
+    rows = rows_of(results, setting=setting, metric="position_bias", start=["random", "zero"])
     wide = rows.pivot(index=["seed", "position"], columns="start", values="value")
     return (wide["random"] - wide["zero"]).abs()

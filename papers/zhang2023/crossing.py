@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from twotowers.results.claims import NotTestable, seed_means
-from twotowers.results.statistics import select
+from twotowers.results.claims import rows_of, seed_means
 
 WORLDS = {
     "": "Annotated labels,\nposition-based user",
@@ -37,9 +36,7 @@ def cross(results: pd.DataFrame) -> pd.DataFrame:
         for world in WORLDS
         for own in (None, *OWN)
     }
-    rows = select(results, setting=list(settings), metric=[QUALITY, RANKING])
-    if rows.empty:
-        raise NotTestable("no results of the cross-examination")
+    rows = rows_of(results, setting=list(settings), metric=[QUALITY, RANKING])
     ranker, world, own = zip(*rows["setting"].map(settings), strict=True)
     scale, rate = rows["reversal_scale"] > 0, rows["examination_dropout"] > 0
     lane = pd.Series("pal", rows.index).mask(scale, "gradrev").mask(rate, "drop")

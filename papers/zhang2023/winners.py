@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from twotowers.results.claims import NotTestable, seed_means
+from twotowers.results.claims import rows_of, seed_means
 from twotowers.results.statistics import BAND, compare, holm, paired_p, select
 
 POLICIES = {1.0: "Oracle", 0.8: "L1", 0.6: "L2", 0.2: "L3", 0.0: "Random"}
@@ -94,9 +94,7 @@ def cells(
     columns = {}
     for method in methods:
         setting = f"{dataset}-{method}"
-        if select(results, setting=setting).empty:
-            raise NotTestable(f"no results for {setting}")
-        rows = won(results, setting, by)
+        rows = won(rows_of(results, setting=setting), setting, by)
         columns[method] = seed_means(
             rows, {"mixing_weight": list(POLICIES)}, setting=setting, metric=metric
         )
@@ -142,7 +140,5 @@ def better_than_pal(results: pd.DataFrame, dataset: str, by: str = "ndcg") -> pd
 
 
 def _queries(rows: pd.DataFrame) -> pd.Series:
-    rows = select(rows, metric="query_ndcg@5")
-    if rows.empty:
-        raise NotTestable("no nDCG of single queries")
+    rows = rows_of(rows, metric="query_ndcg@5")
     return rows.groupby(["mixing_weight", "query"])["value"].mean()

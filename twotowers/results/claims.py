@@ -253,11 +253,9 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
     Raises:
         NotTestable: a grid point is missing, not finite, or lacks a seed that another one has.
     """
-    about = ", ".join(f"{column} {value}" for column, value in where.items())
-    # `select` would raise a KeyError if the results lack a column.
-    rows = select(results, **where) if set(where) <= set(results) else results.iloc[:0]
-    if rows.empty:
-        raise NotTestable(f"no results for {about}")
+    rows, about = rows_of(results, **where), _told(where)
+    if lacking := set(over) - set(rows):
+        raise NotTestable(f"{about}: no results by {', '.join(sorted(lacking))}")
     levels = [
         sorted(rows[column].unique()) if values is None else list(values)
         for column, values in over.items()
@@ -281,6 +279,30 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
     if fewer.any():
         raise NotTestable(f"{about}: seeds missing at {_listed(cells[fewer])}")
     return summary["value"]
+
+
+def means_of(
+    results: pd.DataFrame, metrics: Iterable[str], over: Mapping[str, Sequence | None], **where
+) -> list[pd.Series]:
+    """`seed_means` of each of several metrics."""
+    return [seed_means(results, over, **where, metric=metric) for metric in metrics]
+
+
+def rows_of(results: pd.DataFrame, **where) -> pd.DataFrame:
+    """The rows of a selection, as in `select`.
+
+    Raises:
+        NotTestable: there are none.
+    """
+    # `select` would raise a KeyError if the results lack a column.
+    rows = select(results, **where) if set(where) <= set(results) else results.iloc[:0]
+    if rows.empty:
+        raise NotTestable(f"no results for {_told(where)}")
+    return rows
+
+
+def _told(where: Mapping[str, object]) -> str:
+    return ", ".join(f"{column} {value}" for column, value in where.items())
 
 
 def _snapped(rows: pd.DataFrame, column: str, values: Sequence) -> pd.DataFrame:

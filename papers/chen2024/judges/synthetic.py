@@ -71,15 +71,7 @@ def only_connected_is_perfect(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def larger_k_no_different(results: pd.DataFrame) -> Measured:
     """No difference: at most that which tells two methods apart (claim 2a)."""
-    mean = by_seed(
-        results,
-        {"components": (2, 3, 4)},
-        setting=LISTS,
-        method="rate_dla",
-        repair="plain",
-        views=CLICKS,
-        metric="mcc",
-    ).mean(axis="columns")
+    mean = runs_of_mcc(results, {"components": (2, 3, 4)}, method="rate_dla").mean(axis="columns")
     pairs = pd.Series({f"{a} and {b}": mean[a] - mean[b] for a, b in ((2, 3), (2, 4), (3, 4))})
     return pairs.abs(), mean
 
@@ -91,16 +83,15 @@ def larger_k_no_different(results: pd.DataFrame) -> Measured:
     above(f"{CLICKS:,} clicks: the deviation of MCC over runs at each of K = 2, 3, 4", UNSTABLE),
 )  # fmt: skip
 def unstable_if_disconnected(results: pd.DataFrame) -> Measured:
-    deviation = by_seed(
-        results,
-        {"components": (1, 2, 3, 4)},
-        setting=LISTS,
-        method="rate_dla",
-        repair="plain",
-        views=CLICKS,
-        metric="mcc",
-    ).std(axis="columns")
+    over = {"components": (1, 2, 3, 4)}
+    deviation = runs_of_mcc(results, over, method="rate_dla").std(axis="columns")
     return deviation[1], deviation.drop(1)
+
+
+def runs_of_mcc(results: pd.DataFrame, over: dict, **where) -> pd.DataFrame:
+    """[cells, seeds] MCC without repair, at the most clicks."""
+    fixed = {"setting": LISTS, "repair": "plain", "views": CLICKS, "metric": "mcc"}
+    return by_seed(results, over, **fixed, **where)
 
 
 @CLAIMS.add(
@@ -157,15 +148,7 @@ def no_debias_leaves_errors(results: pd.DataFrame) -> Measured:
     above("the deviation of MCC over runs of each method", UNSTABLE),
 )  # fmt: skip
 def methods_unstable(results: pd.DataFrame) -> Measured:
-    return by_seed(
-        results,
-        {"method": METHODS},
-        setting=LISTS,
-        repair="plain",
-        components=2,
-        views=CLICKS,
-        metric="mcc",
-    ).std(axis="columns")
+    return runs_of_mcc(results, {"method": METHODS}, components=2).std(axis="columns")
 
 
 @CLAIMS.add(
@@ -178,15 +161,7 @@ def methods_unstable(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def plain_rows_as_printed(results: pd.DataFrame) -> Measured:
     """Welch's test of two means, each of ten runs; it does not allow for another data set."""
-    runs = by_seed(
-        results,
-        {"method": METHODS},
-        setting=LISTS,
-        repair="plain",
-        components=2,
-        views=CLICKS,
-        metric="mcc",
-    )
+    runs = runs_of_mcc(results, {"method": METHODS}, components=2)
     printed = pd.DataFrame(PLAIN_MCC, index=["mean", "sd"]).T.loc[runs.index]
     count = runs.shape[1]
     ours, theirs = runs.var(axis="columns") / count, printed["sd"] ** 2 / RUNS

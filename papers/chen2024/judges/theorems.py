@@ -8,7 +8,7 @@ from papers.chen2024.judges.synthetic import FITTED, POOR
 from papers.chen2024.judges.words import NAMES, metric_name
 from twotowers import ROOT
 from twotowers.files.yamls import read_yaml
-from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
+from twotowers.results.claims import Claims, Measured, means_of, rows_of, seed_means
 from twotowers.results.conditions import above, at_most, below, exactly, holds, shown
 from twotowers.results.statistics import select
 
@@ -63,10 +63,7 @@ def constants_are_components(results: pd.DataFrame, kind: str) -> Measured:
 def second_solution(results: pd.DataFrame) -> Measured:
     """That of the proof: relevance of the first position's component stays, the rest is scaled."""
     where = {"setting": "theorems", "theorem": "second solution"}
-    return [
-        seed_means(results, {"components": (2, 3, 4)}, **where, metric=metric)
-        for metric in ("difference", *POOR)
-    ]
+    return means_of(results, ("difference", *POOR), {"components": (2, 3, 4)}, **where)
 
 
 @CLAIMS.add(
@@ -110,9 +107,7 @@ def swaps_are_few(results: pd.DataFrame) -> Measured:
     shown("pairs of positions that share documents, and have no edge in Figure 5"),
 )  # fmt: skip
 def graphs_as_printed(results: pd.DataFrame) -> Measured:
-    rows = select(results, setting="graphs")
-    if rows.empty:
-        raise NotTestable("no results for setting graphs")
+    rows = rows_of(results, setting="graphs")
     together, edges, more = [], [], {}
     for number_of, last in LAST.items():
         at = select(rows, components=number_of)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from scipy.stats import kendalltau
 
-from papers.clax2025.judges.fits import CONDITIONAL, PERPLEXITY
+from papers.clax2025.judges.fits import CONDITIONAL, PERPLEXITY, of
 from papers.clax2025.names import CALLED
-from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
+from twotowers.results.claims import Claims, Measured
 from twotowers.results.conditions import above, at_most, below, shown
 
 CLAIMS = Claims(names={"model": CALLED})
@@ -29,8 +29,8 @@ RANKING = (NAIVE, *EXAMINING, "mixture")
     at_most("every model: the difference of perplexities, features and embeddings", 0.02),
 )  # fmt: skip
 def similar(results: pd.DataFrame) -> Measured:
-    gaps = _of(results, EXAMINING, PERPLEXITY) - _of(results, EXAMINING, PERPLEXITY, "pairs")
-    return gaps.abs()
+    own, other = (of(results, by, EXAMINING, PERPLEXITY) for by in ("features", "pairs"))
+    return (own - other).abs()
 
 
 @CLAIMS.add(
@@ -44,7 +44,7 @@ def similar(results: pd.DataFrame) -> Measured:
 def narrower(results: pd.DataFrame) -> Measured:
     found = []
     for metric in (PERPLEXITY, CONDITIONAL):
-        own, other = (_of(results, EXAMINING, metric, by) for by in ("features", "pairs"))
+        own, other = (of(results, by, EXAMINING, metric) for by in ("features", "pairs"))
         found.append((own.max() - own.min(), other.max() - other.min()))
     return found
 
@@ -55,7 +55,7 @@ def narrower(results: pd.DataFrame) -> Measured:
     shown("order by DCG@10"),
 )  # fmt: skip
 def apart(results: pd.DataFrame) -> Measured:
-    clicks, ranking = (_of(results, RANKING, metric) for metric in (PERPLEXITY, DCG))
+    clicks, ranking = (of(results, "features", RANKING, metric) for metric in (PERPLEXITY, DCG))
     tau = kendalltau(-clicks.to_numpy(), ranking.to_numpy()).statistic
     return tau, " ".join(ranking.sort_values(ascending=False, kind="stable").index).upper()
 
@@ -68,7 +68,7 @@ def apart(results: pd.DataFrame) -> Measured:
     above("DCG@10 of each of DCM, CCM and DBN", 1, "times that of DCTR"),
 )  # fmt: skip
 def cascades(results: pd.DataFrame) -> Measured:
-    found = _of(results, (NAIVE, POSITION, *CASCADES), DCG)
+    found = of(results, "features", (NAIVE, POSITION, *CASCADES), DCG)
     own = found[list(CASCADES)]
     return (own.max(), found[POSITION]), (own, found[NAIVE])
 
@@ -79,15 +79,7 @@ def cascades(results: pd.DataFrame) -> Measured:
     above("the mixture's DCG@10", 1, "times that of DCTR and PBM"),
 )  # fmt: skip
 def mixed(results: pd.DataFrame) -> Measured:
-    clicks = _of(results, ("mixture", NAIVE, POSITION), PERPLEXITY)
-    clicks["gctr"] = _of(results, ("gctr",), PERPLEXITY, "counts")["gctr"]
-    ranking = _of(results, ("mixture", NAIVE, POSITION), DCG)
+    clicks = of(results, "features", ("mixture", NAIVE, POSITION), PERPLEXITY)
+    clicks["gctr"] = of(results, "counts", ("gctr",), PERPLEXITY)["gctr"]
+    ranking = of(results, "features", ("mixture", NAIVE, POSITION), DCG)
     return [(each["mixture"], each.drop("mixture")) for each in (clicks, ranking)]
-
-
-def _of(results: pd.DataFrame, models, metric: str, by: str = "features") -> pd.Series:
-    settings = [f"{by}-{name}" for name in models]
-    found = seed_means(results, {"setting": settings}, metric=metric).loc[settings]
-    if found.isna().any():
-        raise NotTestable(f"no {metric} by {by}")
-    return pd.Series(found.to_numpy(), pd.Index(models, name="model"))

@@ -8,7 +8,7 @@ from scipy.stats import kendalltau
 
 from papers.clax2025.names import CALLED, HIDDEN, NINTH
 from twotowers.models.names import MODELS
-from twotowers.results.claims import OURS, Claims, Measured, NotTestable, seed_means
+from twotowers.results.claims import OURS, Claims, Measured, seed_means
 from twotowers.results.conditions import above, at_least, at_most, below, shown
 
 CLAIMS = Claims(names={"model": CALLED, "position": "rank"})
@@ -58,7 +58,7 @@ def identical(results: pd.DataFrame) -> Measured:
     gated=False,
 )  # fmt: skip
 def ordered(results: pd.DataFrame) -> Measured:
-    found = _of(results, "gradient", PUBLISHED_ORDER, PERPLEXITY)
+    found = of(results, "gradient", PUBLISHED_ORDER, PERPLEXITY)
     tau = kendalltau(found.to_numpy(), np.arange(len(found))).statistic
     order = " ".join(found.sort_values(kind="stable").index).upper()
     return tau, (found["dbn"], found["pbm"]), order
@@ -71,7 +71,7 @@ def ordered(results: pd.DataFrame) -> Measured:
     gated=False,
 )  # fmt: skip
 def one_click(results: pd.DataFrame) -> Measured:
-    return _of(results, "gradient", ("cm",), CONDITIONAL)["cm"]
+    return of(results, "gradient", ("cm",), CONDITIONAL)["cm"]
 
 
 @CLAIMS.add(
@@ -157,17 +157,16 @@ def _gaps(results: pd.DataFrame, models, metric: str, by=None) -> pd.Series:
     As published: DCM and SDBN by counting, where `by` does not say "em".
     """
     counted = {"dcm": "counted", "sdbn": "counted"} | (by or {})
-    own = _of(results, "gradient", models, metric)
+    own = of(results, "gradient", models, metric)
     settings = [f"{counted.get(name, 'em')}-{name}" for name in models]
     others = seed_means(results, {"setting": settings}, metric=metric, prior_mean=NINTH)
     return own - others.loc[settings].to_numpy()
 
 
-def _of(results: pd.DataFrame, prefix: str, models, metric: str) -> pd.Series:
+def of(results: pd.DataFrame, prefix: str, models, metric: str) -> pd.Series:
+    """Means over seeds of the settings PREFIX-model, by model."""
     settings = [f"{prefix}-{name}" for name in models]
-    found = seed_means(results, {"setting": settings}, metric=metric).loc[settings]
-    if found.isna().any():
-        raise NotTestable(f"no {metric} of {prefix}")
+    found = seed_means(results, {"setting": settings}, metric=metric)
     return pd.Series(found.to_numpy(), _models(models))
 
 

@@ -5,19 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from papers.hager2023.grid import DATASETS
-from twotowers.results.claims import CHECK, Claims, Measured, NotTestable, seed_means
+from twotowers.results.claims import CHECK, Claims, Measured, means_of, rows_of
 from twotowers.results.conditions import at_least, at_most, below, exactly, shown
-from twotowers.results.statistics import select
 
 CLAIMS = Claims(chance=False)
-
-
-def rows(results, metric: str, **where):
-    """The rows of one metric of the theory study."""
-    found = select(results, metric=metric, **where) if set(where) <= set(results) else []
-    if not len(found):
-        raise NotTestable(f"no results for {metric}")
-    return found
 
 
 @CLAIMS.add(
@@ -44,8 +35,8 @@ def rows(results, metric: str, **where):
     at_most("the largest difference", 1e-6), identity="theorem_1",
 )  # fmt: skip
 def identity_holds(results, *, identity, biased=False) -> Measured:
-    found = [rows(results, identity)["value"].max()]
-    return [*found, rows(results, "ignored_minimum")["value"].max()] if biased else found
+    found = [rows_of(results, metric=identity)["value"].max()]
+    return [*found, rows_of(results, metric="ignored_minimum")["value"].max()] if biased else found
 
 
 @CLAIMS.add(
@@ -57,10 +48,10 @@ def identity_holds(results, *, identity, biased=False) -> Measured:
 )  # fmt: skip
 def loss_shrinks(results) -> Measured:
     def curves(kind):
-        found = rows(results, "loss", kind=kind)
+        found = rows_of(results, metric="loss", kind=kind)
         return found.pivot(index="examined", columns="estimate", values="value")
 
-    minima = rows(results, "minimum", kind="pbm")["value"].to_numpy()
+    minima = rows_of(results, metric="minimum", kind="pbm")["value"].to_numpy()
     ranges = np.ptp(curves("pbm").sort_index(ascending=False).to_numpy(), axis=1)
     apart = np.ptp(curves("ips").to_numpy(), axis=0).max()
     return np.abs(minima - 0.5).max(), (ranges[1:], ranges[:-1]), apart
@@ -77,9 +68,9 @@ def loss_shrinks(results) -> Measured:
 )  # fmt: skip
 def two_documents(results) -> Measured:
     def one(metric, kind):
-        return float(rows(results, metric, kind=kind, curve="both")["value"].iloc[0])
+        return float(rows_of(results, metric=metric, kind=kind, curve="both")["value"].iloc[0])
 
-    relevances = rows(results, "toy_relevance").set_index("curve")["value"]
+    relevances = rows_of(results, metric="toy_relevance").set_index("curve")["value"]
     more, less = relevances["irrelevant"], relevances["relevant"]
     ips, pbm = one("toy_minimum", "ips"), one("toy_minimum", "pbm")
     return (
@@ -98,8 +89,8 @@ def two_documents(results) -> Measured:
     shown("marks not given"), shown("differences not marked"), origin=CHECK,
 )  # fmt: skip
 def marks_follow(results) -> Measured:
-    printed = rows(results, "mark_printed").drop(columns="metric")
-    tested = rows(results, "mark_tested")
+    printed = rows_of(results, metric="mark_printed").drop(columns="metric")
+    tested = rows_of(results, metric="mark_tested")
     keys = ["dataset", "method", "measure"]
     both = tested.merge(printed, on=keys, suffixes=("", "_printed"))
     # A mark of the other sign is not given either.
@@ -118,4 +109,4 @@ def marks_follow(results) -> Measured:
 )  # fmt: skip
 def shares_stay(results) -> Measured:
     lists = {"setting": [f"lists-{dataset}" for dataset in DATASETS]}
-    return [seed_means(results, lists, metric=metric) for metric in ("share_moved", "share_kept")]
+    return means_of(results, ("share_moved", "share_kept"), lists)

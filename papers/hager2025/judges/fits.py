@@ -183,15 +183,17 @@ def weighting_helps(results: pd.DataFrame, setting: str) -> Measured:
     *[falls(f"tau 0: nDCG@10, from alpha 0 to {end},") for end in (1, -1)],
 )  # fmt: skip
 def gradual_decline(results: pd.DataFrame) -> Measured:
-    ndcg = seed_means(
-        results,
-        {"strength": EXAMPLE_STRENGTHS},
-        setting="example-expert",
-        temperature=0,
-        weighting="none",
-        metric="ndcg@10",
-    )
+    ndcg = example_ndcg(results, EXAMPLE_STRENGTHS).loc["example-expert"]
     return ndcg.loc[0:], ndcg.loc[:0][::-1]
+
+
+def example_ndcg(
+    results: pd.DataFrame, strengths: Sequence[float], settings: Sequence[str] = ("example-expert",)
+) -> pd.DataFrame:
+    """nDCG@10 on deterministic rankings: a row per setting, a column per strength."""
+    over = {"setting": settings, "strength": strengths}
+    where = {"temperature": 0, "weighting": "none", "metric": "ndcg@10"}
+    return seed_means(results, over, **where).unstack("strength")
 
 
 @CLAIMS.add(
@@ -200,14 +202,7 @@ def gradual_decline(results: pd.DataFrame) -> Measured:
     *[above(f"tau 0: nDCG@10 lost from alpha 0 to alpha {s}", NDCG_LOSS) for s in (1, -1)],
 )  # fmt: skip
 def expert_hurts(results: pd.DataFrame) -> Measured:
-    ndcg = seed_means(
-        results,
-        {"strength": STRENGTHS},
-        setting="example-expert",
-        temperature=0,
-        weighting="none",
-        metric="ndcg@10",
-    )
+    ndcg = example_ndcg(results, STRENGTHS).loc["example-expert"]
     return ndcg[0] - ndcg[1], ndcg[0] - ndcg[-1]
 
 
@@ -219,13 +214,7 @@ def expert_hurts(results: pd.DataFrame) -> Measured:
     also=["fig1"],
 )  # fmt: skip
 def deep_harmless(results: pd.DataFrame) -> Measured:
-    ndcg = seed_means(
-        results,
-        {"setting": ("example-deep", "example-expert"), "strength": EXAMPLE_STRENGTHS},
-        temperature=0,
-        weighting="none",
-        metric="ndcg@10",
-    ).unstack("strength")
+    ndcg = example_ndcg(results, EXAMPLE_STRENGTHS, ("example-deep", "example-expert"))
     deep, expert = ndcg.max(axis="columns") - ndcg.min(axis="columns")
     return [(expert, deep)]
 

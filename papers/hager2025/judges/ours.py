@@ -130,13 +130,7 @@ def starts_are_kept(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def clipping_is_felt(results: pd.DataFrame) -> Measured:
     """At exact optima of expected clicks; noise must make no difference to either side."""
-    over = {
-        "variant": (*CLIPPED, *UNCLIPPED),
-        "strength": (-1, 1),
-        "temperature": TEMPERATURES,
-        "position": (5, 10),
-    }
-    spread = _by_variant(results, over)
+    spread = _by_variant(results, (*CLIPPED, *UNCLIPPED))
     return spread.loc[list(CLIPPED)], spread.loc[list(UNCLIPPED)]
 
 
@@ -149,22 +143,12 @@ def clipping_is_felt(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def padding_hides(results: pd.DataFrame) -> Measured:
     """Set after exact optima on 89 queries of the real set had been seen."""
-    over = {
-        "variant": PADDED,
-        "strength": (-1, 1),
-        "temperature": TEMPERATURES,
-        "position": (5, 10),
-    }
-    spread = _by_variant(results, over)
+    spread = _by_variant(results, PADDED)
     return spread, (spread.loc[PADDED[-1]], spread.loc[PADDED[0]])
 
 
-def _by_variant(results: pd.DataFrame, over: dict) -> pd.DataFrame:
-    """The spread of each variant, a row each, at each position."""
-    lanes = {lane: values for lane, values in over.items() if lane != "variant"}
-    return pd.DataFrame(
-        {
-            variant: spreads(results, lanes, setting="clipping", variant=variant)
-            for variant in over["variant"]
-        }
-    ).T
+def _by_variant(results: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
+    """The spread of each variant over policies, a row each, at each position."""
+    over = {"strength": (-1, 1), "temperature": TEMPERATURES, "position": (5, 10)}
+    where = {"setting": "clipping"}
+    return pd.DataFrame({v: spreads(results, over, **where, variant=v) for v in variants}).T

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from papers.hager2025.judges.fits import BIAS_GAP, NAMES, TEMPERATURES, bias_errors
-from twotowers.results.claims import OURS, Claims, Measured, NotTestable, seed_means
+from twotowers.results.claims import OURS, Claims, Measured, NotTestable, means_of, seed_means
 from twotowers.results.conditions import above, at_least, at_most, exactly, falls, rises, shown
 
 CLAIMS = Claims(names=NAMES)
@@ -243,20 +243,17 @@ def pitfall(results: pd.DataFrame, varied: str) -> Measured:
 def _placements(results: pd.DataFrame, model: str, metric: str) -> list[pd.Series]:
     """By alpha: what tells how the policy places residuals, and what it moves at position 10."""
     where = {"setting": "lemmas", "model": model}
-    return [seed_means(results, {"strength": None}, **where, metric=m) for m in (metric, "moved")]
+    return means_of(results, (metric, "moved"), {"strength": None}, **where)
 
 
 def _residuals(results: pd.DataFrame, model: str, *metrics: str) -> list[pd.Series]:
-    where = {"setting": "lemmas", "model": model}
     over = {"temperature": TEMPERATURES[1:]}
-    return [seed_means(results, over, **where, metric=metric) for metric in metrics]
+    return means_of(results, metrics, over, setting="lemmas", model=model)
 
 
 def _varied(results: pd.DataFrame, varied: str, *metrics: str) -> list[pd.Series]:
-    where = {"setting": "overlap", "varied": varied}
-    return [seed_means(results, {"amount": None}, **where, metric=metric) for metric in metrics]
+    return means_of(results, metrics, {"amount": None}, setting="overlap", varied=varied)
 
 
 def _regimes(results: pd.DataFrame, regimes: Sequence[str], *metrics: str) -> list[pd.Series]:
-    over = {"regime": regimes}
-    return [seed_means(results, over, setting="appendix_a", metric=metric) for metric in metrics]
+    return means_of(results, metrics, {"regime": regimes}, setting="appendix_a")

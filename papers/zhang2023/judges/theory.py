@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from papers.zhang2023.winners import BASELINES, NAMES, POLICIES, REMEDIES, TUNED
-from twotowers.results.claims import OURS, Claims, Measured, NotTestable, seed_means
+from twotowers.results.claims import OURS, Claims, Measured, rows_of, seed_means
 from twotowers.results.conditions import at_least, at_most, below, exactly, shown
-from twotowers.results.statistics import over_seeds, select
+from twotowers.results.statistics import over_seeds
 
 CLAIMS = Claims(names=NAMES)
 
@@ -22,10 +22,7 @@ STRICT = ["connected", "two blocks", "oracle", "swapped units"]
 
 def _values(results: pd.DataFrame, **where) -> pd.Series:
     """Means over seeds by support, and by rate or scale where there is one."""
-    rows = select(results, setting="theory") if "part" in results else results.iloc[:0]
-    rows = select(rows, **where)
-    if rows.empty:
-        raise NotTestable("no results of the study theory")
+    rows = rows_of(results, setting="theory", **where)
     by = ["support", *(["at"] if rows["at"].notna().any() else [])]
     return over_seeds(rows, by).set_index(by)["value"]
 
@@ -85,8 +82,6 @@ def best_of_grid(results: pd.DataFrame, dataset: str) -> Measured:
     pal = seed_means(results, over, setting=f"{dataset}-{BASELINES[1]}", metric="ndcg@5")
     gains = []
     for method, lane in zip(REMEDIES, TUNED, strict=True):
-        if lane not in results:
-            raise NotTestable(f"no results for {dataset}-{method}")
         curve = seed_means(
             results, {**over, lane: None}, setting=f"{dataset}-{method}", metric="ndcg@5"
         )
@@ -102,8 +97,6 @@ def best_of_grid(results: pd.DataFrame, dataset: str) -> Measured:
 )  # fmt: skip
 def observation_first(results: pd.DataFrame) -> Measured:
     over = {"mixing_weight": list(POLICIES), "tower": ["observation", "relevance"]}
-    if "tower" not in results:
-        raise NotTestable("no results of the study postulate4")
     steps = seed_means(results, over, setting="postulate4", metric="steps_to_share").unstack()
     ratio = steps["observation"] / steps["relevance"]
     return ratio[[1.0, 0.8]], steps["observation"], steps["relevance"]
