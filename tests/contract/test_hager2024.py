@@ -18,6 +18,7 @@ from twotowers.results.published import bands, results
 from twotowers.results.statistics import select
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
+OF_QUERIES = JUDGED.pop("37")
 PRINT_SAYS_OTHERWISE = {"14"}
 """Claims that the printed numbers contradict."""
 NOT_PRINTED = {"28", "32", "33", "34", "35", "36"}
@@ -158,8 +159,35 @@ def test_a_method_is_compared_with_its_naive_model():
     assert marks.to_dict() == {"ltr-list-ips": 1, "ltr-list-dla": 0}
 
 
+def test_more_is_significant_where_runs_of_a_query_count():
+    naive = np.array([1.0, 2.0, 3.0, 4.0])
+    other = {"list-ips": [1, 1.3, 0.7, 1.2], "list-dla": [0.1, -0.1, 0.1, -0.1]}
+    values = {name: list(naive + gain) for name, gain in other.items()}
+    found = per_query({"list-naive": list(naive), **values})
+    assert judge(OF_QUERIES, found).verdict == REPRODUCED
+    sure = per_query(
+        {"list-naive": list(naive), **values, "list-ips": list(naive + np.array([1, 1, 1, 1.1]))}
+    )
+    assert judge(OF_QUERIES, sure).verdict == CONTRADICTED
+    assert judge(OF_QUERIES, printed()).verdict == NOT_TESTABLE
+    table = drawing("tests")
+    rows = table.table(found, bands("hager2024"))
+    own = rows[(rows["features"] == "ltr") & (rows["sign"] == 1)].set_index("unit")["value"]
+    assert own.to_dict() == {"run": 1, "query": 0}
+    assert r"LTR features & $1$ & $0$ & $0$ & $0$ \\" in table.tex(rows)
+
+
+def test_zou_and_chance_are_drawn():
+    figure = drawing("fig3.1")
+    rows = figure.table(select(printed(), setting="random"), bands("hager2024"))
+    values = rows.set_index(["method", "source"])["value"]
+    assert values["DLA", "published"] == 6.236
+    assert values["Random", "reproduced"] == values["Random", "published"] == 6.693
+    assert len(figure.draw(rows).axes) == 1
+
+
 def drawing(name):
-    draw = read_yaml(ROOT / "papers/hager2024/experiment.yaml")["items"][name]["draw"]
+    draw = read_yaml(ROOT / "papers/hager2024/experiment.yaml")["items"][name].get("draw", name)
     draw = draw if isinstance(draw, dict) else {"kind": draw}
     options = {key: value for key, value in draw.items() if key != "kind"}
     return build_drawing(draw["kind"], "hager2024", **options)
