@@ -1,0 +1,30 @@
+"""Figure 3.1: what Zou et al. (2022) report, beside a random ranking."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from papers.hager2024.names import RANDOM
+from twotowers.report.charts import Dots
+from twotowers.results.statistics import compare, select
+
+ZOU = "zou2022"
+METHODS = {"Naive": "Naive", "IPS": "IPS", "REM": "RegressionEM", "PairD": "PairD", "DLA": "DLA"}
+
+
+def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """One row per method and source: DCG@10 and its 95 % interval."""
+    given = [each.assign(method=each["setting"].map({RANDOM: "Random"}).fillna(each.get("method")))
+             for each in (select(results, setting=RANDOM), published)]  # fmt: skip
+    keys = ["setting", "method", "metric"]
+    return compare(*given, keys, setting=[RANDOM, ZOU], metric="dcg@10")
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A line of dots per method."""
+    names = METHODS | {"Random": "Random"}
+    rows = table.assign(line=pd.Categorical(table["method"].map(names), list(names.values())))
+    sets = {ZOU: "Zou et al. (2022), Table 6", RANDOM: "a random ranking"}
+    plot = Dots(rows, by={"setting": sets}).plot("line", orient="y").label(x="DCG@10", y="")
+    return Dots(rows, by={"setting": sets}).figure(plot, height=2.2)
