@@ -6,8 +6,8 @@ from twotowers.files.artefacts import atomic
 from twotowers.files.yamls import read_yaml
 from twotowers.results import published
 from twotowers.results.gates import gates_of
+from twotowers.results.judging import judge_all
 from twotowers.results.longform import read_results
-from twotowers.results.verdicts import judge_all
 
 
 def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict[str, str]):

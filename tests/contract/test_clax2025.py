@@ -22,9 +22,9 @@ from twotowers.files.yamls import read_yaml
 from twotowers.models.names import MODELS
 from twotowers.report.comparison import side_by_side
 from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
+from twotowers.results.judging import on_authors
 from twotowers.results.published import about, bands, results, runs
 from twotowers.results.statistics import select
-from twotowers.results.verdicts import on_authors
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 

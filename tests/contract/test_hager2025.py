@@ -15,8 +15,8 @@ from tests.items import drawing, experiment
 from tests.judging import Change, altered, assert_broken, by, untested
 from twotowers.results import published
 from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
+from twotowers.results.judging import judge_all
 from twotowers.results.statistics import BAND, select
-from twotowers.results.verdicts import judge_all
 
 matplotlib.use("agg")
 

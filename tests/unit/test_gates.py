@@ -23,7 +23,7 @@ from twotowers.models.rank_rate import RankRate
 from twotowers.results.claims import CONTRADICTED, REPRODUCED, UNDECIDED, Claim
 from twotowers.results.conditions import above, shown
 from twotowers.results.gates import gates_of, lines, of_failing
-from twotowers.results.verdicts import judge_all
+from twotowers.results.judging import judge_all
 
 QUERIES, LENGTH = 6, 4
 INPUTS = np.arange(QUERIES * LENGTH).reshape(QUERIES, LENGTH)

@@ -2,6 +2,7 @@
 
 import json
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ from twotowers.errors import InputError
 from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
 from twotowers.results.recorded import FOUND, WITH, read_recorded, strongest
 from twotowers.results.standing import REAL, SIMULATION, STAND_IN, UNVERIFIED
-from twotowers.workflow.planning import Planner
+from twotowers.workflow.evidence import evidence_digest
 
 HERE = {"verdict": UNDECIDED, "stands_on": STAND_IN}
 
@@ -103,16 +104,12 @@ def test_the_digest_is_of_code_and_settings_but_not_of_texts(tmp_path):
     folder = tmp_path / "papers" / "p"
     (folder / "items").mkdir(parents=True)
 
-    class Plan(Planner):
-        def __init__(self):
-            self.root = tmp_path
-
-        def code(self, *files):
-            return sorted(str(file) for file in files if "papers" in str(file))
+    def code(*files):
+        return sorted(str(file) for file in files if "papers" in str(file))
 
     def digest(text):
         (folder / "experiment.yaml").write_text(text)
-        return Plan().evidence_digest("p")
+        return evidence_digest(SimpleNamespace(root=tmp_path, code=code), "p")
 
     first = digest("title: A\nsettings: {a: {model: {tower: linear}}}\nitems: {fig1: {title: B}}\n")
     texts = digest("title: C\nsettings: {a: {model: {tower: linear}}}\nitems: {fig1: {title: D}}\n")

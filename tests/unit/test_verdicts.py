@@ -33,9 +33,10 @@ from twotowers.results.conditions import (
     rises,
     shown,
 )
+from twotowers.results.judging import COLUMNS, judge_all, on_authors
 from twotowers.results.published import about
 from twotowers.results.statistics import interval, select
-from twotowers.results.verdicts import COLUMNS, HOLDS, LEAST_ALONE, decide, judge_all, on_authors
+from twotowers.results.verdicts import HOLDS, LEAST_ALONE, decide
 
 
 def runs(values, setting: str = "s", **lane) -> pd.DataFrame:

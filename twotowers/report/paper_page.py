@@ -21,8 +21,8 @@ from twotowers.report.comparison import comparison_view
 from twotowers.report.rendering import VERDICTS, link, render, svg_size
 from twotowers.report.words import bibtex, printed_name
 from twotowers.results.claims import ORIGINS
+from twotowers.results.judging import COLUMNS
 from twotowers.results.standing import KINDS
-from twotowers.results.verdicts import COLUMNS
 
 CLAIM_COLUMNS = ("paper", *COLUMNS)
 APART = {"stands_on": KINDS, "origin": ORIGINS}

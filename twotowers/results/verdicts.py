@@ -19,15 +19,13 @@ numbers are surely on their side of the threshold.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from scipy.special import stdtrit  # importing scipy.stats is slow
 
-from twotowers.errors import InputError, nearest
 from twotowers.results.claims import (
     CONTRADICTED,
     NOT_TESTABLE,
@@ -42,9 +40,6 @@ from twotowers.results.claims import (
     outcome,
 )
 from twotowers.results.conditions import STEPS, Condition, written
-from twotowers.results.gates import gates_of, of_failing, told
-from twotowers.results.published import about
-from twotowers.results.standing import REAL, weakest
 
 HOLDS, FAILS = 0.98, 0.99
 """Coverage of the interval of a number that surely meets its condition, and of one that surely does
@@ -54,15 +49,6 @@ LEAST_ALONE = 8
 
 Measurements = Sequence[tuple[Condition, object]]
 """Each condition with what a judge measured for it."""
-
-COLUMNS = [
-    "claim", "item", "origin", "statement", "where", "measured", "authors", "authors_verdict",
-    "authors_held", "expected", "verdict", "held", "reason", "stands_on",
-]  # fmt: skip
-AUTHORS = {REPRODUCED: "holds", CONTRADICTED: "fails", UNDECIDED: "undecided"}
-"""What is said of a claim on its authors' own numbers, for each verdict."""
-FEW, RESAMPLES = 3, 30
-"""Runs of a resample of the authors' runs, as many as most papers have; and the most resamples."""
 
 
 def decide(claim: Claim, results: pd.DataFrame) -> Judgement:
@@ -194,7 +180,7 @@ def seeds_of(results: pd.DataFrame) -> tuple[list, int]:
 
     The number is 1 if no setting has several.
     """
-    per_setting = _counts(results)
+    per_setting = seed_counts(results)
     several = per_setting > 1
     least = int(per_setting[several].min()) if several.any() else 1
     return sorted(results.loc[several, "seed"].unique()), least
@@ -202,40 +188,20 @@ def seeds_of(results: pd.DataFrame) -> tuple[list, int]:
 
 def without_seed(results: pd.DataFrame, seed: int) -> pd.DataFrame:
     """The results without a seed; a setting with a single one keeps it."""
-    return results[(results["seed"] != seed) | (_counts(results) == 1)]
+    return results[(results["seed"] != seed) | (seed_counts(results) == 1)]
 
 
 def _lone_setting(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> str | None:
     """A setting with a single seed that the verdict rests on: without it, it is another or none."""
     if "setting" not in results:
         return None
-    for setting in results.loc[_counts(results) == 1, "setting"].unique():
-        if _differs(claim, pairs, results[results["setting"] != setting]):
+    for setting in results.loc[seed_counts(results) == 1, "setting"].unique():
+        if differs(claim, pairs, results[results["setting"] != setting]):
             return setting
     return None
 
 
-def rests_on(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> str:
-    """The fits that a claim rests on and whose gates fail, as a text; empty if there are none.
-
-    A claim rests on them if its judge cannot do without them, or measures other numbers.
-
-    Args:
-        claim: What is claimed.
-        results: What its judge sees.
-        gates: From `twotowers.results.gates.gates_of`.
-    """
-    pairs, failing = claim.measure(results), gates[gates["fails"]]
-    rows = of_failing(results, failing)
-    if not rows.any() or not _differs(claim, pairs, results[~rows]):
-        return ""
-    here = failing[failing["setting"].isin(results["setting"])]
-    apart = [own for _, own in here.groupby("setting", sort=False)]
-    alone = [own for own in apart if _differs(claim, pairs, results[~of_failing(results, own)])]
-    return told(pd.concat(alone or apart))
-
-
-def _differs(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> bool:
+def differs(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> bool:
     """Whether a judge measures other numbers on these results, or none."""
     try:
         other = claim.measure(results)
@@ -247,7 +213,7 @@ def _differs(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> bool:
     )
 
 
-def _counts(results: pd.DataFrame) -> pd.Series:
+def seed_counts(results: pd.DataFrame) -> pd.Series:
     """Of each row, how many seeds its setting has."""
     if "setting" not in results:
         return pd.Series(results["seed"].nunique(), results.index)
@@ -258,7 +224,7 @@ def _alone_agree(claim: Claim, results: pd.DataFrame, seeds: Iterable, verdict: 
     """Whether each seed by itself has the same verdict. Asked only where it matters."""
     if all(each.relation or not each.judged or each.otherwise for each in claim.conditions):
         return False
-    single = _counts(results) == 1
+    single = seed_counts(results) == 1
     return all(
         judge(claim, results[(results["seed"] == seed) | single]).verdict == verdict
         for seed in seeds
@@ -318,137 +284,3 @@ def _aligned(other: pd.Series, slack: pd.Series) -> np.ndarray:
     if len(other) == len(slack):
         return other.to_numpy(float)
     return np.full(len(slack), np.inf)
-
-
-def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
-    """What a judge says of the authors' own results.
-
-    Runs are judged as ours are, those of the seeds on which the judge can answer. Of printed means
-    nobody knows the chance, so they are judged as they are.
-
-    Args:
-        claim: What is claimed.
-        authors: The rows that the claim is about, of `twotowers.results.published.results`.
-
-    Returns:
-        What was measured; one of AUTHORS; and whether the claim holds on all runs together and in
-        how many triples of them (about RESAMPLES, evenly spaced), or that these are printed means.
-        All empty if the results lack what the judge needs.
-    """
-    found, several = decide(claim, authors), _counts(authors) > 1
-    seeds = sorted(authors.loc[several, "seed"].unique())
-    if found.verdict == NOT_TESTABLE and seeds:
-        # Some runs are missing.
-        seeds = [seed for seed in seeds if _answers(claim, _of_seeds(authors, [seed]))]
-        authors = _of_seeds(authors, seeds)
-        found = decide(claim, authors)
-    whole = judge(claim, authors)
-    if whole.verdict == NOT_TESTABLE or not whole.measured:
-        return "", "", ""
-    if not seeds or not _differs(claim, claim.measure(authors), authors[_counts(authors) == 1]):
-        return whole.measured, AUTHORS[whole.verdict], "printed means"
-    every = list(combinations(seeds, FEW))
-    chosen = every[:: max(1, len(every) // RESAMPLES)]
-    triples = [judge(claim, _of_seeds(authors, few)) for few in chosen]
-    answers = [each.verdict for each in triples if each.verdict in (REPRODUCED, CONTRADICTED)]
-    said = f"{AUTHORS[whole.verdict]} on all {len(seeds)} runs together"
-    if len(answers) > 1:
-        share = np.mean([verdict == REPRODUCED for verdict in answers])
-        said += f", holds in {share:.0%} of {len(answers)} triples of them"
-    return whole.measured, AUTHORS[found.verdict], said
-
-
-def _answers(claim: Claim, results: pd.DataFrame) -> bool:
-    return judge(claim, results).verdict in (REPRODUCED, CONTRADICTED)
-
-
-def _of_seeds(results: pd.DataFrame, seeds: Collection) -> pd.DataFrame:
-    """The rows of some seeds; a setting with a single one keeps it."""
-    return results[results["seed"].isin(seeds) | (_counts(results) == 1)]
-
-
-def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgement:
-    """The verdict on a claim, with regard to the chance of seeds and to gates of fits."""
-    found = decide(claim, results)
-    if not claim.gated or found.verdict not in (REPRODUCED, CONTRADICTED):
-        return found
-    failing = rests_on(claim, results, gates)
-    if not failing:
-        return found
-    return replace(found, verdict=UNDECIDED, reason=f"rests on fits that fail a gate: {failing}")
-
-
-def judge_all(
-    claims: Iterable[Claim],
-    results: pd.DataFrame,
-    authors: pd.DataFrame | None,
-    *,
-    items: Mapping[str, Sequence[str]],
-    data: Mapping[str, str],
-    known: Mapping[str, Sequence[str]] | None = None,
-) -> pd.DataFrame:
-    """Judge every claim on the results that its items are drawn from.
-
-    A judge sees no other results, so `stands_on` covers all data behind a verdict. The results that
-    a judge sees have a column `stands_on` too, with the kind of data behind each row.
-
-    Args:
-        claims: The claims of one paper.
-        results: Our results, long form.
-        authors: The authors' published results (`twotowers.results.published.results`). Nothing is
-            published if it is None or has no rows.
-        items: Item -> the settings and studies that it is drawn from, at this scale.
-        data: Setting or study -> what it reads, one of `twotowers.results.standing.KINDS`.
-        known: All items of the paper, as `items`, at whatever scale: a scale may leave some out.
-
-    Returns:
-        One row per claim with the columns COLUMNS. Those of the authors are as in `on_authors`.
-        `stands_on` is the weakest kind of data behind the results that the judge saw.
-
-    Raises:
-        InputError: a claim names an item that the paper does not have, or there are no results.
-        ValueError: a judge measured nothing for a condition.
-    """
-    if results.empty:
-        raise InputError("there are no results to judge", field="results")
-    results = results.assign(stands_on=results["setting"].map(data))
-    if authors is not None:
-        authors = authors.assign(stands_on=REAL)
-    gates = gates_of(results)
-    rows = []
-    for claim in claims:
-        for name in (claim.item, *claim.also):
-            if name not in (items if known is None else known):
-                raise InputError(
-                    f"claim {claim.id} names an item that the paper does not have: {name!r}",
-                    field="item",
-                    expected=nearest(name, known or items),
-                )
-        needs = [need for name in (claim.item, *claim.also) for need in items.get(name, ())]
-        if claim.item in items:
-            ours = _gated(claim, results[results["setting"].isin(needs)], gates)
-        else:
-            ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is left out at this scale")
-        theirs = "", "", ""
-        if authors is not None and len(authors):
-            own, asked = about(authors, claim.item), (claim.item, *claim.also)
-            own = own[own["setting"].isin([n for name in asked for n in (known or items)[name]])]
-            theirs = on_authors(claim, own) if len(own) else theirs
-        stands_on = weakest(data[need] for need in needs or data)
-        rows.append(
-            (
-                claim.id,
-                claim.item,
-                claim.origin,
-                claim.statement,
-                claim.where,
-                ours.measured,
-                *theirs,
-                claim.expected,
-                ours.verdict,
-                ours.held,
-                ours.reason,
-                stands_on,
-            )
-        )
-    return pd.DataFrame(rows, columns=COLUMNS)

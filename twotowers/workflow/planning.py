@@ -7,9 +7,7 @@ plan. Errors of the input are one line.
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -29,31 +27,16 @@ from twotowers.experiment.paper import Paper, load_paper
 from twotowers.experiment.settings import Setting, Study
 from twotowers.experiment.simulated import ANNOTATED
 from twotowers.files.artefacts import atomic
-from twotowers.files.yamls import read_yaml
 from twotowers.jobs.fit import TRANSFER
 from twotowers.workflow import descriptions
 from twotowers.workflow.dataset_jobs import dataset_jobs
+from twotowers.workflow.evidence import evidence_digest, recorded
 from twotowers.workflow.plan import REFUSED
 from twotowers.workflow.provenance import Edge, code_digest
 from twotowers.workflow.targets import ENDINGS, Targets
 
 ANY_LOG = "twotowers/experiment/any_log.py"
 """The module that imports the classes of all logs."""
-
-EVIDENCE = (
-    *("datasets", "positions", "scales", "rankers", "towers", "training", "logs", "settings"),
-    "studies",
-)
-"""What of an experiment decides its verdicts."""
-JUDGED = tuple(
-    f"scripts/{name}.py"
-    for name in (
-        *("generate_standin", "preprocess", "train_policy", "simulate_clicks", "fit_setting"),
-        *("run_study", "judge_claims"),
-    )
-)
-"""The scripts behind a verdict."""
-
 
 STAGES = {
     **dict.fromkeys(("generate_standin", "encode", "fetch", "parse"), 3),
@@ -112,10 +95,10 @@ class Planner(Targets):
                     "code": self.code(
                         "scripts/build_page.py",
                         *descriptions.page_sources(self),
-                        *self.recorded(key),
+                        *recorded(self, key),
                     ),
                     "paper": descriptions.page_paper(self, key)
-                    | {"digest": self.evidence_digest(key), "recorded": self.recorded(key)},
+                    | {"digest": evidence_digest(self, key), "recorded": recorded(self, key)},
                     "papers": descriptions.outlines(self),
                     "scale": self.config.scale,
                 },
@@ -332,28 +315,6 @@ class Planner(Targets):
                 "data": descriptions.needs_data(self, paper),
             },
         }
-
-    def recorded(self, paper: str) -> list[str]:
-        """The verdicts of earlier runs that are kept with a paper."""
-        found = sorted((self.root / "papers" / paper / "recorded").glob("*.csv"))
-        return [str(path.relative_to(self.root)) for path in found]
-
-    def evidence_digest(self, paper: str) -> str:
-        """A digest of all code and settings behind a paper's verdicts, the same at every scale."""
-        folder = self.root / "papers" / paper
-        raw = read_yaml(folder / "experiment.yaml")
-        settings = {name: raw[name] for name in EVIDENCE if name in raw}
-        # Models and methods are named in settings, by their files; these two where none is named.
-        named = {*re.findall(r"\w+", json.dumps(settings)), "additive", "likelihood"}
-        kinds = [
-            path
-            for place in ("models", "methods", "towers", "heads", "rankers")
-            for path in (self.root / "twotowers" / place).glob("*.py")
-            if path.stem in named
-        ]
-        own = [path for path in folder.rglob("*.py") if path.parent.name != "items"]
-        said = json.dumps([self.code(*JUDGED, *sorted([*kinds, *own])), settings], sort_keys=True)
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
     def _published(self, paper: str) -> list[str]:
         folder = self.root / "papers" / paper

@@ -1,0 +1,191 @@
+"""All claims of a paper judged: on our results, with regard to gates of fits, and on its authors'.
+
+`twotowers.results.verdicts` has the rule for one claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from twotowers.errors import InputError, nearest
+from twotowers.results.claims import (
+    CONTRADICTED,
+    NOT_TESTABLE,
+    REPRODUCED,
+    UNDECIDED,
+    Claim,
+    Judgement,
+    judge,
+)
+from twotowers.results.gates import gates_of, of_failing, told
+from twotowers.results.published import about
+from twotowers.results.standing import REAL, weakest
+from twotowers.results.verdicts import decide, differs, seed_counts
+
+COLUMNS = [
+    "claim", "item", "origin", "statement", "where", "measured", "authors", "authors_verdict",
+    "authors_held", "expected", "verdict", "held", "reason", "stands_on",
+]  # fmt: skip
+AUTHORS = {REPRODUCED: "holds", CONTRADICTED: "fails", UNDECIDED: "undecided"}
+"""What is said of a claim on its authors' own numbers, for each verdict."""
+FEW, RESAMPLES = 3, 30
+"""Runs of a resample of the authors' runs, as many as most papers have; and the most resamples."""
+
+
+def rests_on(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> str:
+    """The fits that a claim rests on and whose gates fail, as a text; empty if there are none.
+
+    A claim rests on them if its judge cannot do without them, or measures other numbers.
+
+    Args:
+        claim: What is claimed.
+        results: What its judge sees.
+        gates: From `twotowers.results.gates.gates_of`.
+    """
+    pairs, failing = claim.measure(results), gates[gates["fails"]]
+    rows = of_failing(results, failing)
+    if not rows.any() or not differs(claim, pairs, results[~rows]):
+        return ""
+    here = failing[failing["setting"].isin(results["setting"])]
+    apart = [own for _, own in here.groupby("setting", sort=False)]
+    alone = [own for own in apart if differs(claim, pairs, results[~of_failing(results, own)])]
+    return told(pd.concat(alone or apart))
+
+
+def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
+    """What a judge says of the authors' own results.
+
+    Runs are judged as ours are, those of the seeds on which the judge can answer. Of printed means
+    nobody knows the chance, so they are judged as they are.
+
+    Args:
+        claim: What is claimed.
+        authors: The rows that the claim is about, of `twotowers.results.published.results`.
+
+    Returns:
+        What was measured; one of AUTHORS; and whether the claim holds on all runs together and in
+        how many triples of them (about RESAMPLES, evenly spaced), or that these are printed means.
+        All empty if the results lack what the judge needs.
+    """
+    found, several = decide(claim, authors), seed_counts(authors) > 1
+    seeds = sorted(authors.loc[several, "seed"].unique())
+    if found.verdict == NOT_TESTABLE and seeds:
+        # Some runs are missing.
+        seeds = [seed for seed in seeds if _answers(claim, _of_seeds(authors, [seed]))]
+        authors = _of_seeds(authors, seeds)
+        found = decide(claim, authors)
+    whole = judge(claim, authors)
+    if whole.verdict == NOT_TESTABLE or not whole.measured:
+        return "", "", ""
+    if not seeds or not differs(claim, claim.measure(authors), authors[seed_counts(authors) == 1]):
+        return whole.measured, AUTHORS[whole.verdict], "printed means"
+    every = list(combinations(seeds, FEW))
+    chosen = every[:: max(1, len(every) // RESAMPLES)]
+    triples = [judge(claim, _of_seeds(authors, few)) for few in chosen]
+    answers = [each.verdict for each in triples if each.verdict in (REPRODUCED, CONTRADICTED)]
+    said = f"{AUTHORS[whole.verdict]} on all {len(seeds)} runs together"
+    if len(answers) > 1:
+        share = np.mean([verdict == REPRODUCED for verdict in answers])
+        said += f", holds in {share:.0%} of {len(answers)} triples of them"
+    return whole.measured, AUTHORS[found.verdict], said
+
+
+def _answers(claim: Claim, results: pd.DataFrame) -> bool:
+    return judge(claim, results).verdict in (REPRODUCED, CONTRADICTED)
+
+
+def _of_seeds(results: pd.DataFrame, seeds: Collection) -> pd.DataFrame:
+    """The rows of some seeds; a setting with a single one keeps it."""
+    return results[results["seed"].isin(seeds) | (seed_counts(results) == 1)]
+
+
+def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgement:
+    """The verdict on a claim, with regard to the chance of seeds and to gates of fits."""
+    found = decide(claim, results)
+    if not claim.gated or found.verdict not in (REPRODUCED, CONTRADICTED):
+        return found
+    failing = rests_on(claim, results, gates)
+    if not failing:
+        return found
+    return replace(found, verdict=UNDECIDED, reason=f"rests on fits that fail a gate: {failing}")
+
+
+def judge_all(
+    claims: Iterable[Claim],
+    results: pd.DataFrame,
+    authors: pd.DataFrame | None,
+    *,
+    items: Mapping[str, Sequence[str]],
+    data: Mapping[str, str],
+    known: Mapping[str, Sequence[str]] | None = None,
+) -> pd.DataFrame:
+    """Judge every claim on the results that its items are drawn from.
+
+    A judge sees no other results, so `stands_on` covers all data behind a verdict. The results that
+    a judge sees have a column `stands_on` too, with the kind of data behind each row.
+
+    Args:
+        claims: The claims of one paper.
+        results: Our results, long form.
+        authors: The authors' published results (`twotowers.results.published.results`). Nothing is
+            published if it is None or has no rows.
+        items: Item -> the settings and studies that it is drawn from, at this scale.
+        data: Setting or study -> what it reads, one of `twotowers.results.standing.KINDS`.
+        known: All items of the paper, as `items`, at whatever scale: a scale may leave some out.
+
+    Returns:
+        One row per claim with the columns COLUMNS. Those of the authors are as in `on_authors`.
+        `stands_on` is the weakest kind of data behind the results that the judge saw.
+
+    Raises:
+        InputError: a claim names an item that the paper does not have, or there are no results.
+        ValueError: a judge measured nothing for a condition.
+    """
+    if results.empty:
+        raise InputError("there are no results to judge", field="results")
+    results = results.assign(stands_on=results["setting"].map(data))
+    if authors is not None:
+        authors = authors.assign(stands_on=REAL)
+    gates = gates_of(results)
+    rows = []
+    for claim in claims:
+        for name in (claim.item, *claim.also):
+            if name not in (items if known is None else known):
+                raise InputError(
+                    f"claim {claim.id} names an item that the paper does not have: {name!r}",
+                    field="item",
+                    expected=nearest(name, known or items),
+                )
+        needs = [need for name in (claim.item, *claim.also) for need in items.get(name, ())]
+        if claim.item in items:
+            ours = _gated(claim, results[results["setting"].isin(needs)], gates)
+        else:
+            ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is left out at this scale")
+        theirs = "", "", ""
+        if authors is not None and len(authors):
+            own, asked = about(authors, claim.item), (claim.item, *claim.also)
+            own = own[own["setting"].isin([n for name in asked for n in (known or items)[name]])]
+            theirs = on_authors(claim, own) if len(own) else theirs
+        stands_on = weakest(data[need] for need in needs or data)
+        rows.append(
+            (
+                claim.id,
+                claim.item,
+                claim.origin,
+                claim.statement,
+                claim.where,
+                ours.measured,
+                *theirs,
+                claim.expected,
+                ours.verdict,
+                ours.held,
+                ours.reason,
+                stands_on,
+            )
+        )
+    return pd.DataFrame(rows, columns=COLUMNS)

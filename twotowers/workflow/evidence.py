@@ -1,0 +1,52 @@
+"""What recorded verdicts of a paper are compared with: its files, and a digest of what is behind
+its verdicts today."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING
+
+from twotowers.files.yamls import read_yaml
+
+if TYPE_CHECKING:
+    from twotowers.workflow.planning import Planner
+
+SETTINGS = (
+    *("datasets", "positions", "scales", "rankers", "towers", "training", "logs", "settings"),
+    "studies",
+)
+"""What of an experiment decides its verdicts."""
+SCRIPTS = tuple(
+    f"scripts/{name}.py"
+    for name in (
+        *("generate_standin", "preprocess", "train_policy", "simulate_clicks", "fit_setting"),
+        *("run_study", "judge_claims"),
+    )
+)
+"""The scripts behind a verdict."""
+
+
+def recorded(plan: Planner, paper: str) -> list[str]:
+    """The files with verdicts of earlier runs that are kept with a paper."""
+    found = sorted((plan.root / "papers" / paper / "recorded").glob("*.csv"))
+    return [str(path.relative_to(plan.root)) for path in found]
+
+
+def evidence_digest(plan: Planner, paper: str) -> str:
+    """A digest of all code and settings behind a paper's verdicts, the same at every scale."""
+    folder = plan.root / "papers" / paper
+    raw = read_yaml(folder / "experiment.yaml")
+    settings = {name: raw[name] for name in SETTINGS if name in raw}
+    # Models and methods are named in settings, by their files; these two where none is named.
+    named = {*re.findall(r"\w+", json.dumps(settings)), "additive", "likelihood"}
+    kinds = [
+        path
+        for place in ("models", "methods", "towers", "heads", "rankers")
+        for path in (plan.root / "twotowers" / place).glob("*.py")
+        if path.stem in named
+    ]
+    own = [path for path in folder.rglob("*.py") if path.parent.name != "items"]
+    said = json.dumps([plan.code(*SCRIPTS, *sorted([*kinds, *own])), settings], sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
