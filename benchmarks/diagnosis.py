@@ -2,6 +2,7 @@
 
     python -m benchmarks.diagnosis [--draws 40]  # writes benchmarks/results/diagnosis.csv
     python -m benchmarks.diagnosis --times 1e6 1e7  # and diagnosis_times.csv
+    python -m benchmarks.diagnosis --page  # docs/diagnosis.md
 
 Logs are those of `benchmarks.propensities`, with its settings. These limits were committed before
 any of it was run, and chosen without other seeds:
@@ -28,13 +29,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.measure import child
+from benchmarks.pages import yes
 from benchmarks.propensities import SETTINGS, draw_pages
+from scripts.filling import fill_page, markdown
+from twotowers import ROOT
 from twotowers.face import lights
 from twotowers.face.evidence import gather
 from twotowers.face.logs import read_log
 
 STOPS, NOTICED, WRONG_FORM, SILENT = 0.03, 0.95, 0.05, 0.2
 RESULTS = Path(__file__).parent / "results" / "diagnosis.csv"
+PAGE = ROOT / "docs" / "diagnosis.md"
 TIMES = RESULTS.with_name("diagnosis_times.csv")
 JUDGED = (
     "sparse",
@@ -86,6 +91,42 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     found.loc[additive, "meets"] &= found["silent"] <= SILENT
     found.loc[found["users"] == "product", "meets"] &= found["odds"] <= WRONG_FORM
     return found.reset_index()
+
+
+def write_page() -> None:
+    """Put the tables of the results into docs/diagnosis.md."""
+    fill_page(PAGE, {"diagnosis": page_of_draws(), "times": page_of_times()})
+
+
+def page_of_draws() -> str:
+    """A row per setting."""
+    rows = [
+        [
+            row["setting"],
+            row["users"],
+            *(f"{row[name]:.2f}" for name in ("stops", "odds", "undecided", "silent")),
+            f"{row['ratio']:.2f}",
+            int(row["draws"]),
+            yes(bool(row["meets"])),
+        ]
+        for row in pd.read_csv(RESULTS).to_dict("records")
+    ]
+    heads = ["logs", "users", "says that they stop", "odds are better", "form is undecided"]
+    heads += ["green, and wrong", "odds ratio", "draws", "meets the limits"]
+    return markdown(heads, rows)
+
+
+def page_of_times() -> str:
+    """A row per size and program."""
+    rows = [
+        [
+            f"{row['rows']:,}",
+            row["program"],
+            *(f"{row[name]:.3g}" for name in ("seconds", "cpu", "peak_gb")),
+        ]
+        for row in pd.read_csv(TIMES).to_dict("records")
+    ]
+    return markdown(["rows", "program", "seconds", "seconds on cores", "GB"], rows)
 
 
 def write_log(*, path: str, rows: float) -> dict:
@@ -158,7 +199,11 @@ def main() -> None:
     parser.add_argument("--settings", nargs="+", default=list(JUDGED), choices=list(JUDGED))
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--times", nargs="+", type=float, help="rows of logs to time instead")
+    parser.add_argument("--page", action="store_true", help="write docs/diagnosis.md anew")
     options = parser.parse_args()
+    if options.page:
+        write_page()
+        return
     if options.times:
         times(options.times).to_csv(TIMES, index=False, float_format="%.3g")
         return

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import twotowers as tt
+from benchmarks import diagnosis
 from tests.browser import check_page, find_chromium
 from twotowers.commands.main import main
 from twotowers.face.evidence import ABOVE
@@ -263,6 +264,13 @@ def test_two_bias_factors_and_frames_of_the_caller():
     )
     assert isinstance(found.frame(), pa.Table)
     assert len(found.tables()["Examination by position"]) == 2 * PLACES
+
+
+def test_the_page_of_the_docs_has_the_tables_of_the_results():
+    page = diagnosis.PAGE.read_text()
+    tables = {"diagnosis": diagnosis.page_of_draws(), "times": diagnosis.page_of_times()}
+    for name, table in tables.items():
+        assert f"<!-- {name} -->\n{table}\n<!-- /{name} -->" in page
 
 
 def test_numbers_are_read_easily():

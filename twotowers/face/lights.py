@@ -252,7 +252,7 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
             AMBER,
             "Do not divide clicks by the product curve: odds describe these users better, and the "
             "two curves differ by more than their errors.",
-            "Train an additive two-tower model, or use the odds of section 7: "
+            "Use the odds of section 7 as the bias of an additive two-tower model, or train one: "
             "twotowers propensities LOG --estimator odds",
         )
     if flat(found):
@@ -279,15 +279,15 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
             QUESTIONS[2],
             AMBER,
             "Debias with care: use the curve where it has no remark." + clip,
-            "Weigh clicks by 1 / examination at those positions, and run the swaps of section 8 "
-            "for the others.",
+            "Weigh clicks at those positions (twotowers weights LOG --out weights.csv), and run "
+            "the swaps of section 8 for the others.",
         )
     return Light(
         QUESTIONS[2],
         AMBER if clip else GREEN,
         f"Debias: weigh each click by 1 / examination. {share:.0%} of the clicks are left in "
         f"effect.{clip}",
-        "twotowers propensities LOG --out curve.csv",
+        "twotowers weights LOG --out weights.csv",
     )
 
 

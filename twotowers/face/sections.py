@@ -17,6 +17,9 @@ from twotowers.report.diagnosis_page import Column, Fact, Section, Table
 
 LINKS = 6
 """Links that are listed."""
+WITHOUT_PAGES = (
+    "So clicks per page, missing positions, repeats, and what later pages bring are not told."
+)
 FEW = 20
 """Bias factors that are listed by component."""
 
@@ -42,7 +45,13 @@ def _health(found: Evidence) -> Section:
     pages = "% of pages"
     counted = "the log is counted, so its pages are not known" if health.pages is None else ""
     facts = [
-        Fact("Result pages", health.pages, "pages", "Rankings that were shown.", reason=counted),
+        Fact(
+            "Result pages",
+            health.pages,
+            "pages",
+            "Rankings that were shown." if not counted else WITHOUT_PAGES,
+            reason=counted,
+        ),
         Fact("Documents shown", health.impressions, "impressions", "Rows of the log."),
         Fact(
             "Click rate",
@@ -124,6 +133,8 @@ def _health(found: Evidence) -> Section:
             reason=counted,
         ),
     ]
+    # Of a counted log, one line says for all of them why they are not there.
+    facts = [each for each in facts if each.value is not None or each.name == "Result pages"]
     names = {
         "clicks_off_page": "Clicks off the page",
         "repeated_clicks": "Further clicks on a document",
