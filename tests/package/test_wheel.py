@@ -20,7 +20,14 @@ from twotowers import ROOT
 pytestmark = pytest.mark.xdist_group("wheel")  # which is built once
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-DATA = {"sources.yaml", "overview.html.j2", "style.css", "filter.js", "py.typed"}
+DATA = {
+    "sources.yaml",
+    "overview.html.j2",
+    "diagnosis.html.j2",
+    "style.css",
+    "filter.js",
+    "py.typed",
+}
 FACE = """
 import sys, time
 start = time.perf_counter()
@@ -36,6 +43,7 @@ fit = tt.fit(log, "dbn", prior=(2, 0.2))
 print(fit.relevance().columns.tolist())
 print(tt.fit(log, "pbm").examination().shape)
 print(tt.compare(log, ["pbm", "ubm", "dbn"]).columns.tolist())
+tt.diagnose(log).save("page.html")
 fit.save("fit.parquet")
 print(1 < tt.load("fit.parquet").evaluate(log)["perplexity"] < 2)
 assert not {{"jax", "flax", "optax", "rax", "sklearn"}} & set(sys.modules)

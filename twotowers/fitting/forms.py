@@ -29,7 +29,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logsumexp, stdtrit
+from scipy.special import expit, stdtrit
 
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
@@ -145,7 +145,7 @@ def _predicted(pair, shown, clicked, held, hits, tells, chance: np.ndarray) -> n
     fell = np.add.reduceat(hits[:, None] * yes + (held - hits)[:, None] * no, starts)
     # That of all ways in which as many clicks might have fallen on single impressions.
     every = _as_many(chance[tells], held, hits, starts)
-    return logsumexp(prior + fell, axis=1) - logsumexp(prior + every, axis=1)
+    return np.logaddexp.reduce(prior + fell, 1) - np.logaddexp.reduce(prior + every, 1)
 
 
 def _as_many(chance, held, hits, starts) -> np.ndarray:
