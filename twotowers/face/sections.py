@@ -289,11 +289,14 @@ def _what_to_do(found: Evidence) -> Section:
                 float(now.mean() / 2**0.5),
             )
         )
+    before = ""
     for count, swap in enumerate(swaps.to_dict("records"), start=1):
-        one, other = names[int(swap["one"])], names[int(swap["other"])]
+        this = f"swap {names[int(swap['one'])]} and {names[int(swap['other'])]}"
+        what = "the same again" if this == before else this
+        before = this
         rows.append(
             (
-                f"{'and s' if count > 1 else 'S'}wap {one} and {other}"
+                ("S" + what[1:] if count == 1 else f"and {what}")
                 + (" (joins two parts)" if swap["joins"] else ""),
                 2.0 * count * pages,
                 float(swap["worst"]),
