@@ -325,6 +325,16 @@ def test_the_overview_grows_and_names_what_still_runs(tmp_path, paper):
     assert "claims.csv" in page
 
 
+def test_a_summary_that_another_version_wrote_is_no_finished_paper(tmp_path, paper):
+    overview(tmp_path, paper)
+    path = tmp_path / paper.key / "summary.json"
+    former = json.loads(path.read_text())
+    del former["whose"]
+    path.write_text(json.dumps(former))
+    write_overview(tmp_path, {paper.key: outline(paper)}, **RUN)
+    assert "Still running." in (tmp_path / "index.html").read_text()
+
+
 def test_a_summary_of_another_scale_is_no_finished_paper(tmp_path, paper):
     overview(tmp_path, paper)
     write_overview(tmp_path, {paper.key: outline(paper)}, scale="laptop", version="abc")

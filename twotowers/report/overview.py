@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from twotowers.report.paper_page import PAGE, SUMMARY, tallies, tally
+from twotowers.report.paper_page import PAGE, SUMMARISED, SUMMARY, tallies, tally
 from twotowers.report.rendering import render
 from twotowers.report.words import printed_name
 from twotowers.results.recorded import strongest
@@ -79,12 +79,13 @@ def _waiting(paper: Mapping) -> dict:
 
 
 def _summary(path: Path, scale: str) -> dict | None:
-    """A paper's summary, if there is one at this scale."""
+    """A paper's summary, if there is one at this scale, by this version."""
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    return summary if summary["provenance"]["scale"] == scale else None
+    whole = summary.keys() >= set(SUMMARISED)
+    return summary if whole and summary["provenance"]["scale"] == scale else None
 
 
 @contextlib.contextmanager
