@@ -1,6 +1,7 @@
 """False alarms and power of the tests of a two-tower model, on logs whose truth is known.
 
     python -m benchmarks.misfit [--draws 60] [--settings NAME ...] [--processes 2]
+    python -m benchmarks.misfit --page  # write the tables of docs/diagnosis.md anew
 
 The first writes `benchmarks/results/misfit.csv`, a row per setting, temperature and test, and
 prints which settings meet the thresholds below. They were committed before the study was run. Pilot
@@ -41,6 +42,8 @@ import pandas as pd
 from scipy.special import expit
 from scipy.stats import chi2
 
+from scripts.filling import fill_page, markdown
+from twotowers import ROOT
 from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.tower_likelihood import likelihood
@@ -70,8 +73,9 @@ TEMPERATURES = (0, 0.333, 0.666, 1)
 SHIFT = 1.5
 SHIFTED = (1, 4, 9)
 RIVAL = ("rival", "rival, relative")
-RIVALS = 5
+RIVALS = 2
 """Draws that the rival's statistic sees."""
+PAGE = ROOT / "docs" / "diagnosis.md"
 RESULTS = Path(__file__).parent / "results" / "misfit.csv"
 
 
@@ -270,13 +274,76 @@ def judged(found: pd.DataFrame) -> list[dict]:
     return rows
 
 
+COLUMNS = {
+    "any": "any",
+    "hausman": "Hausman",
+    "residual and score": "residual and score",
+    "calibration": "calibration",
+    "linear against deep": "linear against deep",
+    "rival": "rival",
+    "rival, relative": "rival, relative",
+}
+
+
+def write_page() -> None:
+    """Put the tables of the results into docs/diagnosis.md."""
+    found = pd.read_csv(RESULTS)
+    fill_page(PAGE, {"misfit": _shares(found), "misfit-real": _real(), "misfit-met": _met(found)})
+
+
+def _shares(found: pd.DataFrame) -> str:
+    """A row per setting and temperature."""
+    rows = []
+    for (name, temperature), own in found.groupby(["setting", "temperature"], sort=False):
+        share = own.set_index("test")["share"]
+        shares = (_share(share.get(test, np.nan)) for test in COLUMNS)
+        draws = int(own["draws"].max())
+        error = f"{own['error'].iloc[0]:.2f}"
+        rows.append([name, SETTINGS[name].tower, f"{temperature:g}", str(draws), error, *shares])
+    heads = ["setting", "tower", "temperature", "draws", "largest error", *COLUMNS.values()]
+    return markdown(heads, rows)
+
+
+def _share(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"
+
+
+def _met(found: pd.DataFrame) -> str:
+    """How many thresholds are met, and those that are not."""
+    verdicts = pd.DataFrame(judged(found))
+    missed = verdicts[~verdicts["meets"]]
+    words = f"{verdicts['meets'].sum()} of {len(verdicts)} thresholds are met."
+    right = verdicts[verdicts["what"].str.startswith("right")]
+    alarms = (f"{row.what.split(':')[0]} {row.measured:.3f}" for row in right.itertuples())
+    words += f" False alarms over all temperatures: {', '.join(alarms)}."
+    if len(missed):
+        words += " Missed: "
+        words += ", ".join(f"{row.what} ({row.measured:.2f})" for row in missed.itertuples()) + "."
+    return words
+
+
+def _real() -> str:
+    """A row per data set, law of relevance, and test."""
+    table = pd.read_csv(RESULTS.with_stem(RESULTS.stem + "_real"))
+    rows = []
+    for each in table.itertuples():
+        share = "–" if np.isnan(each.tests) else f"{each.alarms:.0f} of {each.tests:.0f}"
+        numbers = ("–" if np.isnan(value) else f"{value:.3g}" for value in (each.p, each.value))
+        rows.append([each.data, str(each.queries), each.law, each.test, share, *numbers])
+    return markdown(["data", "queries", "relevance", "test", "alarms", "p", "found"], rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--wrong", type=int, default=15, help="draws of all but right settings")
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--page", action="store_true", help="write docs/diagnosis.md anew")
     options = parser.parse_args()
+    if options.page:
+        write_page()
+        return
     tables = []
     if RESULTS.exists():
         # Settings that are not run now keep their rows.

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from twotowers.identifiability.testing import holm
 from twotowers.results.claims import rows_of, seed_means
-from twotowers.results.statistics import BAND, compare, holm, paired_p, select
+from twotowers.results.statistics import BAND, compare, paired_p, select
 
 POLICIES = {1.0: "Oracle", 0.8: "L1", 0.6: "L2", 0.2: "L3", 0.0: "Random"}
 """From the weight w of the label to the policy's name, strongest first."""

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from twotowers.identifiability.testing import holm
 from twotowers.results.statistics import (
     BAND,
     compare,
     frequency_interval,
     from_moments,
-    holm,
     interval,
     over_seeds,
     paired_p,

@@ -31,7 +31,7 @@ the covariance of d, whatever both estimates share.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -50,7 +50,7 @@ class Hausman:
     """The test, and the two curves.
 
     Attributes:
-        test: F-test that all differences are 0. Its value is the mean of their squares' root.
+        test: F-test that all differences are 0. Its value is the largest one, with its interval.
         curve: a row per factor: factor (number), conditional and tower (ratios to the reference),
             difference (of logarithms, tower less conditional) with error, low and high, and reason
             why the factor is left out.
@@ -104,4 +104,8 @@ def hausman(
     if not used.any():
         why = "no position has a conditional estimate beyond doubt: documents stay where they are"
         return Hausman(Finding(NAME, reason=why), table)
-    return Hausman(together(NAME, steps[:, used], difference[used]), table)
+    largest = table.iloc[int(np.nanargmax(np.abs(difference)))]
+    found = together(NAME, steps[:, used], difference[used])
+    shown = {name: float(largest[name]) for name in ("error", "low", "high")}
+    found = replace(found, value=float(largest["difference"]), unit="log-ratio", **shown)
+    return Hausman(found, table)

@@ -36,7 +36,7 @@ from twotowers.fitting.tower_likelihood import likelihood
 from twotowers.identifiability.hausman import hausman
 from twotowers.identifiability.overlap import FOLDS, folds_of, overlap
 from twotowers.identifiability.residuals import calibration, residual_and_score
-from twotowers.identifiability.testing import Finding, single
+from twotowers.identifiability.testing import Finding, holm, single
 
 ALARM = 0.05
 """The most that the chance of a false alarm may be."""
@@ -112,7 +112,7 @@ def misfit(
     if tower == "linear":
         tests.append(linear_against_deep(log, form=form, folds=folds, seed=seed))
     table = pd.DataFrame([asdict(each) for each in tests])
-    table["adjusted"] = _holm(table["p"].to_numpy())
+    table["adjusted"] = holm(table["p"])
     table["alarm"] = table["adjusted"] <= ALARM
     near = pd.DataFrame()
     if with_overlap:
@@ -156,15 +156,6 @@ def linear_against_deep(
     centred = by_query - by_query.mean()
     unit = "nats per 1,000 impressions"
     return single("linear against deep", centred, by_query.sum(), unit, side=1)
-
-
-def _holm(p: np.ndarray) -> np.ndarray:
-    """p-values corrected for the number of those that are not NaN."""
-    order = np.argsort(p)
-    left = np.count_nonzero(np.isfinite(p)) - np.arange(len(p))
-    found = np.empty_like(p)
-    found[order] = np.minimum(np.maximum.accumulate(p[order] * left), 1)
-    return found
 
 
 def start_left(starts: np.ndarray, estimates: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import fdtrc, stdtr, stdtrit
 
 
@@ -119,3 +120,26 @@ def many(name: str, steps: np.ndarray) -> Finding:
     statistic = float((scaled.sum(0) ** 2).sum() / columns)
     freedom = (float(dimension), float(queries))
     return Finding(name, statistic, freedom, float(fdtrc(*freedom, statistic)))
+
+
+def holm(p: ArrayLike) -> np.ndarray:
+    """p-values of several tests, corrected for their number (Holm 1979).
+
+    P(the corrected p-value of any true null hypothesis is <= alpha) <= alpha.
+
+    Args:
+        p: [tests] in [0, 1]. NaN is no test, and does not count.
+
+    Returns:
+        [tests] in [0, 1], or NaN.
+
+    Example:
+        >>> print(holm([0.01, 0.04, np.nan, 0.03]))
+        [0.03 0.06  nan 0.06]
+    """
+    p = np.asarray(p, float)
+    order = np.argsort(p, kind="stable")
+    left = np.isfinite(p).sum() - np.arange(len(p))
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * left), 1)
+    return corrected

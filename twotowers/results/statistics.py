@@ -84,29 +84,6 @@ def paired_p(one: ArrayLike, other: ArrayLike) -> float:
     return float(2 * stdtr(n - 1, -abs(difference.mean()) / (sd / np.sqrt(n))))
 
 
-def holm(p: ArrayLike) -> np.ndarray:
-    """p-values of several tests, corrected for their number (Holm 1979).
-
-    P(the corrected p-value of any true null hypothesis is <= alpha) <= alpha.
-
-    Args:
-        p: [tests] in [0, 1].
-
-    Returns:
-        [tests] in [0, 1].
-
-    Example:
-        >>> print(holm([0.01, 0.04, 0.03]))
-        [0.03 0.06 0.06]
-    """
-    p = np.asarray(p, float)
-    order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    corrected = np.empty_like(p)
-    corrected[order] = np.minimum(stepped, 1)
-    return corrected
-
-
 def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Mean and 95 % interval over seeds for every combination of the columns `by`.
 
