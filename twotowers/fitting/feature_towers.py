@@ -58,8 +58,8 @@ HIDDEN = 8
 """Hidden units of a deep tower."""
 PRIOR = {"linear": 0.01, "deep": 1.0}
 """Precision of the normal prior of each weight, of features with standard deviation 1."""
-STEPS = 200
-"""Of L-BFGS, for a deep tower."""
+STARTS, FIRST, STEPS = 4, 60, 200
+"""A deep tower has several starts, of so many steps of L-BFGS each. The best one goes on."""
 
 
 @dataclass(frozen=True)
@@ -252,11 +252,9 @@ class _Network:
 
 
 def _train(problem: Problem, features, bias, linear, rng) -> _Network:
-    """A deep tower by L-BFGS, from the optimum of the linear one."""
+    """A deep tower by L-BFGS, from the optimum of the linear one and hidden units at random."""
     factors, width = len(bias), features.shape[1]
     prior = PRIOR["deep"]
-    first = rng.normal(0, 1 / np.sqrt(max(width, 1)), width * HIDDEN)
-    start = [bias, linear, first, rng.normal(0, 0.5, HIDDEN), rng.normal(0, 0.1, HIDDEN)]
     scale = problem.clicks.sum()
 
     def loss(vector):
@@ -275,8 +273,17 @@ def _train(problem: Problem, features, bias, linear, rng) -> _Network:
         value -= prior / 2 * weights @ weights
         return -value / scale, -np.append(by_factor, slopes) / scale
 
-    options = {"maxiter": STEPS, "maxfun": 2 * STEPS}
-    found = minimize(loss, np.concatenate(start), jac=True, method="L-BFGS-B", options=options)
+    def descend(start, steps):
+        options = {"maxiter": steps, "maxfun": 2 * steps}
+        return minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+
+    def start():
+        first = rng.normal(0, 1 / np.sqrt(max(width, 1)), width * HIDDEN)
+        hidden = rng.normal(0, 0.5, HIDDEN), rng.normal(0, 0.1, HIDDEN)
+        return np.concatenate([bias, linear, first, *hidden])
+
+    begun = [descend(start(), FIRST) for _ in range(STARTS)]
+    found = descend(min(begun, key=lambda each: each.fun).x, STEPS)
     return _Network.of(found.x, factors, width)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
 from twotowers.errors import InputError
@@ -76,15 +77,19 @@ def information(problem: Problem, weight, tangent, prior: float) -> np.ndarray:
     return np.block([[np.diag(each.sum(0)), border], [border.T, inner]])
 
 
-def inverse_of(information: np.ndarray) -> np.ndarray:
-    """The inverse, with zeros at factors that have no information."""
-    told = np.diag(information) > 0
-    found = np.zeros_like(information)
-    inner = information[np.ix_(told, told)]
+def inverse_of(given: np.ndarray) -> np.ndarray:
+    """The inverse of an information, with zeros at biases that have none."""
+    told = np.diag(given) > 0
+    found = np.zeros_like(given)
+    inner = given[np.ix_(told, told)]
     # One scale for all parameters.
     scale = 1 / np.sqrt(np.diag(inner))
-    scaled = np.linalg.pinv(inner * scale * scale[:, None], rcond=1e-13, hermitian=True)
-    found[np.ix_(told, told)] = scaled * scale * scale[:, None]
+    inner = inner * scale * scale[:, None]
+    try:
+        inverse = cho_solve(cho_factor(inner), np.eye(len(inner)))
+    except LinAlgError:
+        inverse = np.linalg.pinv(inner, rcond=1e-13, hermitian=True)
+    found[np.ix_(told, told)] = inverse * scale * scale[:, None]
     return found
 
 
