@@ -27,6 +27,7 @@ import pandas as pd
 
 import twotowers as tt
 from benchmarks.misfit import POSITIONS, simulate
+from twotowers.datasets.download import locate
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import signed_log1p
 from twotowers.datasets.sources import LETOR
@@ -47,8 +48,8 @@ RESULTS = Path(__file__).parent / "results" / "misfit_real.csv"
 def lists(data: DataSet) -> tuple[np.ndarray, np.ndarray]:
     """[queries, documents, width] features, and [queries, documents] labels in [0, 4]."""
     features, labels = [], []
-    for path in data.of.splits.values():
-        read = read_letor(Path(data.folder) / path, width=data.of.width)
+    for path in locate(data.of, data.folder).values():
+        read = read_letor(path, width=data.of.width)
         for start, end in zip(read.offsets[:-1], read.offsets[1:], strict=True):
             if end - start >= POSITIONS:
                 features.append(signed_log1p(read.features[start:end]))
@@ -109,8 +110,8 @@ def on_features(name: str, data: DataSet, *, tower: str, draws: int) -> list[dic
 
 def without_features(name: str, data: DataSet) -> list[dict]:
     """What a click log says of its model where documents have no features."""
-    (path,) = data.of.splits.values()
-    log = tt.read_log(str(Path(data.folder) / path), format=data.of.format)
+    (path,) = locate(data.of, data.folder).values()
+    log = tt.read_log(str(path), format=data.of.format)
     cells = pd.DataFrame(log.cells().to_pandas())
     pair = cells.groupby(["query", "document"], sort=True).ngroup().to_numpy()
     factor = cells["position"].to_numpy() - 1
