@@ -302,7 +302,10 @@ def _shares(found: pd.DataFrame) -> str:
     """A row per setting and temperature."""
     rows = []
     for (name, temperature), own in found.groupby(["setting", "temperature"], sort=False):
-        share = own.set_index("test")["share"]
+        tested = own["draws"].where(own["tested"] > 0)
+        # The rival has few draws; a test that some draws lack has no alarm there.
+        tested = tested.where(~own["test"].isin(RIVAL), own["tested"])
+        share = (own["alarms"] / tested).set_axis(own["test"])
         shares = (_share(share.get(test, np.nan)) for test in COLUMNS)
         draws = int(own["draws"].max())
         error = f"{own['error'].iloc[0]:.2f}"
@@ -335,8 +338,9 @@ def _real() -> str:
     rows = []
     for each in table.itertuples():
         share = "–" if np.isnan(each.tests) else f"{each.alarms:.0f} of {each.tests:.0f}"
-        numbers = ("–" if np.isnan(value) else f"{value:.3g}" for value in (each.p, each.value))
-        rows.append([each.data, str(each.queries), each.law, each.test, share, *numbers])
+        found = "–" if np.isnan(each.value) else f"{each.value:.3g}"
+        p = "–" if np.isnan(each.p) else "<1e-6" if each.p < 1e-6 else f"{each.p:.2g}"
+        rows.append([each.data, str(each.queries), each.law, each.test, share, p, found])
     return markdown(["data", "queries", "relevance", "test", "alarms", "p", "found"], rows)
 
 
