@@ -103,6 +103,7 @@ def count_sessions(
         ... )
         >>> count_sessions([page], "cells.parquet")
         2
+        >>> import pyarrow.parquet as pq
         >>> cells = pq.read_table("cells.parquet")
         >>> cells.select(["document", "position", "impressions", "clicks"]).to_pylist()[1]
         {'document': 3, 'position': 1, 'impressions': 2, 'clicks': 1}
