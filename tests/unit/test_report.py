@@ -307,6 +307,18 @@ def test_verdicts_are_counted_apart_by_what_they_stand_on(tmp_path, item, paper)
     assert "5 claims judged" in page
 
 
+@pytest.mark.parametrize("lost", ["whose", "authors_held"])
+def test_a_page_of_an_earlier_version_is_one_that_still_runs(tmp_path, paper, lost):
+    assert "1 of 2" not in overview(tmp_path, paper)
+    path = tmp_path / paper.key / "summary.json"
+    summary = json.loads(path.read_text())
+    for part in (summary, *summary["claims"]):
+        part.pop(lost, None)
+    path.write_text(json.dumps(summary))
+    write_overview(tmp_path, {paper.key: outline(paper)}, **RUN)
+    assert "0 of 1 papers are finished" in (tmp_path / "index.html").read_text()
+
+
 def test_the_overview_grows_and_names_what_still_runs(tmp_path, paper):
     other = replace(paper, key="later2026", items=[], title="Comes later")
     waiting = replace(

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from twotowers.report.paper_page import PAGE, SUMMARISED, SUMMARY, tallies, tally
+from twotowers.report.paper_page import CLAIM_COLUMNS, PAGE, SUMMARISED, SUMMARY, tallies, tally
 from twotowers.report.rendering import render
 from twotowers.report.words import printed_name
 from twotowers.results.recorded import strongest
@@ -84,8 +84,10 @@ def _summary(path: Path, scale: str) -> dict | None:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    whole = summary.keys() >= set(SUMMARISED)
-    return summary if whole and summary["provenance"]["scale"] == scale else None
+    complete = summary.keys() >= set(SUMMARISED) and all(
+        set(CLAIM_COLUMNS) <= row.keys() for row in summary["claims"]
+    )
+    return summary if complete and summary["provenance"]["scale"] == scale else None
 
 
 @contextlib.contextmanager

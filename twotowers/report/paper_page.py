@@ -30,7 +30,17 @@ APART = {"stands_on": KINDS, "origin": ORIGINS}
 FORMATS = ("csv", "pdf", "svg", "tex")
 
 PAGE, SUMMARY = "index.html", "summary.json"
-SUMMARISED = ("key", "title", "citation", "provenance", "tallies", "whose", "items", "claims")
+SUMMARISED = (
+    "key",
+    "title",
+    "citation",
+    "provenance",
+    "tallies",
+    "whose",
+    "digest",
+    "items",
+    "claims",
+)
 """What a summary has; one that another version wrote may lack some of it."""
 
 PREVIEW = 7, 5
