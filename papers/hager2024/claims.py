@@ -8,43 +8,19 @@ from __future__ import annotations
 import pandas as pd
 
 from papers.hager2024.items.propensities import EM, ratios
-from papers.hager2024.names import GROUPS, METHODS, METRICS, POINTWISE
+from papers.hager2024.judges import cross_encoders
+from papers.hager2024.judges.common import DEBIASED, NAIVE, SETS, cells, effects, means
+from papers.hager2024.names import METHODS, METRICS, POINTWISE
 from papers.hager2024.significance import changes, counted
-from twotowers.results.claims import OURS, Claims, NotTestable, seed_means
+from twotowers.results.claims import OURS, Claims, NotTestable, in_order, seed_means
 from twotowers.results.conditions import above, at_least, at_most, below, exactly
 from twotowers.results.metrics import correlation
 from twotowers.results.statistics import select
 
 CLAIMS = Claims()
-SETS = ("baidu", "ours", "ltr")
-TABLES = ("table3.3", "table3.4", "table3.5")
 RANKING = [metric for metric in METRICS if metric != "held_out_loss"]
 HARVESTED = ("pivot_one", "adjacent_chain", "all_pairs_published")
-DEBIASED = {name: group[0] for group in GROUPS for name in group[1:]}
-"""Each method's naive model."""
-NAIVE = [group[0] for group in GROUPS]
 ULTR_POINTWISE = POINTWISE[1:]
-
-
-def means(results: pd.DataFrame, settings, metric: str = "dcg@10") -> pd.Series:
-    """The mean of each setting."""
-    return seed_means(results, {"setting": list(settings)}, metric=metric)
-
-
-def cells(results: pd.DataFrame, methods, sets=SETS, metric: str = "dcg@10") -> pd.DataFrame:
-    """[methods, sets] means."""
-    names = [f"{of}-{method}" for method in methods for of in sets]
-    values = means(results, names, metric).to_numpy()
-    methods = pd.Index(list(methods), name="method")
-    return pd.DataFrame(
-        values.reshape(len(methods), len(sets)), methods, pd.Index(list(sets), name="features")
-    )
-
-
-def effects(results: pd.DataFrame, methods, sets=SETS, metric: str = "dcg@10") -> pd.DataFrame:
-    """[methods, sets] what each method gains on its naive model."""
-    own = cells(results, methods, sets, metric)
-    return own - cells(results, [DEBIASED[name] for name in methods], sets, metric).to_numpy()
 
 
 def marks(results: pd.DataFrame, methods, metrics, sets=SETS) -> pd.Series:
@@ -445,3 +421,6 @@ def dropout_costs_less(results):
 def fewer_by_query(results):
     found = counted(results).groupby("unit")["value"].sum()
     return [(found["query"], found["run"])]
+
+
+CLAIMS = in_order(CLAIMS, cross_encoders.CLAIMS)

@@ -1,0 +1,90 @@
+"""What chapter 3 claims of cross-encoders."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from papers.hager2024.judges.common import effects, means
+from twotowers.results.claims import Claims
+from twotowers.results.conditions import above, below
+
+CLAIMS = Claims()
+CROSS = {
+    "two-tower": "point-naive",
+    "point-ips": "point-naive",
+    "list-ips": "list-naive",
+    "list-dla": "list-naive",
+}
+"""The methods of cross-encoders, and their naive models."""
+
+
+def cross(results: pd.DataFrame) -> pd.Series:
+    """DCG@10 of the cross-encoders by method."""
+    methods = ("point-naive", "two-tower", "point-ips", "list-naive", "list-ips", "list-dla")
+    found = means(results, [f"bert-{name}" for name in methods])
+    return found.set_axis(pd.Index(methods, name="method"))
+
+
+@CLAIMS.add(
+    "17",
+    "table3.2",
+    "Sec. 3.6.2",
+    "Listwise cross-encoders beat pointwise ones",
+    above("DCG@10 of the worst listwise less the best pointwise", 0),
+)
+def listwise_cross_encoders(results):
+    found = cross(results)
+    listwise = found.index.str.startswith("list")
+    return found[listwise].min() - found[~listwise].max()
+
+
+@CLAIMS.add(
+    "18",
+    "table3.2",
+    "Sec. 3.6.2",
+    "Two towers improve the pointwise cross-encoder",
+    above("DCG@10 of the two-tower cross-encoder less the naive one", 0),
+)
+def two_tower_cross_encoder(results):
+    found = cross(results)
+    return found["two-tower"] - found["point-naive"]
+
+
+@CLAIMS.add(
+    "19",
+    "table3.2",
+    "Sec. 3.6.2",
+    "IPS and DLA degrade cross-encoders",
+    below("DCG@10 less that of the naive model", 0),
+)
+def debiased_cross_encoders(results):
+    found = cross(results)
+    names = ["point-ips", "list-ips", "list-dla"]
+    return found[names] - found[[CROSS[name] for name in names]].to_numpy()
+
+
+@CLAIMS.add(
+    "20",
+    "table3.2",
+    "Sec. 3.6.2",
+    "The naive softmax gives the best cross-encoder",
+    above("its DCG@10 less that of the best other one", 0),
+)
+def best_cross_encoder(results):
+    found = cross(results)
+    return found["list-naive"] - found.drop("list-naive").max()
+
+
+@CLAIMS.add(
+    "21",
+    "table3.2",
+    "Sec. 3.6.2",
+    "Unbiased methods change cross-encoders more than rerankers",
+    above("mean size of their effect on DCG@10", 1, "times that on rerankers with our MonoBERT"),
+    also=("table3.4",),
+)
+def larger_effects(results):
+    found = cross(results)
+    own = found[list(CROSS)] - found[list(CROSS.values())].to_numpy()
+    rerankers = effects(results, CROSS, ["ours"])["ours"]
+    return [(own.abs().mean(), rerankers.abs().mean())]

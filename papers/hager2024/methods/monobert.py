@@ -1,0 +1,141 @@
+"""A cross-encoder trained on clicks and masked tokens, as a ranker (Table 3.2).
+
+Documents are sequences of tokens, as `twotowers.jobs.encode` gives them if it trains no encoder. As
+in the published code, the naive softmax does not normalise clicks, and IPS and DLA do.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from twotowers.encoders.monobert import MonoBert
+from twotowers.encoders.pretraining import Pretraining, pretrain, vectors_of
+from twotowers.encoders.sequences import CLS, OFFSET, SEP, Sequences
+from twotowers.jobs.encode import forever
+from twotowers.methods.harvesting import PUBLISHED, harvested
+from twotowers.methods.page_losses import position_based_losses, rows_of, table_of
+from twotowers.methods.task import Fitted, Task
+from twotowers.objectives.listwise import dual_losses, softmax_loss
+from twotowers.objectives.pointwise import clipped_weights, inverse_propensity_loss, sigmoid_loss
+
+HIGHEST = 10.0
+"""The largest weight of a click."""
+CHOICES = {"loss": ("naive", "two_tower", "ips", "softmax", "softmax_ips", "dla")}
+POINTWISE = CHOICES["loss"][:3]
+
+
+def fit(
+    task: Task,
+    *,
+    loss: str = "naive",
+    steps: int = 100,
+    layers: int = 2,
+    heads: int = 2,
+    width: int = 32,
+    inner: int = 128,
+    documents: int = 128,
+    learning_rate: float = 0.001,
+    mask: float = 0.3,
+) -> list[Fitted]:
+    """Train an encoder per lane; the model and the tower are not used.
+
+    Args:
+        loss: of clicks.
+        steps, documents, learning_rate, mask: of training; see
+            `twotowers.encoders.pretraining.Pretraining`.
+        layers, heads, width, inner: see `twotowers.encoders.monobert.MonoBert`.
+    """
+    train = task.splits["train"]
+    tokens = table_of(train).astype(np.int32)
+    settings = Pretraining(
+        learning_rate=learning_rate,
+        mask=mask,
+        most=tokens.shape[1] // 2,
+        documents=documents,
+        pages=documents // 4,
+    )
+    found = []
+    for log, _ in task.lanes:
+        encoder = MonoBert(
+            vocabulary=int(max(tokens.max() + 1 - OFFSET, 1)),
+            length=tokens.shape[1],
+            layers=layers,
+            heads=heads,
+            width=width,
+            inner=inner,
+            rngs=nnx.Rngs(task.seed),
+        )
+        theta = harvested(task, log, PUBLISHED)
+        pages = train.sessions[log]
+        batches = forever(rows_of(train, log), pages.clicks, pages.where, settings)
+        trained, _ = pretrain(
+            encoder,
+            sequences_of(tokens),
+            islice(batches, steps),
+            click_loss(loss, clipped_weights(theta, highest=HIGHEST)),
+            settings=settings,
+            seed=task.seed,
+        )
+        found.append(_fitted(trained, log, loss, theta))
+    return found
+
+
+def click_loss(loss: str, weights: np.ndarray):
+    """(scores, bias, clicks, where) -> [pages] losses."""
+    weights = jnp.asarray(weights, jnp.float32)
+
+    def of_pages(scores, bias, clicks, where):
+        given = {"where": where}
+        if loss == "naive":
+            return sigmoid_loss(scores, clicks, **given)
+        if loss == "two_tower":
+            return sigmoid_loss(scores + bias, clicks, **given)
+        if loss == "ips":
+            return inverse_propensity_loss(scores, clicks, weights=weights, **given)
+        if loss == "softmax":
+            return softmax_loss(scores, clicks, **given)
+        if loss == "softmax_ips":
+            return softmax_loss(scores, clicks, weights=weights, normalised="after", **given)
+        both = scores, jnp.broadcast_to(bias, scores.shape)
+        return sum(dual_losses(*both, clicks, highest=HIGHEST, normalised="after", **given))
+
+    return of_pages
+
+
+def sequences_of(tokens: np.ndarray) -> Sequences:
+    """What an encoder reads, from tokens alone: segment 0 ends with the first [SEP]."""
+    ends = tokens == SEP
+    segments = (np.cumsum(ends, axis=1) - ends > 0).astype(np.int32)
+    return Sequences(tokens, segments, (segments == 1) & (tokens >= OFFSET))
+
+
+def _fitted(trained, log: int, loss: str, theta: np.ndarray) -> Fitted:
+    bias = np.asarray(trained.bias[...], float)[: len(theta)]
+
+    def scores(inputs: np.ndarray) -> np.ndarray:
+        tokens = inputs.reshape(-1, inputs.shape[-1]).astype(np.int32)
+        there, found = tokens[:, 0] == CLS, np.zeros(len(tokens))
+        vectors = np.concatenate([*vectors_of(trained.encoder, sequences_of(tokens[there]))])
+        found[there] = np.asarray(trained.encoder.click(jnp.asarray(vectors)))[:, 0]
+        return found.reshape(inputs.shape[:-1])
+
+    def page_losses(split):
+        pages = split.sessions[log]
+        logits = scores(split.inputs)[pages.query[:, None], pages.documents]
+        if loss == "ips":
+            each = position_based_losses(logits, theta, pages.clicks)
+        else:
+            logits = logits + (bias if loss == "two_tower" else 0)
+            each = np.logaddexp(0, np.where(pages.clicks, -logits, logits))
+        return each, each
+
+    positions = {"two_tower": bias, "dla": bias, "ips": np.log(theta), "softmax_ips": np.log(theta)}
+    return Fitted(
+        scores=scores,
+        bias=positions.get(loss),
+        page_losses=page_losses if loss in POINTWISE else None,
+    )
