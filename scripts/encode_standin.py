@@ -27,6 +27,8 @@ def main(
         *outputs, world_of(sessions, seed, law), read(Encoder, encoder), queries=queries
     )
     for name, column in zip(("clicks", "masked tokens"), losses.T, strict=True):
+        if not len(column):
+            break
         few = max(len(column) // 10, 1)
         LOGGER.info("loss of %s: %.3f to %.3f", name, column[:few].mean(), column[-few:].mean())
 

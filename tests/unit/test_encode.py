@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from twotowers.encoders.sequences import CLS
 from twotowers.experiment.config import Encoder
 from twotowers.files.rankings import read_rankings
 from twotowers.jobs.encode import encode, pointwise
@@ -60,3 +61,12 @@ def test_an_encoder_without_clicks_has_no_loss_of_clicks(encoded):
     assert (encoded(clicks=False)[2][:, 0] == 0).all()
     clicks, where = np.array([[True, False]]), np.array([[True, True]])
     assert pointwise(np.zeros((1, 2), np.float32), None, clicks, where) == pytest.approx(np.log(2))
+
+
+def test_without_steps_features_are_tokens(encoded):
+    documents, annotations, losses = encoded(steps=0)
+    assert losses.shape == (0, 2)
+    for features in (documents.features, annotations.features):
+        assert features.shape[1] == 12 + SMALL["length"]
+        assert (features[:, 12] == CLS).all()
+        assert (features[:, 12:] % 1 == 0).all()

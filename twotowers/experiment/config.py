@@ -51,8 +51,9 @@ class Sizes(Settled):
 class Encoder(Settled):
     """A small cross-encoder whose vectors are features of a generated log with text."""
 
-    steps: Positive
-    """Steps of training, on pages of part 1."""
+    steps: Annotated[int, Field(ge=0)]
+    """Steps of training, on pages of part 1. Without any, what follows lexical features are the
+    tokens that an encoder would read."""
     layers: Positive = 2
     """Layers of the transformer."""
     heads: Positive = 2

@@ -65,11 +65,16 @@ def encode(
         log, judged = Path(folder) / "part-*_split-0.feather", Path(folder) / "annotations.feather"
         write_log(folder, world)
         write_annotations(judged, world, queries)
-        model, losses = train(folder, world, encoder)
+        model, losses = None, np.zeros((0, 2))
+        if encoder.steps:
+            model, losses = train(folder, world, encoder)
         dropout = world.seed if encoder.dropout else None
 
         def vectors(batch: pa.RecordBatch) -> np.ndarray:
-            return np.concatenate([*vectors_of(model, read(batch, encoder), dropout=dropout)])
+            texts = read(batch, encoder)
+            if model is None:
+                return texts.tokens.astype(np.float32)
+            return np.concatenate([*vectors_of(model, texts, dropout=dropout)])
 
         texts = zip(baidu.documents_of(log), baidu.texts_of(log), strict=True)
         write_documents(
