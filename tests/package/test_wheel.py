@@ -154,9 +154,11 @@ def test_the_face_works_without_the_repository(clean):
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         "True 3 1 None",
-        "['query', 'document', 'estimate', 'error', 'low', 'high', 'trials', 'impressions']",
+        "['query', 'document', 'estimate', 'error', 'low', 'high', 'trials', 'impressions', "
+        "'examinations']",
         "(3, 11)",
-        "['model', 'perplexity', 'conditional', 'log_likelihood', 'difference', 'error']",
+        "['model', 'perplexity', 'conditional', 'log_likelihood', 'difference', 'error', "
+        "'difference_known', 'error_known', 'difference_unseen', 'error_unseen']",
         "True",
     ]
 
