@@ -89,7 +89,12 @@ def said(four) -> dict[str, tt.Diagnosis]:
     ("kind", "identified", "expected", "told"),
     [
         ("strong", True, ["green", "green", "green"], "Yes, at all 6 positions"),
-        ("bridge", True, ["green", "red", "red"], "Positions 4, 5, 6 hang on the others by"),
+        (
+            "bridge",
+            True,
+            ["green", "red", "red"],
+            "effective swaps tie positions 4, 5, 6 to the others",
+        ),
         ("components", False, ["green", "red", "red"], "The log falls into 2 parts"),
         ("fixed", False, ["green", "red", "red"], "No document was shown at two positions"),
     ],

@@ -202,9 +202,10 @@ def _why_not(found: Evidence) -> str:
     if swaps < ENOUGH_SWAPS:
         halves = found.whole.halves
         half = [found.labels[k] for k in np.flatnonzero(halves != halves[found.curve.reference])]
+        what = _plural(found).removesuffix("s" if len(half) == 1 else "")
         return (
-            f"{_plural(found).capitalize()} {_listed(half)} hang on the others by {swaps:.2g} "
-            f"effective swaps, where {ENOUGH_SWAPS:g} are enough."
+            f"Only {swaps:.2g} effective swaps tie {what} {_listed(half)} to the others, "
+            f"where {ENOUGH_SWAPS:g} are enough."
         )
     return "The reasons are in section 3."
 
