@@ -281,3 +281,37 @@ def test_the_page_of_the_docs_has_the_tables_of_the_results():
 def test_numbers_are_read_easily():
     told = [number(each) for each in (0.0, 12, 1234567, 0.04567, 1.4e14, None, float("inf"))]
     assert told == ["0", "12", "1,234,567", "0.0457", "1.4e14", "–", "∞"]
+
+
+def test_a_log_of_pages_with_clicks_only_is_no_evidence_of_users_who_stop():
+    query, order, clicks = pages_of("strong", 6000)
+    clicked = clicks.any(1)
+    found = tt.diagnose(frame_of(query[clicked], order[clicked], clicks[clicked]))
+    assert colours(found)[0] == "amber"
+    assert "without a click" in found.lights[0].answer
+    assert "users stop after a click, whether they do or not" in found.lights[2].answer
+
+
+def test_without_position_no_light_is_green():
+    query, order, clicks = pages_of("strong", 2000)
+    rows = pd.DataFrame(
+        {
+            "session": np.repeat(np.arange(len(query)), PLACES),
+            "query": np.repeat(query, PLACES),
+            "document": order.ravel(),
+            "position": np.tile(np.arange(1, PLACES + 1), len(query)),
+            "clicks": clicks.ravel().astype(int),
+            "device": np.repeat(np.where(np.arange(len(query)) % 2, "a", "b"), PLACES),
+        }
+    )
+    found = tt.diagnose(rows, bias=["device"])
+    assert found.lights[0].colour == "amber"
+    assert found.lights[0].action == "Add it: --bias position device"
+    assert "Do not debias" not in found.lights[2].answer
+
+
+def test_a_wrong_table_of_features_is_an_error_and_no_unsound_log():
+    log = frame_of(*pages_of("strong", 300))
+    wrong = pd.DataFrame({"query": [1], "document": [1], "f": ["x"]})
+    with pytest.raises(tt.InputError, match="f"):
+        tt.diagnose(log, features=wrong)

@@ -58,6 +58,38 @@ def test_who_was_never_examined_has_no_judgment(fitted):
     assert "sku,4" in set(naive["document"])  # a click rate takes it for irrelevant
 
 
+def test_relevant_documents_far_down_keep_their_judgment():
+    # At rank 3 a document is examined a quarter of the time, however attractive it is.
+    rng, number = np.random.default_rng(5), 400
+    order = rng.permuted(np.tile(np.arange(30), (number, 1)), axis=1)[:, :3]
+    attraction = np.linspace(0.02, 0.98, 30)
+    clicks = rng.random(order.shape) < attraction[order] * EXAMINATION[:3]
+    log = pd.DataFrame({"documents": order.tolist(), "clicks": clicks.astype(int).tolist()})
+    found = tt.fit(log, "pbm").judgments(min_examinations=0).frame()
+    expected = np.bincount(order.ravel(), np.tile(EXAMINATION[:3], number), 30)
+    ratio = found["examinations"] / expected[found["document"]]
+    relevance = attraction[found["document"]]
+    assert ratio[relevance < 0.5].median() == pytest.approx(1.2, abs=0.3)
+    assert ratio[relevance >= 0.5].min() > 0.8  # and not less because they are attractive
+
+
+def test_parts_of_a_log_are_no_logs():
+    part = tt.read_log(pages(60)).split({"a": 0.5, "b": 0.5})["a"]
+    for asked in (tt.weights, tt.propensities, tt.diagnose):
+        with pytest.raises(tt.InputError, match="part of another"):
+            asked(part)
+
+
+def test_weights_of_a_fit_say_where_they_are_its_prior():
+    log = (
+        pages(300)
+        .query("position < 3")
+        .assign(document=lambda rows: rows["document"] + rows["position"].astype(str))
+    )
+    table = tt.weights(log, by=tt.fit(log, "pbm")).frame()
+    assert table["reason"].tolist() == ["", "the log does not tell; this is the fit's prior"]
+
+
 def test_shrinkage_is_the_share_of_the_prior(fitted):
     found = fitted.judgments(min_examinations=0).frame()
     np.testing.assert_allclose(found["shrinkage"], 2 / (found["examinations"] + 2))
@@ -161,7 +193,7 @@ def test_the_command_writes_judgments(tmp_path, capsys):
     assert main([*arguments, "--thresholds", ".2", ".5"]) == 0
     assert set(pd.read_csv(out)["rating"]) == {0, 1, 2}
     printed = capsys.readouterr().out
-    assert "pairs have no judgment: users hardly examined them" in printed
+    assert "pairs have no judgment: too little is known of them" in printed
     assert main([*arguments, "--thresholds", ".2", "--grades", "3"]) == 2
     assert main(["judgments", str(log), "--out", str(tmp_path / "no" / "a.txt")]) == 2
 

@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--min-examinations",
         type=float,
         default=10.0,
-        help="certain examinations that would tell as much, of which a judgment needs so many (10)",
+        help="expected examinations that a judgment needs (10)",
     )
     parser.add_argument(
         "--min-impressions", type=int, default=1, help="impressions that a judgment needs (1)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.logs import ClickLog, as_log
 from twotowers.face.propensities import Propensities
 from twotowers.face.sections import sections
+from twotowers.face.tower_tests import read_features
 from twotowers.files.artefacts import check_ending
 from twotowers.report.diagnosis_page import RED, SIGNS, Light, Page, write_page
 
@@ -133,12 +135,14 @@ def diagnose(
         ['green', 'green']
     """
     log = as_log(log)
+    log.check_whole()
     title = str(log.source)
     if policy is not None and features is None:
         raise InputError("without features", field="policy", expected="a column of `features`")
     about = [f"Read as {log.layout}."]
+    known = None if features is None else read_features(features, policy)
     try:
-        evidence = gather(log, bias, features=features, policy=policy)
+        evidence = gather(log, bias, features=known, policy=policy)
     except InputError as error:
         if not _of_a_row(log, error):
             raise
@@ -150,4 +154,5 @@ def diagnose(
 
 def _of_a_row(log: ClickLog, error: InputError) -> bool:
     """Whether the reader refuses a row, rather than an argument."""
-    return not log.counted and "_stored" not in log.__dict__ and "row" in error.message
+    of_row = re.search(r"\b(row|page) \d", error.message)
+    return not log.counted and "_stored" not in log.__dict__ and of_row is not None

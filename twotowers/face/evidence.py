@@ -18,7 +18,7 @@ from twotowers.face.defaults import TEST
 from twotowers.face.fits import fit_click_model
 from twotowers.face.logs import ClickLog, Folder, no_clicks
 from twotowers.face.propensities import Propensities, reference_of
-from twotowers.face.tower_tests import TowerTests, read_features, tower_tests
+from twotowers.face.tower_tests import TowerTests, tower_tests
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.counted_pairs import read_pairs
 from twotowers.fitting.curves import Curve
@@ -49,6 +49,10 @@ SWAPPED, FEWEST_PAGES = 0.01, 100
 """Pages of each arrangement of a proposed swap: a share of the log's, and at least so many."""
 DRAWS = 2_000
 """Of the curve, for the intervals of what follows from it."""
+
+
+MOST_SWAPS = 12
+"""Swaps that are planned at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +131,9 @@ class Evidence:
         """Swaps to run, by the numbers of factors (`twotowers.identifiability.strength`)."""
         if self.curve.information.shape[0] < 2:
             return pd.DataFrame()
-        return self.product.swaps_by_number(pages=self.swap_pages)
+        # As many as join all parts of the log, and five at least.
+        steps = min(max(5, len(np.unique(self.curve_components)) - 1), MOST_SWAPS)
+        return self.product.swaps_by_number(pages=self.swap_pages, steps=steps)
 
     @cached_property
     def errors_now(self) -> np.ndarray:
@@ -199,7 +205,7 @@ def gather(
     bias: Sequence[str],
     *,
     models: Sequence[str] = MODELS,
-    features: object = None,
+    features: pd.DataFrame | None = None,
     policy: str | None = None,
 ) -> Evidence:
     """Measure everything. The log is read once, and counted by DuckDB.
@@ -208,12 +214,12 @@ def gather(
         log: a whole log.
         bias: columns that name the bias factor.
         models: click models to compare.
-        features, policy: see `twotowers.face.diagnosis.diagnose`.
+        features: of `twotowers.face.tower_tests.read_features`.
+        policy: the column of it that has the policy's score.
 
     Raises:
         InputError: a row of the log is wrong, a column is missing, or the log has no click.
     """
-    known = None if features is None else read_features(features, policy)
     folder = Folder()
     further = [name for name in bias if name != "position"]
     cells = folder.path / "cells.parquet"
@@ -248,8 +254,9 @@ def gather(
     }
     table, compared = _compared(log, models)
     towers = None
-    if known is not None:
-        towers = tower_tests(cells, counts, known, scored=policy is not None, reference=reference)
+    if features is not None:
+        scored = policy is not None
+        towers = tower_tests(cells, counts, features, scored=scored, reference=reference)
     return Evidence(
         log=log,
         bias=tuple(bias),

@@ -139,8 +139,8 @@ class Fit:
 
         Returns:
             a frame: query and document as in the log, estimate, error, low, high, trials and
-            impressions, as `parameters` describes them; and examinations, how many certain
-            examinations would tell as much of attraction as the log does.
+            impressions, as `parameters` describes them; and examinations, how often users
+            examined the document, in expectation.
 
         Raises:
             InputError: the model has one probability for all documents.
@@ -162,7 +162,9 @@ class Fit:
             )
         found = self._of_part("attraction")
         imagined = self.estimate.prior.of("attraction")[1]
-        found = found.append_column("examinations", pa.array(examinations_of(found, imagined)))
+        independent = self.model.parts.get("examination") == PER_POSITION
+        tried = examinations_of(found, imagined, independent=independent)
+        found = found.append_column("examinations", pa.array(tried))
         if "satisfaction" in self.model.parts:
             found = product_of(
                 found, self._of_part("satisfaction"), self.estimate.unknown()["satisfaction"]

@@ -31,7 +31,7 @@ class Judgments:
 
     Attributes:
         table: query, document, grade and what the grade rests on, as `frame` describes.
-        left_out: number of shown pairs without a judgment, because users hardly examined them.
+        left_out: number of shown pairs without a judgment, of which too little is known.
         thresholds: relevance from which on the grades 1, 2, ... are given.
         kind: the library of the frame.
     """
@@ -46,8 +46,8 @@ class Judgments:
 
         Returns:
             a frame: query, document, grade, relevance (the estimate that was graded), error, low,
-            high, examinations (how many certain examinations would tell as much), impressions, and
-            shrinkage (the share of the estimate that the prior has: 0 none, 1 all).
+            high, examinations (how often users examined the document, in expectation), impressions,
+            and shrinkage (the share of the estimate that the prior has: 0 none, 1 all).
         """
         return native(self.table, self.kind)
 
@@ -84,8 +84,8 @@ class Judgments:
             yield f"  grade {grade}: {(grades == grade).sum():,}, relevance from {start:.3g}"
         if self.left_out:
             yield (
-                f"{self.left_out:,} pairs have no judgment: users hardly examined them, "
-                "so that they were not clicked says nothing"
+                f"{self.left_out:,} pairs have no judgment: too little is known of them, because "
+                "users hardly examined them"
             )
 
 

@@ -30,6 +30,8 @@ STRAY = 0.01
 """Share of clicks, or of pages, that is worth a warning."""
 SURE = 0.01
 """Level of the tests. Each says something false of one log in a hundred."""
+DROPPED = 0.01
+"""Share of pages without a click, below which they are taken to have been left out."""
 DEPENDS = 0.9
 """Odds ratio of a click with a click above it, below which users are taken to stop."""
 FLAT = (0.8, 1.25)
@@ -66,6 +68,20 @@ def warnings(found: Evidence) -> list[tuple[str, str]]:
                 f"{found.gaps:,} pages miss positions",
                 "Find out why rows are missing; if only some documents are logged, clicks on the "
                 "others are lost.",
+            )
+        )
+    if dropped(found):
+        told.append(
+            (
+                "hardly any page is without a click, so those were probably left out",
+                "Log pages without a click, too: else clicks seem to depend on each other.",
+            )
+        )
+    if "position" not in found.bias:
+        told.append(
+            (
+                "position is no bias factor, so its effect is mixed into the others'",
+                f"Add it: --bias position {' '.join(found.bias)}",
             )
         )
     if health.first > 1:
@@ -176,7 +192,9 @@ def _able(found: Evidence) -> Light:
             QUESTIONS[1],
             RED,
             f"No: no other position can be compared with the first. {_why_not(found)}",
-            "No model and no amount of such traffic mends this. Swaps do: section 8.",
+            "No model and no amount of such traffic mends this. Swaps do: section 8."
+            if np.unique(found.curve_components).size > 1
+            else "Collect more pages and queries, or run the swaps of section 8.",
         )
     return Light(
         QUESTIONS[1],
@@ -236,6 +254,14 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
             "where the log does not tell they are the fit's own prior.",
             _first_swap(found),
         )
+    if dropped(found):
+        return Light(
+            QUESTIONS[2],
+            AMBER,
+            "Nothing that rests on whole pages: a log of pages with clicks only says that users "
+            "stop after a click, whether they do or not.",
+            "Log pages without a click, and diagnose that log.",
+        )
     if depends(found):
         assert found.above is not None
         return Light(
@@ -260,7 +286,7 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
         return Light(
             QUESTIONS[2],
             GREEN,
-            "Do not debias: every position is examined as much as the first, to within a quarter.",
+            f"Do not debias: all {_plural(found)} are examined alike, to within a quarter.",
             "Train on clicks as they are.",
         )
     if form == "open":
@@ -269,7 +295,9 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
             AMBER,
             "Weights may help, but two forms of the curve differ by more than their errors, and "
             "the log does not say which one is right.",
-            "Train with both curves of section 7, and keep what holds under both.",
+            "Collect more, or train twice and keep what holds both times: with clicks weighed by "
+            "the product (twotowers weights LOG --out weights.csv), and with the odds as the bias "
+            "of an additive model (twotowers propensities LOG --estimator odds --out odds.csv).",
         )
     share = float(found.weights["share"].iloc[0])
     clip = ""
@@ -337,7 +365,17 @@ def flat(found: Evidence) -> bool:
     other = np.arange(len(curve.estimate)) != curve.reference
     with np.errstate(invalid="ignore"):
         inside = (curve.low > FLAT[0]) & (curve.high < FLAT[1])
-    return bool(found.sure.all() and inside[other].all())
+    return bool("position" in found.bias and found.sure.all() and inside[other].all())
+
+
+def dropped(found: Evidence) -> bool:
+    """Whether pages without a click seem to have been left out of the log."""
+    health = found.health
+    return (
+        bool(health.pages)
+        and health.without is not None
+        and (health.without < DROPPED * health.pages)
+    )
 
 
 def _first_swap(found: Evidence) -> str:
@@ -348,8 +386,12 @@ def _first_swap(found: Evidence) -> str:
     worst = swaps["worst"].to_numpy()
     enough = np.flatnonzero(worst <= PRECISE)
     number = int(enough[0]) + 1 if len(enough) else len(swaps)
-    return (
+    first = (
         f"Exchange the documents of {_plural(found)} {one} and {other} on every second of "
-        f"{2 * found.swap_pages:,} pages. With {number} such experiments (section 8) every ratio "
-        f"would be known to a factor of {np.exp(1.96 * worst[number - 1]):.2g}."
+        f"{2 * found.swap_pages:,} pages."
     )
+    if not np.isfinite(worst[number - 1]):
+        return f"{first} More swaps are needed than the {number} of section 8, which are the first."
+    what = "this swap" if number == 1 else f"the first {number} swaps of section 8"
+    factor = np.exp(1.96 * worst[number - 1])
+    return f"{first} With {what} every ratio would be known to a factor of {factor:.2g}."

@@ -92,7 +92,8 @@ class ClickLog:
         columns = dict(self.layout.columns)
         return {**self.settings, **({"columns": columns} if columns else {})}
 
-    def _check_whole(self) -> None:
+    def check_whole(self) -> None:
+        """Raise InputError for a part of a log."""
         if self.rows is not None:
             raise InputError("this log is a part of another", field="log", expected="a whole log")
 
@@ -215,7 +216,7 @@ class ClickLog:
             >>> read_log(pa.table(pages)).count()["impressions"].to_pylist()
             [2, 1]
         """
-        self._check_whole()
+        self.check_whole()
         how = {"bias": bias, "memory": memory}
         if out is not None:
             check_target(out, self.source, ".parquet")
@@ -224,7 +225,7 @@ class ClickLog:
 
     def cells(self, bias: Sequence[str] = (), **how: Any) -> pa.Table:
         """What `count` counts, as an Arrow table."""
-        self._check_whole()
+        self.check_whole()
         folder = Folder()
         path = folder.path / "cells.parquet"
         to_cells(self.source, path, bias=bias, **{**self._how, **how})

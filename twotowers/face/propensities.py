@@ -266,6 +266,7 @@ def propensities(
         )
     check_range(level, field="level", low=0.5, high=0.999)
     log = as_log(log)
+    log.check_whole()
     further = [name for name in bias if name != "position"]
     folder = Folder()
     cells = folder.path / "cells.parquet"

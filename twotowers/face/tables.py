@@ -83,23 +83,28 @@ def _rows(part: str, own: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema)
 
 
-def examinations_of(attraction: pa.Table, imagined: float) -> np.ndarray:
-    """[documents] how many certain examinations would tell as much as the log does.
+def examinations_of(attraction: pa.Table, imagined: float, *, independent: bool) -> np.ndarray:
+    """[documents] how often users examined each document, in expectation.
 
-    n trials of a probability p have the standard error sqrt(p (1 - p) / n). So n = p (1 - p) /
-    error^2, less the trials that the prior imagines. A document that users never look at has 0,
-    however often it was shown. Where there is no error, it is the number of trials.
+    It is the number of trials, where these are expected. The trials of a model whose clicks are
+    independent are impressions. There n impressions with examination e tell of attraction a by the
+    information I = n e / (a (1 - a e)), so n e is a I (1 - a e): at most a I, and at most the
+    impressions. A document that users never look at has 0, however often it was shown.
 
     Args:
         attraction: estimate, error and trials of each document.
-        imagined: trials of the prior.
+        imagined: trials of the prior, which are no information of the log.
+        independent: whether trials are impressions, some of which were not examined.
     """
     estimate, error, trials = (
         attraction[name].to_numpy() for name in ("estimate", "error", "trials")
     )
+    if not independent:
+        return trials
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = estimate * (1 - estimate) / error**2 - imagined
-    return np.where(np.isfinite(found), np.maximum(found, 0), trials)
+        information = 1 / error**2 - imagined / (estimate * (1 - estimate))
+        found = np.clip(estimate * information, 0, trials)
+    return np.where(np.isfinite(found), found, trials)
 
 
 def product_of(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> pa.Table:

@@ -155,7 +155,7 @@ class Weights:
         known = table["weight"].notna()
         yield (
             f"{self.clicks:,.0f} clicks weigh as much as {self.effective:,.0f} of one weight; "
-            f"weights are 1 to {table['weight'].max():.3g}"
+            f"weights are {table['weight'].min():.3g} to {table['weight'].max():.3g}"
         )
         if table["clipped"].any():
             yield (
@@ -207,6 +207,7 @@ def weights(
     """
     check_range(clip, field="clip", low=1, high=1e9)
     log = as_log(log)
+    log.check_whole()
     if isinstance(by, Fit):
         curve = _of_fit(by, bias, log)
     else:
@@ -257,7 +258,11 @@ def _of_fit(fit: Fit, bias: Sequence[str], log: ClickLog) -> pd.DataFrame:
     cells = log.cells().to_pandas().groupby("position")[["impressions", "clicks"]].sum()
     shown = cells.reindex(found["position"], fill_value=0).reset_index(drop=True)
     ratios = {name: found[name] / first for name in ("estimate", "low", "high")}
-    columns = found[["position"]].assign(**ratios, reason="")
+    reason: Any = ""
+    if (curve := fit.conditional) is not None:
+        untold = "the log does not tell; this is the fit's prior"
+        reason = np.where(np.isfinite(curve.estimate), curve.reason, untold)
+    columns = found[["position"]].assign(**ratios, reason=reason)
     return columns.assign(impressions=shown["impressions"], clicks=shown["clicks"])
 
 
