@@ -11,21 +11,14 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_reader_options, log_of
+from twotowers.commands.options import add_bias, add_reader_options, log_of
 from twotowers.commands.telling import tell
-from twotowers.face.defaults import BIAS
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_reader_options(parser)
-    parser.add_argument(
-        "--bias",
-        nargs="+",
-        metavar="COLUMN",
-        default=[*BIAS],
-        help=f"columns that name the bias factor (default: {' '.join(BIAS)})",
-    )
+    add_bias(parser)
     parser.add_argument(
         "--features", metavar="FILE", help="a table with query, document, and a column per feature"
     )

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_reader_options, log_of, told
+from twotowers.commands.options import add_bias, add_reader_options, log_of, told
 from twotowers.commands.telling import tell
-from twotowers.face.defaults import BIAS, FEATURE
+from twotowers.face.defaults import FEATURE
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -25,12 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"columns that name the feature vector (default: {' '.join(FEATURE)})",
         **columns,
     )
-    parser.add_argument(
-        "--bias",
-        default=[*BIAS],
-        help=f"columns that name the bias factor (default: {' '.join(BIAS)})",
-        **columns,
-    )
+    add_bias(parser)
     parser.add_argument(
         "--bias-features",
         help="numeric columns whose distance is the cost of merging (default: the bias columns)",

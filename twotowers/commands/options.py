@@ -6,6 +6,7 @@ import argparse
 import re
 
 from twotowers.errors import InputError
+from twotowers.face.defaults import BIAS
 from twotowers.face.logs import ClickLog, read_log
 from twotowers.logs.opening import FORMATS
 
@@ -35,6 +36,17 @@ def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     group.add_argument("--strays", help="for pages, yandex and wscd: stray clicks: drop, or error")
     group.add_argument("--repeats", help="further clicks on a document: drop, or error")
     return group
+
+
+def add_bias(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the bias factor."""
+    parser.add_argument(
+        "--bias",
+        nargs="+",
+        metavar="COLUMN",
+        default=[*BIAS],
+        help=f"columns that name the bias factor (default: {' '.join(BIAS)})",
+    )
 
 
 def log_of(options: argparse.Namespace) -> ClickLog:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_reader_options, log_of
+from twotowers.commands.options import add_bias, add_reader_options, log_of
 from twotowers.commands.telling import tell
-from twotowers.face.defaults import BIAS
 
 NAMES = ("conditional", "odds", "all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes")
 
@@ -21,13 +20,7 @@ NAMES = ("conditional", "odds", "all_pairs", "adjacent_chain", "pivot_one", "emp
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_reader_options(parser)
-    parser.add_argument(
-        "--bias",
-        nargs="+",
-        metavar="COLUMN",
-        default=[*BIAS],
-        help=f"columns that name the bias factor (default: {' '.join(BIAS)})",
-    )
+    add_bias(parser)
     parser.add_argument(
         "--estimator", choices=NAMES, default=NAMES[0], help=f"how (default: {NAMES[0]})"
     )

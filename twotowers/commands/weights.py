@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_reader_options, log_of
+from twotowers.commands.options import add_bias, add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
-from twotowers.face.defaults import BIAS
 from twotowers.files.artefacts import check_target
 
 BY = ("conditional", "all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes", "pbm")
@@ -27,13 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--per", choices=("row", "position"), default="row", help="a row per what (row)"
     )
-    parser.add_argument(
-        "--bias",
-        nargs="+",
-        metavar="COLUMN",
-        default=[*BIAS],
-        help=f"columns that name the bias factor (default: {' '.join(BIAS)})",
-    )
+    add_bias(parser)
     parser.add_argument(
         "--by",
         default=BY[0],

@@ -20,7 +20,7 @@ from twotowers.face.logs import ClickLog, Folder, as_log
 from twotowers.face.propensities import propensities
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.logs.conversion import to_cells, to_sessions
-from twotowers.logs.warehouse import MEMORY, database
+from twotowers.logs.warehouse import MEMORY, database, quoted
 from twotowers.models.position_based import PositionBased
 
 CLIP = 10.0
@@ -135,14 +135,14 @@ class Weights:
             to_cells(self.log.source, rows, **how)
         else:
             to_sessions(self.log.source, rows, **how)
-        quoted = [_quoted(name) for name in further]
+        columns = [quoted(name) for name in further]
         statement = (CELLS if self.log.counted else ROWS).format(
             rows=rows,
             curve=curve,
             out=str(path).replace("'", "''"),
-            bias="".join(f"{name}, " for name in quoted),
-            unnested="".join(f"unnest({name}) AS {name}, " for name in quoted),
-            keys=", ".join(map(_quoted, self.bias)),
+            bias="".join(f"{name}, " for name in columns),
+            unnested="".join(f"unnest({name}) AS {name}, " for name in columns),
+            keys=", ".join(map(quoted, self.bias)),
             format=AS_WRITTEN[path.suffix],
         )
         with database(rows, memory, None) as connection:
@@ -268,7 +268,3 @@ def _of_fit(fit: Fit, bias: Sequence[str], log: ClickLog) -> pd.DataFrame:
 
 def _ratio(one: float, other: float) -> float:
     return float(one / other) if other else 0.0
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError, nearest
 from twotowers.fitting.pair_counts import PairCounts, components
-from twotowers.logs.warehouse import MEMORY, database
+from twotowers.logs.warehouse import MEMORY, database, quoted
 
 FACTORS = "SELECT {bias} FROM cells WHERE impressions > 0 GROUP BY ALL ORDER BY ALL"
 CODED = """
@@ -89,15 +89,15 @@ def read_pairs(
     ):
         _open(connection, cells, path)
         _check(connection, [query, document, *bias], path)
-        named = ", ".join(map(_quoted, bias))
-        same = " AND ".join(f"cells.{name} = factors.{name}" for name in map(_quoted, bias))
+        named = ", ".join(map(quoted, bias))
+        same = " AND ".join(f"cells.{name} = factors.{name}" for name in map(quoted, bias))
         make = "CREATE TEMP {kind} {name} AS {statement}"
         for kind, name, statement in (
             ("TABLE", "levels", FACTORS.format(bias=named)),
             ("TABLE", "factors", f"SELECT *, row_number() OVER (ORDER BY {named}) - 1 AS factor "
              "FROM levels"),
             ("VIEW", "coded", CODED.format(
-                query=_quoted(query), document=_quoted(document), same=same)),
+                query=quoted(query), document=quoted(document), same=same)),
             ("TABLE", "pairs", PAIRS),
             ("TABLE", "kept", KEPT.format(kept="clicks > 0" if clicked else "true")),
         ):  # fmt: skip
@@ -135,7 +135,7 @@ def _check(connection, keys, path) -> None:
     for name in (*keys, "impressions", "clicks"):
         if name not in known:
             raise InputError("no such column", field=name, path=path, expected=nearest(name, known))
-    empty = ", ".join(f"count_if({_quoted(name)} IS NULL)" for name in keys)
+    empty = ", ".join(f"count_if({quoted(name)} IS NULL)" for name in keys)
     bad = "count_if(NOT coalesce(clicks BETWEEN 0 AND impressions, false))"
     *missing, wrong = connection.execute(f"SELECT {empty}, {bad} FROM cells").fetchone()
     for name, number in zip(keys, missing, strict=True):
@@ -152,10 +152,6 @@ def _check(connection, keys, path) -> None:
             path=path,
             expected="from 0 to the impressions of the row",
         )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _text(value: str) -> str:

@@ -262,6 +262,11 @@ def _checked(sessions) -> Iterator[pa.RecordBatch]:
             yield batch
 
 
+def quoted(name: str) -> str:
+    """A name as SQL quotes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def _quoted(names: Iterable[str]) -> str:
     """Quoted SQL names."""
-    return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    return ", ".join(map(quoted, names))
