@@ -98,7 +98,7 @@ class Kind:
 
     @cached_property
     def lists(self) -> tuple[str, ...]:
-        """The parameters whose single value is a list."""
+        """Parameters that take a list as one value: only a list of lists makes lanes."""
         return tuple(
             name
             for name, types in self._types.items()
