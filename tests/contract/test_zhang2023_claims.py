@@ -17,7 +17,7 @@ from twotowers.results.claims import NOT_TESTABLE, judge
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 # The store's logs are nobody else's.
-NEVER = {"15", "16"}
+NEVER = {"15", "16", "33"}
 SCALES, RATES, QUERIES = (0.2, 0.4, 0.6, 0.8, 1.0), (0.1, 0.2, 0.3, 0.5, 0.7), 20
 # Under Oracle, L1, L2, L3 and Random, as the paper says of Table 1 and Figures 6 and 7.
 LEVELS = {
@@ -84,14 +84,16 @@ def studies():
             yield {**base, "part": "theorem2", "metric": metric, "value": value}
         for part in ("lemma7", "proposition9, click", "proposition9, relevance"):
             for at in (0, 0.3):
-                yield {**base, "part": part, "at": at, "metric": "excess_loss", "value": 1e-9}
+                for metric in ("excess_loss", "slope_left"):
+                    yield {**base, "part": part, "at": at, "metric": metric, "value": 1e-9}
     for weight, (tower, steps) in product(POLICIES, {"observation": 10, "relevance": 90}.items()):
         base = {"setting": "postulate4", "mixing_weight": weight, "tower": tower}
-        yield {**base, "metric": "steps_to_share", "value": steps}
+        # At Random the observation tower is later, still the first.
+        yield {**base, "metric": "steps_to_share", "value": steps if weight else (steps + 90) / 2}
     for lane in product(SCALES, RATES):
         tuned = dict(zip(("reversal_scale", "examination_dropout"), lane, strict=True))
         base = {"setting": "yahoo-combination", "mixing_weight": 1.0, **tuned}
-        value = 0.71 - 0.1 * abs(lane[0] - 0.4)
+        value = 0.703 - 0.1 * abs(lane[0] - 0.4)
         for metric in ("ndcg@5", "validation_ndcg@5"):
             yield {**base, "metric": metric, "value": value}
     for weight in POLICIES:
@@ -130,6 +132,8 @@ NDCG = {"metric": "ndcg@5"}
 GRADREV, DROP = ({**NDCG, "setting": f"yahoo-{method}"} for method in ("gradrev", "drop"))
 LOSS = {"setting": "yahoo-pal", "metric": "watched_loss"}
 EXCESS = {"setting": "theory", "metric": "excess_loss", "support": "two blocks", "at": 0.3}
+SLOPE = {**EXCESS, "metric": "slope_left"}
+FIRST = {"setting": "postulate4", "tower": "observation"}
 THEOREM2 = {"setting": "theory", "part": "theorem2", "support": "oracle"}
 
 STARTED = {"metric": "nll"}
@@ -151,9 +155,15 @@ MUTATIONS = [
     ("17", to(0), {**THEOREM2, "metric": "dimension"}, ""),
     ("18", to(0.9), {**THEOREM2, "metric": "share_worse"}, ""),
     ("19", to(1e-5), {**EXCESS, "part": "lemma7"}, ""),
-    ("20a", to(1e-5), {**EXCESS, "part": "proposition9, click"}, ""),
-    ("20b", to(1e-5), {**EXCESS, "part": "proposition9, relevance"}, ""),
-    ("22", times(20), {"setting": "postulate4", "tower": "observation", "mixing_weight": 0.8}, ""),
+    ("20a", to(1e-5), {**EXCESS, "part": "proposition9, click"}, "click loss"),
+    ("20b", to(1e-5), {**EXCESS, "part": "proposition9, relevance"}, "click loss"),
+    ("20a", to(1e-5), {**SLOPE, "part": "proposition9, click"}, "slope"),
+    ("20b", to(1e-5), {**SLOPE, "part": "proposition9, relevance"}, "slope"),
+    ("22", times(20), {**FIRST, "mixing_weight": 0.8}, "both explain"),
+    ("22", to(8), {**FIRST, "mixing_weight": 0}, "at Random"),
+    ("30", by(0.04), {**NDCG, "setting": "yahoo-pal", "mixing_weight": 1}, ""),
+    ("31", by(0.02), {**NDCG, "setting": "yahoo-combination"}, ""),
+    ("32", by(0.2), {**GRADREV, "mixing_weight": 0.8, "reversal_scale": 0.2}, ""),
     ("27", by(0.03), {**STARTED, "setting": "mslr-gradrev-at-0", "seed": 2}, "weight of 0"),
     ("27", to(0.21), {**STARTED, "setting": "mslr-gradrev-at-minus-2"}, "weight of -2"),
     ("26", by(-0.02), {**NDCG, "setting": "mslr-product", "mixing_weight": 1}, ""),
@@ -191,6 +201,8 @@ for letter, winners, dataset in zip("ab", ("ab", "cd"), DATASETS, strict=True):
         (f"6{letter}", by(0.04), {**NDCG, **pal, "mixing_weight": 0.8}, "largest fall"),
         (f"7{letter}", by(0.05), {**NDCG, **drop, "mixing_weight": 0}, ""),
         (f"7{letter}", by(-0.05), {**NDCG, **remedies, "mixing_weight": 0.2}, ""),
+        (f"29{letter}", by(-0.1), {**NDCG, **gradrev, "mixing_weight": 0.2}, "GradRev"),
+        (f"29{letter}", by(-0.1), {**NDCG, **drop, "mixing_weight": 1}, "Drop"),
         (f"21{letter}", by(-0.1), {**NDCG, **gradrev, "mixing_weight": 0}, "GradRev"),
         (f"21{letter}", by(-0.1), {**NDCG, **drop, "mixing_weight": 0.2}, "Drop"),
         (f"23{letter}", by(-2), {**estimated, **gradrev}, "GradRev"),
