@@ -351,6 +351,67 @@ def test_reversal_against_differences_of_its_formula(layout):
 
 
 @pytest.mark.parametrize("layout", ["tables", "rows"])
+def test_an_adversary_of_the_hidden_layer_leaves_the_last_layer_to_the_clicks(layout):
+    """Every gradient against differences of plain formulas."""
+    objective, scale = layouts()[layout], 0.7
+    model = towers(
+        examination=partial(DenseTower, layers=[3], activation="tanh"),
+        heads=[partial(Reversal, reads="hidden", scale=scale)],
+    )
+    attraction = np.asarray(model.relevance(FEATURES), float)
+    (first, shift), (last, constant) = arrays(model.bias.tower)
+    layer = model.heads[0].layer
+    at = {"first": first, "shift": shift, "last": last, "constant": constant}
+    at |= {"w": layer.kernel[...], "b": layer.bias[...]}
+    at = {name: np.asarray(each, float) for name, each in at.items()}
+    assert at["w"].shape == (3, 1)
+
+    def losses(at):
+        """Likelihood of clicks, and the squared error of the guess of every impression."""
+        hidden = np.tanh(at["first"] + at["shift"])  # rows of one-hot positions
+        guess = (hidden @ at["w"] + at["b"])[:, 0]
+        likelihood = nll(attraction, (hidden @ at["last"] + at["constant"])[:, 0]).sum()
+        clicked, missed = CLICKED[0], SHOWN[0] - CLICKED[0]
+        return np.array([likelihood, (clicked * (1 - guess) ** 2 + missed * guess**2).sum()])
+
+    def total(model):
+        return objective.losses(model, jnp.arange(UNITS), 0, KEY).sum()
+
+    np.testing.assert_allclose(total(model), losses(at).sum(), rtol=1e-5)
+    gradient = nnx.grad(total)(model)
+    hidden, top = gradient["bias"]["tower"]["layers"][0], gradient["bias"]["tower"]["last"]
+    head = gradient["heads"][0]["layer"]
+    found = {"first": hidden.kernel, "shift": hidden.bias, "last": top.kernel}
+    found |= {"constant": top.bias, "w": head.kernel, "b": head.bias}
+    # How much the adversary's loss counts: below the reversal, beside it, and above it.
+    share = {"first": -scale, "shift": -scale, "last": 0, "constant": 0, "w": 1, "b": 1}
+    for name, own in share.items():
+        for place in np.ndindex(at[name].shape):
+            step = np.zeros(at[name].shape)
+            step[place] = 1e-5
+            ends = (losses({**at, name: at[name] + sign * step}) for sign in (1, -1))
+            click, guess = np.subtract(*ends) / 2e-5
+            expected = click + own * guess
+            np.testing.assert_allclose(found[name][...][place], expected, rtol=2e-4, atol=1e-4)
+
+
+def test_running_statistics_move_once_a_step_under_an_adversary():
+    build = partial(DenseTower, layers=[3], normalise="batch")
+    moved = []
+    for heads in ([], [partial(Reversal, reads="hidden")]):
+        model = towers(examination=build, heads=heads)
+        layouts()["tables"].losses(model, jnp.arange(UNITS), 0, KEY)
+        moved.append(np.asarray(model.bias.tower.norms[0].mean[...]))
+    np.testing.assert_array_equal(*moved)
+    assert np.abs(moved[0]).max() > 0
+
+
+def test_an_adversary_of_a_hidden_layer_needs_one():
+    with pytest.raises(InputError, match="reads: examination has no hidden layer"):
+        towers(heads=[partial(Reversal, reads="hidden")])
+
+
+@pytest.mark.parametrize("layout", ["tables", "rows"])
 def test_an_adversary_that_guesses_what_documents_are(layout):
     """n (y - guess)^2 of a cell of n impressions; the labels of one lane are not another's."""
     relevance = RNG.random((2, UNITS, DOCUMENTS)).astype(np.float32)

@@ -122,10 +122,9 @@ _TRIED: dict[tuple, InputError | None] = {}
 def _try(kind: Kind, key: str, options: Mapping) -> None:
     """Build a small tower or head without its numbers, which checks the range of its options."""
     if (kind.holds, key) not in _TRIED:
-        arguments = (2,) if kind.family == "towers" else ()
         options = _with_lanes(options, kind.lanes, kind.name)
         try:
-            nnx.eval_shape(lambda: kind.holds(*arguments, **options, rngs=nnx.Rngs(0)))
+            nnx.eval_shape(lambda: kind.holds(2, **options, rngs=nnx.Rngs(0)))
             _TRIED[kind.holds, key] = None
         except InputError as error:
             _TRIED[kind.holds, key] = error

@@ -19,16 +19,19 @@ class Head(nnx.Module):
     Its gradient reaches the parts and the head's own parameters. It belongs to the objective while
     training only. Early stopping and tests use the model's loss without it.
 
-    A head's file's name is its name in a configuration. `Head(*, <options>, rngs)` builds it.
+    A head's file's name is its name in a configuration. `Head(units, *, <options>, rngs)` builds
+    it, with `units` the width of the examination tower's last hidden layer (0: it has none).
     Options that may be a `Lane` may differ between lanes, and a `Literal` lists the choices of one.
 
     Attributes:
         needs: the parts that a model must have.
         labels: the names in `LABELS` that the head reads.
+        reads_hidden: whether the head reads the examination tower's last hidden layer.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
     labels: tuple[str, ...] = ()
+    reads_hidden: bool = False
 
     def losses(
         self,
@@ -42,6 +45,7 @@ class Head(nnx.Module):
 
         Args:
             parts: attraction and examination logits, in shapes that broadcast to that of `shown`.
+                If the head reads it, `hidden` has one more axis than examination, of units.
             shown: [...] impressions, weighted as in the objective.
             clicked: clicks, in the same shape.
             key: source of randomness.

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.errors import check_choice, check_range
+from twotowers.errors import InputError, check_choice, check_range
 from twotowers.heads.head import LABELS, Head
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import linear, number, reverse, value_of
@@ -19,11 +19,13 @@ CLICKS = ("click", *LABELS)
 
 
 class Reversal(Head):
-    """An adversary that predicts a label y from examination o alone: (w r(o) + b - y)^2 (Eq. 9).
+    """An adversary that predicts a label y from examination alone: (w r(h) + b - y)^2 (Eq. 9).
 
-    r returns its input, and multiplies the gradient by -scale. So w and b learn to predict y, and
-    the examination part learns logits from which y cannot be predicted. This counteracts
-    examination that explains relevance. A cell with n impressions, c of them clicked, has the loss
+    h is the last hidden layer of the examination tower, as the paper has it ("on top of the sharing
+    hidden layers"), or its logit. r returns its input, and multiplies the gradient by -scale. So w
+    and b learn to predict y, and the layers below r learn an h from which y cannot be predicted.
+    This counteracts examination that explains relevance. A hidden h leaves the last layer to
+    the clicks. A cell with n impressions, c of them clicked, has the loss
 
         c (1 - guess)^2 + (n - c) guess^2    if the label is the click
         n (y - guess)^2                      if the label is the document's
@@ -33,31 +35,45 @@ class Reversal(Head):
 
     def __init__(
         self,
+        units: int = 0,
         *,
         scale: float | Lane = 1.0,
         label: Literal["click", "relevance", "prediction"] = "click",
+        reads: Literal["logit", "hidden"] = "logit",
         weight: float | None = None,
         rngs: nnx.Rngs,
     ):
         """Initialise an adversary.
 
         Args:
+            units: width of the examination tower's last hidden layer.
             scale: eta in the paper, in [0, 1e6]; a number or a lane.
             label: the label y: the 'click', the document's 'relevance', or the 'prediction' of a
                 relevance tower that was trained before.
-            weight: where w starts, in [-1e3, 1e3]; drawn if None.
+            reads: what it predicts from: the examination 'logit', or the 'hidden' layer below it.
+            weight: where all of w start, in [-1e3, 1e3]; drawn if None.
             rngs: source of randomness.
 
         Raises:
-            InputError: the scale or the weight is out of range, or the label is unknown.
+            InputError: the scale or the weight is out of range, the label is unknown, or there is
+                no hidden layer to read.
         """
         self.scale = number(scale, field="scale", low=0, high=1e6)
         check_choice(label, CLICKS, field="label")
         self.labels = () if label == "click" else (label,)
-        self.layer = linear(1, 1, rngs=rngs)
+        check_choice(reads, ("logit", "hidden"), field="reads")
+        self.reads_hidden = reads == "hidden"
+        if self.reads_hidden and not units:
+            raise InputError(
+                "examination has no hidden layer",
+                field="reads",
+                expected="'logit', or an examination of kind dense with layers",
+            )
+        width = units if self.reads_hidden else 1
+        self.layer = linear(width, 1, rngs=rngs)
         if weight is not None:
             check_range(weight, field="weight", low=-1e3, high=1e3)
-            self.layer.kernel[...] = jnp.full((1, 1), weight)
+            self.layer.kernel[...] = jnp.full((width, 1), weight)
 
     def losses(
         self,
@@ -67,8 +83,8 @@ class Reversal(Head):
         key: jax.Array,
         labels: Mapping[str, jax.Array],
     ) -> jax.Array:
-        reversed_ = reverse(parts["examination"], value_of(self.scale))
-        guess = self.layer(reversed_[..., None])[..., 0]
+        read = parts["hidden"] if self.reads_hidden else parts["examination"][..., None]
+        guess = self.layer(reverse(read, value_of(self.scale)))[..., 0]
         shown, clicked = shown.astype(jnp.float32), clicked.astype(jnp.float32)
         if self.labels:
             (label,) = self.labels

@@ -27,7 +27,7 @@ TOWERS = {"linear": LinearTower, "deep": DeepTower, "embedding": EmbeddingTower}
 """Relevance towers that need no options."""
 
 BUILD = Callable[..., nnx.Module]
-"""Builds a tower from a number of inputs and `rngs`, or a head from `rngs`."""
+"""Builds a tower or a head from a number of inputs and `rngs`."""
 
 
 @jax.jit
@@ -50,6 +50,14 @@ class PositionTower(nnx.Module):
     def __call__(self, key: jax.Array | None = None) -> jax.Array:
         """[positions] logits."""
         return self.tower(jnp.eye(self.positions), key)
+
+    def with_hidden(self, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """[positions] logits, and [positions, units] outputs of the last hidden layer below them.
+
+        One call makes both, because each call updates running statistics.
+        """
+        hidden = self.tower.hidden(jnp.eye(self.positions), key)
+        return self.tower.last(hidden)[:, 0], hidden
 
 
 class KnownExamination(nnx.Module):
@@ -105,11 +113,22 @@ class TwoTowers(nnx.Module):
         """[positions] examination logits."""
         return self.examination_for(None)
 
+    @property
+    def units(self) -> int:
+        """Width of the last hidden layer of the examination tower; 0 if it has none."""
+        return self.bias.tower.units if isinstance(self.bias, PositionTower) else 0
+
     def examination_for(self, key: jax.Array | None) -> jax.Array:
         """[positions] examination logits, those of a training step if there is a `key`."""
         if isinstance(self.bias, PositionTower | KnownExamination):
             return self.bias(None if key is None else jax.random.fold_in(key, 1))
         return self.bias.embedding[...][:, 0]
+
+    def _examined(self, key: jax.Array) -> tuple[jax.Array, jax.Array | None]:
+        """Examination logits of a training step, and the hidden layer below them if heads read it."""
+        if any(head.reads_hidden for head in self.heads):
+            return self.bias.with_hidden(jax.random.fold_in(key, 1))
+        return self.examination_for(key), None
 
     def _dropped(self, examination: jax.Array, units: tuple[int, ...], key: jax.Array) -> jax.Array:
         """[*units, positions] logits after dropout, or [positions] if the rate is 0."""
@@ -123,6 +142,7 @@ class TwoTowers(nnx.Module):
         losses: jax.Array,
         attraction: jax.Array,
         examination: jax.Array,
+        hidden: jax.Array | None,
         shown: jax.Array,
         clicked: jax.Array,
         key: jax.Array,
@@ -130,6 +150,7 @@ class TwoTowers(nnx.Module):
     ) -> jax.Array:
         """Losses of cells plus the losses of all heads."""
         parts = {"attraction": attraction, "examination": examination}
+        parts |= {} if hidden is None else {"hidden": hidden}
         for place, head in enumerate(self.heads):
             its = jax.random.fold_in(key, 3 + place)
             losses = losses + head.losses(parts, shown, clicked, its, labels)
@@ -173,14 +194,14 @@ class TwoTowers(nnx.Module):
         attraction = self.relevance(inputs, key)
         if key is None:
             return cell_losses(self.model, attraction, self.examination, shown, clicked)
-        examination = self.examination_for(key)
+        examination, hidden = self._examined(key)
         used = self._dropped(examination, attraction.shape[:-1], key)
         # With dropout each unit has logits of its own, which all of its documents share.
         used = used[..., None, :] if used.ndim > 1 else used
         losses = cell_losses(self.model, attraction, used, shown, clicked)
         labels = {name: each[..., None] for name, each in (labels or {}).items()}
-        attraction = attraction[..., None]
-        return self._with_heads(losses, attraction, examination, shown, clicked, key, labels)
+        parts = attraction[..., None], examination, hidden
+        return self._with_heads(losses, *parts, shown, clicked, key, labels)
 
     def row_losses(
         self,
@@ -206,7 +227,7 @@ class TwoTowers(nnx.Module):
         if key is None:
             logits = cell_logits(self.model, attraction, self.examination[position])
             return click_losses(logits, shown, clicked)
-        examination = self.examination_for(key)
+        examination, hidden = self._examined(key)
         used = self._dropped(examination, position.shape[:-1], key)
         own = used.ndim > 1
         used = jnp.take_along_axis(used, position, axis=-1) if own else used[position]
@@ -215,8 +236,8 @@ class TwoTowers(nnx.Module):
             name: jnp.take_along_axis(each, document, axis=-1)
             for name, each in (labels or {}).items()
         }
-        examination = examination[position]
-        return self._with_heads(losses, attraction, examination, shown, clicked, key, labels)
+        parts = attraction, examination[position], None if hidden is None else hidden[position]
+        return self._with_heads(losses, *parts, shown, clicked, key, labels)
 
 
 def two_towers(
@@ -265,7 +286,7 @@ def two_towers(
         model, relevance, positions, examination=examination, dropout=dropout, rngs=rngs
     )
     for build in heads:
-        head = build(rngs=rngs)
+        head = build(towers.units, rngs=rngs)
         if missing := set(head.needs) - set(model.parts):
             raise InputError(
                 f"the model {type(model).__name__} has no {', '.join(sorted(missing))}",

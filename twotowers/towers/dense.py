@@ -79,6 +79,7 @@ class DenseTower(Tower):
         self.activation = activation
         self.dropout = number(dropout, field="dropout", low=0, high=HIGHEST_RATE)
         sizes = [width, *widths]
+        self.units = widths[-1] if widths else 0
         self.layers = nnx.List(
             linear(above, below, bias=normalise != "batch", rngs=rngs)
             for above, below in pairwise(sizes)
@@ -88,6 +89,10 @@ class DenseTower(Tower):
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] -> [...] logits. A `key` turns on dropout and the batch's own statistics."""
+        return self.last(self.hidden(features, key)).reshape(features.shape[:-1])
+
+    def hidden(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[..., width] -> [rows, units] outputs of the last hidden layer."""
         hidden = rows(features)
         counted = (hidden != 0).any(-1, keepdims=True)
         keys = [None] * len(self.own) if key is None else jax.random.split(key, len(self.own))
@@ -100,7 +105,7 @@ class DenseTower(Tower):
                 hidden = norm(hidden)
             rate = self.dropout if own is None else own
             hidden = drop(ACTIVATIONS[self.activation](hidden), rate, its)
-        return self.last(hidden).reshape(features.shape[:-1])
+        return hidden
 
 
 def _layer(given: int | Mapping) -> tuple[int, float | None]:

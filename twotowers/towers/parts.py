@@ -30,12 +30,19 @@ class Tower(nnx.Module):
 
     Attributes:
         BY_PAIR: whether it gets numbers of query-document pairs instead of features.
+        units: width of the last hidden layer that `hidden` tells; 0 if it tells none. The logit is
+            then `last` of it.
     """
 
     BY_PAIR: ClassVar[bool] = False
+    units: int = 0
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] -> [...] logits. Only training steps pass a `key`."""
+        raise NotImplementedError
+
+    def hidden(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[..., width] -> [rows, units] outputs of the last hidden layer."""
         raise NotImplementedError
 
 
