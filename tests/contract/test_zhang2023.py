@@ -40,7 +40,7 @@ JUDGED = {claim.id: claim for claim in CLAIMS}
 
 # What fails on the paper's own Table 1, which the claims' texts in the README say.
 FAILS_IN_PRINT = {"1b", "3b", "4c", "4d", "6b", "7b"}
-IN_PRINT = {name for name in JUDGED if int(name.rstrip("abcd")) <= 8}
+IN_PRINT = {name for name in JUDGED if int(name.rstrip("abcd")) in (*range(1, 9), 29, 30)}
 
 
 @pytest.mark.parametrize("name", sorted(IN_PRINT))
