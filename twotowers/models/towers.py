@@ -125,7 +125,7 @@ class TwoTowers(nnx.Module):
         return self.bias.embedding[...][:, 0]
 
     def _examined(self, key: jax.Array) -> tuple[jax.Array, jax.Array | None]:
-        """Examination logits of a training step, and the hidden layer below them if heads read it."""
+        """Examination logits of a training step, and the hidden layer below, if heads read it."""
         if any(head.reads_hidden for head in self.heads):
             return self.bias.with_hidden(jax.random.fold_in(key, 1))
         return self.examination_for(key), None
