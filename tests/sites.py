@@ -78,6 +78,8 @@ def claim(number: str, item: str, verdict=REPRODUCED, **other) -> dict:
         "authors_held": "printed means",
         "expected": "grows strictly as tau falls; at tau 0 below the truth from position 5 on",
         "verdict": verdict,
+        "on_all": verdict,
+        "cause": "",
         "held": "",
         "reason": "",
         "stands_on": STAND_IN,

@@ -10,7 +10,7 @@ import pandas as pd
 from papers.hager2024.items.propensities import EM, ratios
 from papers.hager2024.judges import cross_encoders
 from papers.hager2024.judges.common import DEBIASED, NAIVE, SETS, cells, effects, means
-from papers.hager2024.names import METHODS, METRICS, POINTWISE
+from papers.hager2024.names import METHODS, POINTWISE, RANKING
 from papers.hager2024.significance import changes, counted
 from twotowers.results.claims import OURS, Claims, NotTestable, in_order, seed_means
 from twotowers.results.conditions import above, at_least, at_most, below, exactly
@@ -18,7 +18,6 @@ from twotowers.results.metrics import correlation
 from twotowers.results.statistics import select
 
 CLAIMS = Claims()
-RANKING = [metric for metric in METRICS if metric != "held_out_loss"]
 HARVESTED = ("pivot_one", "adjacent_chain", "all_pairs_published")
 ULTR_POINTWISE = POINTWISE[1:]
 

@@ -21,14 +21,8 @@ GROUPS = (
 )
 """The naive model of each loss, and the methods that are tested against it."""
 POINTWISE = GROUPS[0]
-METRICS = {
-    "dcg@1": "DCG@1",
-    "dcg@3": "DCG@3",
-    "dcg@5": "DCG@5",
-    "dcg@10": "DCG@10",
-    "mrr@10": "MRR@10",
-    "held_out_loss": "NLL",
-}
+RANKING = ("dcg@1", "dcg@3", "dcg@5", "dcg@10", "mrr@10")
+LOSS = "held_out_loss"
 MARKS = {1: r"$^{\blacktriangle}$", -1: r"$^{\blacktriangledown}$"}
 ESTIMATORS = {
     "pivot_one": "Pivot One",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from papers.hager2024.names import FEATURES, GROUPS, METRICS
+from papers.hager2024.names import FEATURES, GROUPS, LOSS, RANKING
 from twotowers.results.claims import NotTestable
 from twotowers.results.paired import against_baseline
 from twotowers.results.statistics import select
@@ -40,8 +40,8 @@ def changes(results: pd.DataFrame, features: str, *, unit: str = "run") -> pd.Da
     found = []
     for group in GROUPS:
         names = [f"{features}-{name}" for name in group]
-        for metric in METRICS:
-            of = "query_nll" if metric == "held_out_loss" else f"query_{metric}"
+        for metric in (*RANKING, LOSS):
+            of = "query_nll" if metric == LOSS else f"query_{metric}"
             rows = select(results, setting=names, metric=of)
             if set(rows["setting"]) != set(names):
                 continue
@@ -62,6 +62,6 @@ def counted(results: pd.DataFrame) -> pd.DataFrame:
     for of in FEATURES:
         for unit in UNITS:
             found = changes(results, of, unit=unit)
-            ranking = found.loc[found["metric"] != "held_out_loss", "value"]
+            ranking = found.loc[found["metric"] != LOSS, "value"]
             rows += [(of, unit, sign, int(ranking.eq(sign).sum())) for sign in (1, -1)]
     return pd.DataFrame(rows, columns=["features", "unit", "sign", "value"])

@@ -20,7 +20,7 @@ from twotowers.models.document_rate import DocumentRate
 from twotowers.models.global_rate import GlobalRate
 from twotowers.models.position_based import PositionBased
 from twotowers.models.rank_rate import RankRate
-from twotowers.results.claims import CONTRADICTED, REPRODUCED, UNDECIDED, Claim
+from twotowers.results.claims import CONTRADICTED, GATE, REPRODUCED, UNDECIDED, Claim
 from twotowers.results.conditions import above, shown
 from twotowers.results.gates import gates_of, lines, of_failing
 from twotowers.results.judging import judge_all
@@ -171,6 +171,13 @@ def test_a_loss_that_was_measured_is_not_computed_again():
     assert here["gain_over_constant"] == pytest.approx(constant - 0.4)
 
 
+def test_what_fits_nothing_has_no_gate():
+    of = task(sessions=True)
+    of.splits["test"].sessions[0].clicks[:] = False
+    guessed = Fitted(scores=None, learns=False)
+    assert numbers(guessed, of, log_likelihood_pyclick=-0.9) == {"held_out_loss": 0.9}
+
+
 def test_what_predicts_no_clicks_has_no_gate():
     assert numbers(Fitted(scores=None), task()) == {}
 
@@ -306,6 +313,8 @@ def test_a_claim_that_rests_on_a_fit_that_fails_is_undecided(strengths, threshol
         [claim], GATED, None, items={"fig": ["s", "t"]}, data={"s": "simulation", "t": "simulation"}
     )
     assert found["verdict"].item() == verdict
+    assert found["on_all"].item() == (REPRODUCED if threshold == 0.2 else CONTRADICTED)
+    assert found["cause"].item() == (GATE if verdict == UNDECIDED else "")
     assert ("gate" in found["reason"].item()) == (verdict == UNDECIDED)
     if verdict == UNDECIDED:
         assert "s at strength 1 predicts clicks" in found["reason"].item()

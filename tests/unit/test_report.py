@@ -1,6 +1,7 @@
 """Pages: arithmetic of the comparison, checked inputs, nothing unescaped, same bytes twice."""
 
 import json
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,7 +18,16 @@ from twotowers.report import words
 from twotowers.report.comparison import side_by_side
 from twotowers.report.overview import write_overview
 from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
-from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, OURS, PAPER, REPRODUCED
+from twotowers.results.claims import (
+    CONTRADICTED,
+    GATE,
+    NOT_TESTABLE,
+    OURS,
+    PAPER,
+    REPRODUCED,
+    RUNS,
+    UNDECIDED,
+)
 
 PROVENANCE = {
     "datasets": {"mslr30k": "stand-in"},
@@ -49,6 +59,7 @@ def claim(**columns) -> dict:
     """A judged claim."""
     row = dict.fromkeys(CLAIM_COLUMNS, "words")
     known = {"claim": "1", "verdict": REPRODUCED, "stands_on": "stand-in", "origin": PAPER}
+    known["on_all"] = columns.get("verdict", REPRODUCED)
     return {**row, "paper": "sample2025", **known, **columns}
 
 
@@ -305,6 +316,37 @@ def test_verdicts_are_counted_apart_by_what_they_stand_on(tmp_path, item, paper)
     page = overview(tmp_path, one, two)
     assert counts(page) == [["1", "0", "0", "1"], ["2", "1", "0", "0"]]
     assert "5 claims judged" in page
+
+
+def test_what_the_rule_changes_is_told_by_paper_whose_and_data(tmp_path, item, paper):
+    rows = [
+        claim(cause=""),
+        claim(claim="2", verdict=UNDECIDED, on_all=CONTRADICTED, cause=GATE, reason="misfit fails"),
+        claim(claim="3", verdict=UNDECIDED, on_all=UNDECIDED, cause=RUNS, origin=OURS),
+    ]
+    gates = [("passes by .1", False), ("fails by .2", True)]
+    settings = [replace(paper.settings[0], gates=gates)]
+    page = overview(tmp_path, replace(paper, items=[replace(item, claims=rows)], settings=settings))
+    section = page.split('id="turned"')[1].split("</section>")[0]
+    body = section.split("<tbody>")[1].split("</tbody>")[0]
+    counts = [re.findall(r">(\d)<", row) for row in body.split("</tr>")[:-1]]
+    # Reproduced, contradicted, undecided, not testable before, the same after, turned; then all.
+    assert counts == [list("001000101"), list("110010101"), list("111010202")]
+    told = section.split("<details>")[2]
+    assert "claim 2</a> contradicted → undecided, <strong>fits fail a gate</strong>: misfit" in told
+    assert "claim 3</a> undecided → undecided, <strong>the test lacks runs</strong>" in told
+    assert "claim 1<" not in told
+    assert "fails by .2" in section
+    assert "passes" not in section
+
+
+def test_metrics_have_the_names_of_the_paper(tmp_path, item, paper):
+    rows = table().assign(metric=["held_out_loss"] * 3 + ["ndcg"] * 3, source="reproduced")
+    named = replace(item, table=rows, highlight=None, metrics={"held_out_loss": "NLL"})
+    page = build(tmp_path, replace(paper, items=[named]))
+    assert ">NLL</td>" in page
+    assert ">ndcg</td>" in page
+    assert "held_out_loss" not in page
 
 
 @pytest.mark.parametrize("lost", ["whose", "authors_held"])

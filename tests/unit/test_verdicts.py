@@ -13,9 +13,12 @@ from twotowers.results.claims import (
     CHECK,
     CONTRADICTED,
     NOT_TESTABLE,
+    ONE_SEED,
     OURS,
     PAPER,
     REPRODUCED,
+    RUNS,
+    SEEDS,
     UNDECIDED,
     Claim,
     Claims,
@@ -74,6 +77,7 @@ def test_every_verdict_of_a_mean_above_0(values, verdict, held):
     found = decide(claimed(above("it", 0)), runs(values))
     assert (found.verdict, found.held) == (verdict, held)
     assert bool(found.reason) == (verdict != REPRODUCED)
+    assert found.cause == ("" if verdict != UNDECIDED else SEEDS if held else ONE_SEED)
 
 
 def test_a_claim_without_chance_decides_itself():
@@ -109,6 +113,7 @@ def test_a_setting_with_one_seed_leaves_open_what_rests_on_it(judged, verdict):
     found = decide(claimed(above("the lead", 0), shown("the other"), judge=ahead), both)
     assert found.verdict == verdict
     assert ("t has one seed" in found.reason) == judged
+    assert found.cause == (ONE_SEED if judged else "")
 
 
 def test_of_many_numbers_the_worst_needs_a_stricter_test():
@@ -164,7 +169,8 @@ def test_the_papers_own_test_needs_its_runs():
         raise TooFewRuns("the paper tests over 10 runs, and here are 3")
 
     found = decide(claimed(at_most("p", 0.05), judge=test, chance=False), runs([1, 2, 3]))
-    assert (found.verdict, found.reason[:15]) == (UNDECIDED, "the paper tests")
+    assert (found.verdict, found.cause) == (UNDECIDED, RUNS)
+    assert found.reason.startswith("the paper tests")
 
 
 def test_results_that_cannot_spare_a_seed_are_undecided():

@@ -41,6 +41,7 @@ def gates(
         loss = (counts.total(fitted.cell_losses(test)) * _queries(test, log)).sum()
     if loss is not None:
         yield "held_out_loss", None, loss
+    if loss is not None and fitted.learns:
         for name in compared(task.model, by_pair=train.inputs.ndim == 2):
             gain = trivial_loss(train, test, log, name, by_page=by_page) - loss
             yield GAIN + name, None, gain

@@ -20,7 +20,8 @@ def fit(task: Task) -> list[Fitted]:
         return stream("random ranker", task.seed, len(inputs)).random(inputs.shape[:2])
 
     return [
-        Fitted(scores=scores, page_losses=partial(losses, scores, log)) for log, _ in task.lanes
+        Fitted(scores=scores, page_losses=partial(losses, scores, log), learns=False)
+        for log, _ in task.lanes
     ]
 
 

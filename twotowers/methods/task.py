@@ -148,6 +148,7 @@ class Fitted:
             relevant. None for a model without parts per document.
         bias: [positions] position bias, identified up to a constant, NaN where unknown. None for a
             model without position bias.
+        learns: False for a method that fits nothing, such as a random ranking. It has no gates.
         bias_error: [positions] standard error of the bias relative to position 1, NaN where
             unknown. None if the method tells none.
         cell_losses: split -> negative log-likelihood of each cell of the lane's log, in the shape
@@ -172,6 +173,7 @@ class Fitted:
     estimate: Estimate | None = None
     examined: np.ndarray | None = None
     bias_error: np.ndarray | None = None
+    learns: bool = True
 
 
 def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarray, ...]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from twotowers.report.paper_page import CLAIM_COLUMNS, PAGE, SUMMARISED, SUMMARY, tallies, tally
 from twotowers.report.rendering import render
+from twotowers.report.turned import turned
 from twotowers.report.words import printed_name
 from twotowers.results.recorded import strongest
 
@@ -49,6 +50,7 @@ def write_overview(
             tally=tally(rows),
             tallies=tallies(rows),
             whose=tallies(rows, "origin"),
+            turned=turned(finished),
             recorded=sum(bool(row["by"]) for row in rows),
             scale=scale,
             version=version,

@@ -40,6 +40,7 @@ SUMMARISED = (
     "digest",
     "items",
     "claims",
+    "gates",
 )
 """What a summary has; one that another version wrote may lack some of it."""
 
@@ -66,7 +67,7 @@ class ItemPage:
         files: From format (csv, pdf, svg, tex) to a link relative to the page.
         needs: The settings and studies that it is drawn from.
         provenance: datasets (kind of data by name), scale, seeds, version, seconds.
-        headings: What key columns are called, if not by their names.
+        headings, metrics: What key columns and metrics are called, if not by their names.
     """
 
     name: str
@@ -81,6 +82,7 @@ class ItemPage:
     needs: Sequence[str]
     provenance: Mapping[str, object]
     headings: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,7 @@ def _item_view(item: ItemPage, folder: Path) -> dict:
         "image": links.get("svg"),
         "size": svg_size(folder / item.files["svg"]) if "svg" in links else None,
         "links": links,
-        "comparison": comparison_view(item.table, item.highlight, item.headings),
+        "comparison": comparison_view(item.table, item.highlight, item.headings, item.metrics),
         "tally": tally(item.claims),
     }
 
@@ -238,6 +240,12 @@ def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
             for item in view["items"]
         ],
         "claims": _rows(paper),
+        "gates": [
+            [setting.name, text]
+            for setting in paper.settings
+            for text, fails in setting.gates
+            if fails
+        ],
     }
 
 

@@ -48,6 +48,10 @@ PAPER, OURS, CHECK = "the paper's claim", "our claim", "a check of the paper's t
 ORIGINS = (PAPER, OURS, CHECK)
 """Whose claim it is."""
 
+ONE_SEED, SEEDS = "one seed", "seeds cannot tell"
+RUNS, GATE = "the test lacks runs", "fits fail a gate"
+"""What leaves a claim undecided."""
+
 # What a judge returns: one measurement per condition, in a tuple or a list. A single one may stand
 # alone, unless it is a pair.
 Measured = object
@@ -72,12 +76,14 @@ class Judgement:
             reproduced.
         held: In how many of the results without a seed all conditions held, as a text. Empty if the
             judge was not asked again.
+        cause: Of an undecided claim: ONE_SEED, SEEDS, RUNS or GATE.
     """
 
     verdict: str
     measured: str = ""
     reason: str = ""
     held: str = ""
+    cause: str = ""
 
 
 @dataclass(frozen=True)
@@ -219,7 +225,7 @@ def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
     except NotTestable as lacking:
         return Judgement(NOT_TESTABLE, reason=str(lacking))
     except TooFewRuns as few:
-        return Judgement(UNDECIDED, reason=str(few))
+        return Judgement(UNDECIDED, reason=str(few), cause=RUNS)
 
 
 def outcome(claim: Claim, pairs: Iterable[tuple[Condition, object]]) -> Judgement:

@@ -15,6 +15,7 @@ import pandas as pd
 from twotowers.errors import InputError, nearest
 from twotowers.results.claims import (
     CONTRADICTED,
+    GATE,
     NOT_TESTABLE,
     REPRODUCED,
     UNDECIDED,
@@ -29,7 +30,7 @@ from twotowers.results.verdicts import decide, differs, seed_counts
 
 COLUMNS = [
     "claim", "item", "origin", "statement", "where", "measured", "authors", "authors_verdict",
-    "authors_held", "expected", "verdict", "held", "reason", "stands_on",
+    "authors_held", "expected", "verdict", "on_all", "cause", "held", "reason", "stands_on",
 ]  # fmt: skip
 AUTHORS = {REPRODUCED: "holds", CONTRADICTED: "fails", UNDECIDED: "undecided"}
 """What is said of a claim on its authors' own numbers, for each verdict."""
@@ -112,7 +113,8 @@ def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgemen
     failing = rests_on(claim, results, gates)
     if not failing:
         return found
-    return replace(found, verdict=UNDECIDED, reason=f"rests on fits that fail a gate: {failing}")
+    reason = f"rests on fits that fail a gate: {failing}"
+    return replace(found, verdict=UNDECIDED, reason=reason, cause=GATE)
 
 
 def judge_all(
@@ -140,6 +142,7 @@ def judge_all(
 
     Returns:
         One row per claim with the columns COLUMNS. Those of the authors are as in `on_authors`.
+        `on_all` is the verdict of the judge on all results together, whatever chance and gates say.
         `stands_on` is the weakest kind of data behind the results that the judge saw.
 
     Raises:
@@ -163,9 +166,11 @@ def judge_all(
                 )
         needs = [need for name in (claim.item, *claim.also) for need in items.get(name, ())]
         if claim.item in items:
-            ours = _gated(claim, results[results["setting"].isin(needs)], gates)
+            seen = results[results["setting"].isin(needs)]
+            ours, on_all = _gated(claim, seen, gates), judge(claim, seen).verdict
         else:
             ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is left out at this scale")
+            on_all = ours.verdict
         theirs = "", "", ""
         if authors is not None and len(authors):
             own, asked = about(authors, claim.item), (claim.item, *claim.also)
@@ -183,6 +188,8 @@ def judge_all(
                 *theirs,
                 claim.expected,
                 ours.verdict,
+                on_all,
+                ours.cause,
                 ours.held,
                 ours.reason,
                 stands_on,

@@ -29,7 +29,9 @@ from scipy.special import stdtrit  # importing scipy.stats is slow
 from twotowers.results.claims import (
     CONTRADICTED,
     NOT_TESTABLE,
+    ONE_SEED,
     REPRODUCED,
+    SEEDS,
     UNDECIDED,
     Claim,
     Judgement,
@@ -72,15 +74,16 @@ def decide(claim: Claim, results: pd.DataFrame) -> Judgement:
     if least < 2 and whole.verdict == NOT_TESTABLE:
         return whole
     if least < 2:
-        return replace(whole, verdict=UNDECIDED, reason="one seed tells nothing of chance")
+        reason = "one seed tells nothing of chance"
+        return replace(whole, verdict=UNDECIDED, reason=reason, cause=ONE_SEED)
     try:
         left = [claim.measure(without_seed(results, seed)) for seed in seeds]
     except (NotTestable, TooFewRuns) as lacking:
         reason = f"without one of the seeds: {lacking}"
-        return replace(whole, verdict=UNDECIDED, reason=reason)
+        return replace(whole, verdict=UNDECIDED, reason=reason, cause=SEEDS)
     if lone := _lone_setting(claim, pairs, results):
         reason = f"{lone} has one seed, which tells nothing of chance"
-        return replace(whole, verdict=UNDECIDED, reason=reason)
+        return replace(whole, verdict=UNDECIDED, reason=reason, cause=ONE_SEED)
     agree = least >= LEAST_ALONE and _alone_agree(claim, results, seeds, whole.verdict)
     return settle(claim, pairs, left, least=least, agree=agree)
 
@@ -128,7 +131,8 @@ def settle(
         opened = [check for check, sure in zip(checked, right, strict=True) if not sure.all()]
         verdict = UNDECIDED
         reason = "open: " + "; ".join(check.told(least - 1) for check in opened)
-    return Judgement(verdict, whole.measured, reason, f"{held} of {len(left)}")
+    cause = SEEDS if verdict == UNDECIDED else ""
+    return Judgement(verdict, whole.measured, reason, f"{held} of {len(left)}", cause)
 
 
 def jackknife_error(slack: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -85,11 +85,13 @@ def page_paper(plan: Planner, key: str) -> dict:
 
 def _page_item(plan: Planner, paper: str, name: str) -> dict:
     item = plan.papers[paper].items[name]
+    metrics = item.parameters.get("metrics")
     return {
         **{word: getattr(item, word) for word in ("title", "caption", "expected", "kind")},
         "needs": list(item.needs),
         "highlight": item.highlight,
         "headings": _headings(item.parameters),
+        "metrics": metrics if isinstance(metrics, Mapping) else {},
         "files": plan.item_files(paper, name),
         **_origin(plan, paper, item.needs),
     }

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from papers.hager2024.names import GROUPS, MARKS, METHODS, METRICS, RANKERS
+from papers.hager2024.names import GROUPS, MARKS, METHODS, RANKERS
 from papers.hager2024.significance import CHANGE, changes
 from twotowers.report.latex import booktabs, grey, moment
 from twotowers.results.moments import moments
 from twotowers.results.statistics import select
 
 
-def table(results: pd.DataFrame, published: pd.DataFrame, *, features: str) -> pd.DataFrame:
+def table(
+    results: pd.DataFrame, published: pd.DataFrame, *, features: str, metrics: Mapping[str, str]
+) -> pd.DataFrame:
     """One row per setting, metric, statistic (mean, sd, change) and source.
 
     A change is 1 or -1 where a mean is significantly higher or lower than that of the group's naive
@@ -21,12 +23,13 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, features: str) -> p
 
     Args:
         features: The prefix of the settings.
+        metrics: From metrics to the headings of their columns.
     """
     settings = _settings(features)
     theirs = select(published, setting=settings)
     rows = moments(
-        select(results, setting=settings, metric=list(METRICS)),
-        select(theirs, metric=list(METRICS)),
+        select(results, setting=settings, metric=list(metrics)),
+        select(theirs, metric=list(metrics)),
         ["setting", "metric"],
     )
     marks = theirs[theirs["metric"].str.endswith(CHANGE)]
@@ -36,7 +39,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, features: str) -> p
     return pd.concat([rows, told.assign(statistic="change", n=1)], ignore_index=True)
 
 
-def tex(table: pd.DataFrame, *, features: str) -> str:
+def tex(table: pd.DataFrame, *, features: str, metrics: Mapping[str, str]) -> str:
     """A booktabs table: two lines per method, the printed one in grey."""
     cells = table.set_index(["setting", "source", "metric", "statistic"])["value"].to_dict()
     body, last = [], None
@@ -49,7 +52,7 @@ def tex(table: pd.DataFrame, *, features: str) -> str:
         last = group or ()
         for source, whose in (("reproduced", "ours"), ("published", "paper")):
             texts = [whose]
-            for metric in METRICS:
+            for metric in metrics:
                 mean, sd, mark = (
                     cells.get((name, source, metric, what)) for what in ("mean", "sd", "change")
                 )
@@ -57,7 +60,7 @@ def tex(table: pd.DataFrame, *, features: str) -> str:
             ours = source == "reproduced"
             called = METHODS.get(name.removeprefix(f"{features}-"), RANKERS.get(name))
             body.append(" & ".join([called, *texts] if ours else ["", *map(grey, texts)]) + r" \\")
-    return booktabs(["Method", "", *METRICS.values()], body, columns="ll" + "r" * len(METRICS))
+    return booktabs(["Method", "", *metrics.values()], body, columns="ll" + "r" * len(metrics))
 
 
 def _settings(features: str) -> Sequence[str]:
