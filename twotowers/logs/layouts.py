@@ -48,6 +48,10 @@ ORDER = (("pages", 0), ("vectors", 0), ("cells", 0), ("rows", 0), ("rows", 1), (
 """A table is the first of these that it has the columns of."""
 OPTIONAL = {"pages": ("query", "user"), "vectors": ("query", "user"), "rows": ("user",)}
 """Columns that are read if they are there."""
+UBI = ({"query_id", "action_name"}, {"query_id", "query_response_hit_ids"})
+"""The columns of UBI's events and of its queries."""
+JSON = (".ndjson", ".jsonl", ".json")
+"""Endings of files of JSON. `.gz` may follow."""
 SESSIONS = {"split", "query", "documents", "clicks"}
 """The columns of our own sessions file."""
 
@@ -79,19 +83,19 @@ class Layout:
 
 
 def parts_of(path: Source) -> Source:
-    """The pattern of a folder's tables; anything else as it is.
+    """The pattern of a folder's tables, or of its JSON if it has none; anything else as it is.
 
     Raises:
         InputError: the folder holds no table, or tables of several kinds.
     """
     if isinstance(path, Frame) or not Path(path).is_dir():
         return path
-    endings: dict[str, None] = {}
-    for each in sorted(Path(path).iterdir()):
-        # Hidden files and those of Spark, such as _SUCCESS, are no parts.
-        if each.name[0] not in "._" and each.is_file() and is_table(each):
-            ending = each.suffixes[-2:] if each.suffix == ".gz" else each.suffixes[-1:]
-            endings["".join(ending)] = None
+    # Hidden files and those of Spark, such as _SUCCESS, are no parts.
+    files = [each for each in sorted(Path(path).iterdir()) if each.name[0] not in "._"]
+    files = [each for each in files if each.is_file()]
+    parts = [each for each in files if is_table(each)]
+    parts = parts or [each for each in files if _ending(each).removesuffix(".gz") in JSON]
+    endings = dict.fromkeys(map(_ending, parts))
     if len(endings) != 1:
         found = ", ".join(endings) or "none"
         raise InputError(
@@ -100,6 +104,10 @@ def parts_of(path: Source) -> Source:
             expected="parts of one kind, such as .parquet or .csv.gz",
         )
     return Path(path) / f"[!._]*{next(iter(endings))}"
+
+
+def _ending(path: Path) -> str:
+    return "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])
 
 
 def recognised(
@@ -140,6 +148,8 @@ def recognised(
             own = [*wanted, *(each for each in OPTIONAL.get(name, ()) if each in known)]
             read = {ours: known[ours] for ours in own} | given
             return Layout(name, read)
+    if format is None and any(columns <= set(names) for columns in UBI):
+        return Layout("ubi", given)
     if format is not None:  # Its reader says what is missing, by its own names.
         return Layout(format, given)
     raise InputError(
@@ -166,6 +176,8 @@ def _of_text(path: Path) -> str:
     """The format of a text file, by its first line."""
     with opened_text(path, encoding="utf-8") as file:
         line = file.readline(10_000)
+    if line.lstrip()[:1] in ("{", "["):
+        return "ubi"
     columns = line.split("\t")
     if len(columns) > 3 and columns[2] in ("Q", "C"):
         return "wscd"
@@ -174,5 +186,5 @@ def _of_text(path: Path) -> str:
     raise InputError(
         f"{line.strip()[:60]!r} is the first line of no log that we know",
         path=path,
-        expected="a table (.csv, .tsv, .parquet, .feather), or a log in format wscd or yandex",
+        expected="a table (.csv, .tsv, .parquet, .feather), or a log in format wscd, yandex or ubi",
     )
