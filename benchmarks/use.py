@@ -1,19 +1,22 @@
 """What judgments and weights are worth, on logs whose relevance is known.
 
     python -m benchmarks.use judgments                     # rank correlation and error by evidence
+    python -m benchmarks.use seen                          # what a rule for "seen" does to both
     python -m benchmarks.use debiasing --data NAME=FOLDER  # nDCG of rankers that learn from clicks
 
 The first simulates users of several click models, and grades documents by ten click models and by
 two rates: clicks over impressions, and clicks over expected clicks of the positions (COEC; Zhang
-and Jones 2007). The second simulates position-based users on rankings with labels, and trains
-LightGBM (and XGBoost, if it is installed) on their clicks. Both write
-`benchmarks/results/use_<part>.csv`, and fill `docs/use.md`.
+and Jones 2007). The second leaves out documents below the lowest click of a page. The third
+simulates position-based users on rankings with labels, and trains LightGBM (and XGBoost, if it is
+installed) on their clicks. Each writes `benchmarks/results/use_<part>.csv`, and fills `docs/use.md`
+or `docs/logs.md`.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+from itertools import product
 from pathlib import Path
 
 import lightgbm
@@ -33,7 +36,7 @@ from twotowers.randomness import stream
 from twotowers.results.metrics import ndcg
 
 RESULTS = Path(__file__).parent / "results"
-PAGE = ROOT / "docs" / "use.md"
+PAGES = [ROOT / "docs" / name for name in ("use.md", "logs.md")]
 SHOWN = 10
 EXAMINATION = 1 / np.arange(1, SHOWN + 1)
 DATA = {
@@ -50,7 +53,7 @@ EVIDENCE = (0, 3, 10, 30, 100, np.inf)
 
 
 def pages_of(
-    user: str, seed: int, *, pages: int, queries: int = 500
+    user: str, seed: int, *, pages: int, queries: int = 500, noise: float = 0.3
 ) -> tuple[pa.Table, pd.DataFrame]:
     """Pages of ten of 14 documents of a query, sorted by relevance with noise; and the truth.
 
@@ -60,7 +63,7 @@ def pages_of(
     relevance = np.round(rng.beta(0.6, 2, (queries, 14)), 6)
     traffic = 1 / np.arange(1, queries + 1)
     query = rng.choice(queries, pages, p=traffic / traffic.sum())
-    noisy = relevance[query] + rng.normal(0, 0.3, (pages, 14))
+    noisy = relevance[query] + rng.normal(0, noise, (pages, 14))
     order = np.argsort(-noisy, 1)[:, :SHOWN]
     attraction = np.take_along_axis(relevance[query], order, 1)
     uniform, clicks = rng.random(order.shape), np.zeros(order.shape, bool)
@@ -92,13 +95,14 @@ ENOUGH = 10
 """True examinations of a document whose place among others is judged."""
 
 
-def grades(log: pa.Table, grader: str) -> pd.DataFrame:
+def grades(log: pa.Table | tt.ClickLog, grader: str) -> pd.DataFrame:
     """Query, document, relevance and evidence, by a click model or a rate."""
     if prior := GRADERS[grader]:
         fit = tt.fit(log, grader.partition(",")[0], prior=prior)
         frame = fit.judgments(min_examinations=0).table.to_pandas()
         return frame.rename(columns={"examinations": "evidence"})
-    cells = tt.read_log(log).count().to_pandas()
+    log = log if isinstance(log, tt.ClickLog) else tt.read_log(log)
+    cells = log.count().to_pandas()
     rates = cells.groupby("position")[["clicks", "impressions"]].sum()
     rate = cells["position"].map(rates["clicks"] / rates["impressions"])
     expected = cells["impressions"] * (rate if grader == "COEC" else 1.0)
@@ -107,18 +111,23 @@ def grades(log: pa.Table, grader: str) -> pd.DataFrame:
     return found.assign(relevance=found["clicks"] / found["expected"])
 
 
+def ordered(found: pd.DataFrame) -> dict[str, float]:
+    """How well relevance orders documents of a query that were examined often, and how many."""
+    seen = found[found["seen"] >= ENOUGH]
+    ranks = seen.groupby("query")[["relevance", "truth"]].rank().assign(query=seen["query"])
+    of_query = [own["relevance"].corr(own["truth"]) for _, own in ranks.groupby("query")]
+    correlation = np.nanmean([each for each in of_query if each is not None])
+    return {"pairs": len(seen), "correlation": correlation}
+
+
 def judge(user: str, seed: int, pages: int) -> list[dict]:
     """A row per grader, and of click models one per class of evidence."""
     log, truth = pages_of(user, seed, pages=pages)
     rows = []
     for grader in GRADERS:
         found = grades(log, grader).merge(truth, on=["query", "document"])
-        seen = found[found["seen"] >= ENOUGH]
-        ranks = seen.groupby("query")[["relevance", "truth"]].rank().assign(query=seen["query"])
-        of_query = [own["relevance"].corr(own["truth"]) for _, own in ranks.groupby("query")]
         row = {"user": user, "seed": seed, "grader": grader}
-        correlation = np.nanmean([each for each in of_query if each is not None])
-        rows.append({**row, "evidence": "all", "pairs": len(seen), "correlation": correlation})
+        rows.append({**row, "evidence": "all", **ordered(found)})
         if "evidence" in found:
             off = (found["relevance"] - found["truth"]).abs()
             inside = found["truth"].between(found["low"], found["high"])
@@ -127,6 +136,32 @@ def judge(user: str, seed: int, pages: int) -> list[dict]:
             for name, own in found.groupby(classes, observed=True):
                 more = {"error": own["off"].mean(), "covered": own["inside"].mean()}
                 rows.append({**row, "evidence": f"{name.left:g}", "pairs": len(own), **more})
+    return rows
+
+
+# A rule for what was seen
+
+RULES = (None, "clicked+0", "clicked+1", "clicked+3")
+PLACES = (2, 5, 10)
+"""Positions whose examination is told."""
+
+
+ORDERS = {"ranked": 0.3, "shuffled": 100.0}
+"""The noise in what documents are sorted by."""
+
+
+def cut(user: str, seed: int, pages: int) -> list[dict]:
+    """A row per rule and order: how well click rates order documents, and some examinations."""
+    rows = []
+    for (order, noise), rule in product(ORDERS.items(), RULES):
+        log, truth = pages_of(user, seed, pages=pages, noise=noise)
+        read = tt.read_log(log, seen=rule)
+        row = {"user": user, "seed": seed, "order": order, "rule": rule or "all"}
+        row |= ordered(grades(read, "click rate").merge(truth, on=["query", "document"]))
+        if user == "position-based":
+            curve = tt.propensities(read).frame().to_pandas().set_index("position")["estimate"]
+            row |= {str(place): curve.get(place, np.nan) for place in PLACES}
+        rows.append(row)
     return rows
 
 
@@ -272,7 +307,7 @@ def _ndcg(scores: np.ndarray, rankings: Rankings) -> float:
 
 
 def tables() -> dict[str, str]:
-    """The tables of `docs/use.md`, from the results that are there."""
+    """The tables of both pages, from the results that are there."""
     found = {}
     if (path := RESULTS / "use_judgments.csv").exists():
         rows = pd.read_csv(path, dtype={"evidence": str})
@@ -283,6 +318,15 @@ def tables() -> dict[str, str]:
         own = own[own["evidence"] != "all"].rename(columns={"evidence": "examinations from"})
         by = own.groupby("examinations from", sort=False)[["pairs", "error", "covered"]].mean()
         found["evidence"] = _table(by.reset_index())
+    if (path := RESULTS / "use_seen.csv").exists():
+        rows = pd.read_csv(path).rename(columns={"rule": "documents"})
+        curve = rows[rows["order"] == "ranked"].groupby("documents", sort=False)
+        curve = curve[[*map(str, PLACES)]].mean().rename(columns="examination at {}".format)
+        curve.loc["truth"] = EXAMINATION[np.subtract(PLACES, 1)]
+        found["seen-curve"] = _table(curve.reset_index())
+        rows["users"] = rows["user"] + ", " + rows["order"]
+        wide = rows.groupby(["documents", "users"], sort=False)["correlation"].mean()
+        found["seen-rates"] = _table(wide.unstack("users").reindex(curve.index[:-1]).reset_index())
     if (path := RESULTS / "use_debiasing.csv").exists():
         rows = pd.read_csv(path)
         by = rows.groupby(["method", "data"])["ndcg"].agg(["mean", "sem"])
@@ -294,24 +338,25 @@ def tables() -> dict[str, str]:
 
 def _table(frame: pd.DataFrame) -> str:
     def told(value) -> str:
-        return (
-            value if isinstance(value, str) else f"{value:.3f}" if value < 10 else f"{value:,.0f}"
-        )
+        if isinstance(value, str):
+            return value
+        return "" if np.isnan(value) else f"{value:.3f}" if value < 10 else f"{value:,.0f}"
 
     return markdown([*frame], ([told(value) for value in row] for row in frame.to_numpy(object)))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=("judgments", "debiasing"))
+    parser.add_argument("part", choices=("judgments", "seen", "debiasing"))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--pages", type=int, default=60_000)
     parser.add_argument("--sessions", type=int, default=100, help="of each query")
     parser.add_argument("--data", nargs="*", default=[], metavar="NAME=FOLDER")
     options = parser.parse_args()
     seeds = range(1, options.seeds + 1)
-    if options.part == "judgments":
-        rows = [row for user in USERS for seed in seeds for row in judge(user, seed, options.pages)]
+    if options.part != "debiasing":
+        make = judge if options.part == "judgments" else cut
+        rows = [row for user in USERS for seed in seeds for row in make(user, seed, options.pages)]
     else:
         named = [each.partition("=") for each in options.data]
         sets = {"mslr30k": None, **{name: Path(folder) for name, _, folder in named}}
@@ -323,7 +368,8 @@ def main() -> None:
         ]
     with atomic(RESULTS / f"use_{options.part}.csv") as temporary:
         pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.6g")
-    fill_page(PAGE, tables())
+    for page in PAGES:
+        fill_page(page, tables())
 
 
 if __name__ == "__main__":

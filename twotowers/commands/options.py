@@ -10,7 +10,8 @@ from twotowers.face.defaults import BIAS
 from twotowers.face.logs import ClickLog, read_log
 from twotowers.logs.opening import FORMATS
 
-SETTINGS = ("lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids")
+SETTINGS = ("lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids", "seen",
+            "actions", "shown")  # fmt: skip
 """Names that an option shares with a setting of the reader (`twotowers.logs.opening`)."""
 FORMAT_HELP = "formats:\n" + "\n".join(
     f"  {name:<10}{each.layout}" for name, each in FORMATS.items()
@@ -33,7 +34,16 @@ def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     group.add_argument("--first", type=int, help="for rows: the number of the first position (1)")
     group.add_argument("--gaps", help="for rows with missing positions: error, or close")
     group.add_argument("--ids", help="for wscd: numbers, or text")
-    group.add_argument("--strays", help="for pages, yandex and wscd: stray clicks: drop, or error")
+    group.add_argument("--actions", nargs="+", metavar="ACTION", help="for ubi: which are clicks")
+    group.add_argument("--shown", help="for ubi: hits, or impressions")
+    group.add_argument(
+        "--seen",
+        metavar="clicked+N",
+        help="leave out documents more than N below the lowest click of a page",
+    )
+    group.add_argument(
+        "--strays", help="for pages, ubi, yandex and wscd: stray clicks: drop, or error"
+    )
     group.add_argument("--repeats", help="further clicks on a document: drop, or error")
     return group
 

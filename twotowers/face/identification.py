@@ -173,7 +173,9 @@ def identify(
 def _table(given: object, wanted: list[str]) -> tuple[pd.DataFrame, str, str]:
     """The wanted columns with impressions and clicks; where they are from; and their library."""
     log = given if isinstance(given, ClickLog) else any_log(given)
-    if log.rows is None and log.layout.format in TABULAR:
+    # What users saw follows from whole pages.
+    whole = log.rows is None and "seen" not in log.settings
+    if whole and log.layout.format in TABULAR:
         return read_columns(log, wanted), str(log.source), log.kind
     ours = TABLES["cells"][0]
     further = [name for name in wanted if name not in ours]

@@ -16,6 +16,7 @@ from typing import Any
 
 from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.frames import Source
+from twotowers.logs.seen_rule import further_of, only_seen
 from twotowers.logs.sessions import Stream
 
 FOLDER = Path(__file__).with_name("formats")
@@ -39,9 +40,10 @@ class Format:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The annotation of each setting of the reader."""
+        """The annotation of each setting of the reader. Formats of pages also have `seen`."""
         parameters = inspect.signature(self.read).parameters.values()
         hints = {each.name: each.annotation for each in parameters if each.name != "path"}
+        hints |= {} if self.counted else {"seen": "str"}
         return {
             name: hint if isinstance(hint, str) else inspect.formatannotation(hint)
             for name, hint in hints.items()
@@ -62,7 +64,8 @@ def open_log(path: Source, format: str, **settings: Any) -> Stream:
     Args:
         path: the file.
         format: one of `FORMATS`.
-        settings: of its reader. None is the default.
+        settings: of its reader; and for pages `seen`, the rule that `twotowers.logs.seen_rule`
+            describes. None is the default.
 
     Raises:
         InputError: the format is unknown, or does not have a setting.
@@ -77,7 +80,10 @@ def open_log(path: Source, format: str, **settings: Any) -> Stream:
                 field=name,
                 expected=", ".join(known) or "none",
             )
-    return FORMATS[format].read(path, **settings)
+    if "seen" not in settings:
+        return FORMATS[format].read(path, **settings)
+    further = further_of(settings.pop("seen"))
+    return only_seen(FORMATS[format].read(path, **settings), further)
 
 
 def _is_text(value: Any) -> bool:
@@ -127,3 +133,5 @@ def check_settings(format: str, settings: Any, field: str) -> None:
             raise InputError(
                 f"{value!r} is not allowed", field=f"{field}: {name}", expected=expected
             )
+    if settings.get("seen") is not None:
+        further_of(settings["seen"])

@@ -1,7 +1,7 @@
 """Counting out of core: any number of sessions -> cells, by DuckDB.
 
-Any warehouse understands the statement (docs/logs.md). DuckDB groups and sorts within its memory
-limit, and uses the disk, beside the output file, for the rest.
+Any warehouse understands the statement (docs/warehouses.md). DuckDB groups and sorts within its
+memory limit, and uses the disk, beside the output file, for the rest.
 """
 
 from __future__ import annotations

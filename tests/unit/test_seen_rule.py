@@ -1,0 +1,114 @@
+"""What users saw of a page, by a rule: against a plain loop, and at every door."""
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import twotowers as tt
+from tests.logs import clicked_rows, taken
+from twotowers.commands.main import main
+from twotowers.errors import InputError
+from twotowers.logs.conversion import to_log
+from twotowers.logs.opening import check_settings
+from twotowers.logs.seen_rule import only_seen
+from twotowers.logs.sessions import Stream
+
+PAGE = st.lists(st.booleans(), max_size=5)
+
+
+@given(pages=st.lists(PAGE, min_size=1, max_size=8), further=st.integers(0, 6), cut=st.integers(1))
+def test_equals_a_plain_loop(pages, further, cut):
+    whole = pa.record_batch(
+        {
+            "split": ["log"] * len(pages),
+            "query": [*range(len(pages))],
+            "documents": pa.array([[*range(len(page))] for page in pages], pa.list_(pa.int64())),
+            "clicks": pa.array(pages, pa.list_(pa.bool_())),
+            "height": pa.array([[10 * n for n, _ in enumerate(page)] for page in pages],
+                               pa.list_(pa.int64())),
+        }
+    )  # fmt: skip
+    cut %= len(pages)
+    log = only_seen(Stream([whole.slice(0, cut), whole.slice(cut)], {"pages": 8}), further)
+    found = [row for batch in log.batches for row in batch.to_pylist()]
+    expected, documents = [], 0
+    for number, page in enumerate(pages):
+        lowest = max((place for place, click in enumerate(page, start=1) if click), default=0)
+        kept = page[: lowest + further]
+        documents += len(page) - len(kept)
+        heights = [10 * place for place in range(len(kept))]
+        if kept:
+            row = {"split": "log", "query": number, "documents": [*range(len(kept))]}
+            expected.append({**row, "clicks": kept, "height": heights})
+    assert found == expected
+    left_out = {"documents_not_seen": documents, "pages_not_seen": len(pages) - len(expected)}
+    assert log.seen == {"pages": 8, **left_out}
+
+
+def test_every_door_has_the_rule(tmp_path, capsys):
+    rows = clicked_rows(300, "tv", "ram")
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    lowest = rows["position"].where(rows["clicks"] > 0, 0).groupby(rows["session"]).transform("max")
+    kept = rows[rows["position"] <= lowest + 1]
+    kept.to_csv(tmp_path / "kept.csv", index=False)
+    told = {}
+    for name, rule in (("log.csv", ["--seen", "clicked+1"]), ("kept.csv", [])):
+        for command in (
+            ["fit", "--model", "pbm"],
+            ["propensities"],
+            ["compare", "--models", "dctr"],
+        ):
+            assert main([command[0], str(tmp_path / name), *rule, *command[1:]]) == 0
+        main(["judgments", str(tmp_path / name), *rule, "--out", str(tmp_path / f"{name}.qrels")])
+        main(
+            ["weights", str(tmp_path / name), *rule, "--out", str(tmp_path / f"{name}.weights.csv")]
+        )
+        lines = sorted(capsys.readouterr().out.splitlines())
+        told[name] = [line for line in lines if "not seen" not in line and "written" not in line]
+    assert told["log.csv"] == told["kept.csv"]
+    for written in ("qrels", "weights.csv"):
+        texts = {(tmp_path / f"{name}.{written}").read_text() for name in told}
+        assert len(texts) == 1
+    log = tt.read_log(tmp_path / "log.csv", seen="clicked+1")
+    assert log.seen["documents_not_seen"] == len(rows) - len(kept)
+    cells = kept.groupby(["query", "document", "position"])["clicks"].agg(["size", "sum"])
+    counted = log.count().set_index(["query", "document", "position"]).sort_index()
+    pd.testing.assert_frame_equal(
+        counted,
+        cells.set_axis(["impressions", "clicks"], axis=1),
+        check_dtype=False,
+        check_index_type=False,
+    )
+    strength = [str(tt.identify(each).weakest) for each in (log, tmp_path / "kept.csv")]
+    assert strength[0] == strength[1]
+    check_settings("rows", {"seen": "clicked+1"}, "reading")
+    to_log(tmp_path / "log.csv", tmp_path / "log.parquet", format="rows", seen="clicked+1")
+    assert pq.read_table(tmp_path / "log.parquet")["impressions"].to_numpy().sum() == len(kept)
+
+
+@pytest.mark.parametrize("rule", ["clicked", "clicked+-1", "all", "clicked+1.5", "clicked+12345"])
+def test_other_rules_are_refused(tmp_path, rule):
+    clicked_rows(3, "tv").to_csv(tmp_path / "log.csv", index=False)
+    with pytest.raises(InputError, match=r"seen: .* \(expected clicked\+0"):
+        tt.read_log(tmp_path / "log.csv", seen=rule)
+    with pytest.raises(InputError, match="seen: "):
+        check_settings("rows", {"seen": rule}, "reading")
+
+
+def test_counted_logs_have_no_pages(tmp_path):
+    cells = clicked_rows(3, "tv").drop(columns="session").assign(impressions=1)
+    with pytest.raises(InputError, match="format 'cells' has no such setting"):
+        tt.read_log(cells, seen="clicked+1")
+
+
+def test_a_page_keeps_what_is_above_its_lowest_click(tmp_path):
+    pages = pa.table(
+        {"query": [7, 7], "documents": [[1, 2, 3]] * 2, "clicks": [[0, 1, 0], [0] * 3]}
+    )
+    pq.write_table(pages, tmp_path / "pages.parquet")
+    found, seen = taken(tmp_path / "pages.parquet", "pages", seen="clicked+0")
+    assert [page["documents"] for page in found] == [[1, 2]]
+    assert (seen["documents_not_seen"], seen["pages_not_seen"]) == (4, 1)
