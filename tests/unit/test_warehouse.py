@@ -1,9 +1,7 @@
-"""Counting out of core: against a plain loop, within little memory, and as in docs/logs.md."""
+"""Counting out of core: against a plain loop, and within little memory."""
 
-import re
 from collections import Counter
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.files.artefacts import put_in_order
 from twotowers.logs import warehouse
@@ -203,22 +200,3 @@ def test_ids_as_numbers_lose_nothing(tmp_path):
         for (lane, split, query, document, position), counts in cells(numbered).items()
     }
     assert found == cells(tmp_path / "c.parquet")
-
-
-@pytest.mark.parametrize("number", [0, 1])
-def test_the_statements_for_any_warehouse_give_the_same_cells(log, tmp_path, number):
-    path, _ = log
-    found = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "logs.md").read_text(), re.S)
-    with duckdb.connect() as connection:
-        connection.execute(f"CREATE VIEW pages AS SELECT * FROM read_parquet('{path}')")
-        connection.execute(
-            "CREATE VIEW rows AS SELECT split, query, unnest(documents) AS document, "
-            "unnest(range(1, len(documents) + 1)) AS position, unnest(clicks)::INT AS click "
-            "FROM pages"
-        )
-        rows = connection.execute(
-            f"SELECT * FROM ({found[number].rstrip().rstrip(';')})"
-        ).fetchall()
-    count_sessions(path, tmp_path / "c.parquet")
-    expected = {key: tuple(map(int, value)) for key, value in cells(tmp_path / "c.parquet").items()}
-    assert {row[:-2]: tuple(map(int, row[-2:])) for row in rows} == expected

@@ -1,0 +1,204 @@
+"""The statements of docs/warehouses.md: run where an engine is there, else parsed."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from twotowers import ROOT
+from twotowers.logs.sessions import write_sessions
+from twotowers.logs.warehouse import count_sessions
+
+TEXT = (ROOT / "docs" / "warehouses.md").read_text(encoding="utf-8")
+BLOCKS = dict(re.findall(r"```sql (\w+)\n(.*?)```", TEXT, re.S))
+ROWS = BLOCKS.pop("all")
+LAYOUTS = ("rows", "pages")
+PAGES = [
+    {
+        "split": split,
+        "query": query,
+        "documents": [*documents],
+        "clicks": [c == "1" for c in clicks],
+    }
+    for split, query, documents, clicks in [
+        ("train", "tv", "abc", "010"),
+        ("train", "tv", "abc", "101"),
+        ("train", "tv", "bac", "000"),
+        ("train", "ram", "a", "1"),
+        ("test", "it's", "cab", "011"),
+        ("test", "tv", "aab", "010"),
+        ("test", "none", "", ""),
+    ]
+]
+FLAT = [
+    (page["split"], page["query"], document, place, int(click))
+    for page in PAGES
+    for place, (document, click) in enumerate(
+        zip(page["documents"], page["clicks"], strict=True), start=1
+    )
+]
+CREATE = """
+CREATE TEMP TABLE log_rows (split TEXT, query TEXT, document TEXT, position INT, click INT);
+CREATE TEMP TABLE log_pages (split TEXT, query TEXT, documents TEXT[], clicks BOOLEAN[]);
+"""
+ENGINES = ("duckdb", "postgres", "trino", "spark", "bigquery", "snowflake", "clickhouse")
+
+
+def statement(engine: str, layout: str) -> str:
+    return ROWS if layout == "rows" else BLOCKS[engine]
+
+
+def literal(value) -> str:
+    """A value as most engines write it."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def values(rows) -> str:
+    return ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """As our own counting has it, which a plain count confirms."""
+    folder = tmp_path_factory.mktemp("cells")
+    types = {"documents": pa.list_(pa.string()), "clicks": pa.list_(pa.bool_())}
+    columns = {name: [page[name] for page in PAGES] for name in PAGES[0]}
+    arrays = {name: pa.array(column, types.get(name)) for name, column in columns.items()}
+    write_sessions(folder / "sessions.parquet", [pa.table(arrays)])
+    count_sessions(folder / "sessions.parquet", folder / "cells.parquet")
+    found = duckdb.sql(f"SELECT * FROM '{folder}/cells.parquet'").fetchall()
+    shown = Counter(row[:4] for row in FLAT)
+    assert {row[:4]: row[4] for row in found} == shown
+    return counted(found)
+
+
+def counted(rows):
+    return sorted((*row[:3], *map(int, row[3:])) for row in rows)
+
+
+def test_every_engine_is_there():
+    assert set(BLOCKS) == set(ENGINES)
+    heads = {block.partition("FROM")[0] for block in BLOCKS.values()}
+    assert len(heads) == 1
+    assert ROWS.startswith(next(iter(heads)).partition("SUM")[0])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_duckdb(expected, layout):
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"{CREATE} INSERT INTO log_rows VALUES {values(FLAT)};"
+            f"INSERT INTO log_pages VALUES {values(page.values() for page in PAGES)}"
+        )
+        assert counted(connection.execute(statement("duckdb", layout)).fetchall()) == expected
+
+
+@pytest.fixture(scope="module")
+def spark():
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+    if not shutil.which("java"):
+        pytest.skip("Spark needs Java")
+    builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_spark(spark, expected, layout):
+    names = ["split", "query", "document", "position", "click"]
+    spark.createDataFrame(FLAT, names).createOrReplaceTempView("log_rows")
+    schema = "split string, query string, documents array<string>, clicks array<boolean>"
+    pages = [tuple(page.values()) for page in PAGES]
+    spark.createDataFrame(pages, schema).createOrReplaceTempView("log_pages")
+    found = spark.sql(statement("spark", layout)).collect()
+    assert counted(map(tuple, found)) == expected
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_clickhouse(expected, layout):
+    session = pytest.importorskip("chdb.session", reason="chdb is not installed").Session()
+    try:
+        session.query(
+            "CREATE TABLE log_rows (split String, query String, document String, position Int32, "
+            "click Int8) ENGINE = Memory"
+        )
+        session.query(
+            "CREATE TABLE log_pages (split String, query String, documents Array(String), "
+            "clicks Array(Bool)) ENGINE = Memory"
+        )
+        session.query(f"INSERT INTO log_rows VALUES {values(FLAT)}")
+        session.query(f"INSERT INTO log_pages VALUES {values(page.values() for page in PAGES)}")
+        found = str(session.query(statement("clickhouse", layout), "JSONCompactEachRow"))
+        assert counted(map(json.loads, found.splitlines())) == expected
+    finally:
+        session.close()
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    """What runs SQL in a server of its own, which listens in a folder only."""
+    found = shutil.which("initdb") or next(Path("/usr/lib/postgresql").glob("*/bin/initdb"), None)
+    if found is None:
+        pytest.skip("PostgreSQL is not installed")
+    programs = Path(found).resolve().parent
+    # PostgreSQL refuses to run for root. The path of its socket is short.
+    user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as home:
+
+        def run(program, *options, **how):
+            how = {"check": True, "capture_output": True, "text": True, "cwd": home, **how}
+            return subprocess.run([programs / program, *options], **how, **user).stdout
+
+        try:
+            if user:
+                shutil.chown(home, "nobody", "nogroup")
+            run("initdb", "-D", "data", "-A", "trust", "-U", "test", "--no-sync")
+            listen = f"-c listen_addresses='' -k {home}"
+            run("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", listen, "start")
+        except (OSError, LookupError, subprocess.CalledProcessError) as error:
+            pytest.skip(f"PostgreSQL does not start: {error}")
+        how = ["-h", home, "-U", "test", "-d", "postgres", "-v", "ON_ERROR_STOP=1"]
+        try:
+            yield lambda sql: run("psql", *how, "-q", "-A", "-t", "-F", "\t", input=sql)
+        finally:
+            run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_postgres(postgres, expected, layout):
+    names = ("documents", "clicks")
+    lists = [
+        (page["split"], page["query"], *(f"{{{','.join(map(str, page[name]))}}}" for name in names))
+        for page in PAGES
+    ]
+    found = postgres(
+        f"{CREATE} INSERT INTO log_rows VALUES {values(FLAT)};"
+        f"INSERT INTO log_pages VALUES {values(lists)}; {statement('postgres', layout)};"
+    )
+    assert counted(line.split("\t") for line in found.splitlines()) == expected
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sqlglot_parses_it(engine, layout):
+    sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed")
+    (parsed,) = sqlglot.parse(statement(engine, layout), dialect=engine)
+    names = [each.alias_or_name for each in parsed.expressions]
+    assert names == ["split", "query", "document", "position", "impressions", "clicks"]
+    assert not list(parsed.find_all(sqlglot.exp.Command))
