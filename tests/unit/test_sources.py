@@ -166,7 +166,7 @@ def test_formats_are_told_without_duckdb_which_jobs_that_count_no_log_do_not_nee
         ({"reading": {"colums": {}}}, "has no setting 'colums' .*did you mean 'columns'"),
         ({"reading": {"lanes": ["v1"]}}, "format 'pages' has no setting 'lanes'"),
         ({"format": "tiangong"}, "format 'tiangong' has no setting 'columns' .*none"),
-        ({"format": "sessions"}, "format 'sessions' has no setting 'columns' .*none"),
+        ({"format": "sessions"}, "format 'sessions' has no setting 'columns' .*one of 'seen'"),
         ({"reading": {"columns": ["query"]}}, "reading: columns: .* is not allowed .*a mapping"),
         ({"reading": {"columns": {"query": 3}}}, "reading: columns: .* is not allowed"),
         ({"reading": {"bias": "v1"}}, "reading: bias: 'v1' is not allowed .*a list of names"),
