@@ -25,6 +25,10 @@ STRICTEST = 36
 """Comparisons of Table 2.2: three data sets, three measures, four models against PBM with true
 bias. Bonferroni's correction divides alpha by them."""
 
+RULES = ("chosen", "mean", "lowest")
+"""How a learning rate may be picked: as the authors did; by the validation loss averaged over all
+epochs and seeds; by the lowest validation loss, mean over seeds."""
+
 
 def of_method(dataset: str, method: str, metric: str) -> dict[str, str]:
     """Setting and metric of a method on a data set; of the production ranker, those of its log."""

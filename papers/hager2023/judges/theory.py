@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from papers.hager2023.grid import DATASETS
+from papers.hager2023.grid import DATASETS, RULES
 from twotowers.results.claims import CHECK, Claims, Measured, means_of, rows_of
-from twotowers.results.conditions import at_least, at_most, below, exactly, shown
+from twotowers.results.conditions import above, at_least, at_most, below, exactly, shown
 
 CLAIMS = Claims(chance=False)
 
@@ -99,6 +99,33 @@ def marks_follow(results) -> Measured:
 
     cells = [part[keys].drop_duplicates().to_numpy().tolist() for part in (given, missing)]
     return *map(len, cells), *(", ".join(map(" ".join, part)) or "none" for part in cells)
+
+
+@CLAIMS.add(
+    "30", "choices", "Section 2.5.3",
+    "The learning rates that were chosen are those of the lowest validation loss averaged over "
+    "epochs, not of the lowest one",
+    exactly("the number of chosen rates, of nine, that the mean over epochs picks", 9),
+    below("the number that the lowest loss picks", 9), origin=CHECK,
+)  # fmt: skip
+def rates_follow(results) -> Measured:
+    return [rows_of(results, metric="agrees", rule=rule)["value"].sum() for rule in RULES[1:]]
+
+
+@CLAIMS.add(
+    "31", "choices", "Section 2.5.3",
+    "Rates of the lowest validation loss put PBM with estimated bias ahead of true bias on Yahoo! "
+    "Webscope; those that were chosen do the reverse",
+    above("the difference in nDCG@10 at the rates of the lowest loss", 0),
+    below("the difference at the rates that were chosen", 0), origin=CHECK,
+)  # fmt: skip
+def rates_decide(results) -> Measured:
+    def lead(rule):
+        yahoo = rows_of(results, metric="ndcg@10", rule=rule, dataset="yahoo")
+        of = yahoo.set_index("method")["value"]
+        return of["estimated"] - of["pbm"]
+
+    return lead("lowest"), lead("chosen")
 
 
 @CLAIMS.add(
