@@ -1,25 +1,19 @@
-"""Where the gap between IPS and the click model comes from: misfit, variance or optimisation.
+"""Where the gap between IPS and the click model comes from: misfit or variance.
 
 Both losses are minimised on expected clicks of the production ranker's lists, so that no sampling
-noise is left. With a parameter per document the minimum is known. For a linear and for a deep
-ranker it is found by L-BFGS in float64. The deep one's is a local minimum, and its squared weights
-are penalised: without that its loss falls for ever, on queries that it can fit. What sampling adds
-is seen where the same linear ranker has the clicks of so many sessions instead. It is a study
-because it is about optima, and nothing is validated.
+noise is left. With a parameter per document the minimum is known. For a linear ranker it is found
+by L-BFGS in float64. What sampling adds is seen where the same ranker has the clicks of so many
+sessions instead. It is a study because it is about optima, and nothing is validated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from flax import nnx
-from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from twotowers import SPLITS
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
@@ -27,43 +21,27 @@ from twotowers.logs.policies import ranks, read_scores
 from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
 from twotowers.results.metrics import ndcg
-from twotowers.towers.dense import DenseTower
 
 KINDS = ("ips", "pbm")
 PENALTY = 1e-6
-"""The linear ranker's penalty on its squared weights. Columns that are alike, and labels of
-attraction 1, have no optimum without it."""
+"""The penalty on squared weights. Columns that are alike, and labels of attraction 1, have no
+optimum without it."""
 USER = PositionBased()
 
-Ranker = Callable[[np.ndarray], tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]]
 
-
-def run(
-    inputs,
-    *,
-    seed: int,
-    queries: int,
-    hidden: list[int],
-    iterations: int,
-    penalties: dict[str, float],
-    sessions: int,
-) -> pd.DataFrame:
-    """nDCG@10 of both losses with a parameter per document, a linear and a deep ranker.
+def run(inputs, *, seed: int, queries: int, sessions: int) -> pd.DataFrame:
+    """nDCG@10 of both losses with a parameter per document, and with a linear ranker.
 
     Args:
         inputs: rankings per split, and the policy's scores.
-        seed: starts the deep ranker; draws which queries are taken, and clicks.
+        seed: draws which queries are taken, and clicks.
         queries: of training and of test, at most.
-        hidden: widths of the deep ranker's layers.
-        iterations: of the deep ranker, if it does not converge before.
-        penalties: of its squared weights, per kind. The click model's loss is smaller by about the
-            examination, so one penalty for both would be a stronger one for the click model.
         sessions: of the sampled clicks, spread evenly over the training queries.
 
     Returns:
-        tower (document, linear, sampled, deep), kind (ips, pbm), metric, position, value. Of
-        `document` and with metric ndcg@10_train on the training queries, of the others on the test
-        queries. Metrics `gradient` and `fell` say how near the minimum a ranker is: see `minimum`.
+        tower (document, linear, sampled), kind (ips, pbm), metric, position, value. Of `document`
+        and with metric ndcg@10_train on the training queries, of the others on the test queries.
+        Metric `gradient` says how near the minimum a ranker is: see `minimum`.
     """
     lists = {split: some(inputs, split, queries, seed) for split in ("train", "test")}
     exact = expected(*lists["train"])
@@ -74,7 +52,6 @@ def run(
             "document": per_document(lists["train"], kind),
             "linear": linear(lists, kind, exact),
             "sampled": linear(lists, kind, (drawn, exact[1])),
-            "deep": deep(lists, kind, exact, hidden, iterations, penalties[kind], seed),
         }
         for tower, values in found.items():
             rows += [{"tower": tower, "kind": kind, **row} for row in values]
@@ -154,113 +131,53 @@ def value(logits, attraction, examined, kind: str) -> np.ndarray:
 
 
 def minimum(
-    ranker: Ranker,
-    start: np.ndarray,
-    seen: tuple,
-    queries: int,
-    kind: str,
-    most: int,
-    penalty: float = PENALTY,
-):
+    features: np.ndarray, start: np.ndarray, seen: tuple, queries: int, kind: str
+) -> tuple[np.ndarray, float]:
     """Weights that minimise the sum over documents, mean over queries; and how near they are.
 
     Args:
-        ranker: weights -> [rows] logits, and a function of their derivatives that gives those by
-            weights.
-        start: weights to start from.
+        features: [rows, weights], of which logits are a weighted sum.
+        start: [weights] to start from.
         seen: [rows] attraction, expected or estimated from clicks, and examination.
         queries: number of queries.
         kind: see `KINDS`.
-        most: iterations, if the gradient does not vanish before.
-        penalty: of squared weights.
 
     Returns:
-        The weights, and {metric: value}: the largest derivative, and `fell`: what the loss lost in
-        the second half of the iterations, as a part of what it ends above its floor. No ranker gets
-        below the floor, where each document has the best logit of its own (within 28, where an
-        attraction that was estimated is above 1).
+        The weights, and the size of the largest derivative.
     """
     attraction, examined = seen
-    losses = []
 
     def objective(weights):
-        logits, back = ranker(weights)
+        logits = features @ weights
         loss = value(logits, attraction, examined, kind).sum() / queries
-        gradient = back(slope(logits, attraction, examined, kind) / queries)
-        return loss + penalty * weights @ weights, gradient + 2 * penalty * weights
-
-    def note(intermediate_result):
-        losses.append(intermediate_result.fun)
+        gradient = slope(logits, attraction, examined, kind) / queries @ features
+        return loss + PENALTY * weights @ weights, gradient + 2 * PENALTY * weights
 
     found = minimize(
         objective,
         start,
         jac=True,
         method="L-BFGS-B",
-        callback=note,
-        options={"maxiter": most, "maxfun": 2 * most, "ftol": 0, "gtol": 1e-6, "maxcor": 30},
+        options={"maxiter": 20_000, "maxfun": 40_000, "ftol": 0, "gtol": 1e-6, "maxcor": 30},
     )
-    own = logit(np.clip(attraction.astype(float), 1e-12, 1 - 1e-12))
-    floor = value(own, attraction, examined, kind).sum() / queries
-    fell = (losses[len(losses) // 2] - losses[-1]) / (losses[-1] - floor)
-    return found.x, {"gradient": float(np.abs(found.jac).max()), "fell": float(fell)}
-
-
-def standard(lists: dict) -> dict[str, np.ndarray]:
-    """split -> [rows, width] features by the mean and the deviation of the training documents."""
-    train = lists["train"][0].features
-    centre, scale = train.mean(0), train.std(0) + 1e-6
-    return {
-        split: ((each.features - centre) / scale).astype(float)
-        for split, (each, _) in lists.items()
-    }
-
-
-def reported(lists: dict, near: dict, logits: dict[str, np.ndarray]) -> Iterator[dict]:
-    """nDCG@10 of [rows] logits on both splits, and how near the minimum they are."""
-    for split, metric in (("test", "ndcg@10"), ("train", "ndcg@10_train")):
-        yield measured(lists[split][0], logits[split], metric)
-    yield from ({"metric": metric, "value": left} for metric, left in near.items())
+    return found.x, float(np.abs(found.jac).max())
 
 
 def linear(lists: dict, kind: str, seen: tuple) -> Iterator[dict]:
-    """Measure the optimum of a linear ranker with an intercept."""
+    """nDCG@10 at the optimum of a linear ranker with an intercept, and how near it is.
+
+    Features are standardised by the training documents.
+    """
+    train = lists["train"][0]
+    centre, scale = train.features.mean(0), train.features.std(0) + 1e-6
     features = {
-        split: np.concatenate([each, np.ones((len(each), 1))], axis=1)
-        for split, each in standard(lists).items()
+        split: np.pad(
+            (each.features - centre) / scale.astype(float), ((0, 0), (0, 1)), constant_values=1
+        )
+        for split, (each, _) in lists.items()
     }
-    queries = len(lists["train"][0].queries)
-
-    def ranker(weights):
-        return features["train"] @ weights, lambda slopes: slopes @ features["train"]
-
     start = np.zeros(features["train"].shape[1])
-    weights, near = minimum(ranker, start, seen, queries, kind, 20_000)
-    yield from reported(lists, near, {split: each @ weights for split, each in features.items()})
-
-
-def deep(
-    lists: dict, kind: str, seen: tuple, hidden: list[int], most: int, penalty: float, seed: int
-) -> Iterator[dict]:
-    """Measure a deep ranker without dropout, near the local minimum that its start leads to."""
-    with jax.enable_x64(True):
-        features = {split: jnp.asarray(each) for split, each in standard(lists).items()}
-        tower = DenseTower(features["train"].shape[1], layers=hidden, rngs=nnx.Rngs(seed))
-        graph, state = nnx.split(tower)
-        start, unravel = ravel_pytree(jax.tree.map(lambda each: each.astype(float), state))
-
-        @jax.jit
-        def logits(weights, features):
-            return nnx.merge(graph, unravel(weights))(features)
-
-        forward = jax.jit(lambda weights: jax.vjp(logits, weights, features["train"]))
-        back = jax.jit(lambda pulled, slopes: pulled(slopes)[0])
-
-        def ranker(weights):
-            found, pulled = forward(weights)
-            return np.asarray(found), lambda slopes: np.asarray(back(pulled, slopes))
-
-        queries = len(lists["train"][0].queries)
-        weights, near = minimum(ranker, np.asarray(start), seen, queries, kind, most, penalty)
-        values = {split: np.asarray(logits(weights, each)) for split, each in features.items()}
-    yield from reported(lists, near, values)
+    weights, gradient = minimum(features["train"], start, seen, len(train.queries), kind)
+    for split, metric in (("test", "ndcg@10"), ("train", "ndcg@10_train")):
+        yield measured(lists[split][0], features[split] @ weights, metric)
+    yield {"metric": "gradient", "value": gradient}
