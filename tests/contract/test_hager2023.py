@@ -164,6 +164,10 @@ def test_slopes_are_those_of_the_losses(kind):
         ],
         rtol=1e-7,
     )
+    up, down = (mechanism.slope(z + sign * step, y, o, kind) for sign in (1, -1))
+    np.testing.assert_allclose(
+        mechanism.curvature(z, y, o, kind), (up - down) / (2 * step), rtol=1e-5, atol=1e-8
+    )
 
 
 def test_the_linear_optimum_is_that_of_a_plain_minimiser():
