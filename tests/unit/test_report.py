@@ -340,6 +340,34 @@ def test_what_the_rule_changes_is_told_by_paper_whose_and_data(tmp_path, item, p
     assert "passes" not in section
 
 
+def test_a_square_for_each_claim_and_evidence_opens_the_claim(tmp_path, item, paper):
+    run = {"verdict": CONTRADICTED, "stands_on": "real data", "scale": "laptop", "changed": False}
+    told = dict.fromkeys(("name", "measured", "seeds", "date", "commit"), "x")
+    weaker = told | run | {"stands_on": "stand-in", "verdict": REPRODUCED}
+    rows = [
+        claim(authors_verdict="fails", statement="It <rises>"),
+        claim(claim="2", verdict=UNDECIDED, authors_verdict="", recorded=[weaker, told | run]),
+    ]
+    page = overview(tmp_path, replace(paper, items=[replace(item, claims=rows)]))
+    section = page.split('id="map"')[1].split("</section>")[0]
+    squares = [values["title"] for _, values in tags(f"<section {section}</section>")
+               if "title" in values]  # fmt: skip
+    assert squares == [
+        "Claim 1, the authors’ results: contradicted. It <rises>",
+        "Claim 2, the authors’ results: none",
+        "Claim 1, this run: reproduced. It <rises>",
+        "Claim 2, this run: undecided. words",
+        "Claim 1, recorded runs: none",
+        "Claim 2, recorded runs: contradicted. words",
+        "Claim 1, real data: none",
+        "Claim 2, real data: contradicted. words",
+    ]
+    assert section.count('href="sample2025/index.html#claim-2"') == 3
+    assert "nothing from" not in section
+    alone = overview(tmp_path, replace(paper, items=[replace(item, claims=rows[:1])]))
+    assert "nothing from recorded runs or real data" in alone
+
+
 def test_metrics_have_the_names_of_the_paper(tmp_path, item, paper):
     rows = table().assign(metric=["held_out_loss"] * 3 + ["ndcg"] * 3, source="reproduced")
     named = replace(item, table=rows, highlight=None, metrics={"held_out_loss": "NLL"})

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from twotowers.report.evidence_map import KINDS, evidence_map
 from twotowers.report.paper_page import CLAIM_COLUMNS, PAGE, SUMMARISED, SUMMARY, tallies, tally
 from twotowers.report.rendering import render
 from twotowers.report.turned import turned
@@ -41,6 +42,8 @@ def write_overview(
         found = {key: _summary(folder / key / SUMMARY, scale) for key in papers}
         finished = [summary for summary in found.values() if summary is not None]
         rows = [_strongest(row, scale) for summary in finished for row in summary["claims"]]
+        maps = {each["key"]: evidence_map(each["claims"], scale) for each in finished}
+        known = {line["name"] for lines in maps.values() for line in lines}
         render(
             "overview.html.j2",
             folder / PAGE,
@@ -50,6 +53,8 @@ def write_overview(
             tally=tally(rows),
             tallies=tallies(rows),
             whose=tallies(rows, "origin"),
+            maps=maps,
+            lacking=[kind for kind in KINDS if kind not in known],
             turned=turned(finished),
             recorded=sum(bool(row["by"]) for row in rows),
             scale=scale,

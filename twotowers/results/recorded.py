@@ -92,11 +92,12 @@ def strongest(here: Row, recorded: Sequence[Row], *, scale: str) -> Row | None:
     if not recorded:
         return None
     own = {**here, "scale": scale, "changed": False}
-    best = max([own, *recorded], key=_strength)
+    best = max([own, *recorded], key=strength)
     return None if best is own else best
 
 
-def _strength(row: Row) -> tuple:
+def strength(row: Row) -> tuple:
+    """What evidence is sorted by: see `strongest`."""
     data = -list(KINDS).index(str(row["stands_on"]))
     tested = row["verdict"] != NOT_TESTABLE
     return tested, not row["changed"], data, SCALES.index(str(row["scale"]))

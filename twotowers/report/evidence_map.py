@@ -1,0 +1,41 @@
+"""The map of claims by evidence: a square for each claim and each kind of evidence on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from twotowers.results.judging import AUTHORS
+from twotowers.results.recorded import strength
+from twotowers.results.standing import REAL
+
+BY_AUTHORS = {word: verdict for verdict, word in AUTHORS.items()}
+KINDS = ("the authors’ results", "this run", "recorded runs", "real data")
+"""Where a verdict may come from."""
+
+
+def evidence_map(rows: Sequence[Mapping], scale: str) -> list[dict]:
+    """What the template needs of a paper.
+
+    Args:
+        rows: Its claims, each with what was `recorded` of it.
+        scale: Of this run.
+
+    Returns:
+        A row per kind of evidence that any claim has: its `name`, and the `verdicts` of all claims,
+        an empty text where there is none. Of several recorded runs the strongest counts.
+    """
+    found = [_verdicts(row, scale) for row in rows]
+    lines = ({"name": name, "verdicts": [each[name] for each in found]} for name in KINDS)
+    return [line for line in lines if any(line["verdicts"])]
+
+
+def _verdicts(row: Mapping, scale: str) -> dict[str, str]:
+    recorded = row.get("recorded", ())
+    runs = [row | {"scale": scale, "changed": False}, *recorded]
+    theirs = BY_AUTHORS.get(row["authors_verdict"], "")
+    real = _best([run for run in runs if run["stands_on"] == REAL])
+    return dict(zip(KINDS, (theirs, row["verdict"], _best(recorded), real), strict=True))
+
+
+def _best(runs: Sequence[Mapping]) -> str:
+    return max(runs, key=strength)["verdict"] if runs else ""
