@@ -1,0 +1,89 @@
+"""What catalogues, citation tools and CI read of the repository is there, and is true."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+
+import pytest
+import yaml
+
+import twotowers
+from twotowers import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def test_the_citation_is_that_of_the_package():
+    assert CITATION["version"] == PROJECT["version"] == twotowers.__version__
+    assert CITATION["license"] == PROJECT["license"]
+    assert (ROOT / "LICENSE").read_text(encoding="utf-8").startswith(f"{CITATION['license']} ")
+    name = CITATION["title"].partition(":")[0]
+    assert name.lower().replace(" ", "-") == PROJECT["name"]
+    assert (ROOT / "README.md").read_text(encoding="utf-8").startswith(f"# {name}\n")
+
+
+def test_a_release_has_one_date():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version, told = re.search(r"^## (\S+), (.+)$", text, re.MULTILINE).groups()
+    assert version == CITATION["version"]
+    assert told == str(CITATION.get("date-released", "not yet released"))
+
+
+def test_the_citation_names_every_paper():
+    references = []
+    for each in CITATION["references"]:
+        author = each["authors"][0]
+        name = f"{author['given-names']} {author['family-names']}"
+        references.append((name, str(each["year"]), f"doi:{each['doi']}" if "doi" in each else ""))
+    for path in sorted((ROOT / "papers").glob("*/experiment.yaml")):
+        told = re.search(r'^citation: "(.*)"$', path.read_text(encoding="utf-8"), re.MULTILINE)[1]
+        if path.parent.name != "own_log":  # It is no publication.
+            (own,) = [
+                (author, year, doi)
+                for author, year, doi in references
+                if told.startswith(author) and year in told and ("doi:" not in told or doi)
+                if doi in told
+            ]
+            references.remove(own)
+    assert not references
+
+
+def test_the_workflow_catalogue_finds_what_it_looks_for():
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    deployment = {"conda", "apptainer", "apptainer+conda", "report"}
+    assert set(usage["software-stack-deployment"]) == deployment
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").lower()
+    assert "snakemake" in readme
+    assert "workflow" in readme
+    assert (ROOT / "Snakefile").is_file()
+    assert list((ROOT / "rules").glob("*.smk"))
+
+
+def test_the_configuration_files_are_described():
+    text = (ROOT / "config" / "README.md").read_text(encoding="utf-8")
+    for path in (ROOT / "config").glob("*.*"):
+        assert f"`{path.name}`" in text or path.name == "README.md"
+
+
+def test_ci_runs_what_is_there():
+    targets = re.findall(r"^([\w./-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    jobs = [job for path in WORKFLOWS for job in yaml.safe_load(path.read_text())["jobs"].values()]
+    steps = [step["run"].split() for job in jobs for step in job["steps"] if "run" in step]
+    assert [".ci/run"] in steps
+    for words in steps:
+        if words[0] == "make":
+            assert words[1] in targets
+        for word in words:
+            if word.startswith((".ci/", "tests/")):
+                assert (ROOT / word).is_file()
+    versions = jobs[0]["strategy"]["matrix"]["python"]
+    assert PROJECT["requires-python"] == f">={versions[0]},<3.{int(versions[-1][2:]) + 1}"
+
+
+def test_actionlint():
+    if not shutil.which("actionlint"):
+        pytest.skip("actionlint is not installed")
+    subprocess.run(["actionlint", *WORKFLOWS], check=True)
