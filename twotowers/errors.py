@@ -71,6 +71,21 @@ def check_choice(
         raise InputError(message, path=path, field=field, expected=hint)
 
 
+def check_names(value: object, *, field: str) -> list[str]:
+    """The names of columns as a list, each once; raise InputError unless there are some.
+
+    A single text is refused, since it is a sequence of letters.
+
+    >>> check_names(("position", "device"), field="bias")
+    ['position', 'device']
+    """
+    names = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else []
+    if not names or not all(isinstance(each, str) for each in names):
+        expected = "a list of names of columns, one or more, such as ['position']"
+        raise InputError(f"{value!r}", field=field, expected=expected)
+    return list(dict.fromkeys(names))
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """The valid names, and the one that is nearest to a mistyped name."""
     valid = sorted(valid)

@@ -1,6 +1,8 @@
 """`tt.diagnose` and `twotowers diagnose`: what it says of logs whose truth is known."""
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,8 @@ from benchmarks import diagnosis
 from tests.browser import check_page, find_chromium
 from twotowers.commands.main import main
 from twotowers.face.evidence import ABOVE
+from twotowers.face.lights import lights
+from twotowers.face.sections import sections
 from twotowers.report.diagnosis_page import number
 
 EXAMINATION = np.array([1, 0.87, 0.46, 0.30, 0.21, 0.12])
@@ -174,7 +178,7 @@ def test_missing_positions_are_told_and_kept():
     rows = rows_of(*pages_of("strong", 3_000))
     kept = rows[(rows["position"] != 3) | (rows["session"] % 2 == 0)]
     found = tt.diagnose(kept)
-    assert found.lights[0].answer == "Mostly: 1,500 pages miss positions."
+    assert found.lights[0].answer == "Mostly: positions are missing on 1,500 pages."
     expected = tt.propensities(cells_of(*pages_of("strong", 3_000))).frame()
     told = found.propensities.frame()
     assert told["position"].tolist() == expected["position"].tolist()
@@ -225,6 +229,18 @@ def test_two_tower_models_of_features_are_tested(featured, left_out, alarm):
     assert ("is misspecified (section 5)" in found.lights[2].answer) == alarm
     auc = found.tables()["Overlap of features"]["AUC"]
     assert auc.between(0.5, 0.9).all()
+
+
+def test_an_alarm_of_the_deep_tower_alone_is_told(featured):
+    log, features = featured
+    found = tt.diagnose(log, features, policy="score").evidence
+    assert "deep" not in lights(found)[2].answer
+    deep = replace(found.towers.deep, alarm=True)
+    changed = replace(found, towers=replace(found.towers, deep=deep))
+    assert lights(changed)[2].colour == "amber"
+    assert "a linear one passes every test and a deep one does not" in lights(changed)[2].answer
+    said = {each.key: each.answer[0] for each in sections(changed)}
+    assert said["misfit"].startswith("A deep one is, by a test that a linear one passes.")
 
 
 @pytest.mark.parametrize(
@@ -279,8 +295,45 @@ def test_the_page_of_the_docs_has_the_tables_of_the_results():
 
 
 def test_numbers_are_read_easily():
-    told = [number(each) for each in (0.0, 12, 1234567, 0.04567, 1.4e14, None, float("inf"))]
+    told = [number(each) for each in (-0.0, 12, 1234567, 0.04567, 1.4e14, None, float("inf"))]
     assert told == ["0", "12", "1,234,567", "0.0457", "1.4e14", "–", "∞"]
+
+
+def test_wording(said):
+    answers = {
+        kind: {each.key: each.answer for each in found.page.sections}
+        for kind, found in said.items()
+    }
+    assert answers["strong"]["connected"] == (
+        "Yes: 15 links, and each rests on 20 effective swaps or more.",
+    )
+    assert answers["bridge"]["connected"] == (
+        "Connected, but not well: 5 of 11 links rest on fewer than 20 effective swaps. What lies "
+        "beyond them is compared by hardly any click.",
+    )
+    assert (
+        answers["components"]["connected"][1]
+        == "Part 1: positions 1, 2, 3; Part 2: positions 4, 5, 6."
+    )
+    every = "".join(found.frame()["meaning"].str.cat() for found in said.values())
+    assert not re.search(r"-0\.00 bits|\b1 (queries|pages|pairs)", every)
+
+
+def test_forms_are_compared_with_numbers(said):
+    told = {kind: " ".join(found.page.sections[6].answer) for kind, found in said.items()}
+    numbers = r"0\.\d+ \(0\.\d+ to 0\.\d+\)"
+    both = rf"at position \d: examination {numbers}, odds {numbers}, \d+% apart, error \d"
+    assert re.search(f"Of 5 ratios compared they differ most {both}", told["strong"])
+    assert "cannot be compared" in told["fixed"]
+    table = said["strong"].tables()["Two forms of the curve"].dropna()
+    logs = np.log(table["Examination"] / table["Odds"])
+    np.testing.assert_allclose(table["Difference"], logs)
+
+
+def test_weights_of_doubtful_positions_are_doubted(said):
+    told = {kind: " ".join(found.page.sections[5].answer) for kind, found in said.items()}
+    doubt = "Do not trust the shares of effective clicks: they rest on positions 4, 5, 6"
+    assert (doubt in told["bridge"], "Do not trust" in told["strong"]) == (True, False)
 
 
 def test_a_log_of_pages_with_clicks_only_is_no_evidence_of_users_who_stop():

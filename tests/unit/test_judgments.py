@@ -13,6 +13,7 @@ from sklearn.datasets import load_svmlight_file
 import twotowers as tt
 from twotowers import ROOT
 from twotowers.commands.main import main
+from twotowers.face.judgments import check_ids
 
 EXAMINATION = np.array([1, 0.5, 0.25, 0.0])
 RELEVANCE = np.array([0.05, 0.3, 0.6, 0.9])
@@ -80,14 +81,18 @@ def test_parts_of_a_log_are_no_logs():
             asked(part)
 
 
-def test_weights_of_a_fit_say_where_they_are_its_prior():
-    log = (
-        pages(300)
-        .query("position < 3")
-        .assign(document=lambda rows: rows["document"] + rows["position"].astype(str))
-    )
-    table = tt.weights(log, by=tt.fit(log, "pbm")).frame()
-    assert table["reason"].tolist() == ["", "the log does not tell; this is the fit's prior"]
+def test_weights_of_a_fit_say_where_they_are_its_prior(tmp_path):
+    log = apart()
+    fitted = tt.fit(log, "pbm")
+    fitted.save(tmp_path / "pbm.parquet")
+    for by in (fitted, tt.load(tmp_path / "pbm.parquet"), "pbm"):
+        found = tt.weights(log, by=by)
+        told = found.frame()["reason"].tolist()
+        assert told == ["", "the log does not tell; this is the fit's prior"]
+        found.write(tmp_path / "weights.csv")
+        rows = pd.read_csv(tmp_path / "weights.csv")
+        assert rows["doubtful"].tolist() == [0, 1] * 300
+        assert any(line.startswith("doubtful: 1 weight of ") for line in found.lines())
 
 
 def test_shrinkage_is_the_share_of_the_prior(fitted):
@@ -110,9 +115,81 @@ def test_of_models_with_satisfaction_relevance_is_the_product():
     )
 
 
+def apart(number: int = 300) -> pd.DataFrame:
+    """Pages of two documents, each of which has its position: nothing compares the positions."""
+    log = pages(number).query("position < 3")
+    return log.assign(document=log["document"] + log["position"].astype(str))
+
+
+@pytest.mark.parametrize("model", ["ubm", "dbn", "dctr", "cm", "pbm"])
+def test_judgments_say_where_the_log_tells_no_examination(model):
+    fitted = tt.fit(apart(), model)
+    assert any("does not tell at position 2" in line for line in fitted.beside())
+    judged = fitted.judgments(min_examinations=0)
+    table = judged.frame()
+    second = table["document"].str[-1] == "2"
+    assert (table["doubt"] != "").tolist() == second.tolist()
+    lines = "\n".join(judged.lines())
+    assert f"{second.sum()} judgments of documents shown only where the log does not tell" in lines
+    strong = tt.fit(pages(900, queries=30).query("position < 4"), model)
+    assert not any("tell" in line for line in strong.beside())
+    assert (strong.judgments().frame()["doubt"] == "").all()
+
+
+def test_judgments_of_a_loaded_fit_do_not_know_its_log(tmp_path):
+    tt.fit(apart(), "ubm").save(tmp_path / "fit.parquet")
+    judged = tt.load(tmp_path / "fit.parquet").judgments(min_examinations=0)
+    assert judged.frame()["doubt"].isna().all()
+    assert "whether the log tells examination is not known" in "\n".join(judged.lines())
+
+
+def test_numbers_of_numpy_are_numbers(fitted):
+    for grades in (np.int64(3), np.int32(3), 3):
+        assert set(fitted.judgments(grades=grades).frame()["grade"]) == {0, 1, 2}
+    told = fitted.judgments(grades=np.array([0.2, 0.45]), min_impressions=np.int64(2))
+    assert told.thresholds == (0.2, 0.45)
+    assert tt.weights(pages(100), clip=np.float32(3)).clip == 3
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--thresholds", ".5", ".2"], ["--grades", "1"], ["--min-examinations", "-1"],
+    ["--min-impressions", "0"], ["--model", "rctr"], ["--model", "bpm"], ["--to", "trec"],
+])  # fmt: skip
+def test_what_judgments_cannot_do_is_told_before_the_fit(tmp_path, monkeypatch, capsys, arguments):
+    pages(30).to_csv(tmp_path / "log.csv", index=False)
+
+    def never(*_, **__):
+        raise AssertionError("it was fitted")
+
+    monkeypatch.setattr("twotowers.face.fits.fit_click_model", never)
+    out = ["--out", str(tmp_path / "out")]
+    assert main(["judgments", str(tmp_path / "log.csv"), *out, "--to", "csv", *arguments]) == 2
+    told = {"--to": "'red 0' has white space", "--model": "model: "}
+    assert (
+        told.get(arguments[0], arguments[0].strip("-").replace("-", "_")) in capsys.readouterr().err
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_ids_with_several_lines_are_told_before_the_fit(counted):
+    log = pages(30).assign(document=lambda rows: rows["document"] + "\n")
+    if counted:
+        log = log.groupby(["query", "document", "position"], as_index=False)["clicks"].sum()
+        log = log.assign(impressions=99)
+    with pytest.raises(tt.InputError, match="several lines"):
+        check_ids(tt.read_log(log), "ranklib")
+    check_ids(tt.read_log(log), "csv")
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
+        ({"grades": "4"}, "a number of grades, or rising thresholds"),
+        ({"grades": 4.0}, "a number of grades, or rising thresholds"),
+        ({"grades": ["a"]}, "grades"),
+        ({"grades": []}, "rising thresholds"),
+        ({"grades": True}, "grades"),
         ({"grades": 1}, "grades"),
         ({"grades": [0.5, 0.2]}, "rising thresholds"),
         ({"grades": [0.5, 1.2]}, "grades"),
@@ -193,7 +270,7 @@ def test_the_command_writes_judgments(tmp_path, capsys):
     assert main([*arguments, "--thresholds", ".2", ".5"]) == 0
     assert set(pd.read_csv(out)["rating"]) == {0, 1, 2}
     printed = capsys.readouterr().out
-    assert "pairs have no judgment: too little is known of them" in printed
+    assert "without a judgment: 3 pairs, too little known" in printed
     assert main([*arguments, "--thresholds", ".2", "--grades", "3"]) == 2
     assert main(["judgments", str(log), "--out", str(tmp_path / "no" / "a.txt")]) == 2
 
@@ -216,12 +293,7 @@ def test_weights_are_clipped_and_tell_what_they_cost():
 
 
 def test_where_the_log_does_not_tell_there_is_no_weight():
-    apart = (
-        pages(300)
-        .query("position < 3")
-        .assign(document=lambda rows: rows["document"] + rows["position"].astype(str))
-    )
-    found = tt.weights(apart)
+    found = tt.weights(apart())
     assert found.frame()["weight"].isna().tolist() == [False, True]
     assert any("Leave their rows out" in line for line in found.lines())
 
@@ -257,6 +329,7 @@ def test_counted_logs_have_a_row_per_cell(tmp_path):
     written = pd.read_parquet(tmp_path / "weights.parquet")
     assert written[keys].to_numpy().tolist() == counted[keys].to_numpy().tolist()
     assert written["clicks"].tolist() == counted["clicks"].tolist()
+    assert set(written["doubtful"]) <= {0, 1}
 
 
 def test_a_fit_of_independent_clicks_weighs_and_others_do_not(fitted, tmp_path, capsys):
@@ -286,7 +359,14 @@ def test_the_command_writes_weights(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("options", "told"),
-    [({"clip": 0.5}, "clip"), ({"by": "odds"}, "ratios of odds"), ({"by": "trees"}, "estimator")],
+    [
+        ({"clip": 0.5}, "clip"),
+        ({"by": "odds"}, "ratios of odds"),
+        ({"by": "trees"}, "by: 'trees'"),
+        ({"by": "pbm", "bias": ["position", "device"]}, "as the fit has it"),
+        ({"bias": "position"}, "a list of names of columns"),
+        ({"bias": []}, "a list of names of columns"),
+    ],
 )
 def test_bad_arguments_of_weights_are_told(options, told):
     with pytest.raises(tt.InputError, match=told):

@@ -209,14 +209,15 @@ def test_deep_is_better_only_where_relevance_is_not_linear():
 def test_auc_is_that_of_mann_and_whitney():
     rng = np.random.default_rng(0)
     guess, second = rng.integers(9, size=300) / 1.0, rng.random(300) < 0.4
-    auc, error = clustered_auc(guess, second, np.ones(300), np.arange(300))
+    auc, error, freedom = clustered_auc(guess, second, np.ones(300), np.arange(300))
     count = mannwhitneyu(guess[second], guess[~second]).statistic
     assert auc == pytest.approx(count / (second.sum() * (~second).sum()))
     # Independent rows: the variance of DeLong et al. (1988), but for n / (n - 1).
     assert 0.02 < error < 0.05
     twice = (np.tile(each, 2) for each in (guess, second, np.ones(300), np.arange(300)))
     doubled = clustered_auc(*twice)
-    assert doubled == pytest.approx((auc, error))
+    assert doubled == pytest.approx((auc, error, freedom))
+    assert 100 < freedom < 300
 
 
 def test_overlap_of_known_distributions():

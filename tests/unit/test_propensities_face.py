@@ -124,3 +124,43 @@ def test_harvesting_weighs_no_links(estimator):
     assert "weakest" not in str(found)
     with pytest.raises(tt.InputError, match="weighs no links"):
         found.links()
+
+
+def test_a_law_of_attraction_alone_is_doubtful():
+    # Documents of positions 1 and 2, and others of 3 and 4: only their law compares the two parts.
+    log = cells(90).query("position < 3")
+    far = log.assign(document=log["document"] + 500, position=log["position"] + 2)
+    for both, told in [
+        (pd.concat([log, far]), "doubtful: no document links it to the reference"),
+        (pd.concat([log, far[far["position"] == 3]]), "no document was shown both here"),
+        (cells(90), ""),
+    ]:
+        reason = tt.propensities(both, estimator="empirical_bayes").frame()["reason"][2]
+        assert reason.startswith(told)
+        assert bool(reason) == bool(told)
+
+
+@pytest.mark.parametrize("bias", ["position", [], [1], None, 3])
+def test_bias_is_a_list_of_names(bias):
+    for asked in (tt.propensities, tt.diagnose, tt.weights, tt.identify):
+        with pytest.raises(tt.InputError, match=r"bias: .*a list of names of columns"):
+            asked(cells(30), bias=bias)
+    assert len(tt.propensities(cells(30), bias=np.array(["position", "position"])).frame()) == 3
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--swaps", "0"], ["--swaps", "9", "--estimator", "all_pairs"]]
+)
+def test_swaps_are_checked_before_the_estimate(tmp_path, monkeypatch, arguments):
+    cells(30).to_csv(tmp_path / "log.csv", index=False)
+    monkeypatch.setattr("twotowers.face.propensities.propensities", None)
+    assert main(["propensities", str(tmp_path / "log.csv"), *arguments]) == 2
+
+
+def test_positions_from_0_are_told_which_option_reads_them(tmp_path, capsys):
+    rows = cells(30)[["query", "document", "position", "clicks"]].assign(clicks=1)
+    rows.assign(position=rows["position"] - 1, session=range(len(rows))).to_csv(
+        tmp_path / "log.csv", index=False
+    )
+    assert main(["propensities", str(tmp_path / "log.csv")]) == 2
+    assert "or --first 0, if positions count from 0" in capsys.readouterr().err

@@ -23,7 +23,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--features", metavar="FILE", help="a table with query, document, and a column per feature"
     )
     parser.add_argument(
-        "--policy", metavar="COLUMN", help="the column of it with the score of the logging policy"
+        "--policy",
+        metavar="COLUMN",
+        help="the column of it with the score of the logging policy, which is then no feature",
     )
     parser.add_argument("--out", required=True, help="the html file to write")
 

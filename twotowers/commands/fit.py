@@ -84,10 +84,13 @@ def told_prior(found: Fit) -> Iterator[str]:
 
 def run(options: argparse.Namespace) -> int:
     """Fit the model; returns the exit status."""
-    from twotowers.face.fits import fit_click_model  # here: options need no science
+    from twotowers.face.fits import fit_click_model, model_of  # here: options need no science
+    from twotowers.face.reduction import check_positions
 
     # Options are checked before the log is read, which may take minutes.
     prior = prior_of(options)
+    model_of(options.model)
+    check_positions(options.positions)
     if options.test:
         check_range(options.test, field="--test", low=0.001, high=0.999)
     if options.out:

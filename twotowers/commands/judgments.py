@@ -50,19 +50,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Fit, grade and write; returns the exit status."""
-    from twotowers.face.fits import fit_click_model  # here: options need no science
+    # Here: options need no science.
+    from twotowers.face.fits import fit_click_model, model_of
+    from twotowers.face.judgments import check_evidence, check_grades, check_ids
+    from twotowers.face.reduction import check_of_documents
 
+    # Options and ids are checked before the fit, which may take minutes.
     prior = prior_of(options)
     if options.grades is not None and options.thresholds:
         raise InputError("both were given", field="--thresholds", expected="no --grades")
+    grades = options.thresholds or (4 if options.grades is None else options.grades)
+    check_grades(grades, field="--thresholds" if options.thresholds else "--grades")
+    check_evidence(options.min_examinations, options.min_impressions)
+    check_of_documents(*model_of(options.model))
     check_target(options.out, options.log)
     log = log_of(options)
     tell(f"read as {log.layout}")
+    check_ids(log, options.to)
     fitted = fit_click_model(log, options.model, prior=prior)
     if beside := [*told_prior(fitted), *fitted.beside()]:
         tell(*beside)
     found = fitted.judgments(
-        grades=options.thresholds or (4 if options.grades is None else options.grades),
+        grades=grades,
         min_examinations=options.min_examinations,
         min_impressions=options.min_impressions,
     )

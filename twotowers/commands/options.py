@@ -95,7 +95,7 @@ def as_typed(error: InputError) -> str:
         >>> as_typed(InputError("row 3: 4 was found", expected="3; or gaps='close'"))
         'row 3: 4 was found (expected 3; or --gaps close)'
     """
-    text = re.sub(rf"\b({'|'.join(SETTINGS)})='(\w+)'", r"--\1 \2", str(error))
+    text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)(\w+)\2", r"--\1 \3", str(error))
     text = text.replace("`positions` allows more", "--positions allows more")
     return text.replace("`columns`", "--column OURS=THEIRS")
 

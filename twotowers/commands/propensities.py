@@ -13,6 +13,8 @@ import argparse
 
 from twotowers.commands.options import add_bias, add_reader_options, log_of
 from twotowers.commands.telling import tell
+from twotowers.errors import check_range
+from twotowers.report.words import numbered
 
 NAMES = ("conditional", "odds", "all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes")
 
@@ -37,18 +39,21 @@ def run(options: argparse.Namespace) -> int:
     """Estimate the curve; returns the exit status."""
     import numpy as np
 
-    from twotowers.face.propensities import ENDINGS, propensities
+    from twotowers.face.propensities import ENDINGS, check_links, propensities
     from twotowers.files.artefacts import check_target
 
+    if options.swaps is not None:
+        check_range(options.swaps, field="--swaps", low=1, high=1e12)
+        check_links(options.estimator)
     if options.out:
         check_target(options.out, options.log, *ENDINGS)
     log = log_of(options)
     tell(f"read as {log.layout}")
     found = propensities(log, bias=options.bias, estimator=options.estimator)
     tell(str(found))
-    if options.swaps:
+    if options.swaps is not None:
         proposed = found.swaps(pages=options.swaps)
-        tell(f"swaps to run, on {options.swaps:,} pages each way:")
+        tell(f"swaps to run, on {numbered(options.swaps, 'page')} each way:")
         tell(proposed.to_string(index=False, float_format="{:.3g}".format))
     if options.out:
         found.write(options.out)

@@ -37,7 +37,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Estimate, weigh and write; returns the exit status."""
-    from twotowers.face.fits import fit_click_model
     from twotowers.face.saved import load
     from twotowers.face.weights import ENDINGS, weights
 
@@ -49,8 +48,6 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"{by!r}", field="--by", expected=f"{', '.join(BY)}, or a saved fit")
     log = log_of(options)
     tell(f"read as {log.layout}")
-    if by == "pbm":
-        by = fit_click_model(log, "pbm")
     found = weights(log, by=by, bias=options.bias, clip=options.clip)
     tell(*found.lines())
     found.write(options.out, per=options.per)

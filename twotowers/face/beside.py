@@ -1,19 +1,21 @@
-"""What the clicks of each pair say of examination by themselves, beside a position-based fit.
+"""What the clicks of each pair say of examination by themselves, beside the fit of a click model.
 
 A fit with a parameter per pair needs a prior where pairs are seen a few times, and its examination
-follows it. The conditional estimate (`twotowers.fitting.conditional`) needs none.
+follows it. The conditional estimate (`twotowers.fitting.conditional`) needs none. Where it does not
+exist, clicks do not tell what a document is worth from where it was shown, whatever the model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from scipy.special import stdtrit
 
-from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.conditional import NEVER, fit_conditional
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.statistics import Statistics
@@ -26,8 +28,23 @@ FEW = 20
 """The most positions that are printed."""
 
 
-def conditional_of(statistics: Statistics, pairs: pa.Table) -> Curve:
-    """The conditional estimate from the counts that a position-based model is fitted to."""
+@dataclass(frozen=True)
+class Told:
+    """What a log tells of examination, whatever model is fitted to it.
+
+    Attributes:
+        curve: the conditional estimate.
+        pairs: columns query and document of the log's pairs, by their number.
+        sure: [pairs] whether the pair was shown at a position whose examination is beyond doubt.
+    """
+
+    curve: Curve
+    pairs: pa.Table
+    sure: np.ndarray
+
+
+def told_of(statistics: Statistics, pairs: pa.Table) -> Told:
+    """What the counts tell that a position-based model is fitted to."""
     pair, position = (statistics.index[part][:, 0] for part in ("attraction", "examination"))
     clicks = statistics.number * statistics.clicks[:, 0]
     query = pd.factorize(pairs["query"].to_numpy())[0]
@@ -39,7 +56,9 @@ def conditional_of(statistics: Statistics, pairs: pa.Table) -> Curve:
         query=query[pair],
         factors=statistics.sizes["examination"],
     )
-    return fit_conditional(counts)
+    curve = fit_conditional(counts)
+    known = (np.isfinite(curve.estimate) & (curve.reason == ""))[position]
+    return Told(curve, pairs, np.bincount(pair, known, len(pairs)) > 0)
 
 
 def columns_of(curve: Curve) -> dict[str, np.ndarray]:
@@ -78,18 +97,33 @@ def lines(table: pd.DataFrame, curve: Curve) -> Iterator[str]:
                 f"{row.conditional:.3f} ({row.conditional_low:.3f} to {row.conditional_high:.3g})"
             )
         yield f"  {row.position:>4} {ratio:8.3f}  {told}"
-    unknown = table["conditional"].isna().to_numpy()
-    doubts = {
-        "the log does not tell": unknown,
-        "they differ by more than their errors": differing(table, curve.queries),
-    }
-    for doubt, where in doubts.items():
-        if where.any():
-            some = ", ".join(map(str, table["position"][where].head(FEW)))
-            yield f"warning: {doubt} at position {some}, and the fit follows its prior there"
-    hardly = (curve.reason != "") & ~unknown
+    prior = "the fit follows its prior there"
+    apart = differing(table, curve.queries)
+    if apart.any():
+        some = _listed(table["position"].to_numpy()[apart])
+        yield f"warning: they differ by more than their errors at position {some}, and {prior}"
+    yield from doubts(curve, prior, more=bool(apart.any()))
+
+
+def doubts(curve: Curve, but: str, *, more: bool = False) -> Iterator[str]:
+    """Warnings of positions that the log does not tell, or hardly.
+
+    Args:
+        curve: the conditional estimate.
+        but: what a fit does there.
+        more: whether there is a doubt besides.
+    """
+    position = curve.names["position"].to_numpy()
+    unknown = np.isnan(curve.estimate) & (curve.reason != NEVER)
+    hardly = (curve.reason != "") & np.isfinite(curve.estimate)
+    if unknown.any():
+        yield f"warning: the log does not tell at position {_listed(position[unknown])}, and {but}"
     if hardly.any():
-        some = ", ".join(map(str, table["position"][hardly].head(FEW)))
+        some = _listed(position[hardly])
         yield f"the log hardly tells at position {some}: no interval there is to be trusted"
-    if np.any([hardly, *doubts.values()]):
+    if more or unknown.any() or hardly.any():
         yield "`twotowers propensities` says more"
+
+
+def _listed(positions: np.ndarray) -> str:
+    return ", ".join(map(str, positions[:FEW])) + (" ..." if len(positions) > FEW else "")

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.face.defaults import PRIOR, TEST
-from twotowers.face.fits import Fit, check_pages, fit_click_model, means_of
+from twotowers.face.fits import Fit, check_pages, fit_click_model, means_of, model_of
 from twotowers.face.frames import Native, native
 from twotowers.face.logs import ClickLog, as_log
 from twotowers.face.tables import pair_numbers
@@ -113,6 +113,8 @@ def _fitted(
         )
     if saved:
         return saved, log
+    for model in others:
+        model_of(model)  # All names are checked before the first fit.
     parts = log.split({"train": 1 - test, "test": test}, seed=seed)
     how = {"prior": prior, "positions": log.stored.longest}
     return [fit_click_model(parts["train"], model, **how) for model in others], parts["test"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, check_names
 from twotowers.face import lights as rules
 from twotowers.face.defaults import BIAS
 from twotowers.face.evidence import Evidence, gather
@@ -115,7 +115,8 @@ def diagnose(
         features: a frame or a path with the columns query and document, and a column per feature,
             a number each. Two-tower models of them are tested on some queries.
         policy: the column of `features` with the score by which the policy ranked. It is no feature
-            then. Without it, minus the mean position of a document stands for its score.
+            then, or no residual could go with it; a copy under another name is one. Without it,
+            minus the mean position of a document stands for its score.
         bias: columns that together name the bias factor, such as ["position", "device"].
 
     Returns:
@@ -134,6 +135,7 @@ def diagnose(
         >>> [each.colour for each in found.lights[:2]]
         ['green', 'green']
     """
+    bias = check_names(bias, field="bias")
     log = as_log(log)
     log.check_whole()
     title = str(log.source)

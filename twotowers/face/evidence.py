@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-from scipy.special import ndtri
+from scipy.special import ndtr, stdtrit
 
 from twotowers.errors import InputError
 from twotowers.face.comparison import predictions
@@ -21,7 +21,7 @@ from twotowers.face.propensities import Propensities, reference_of
 from twotowers.face.tower_tests import TowerTests, tower_tests
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.counted_pairs import read_pairs
-from twotowers.fitting.curves import Curve
+from twotowers.fitting.curves import NORMAL_FROM, Curve, effective_clusters
 from twotowers.fitting.forms import Forms, compare_forms
 from twotowers.fitting.specification import Slope, fit_slope
 from twotowers.identifiability.strength import Strength, strength_of_log
@@ -140,18 +140,30 @@ class Evidence:
         """[K] errors of the log-ratios to the reference, by the information; inf where apart."""
         return np.sqrt(np.maximum(self.whole.resistance[self.curve.reference], 0))
 
+    @property
+    def weighed(self) -> np.ndarray:
+        """[K] whether the factor has a weight: an estimate above 0, doubtful or not."""
+        return np.isfinite(self.curve.estimate) & (self.curve.estimate > 0)
+
     @cached_property
     def weights(self) -> pd.DataFrame:
         """A row per largest weight: clip, share (effective number of clicks, as a share of the
         clicks), low and high (95 %, from draws of the curve), and clipped (share of clicks whose
-        weight is cut)."""
+        weight is cut).
+
+        Draws of a factor have Student's law, as its interval has, and are dependent as the
+        estimates are. Where an interval of the curve is doubtful, so are those of shares.
+        """
         curve, clicked = self.curve, self.product.counts.clicked
-        known = np.isfinite(curve.estimate) & (curve.estimate > 0)
-        clicks, logs = clicked[known], np.log(curve.estimate[known])
-        covariance = np.nan_to_num(curve.covariance[np.ix_(known, known)])
-        value, vector = np.linalg.eigh((covariance + covariance.T) / 2)
+        known = self.weighed
+        clicks, logs, error = clicked[known], np.log(curve.estimate[known]), curve.error[known]
+        scale = np.where(error > 0, error, 1)
+        correlation = curve.covariance[np.ix_(known, known)] / np.outer(scale, scale)
+        value, vector = np.linalg.eigh((correlation + correlation.T) / 2)
         noise = stream("diagnosis, weights").normal(size=(DRAWS, len(value)))
-        drawn = logs + noise @ (vector * np.sqrt(np.maximum(value, 0))).T
+        noise = noise @ (vector * np.sqrt(np.maximum(value, 0))).T
+        freedom = np.clip(np.nan_to_num(curve.queries[known], nan=NORMAL_FROM), 1, NORMAL_FROM)
+        drawn = logs + error * stdtrit(freedom, ndtr(noise))
         rows: list[dict[str, float]] = []
         for clip in CLIPS:
             drawn_weights = np.minimum(np.exp(np.clip(-drawn, -50, 50)), clip)
@@ -164,8 +176,9 @@ class Evidence:
         return pd.DataFrame(rows)
 
     @cached_property
-    def difference(self) -> tuple[np.ndarray, np.ndarray]:
-        """[K] logarithm of examination less that of odds, and its standard error.
+    def difference(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """[K] logarithm of examination less that of odds, its standard error, and the degrees of
+        freedom of that; NaN where one of both curves has no estimate beyond doubt.
 
         Both curves follow from the same clicks, so that most of their errors is in common. Each
         query has a step in the difference, that in one curve less that in the other (jackknife).
@@ -183,16 +196,30 @@ class Evidence:
         moved = np.zeros((len(both), len(distance)))
         moved[place[: len(queries[0])]] += steps[0]
         moved[place[len(queries[0]) :]] -= steps[1]
-        return distance, np.sqrt((moved**2).sum(0))
+        error = np.sqrt((moved**2).sum(0))
+        both_sure = self.sure & np.isfinite(distance) & (other.reason == "") & (error > 0)
+        found = np.stack([distance, error, effective_clusters(moved)])
+        distance, error, freedom = np.where(both_sure, found, np.nan)
+        return distance, error, freedom
+
+    @property
+    def both(self) -> np.ndarray:
+        """[K] whether the two forms can be compared."""
+        return np.isfinite(self.difference[1])
 
     @cached_property
     def apart(self) -> np.ndarray:
         """[K] whether the two forms differ by more than chance, all factors together at 5 %, and
         by more than `SAME`."""
-        distance, error = self.difference
-        compared = self.sure & np.isfinite(distance) & (error > 0)
-        far = -ndtri(0.025 / max(compared.sum(), 1))
-        return compared & (np.abs(distance) > np.maximum(far * error, SAME))
+        distance, error, freedom = self.difference
+        far = stdtrit(freedom, 1 - 0.025 / max(self.both.sum(), 1))
+        return self.both & (np.abs(distance) > np.maximum(far * error, SAME))
+
+    @property
+    def farthest(self) -> int | None:
+        """The factor at which the two forms differ most, in errors; None if none is compared."""
+        distance, error, _ = self.difference
+        return int(np.nanargmax(np.abs(distance) / error)) if self.both.any() else None
 
 
 def _effective(weights: np.ndarray, clicks: np.ndarray) -> np.ndarray:

@@ -21,16 +21,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import InputError, nearest
 from twotowers.experiment.kinds import build_model, kind_of, kinds
 from twotowers.face import beside
-from twotowers.face.beside import conditional_of
+from twotowers.face.beside import Told, told_of
 from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.judgments import Judgments, judgments_of
-from twotowers.face.logs import MOST_POSITIONS, ClickLog, as_log
+from twotowers.face.logs import ClickLog, as_log
 from twotowers.face.priors import CHOSEN, RATE, check_name, rate_prior
-from twotowers.face.reduction import reduced
+from twotowers.face.reduction import check_of_documents, check_positions, reduced
 from twotowers.face.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fitting.curves import Curve
@@ -63,6 +63,7 @@ class Fit:
         pairs: columns query and document of its query-document pairs, by their number.
         kind: the library of the frames that answers come in.
         saved: the rows that it was loaded from; None for one that was fitted.
+        log: to which it was fitted; None if that is not known, as of one that was loaded.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Fit:
     pairs: pa.Table
     kind: str = PANDAS
     saved: pa.Table | None = None
+    log: ClickLog | None = None
 
     def __repr__(self) -> str:
         return f"<{self.name} fitted to {len(self.pairs):,} query-document pairs>"
@@ -90,12 +92,24 @@ class Fit:
 
         None if the model is not the position-based one, or the fit was loaded.
         """
+        return self.told.curve if self.told and isinstance(self.model, PositionBased) else None
+
+    @cached_property
+    def told(self) -> Told | None:
+        """What the log tells of examination by itself, whatever the model.
+
+        None if the model tells no document from another, or the fit was loaded.
+        """
         source = self.estimate.source
-        if not isinstance(self.model, PositionBased) or source is None:
+        if isinstance(self.model, PositionBased) and source is not None:
+            statistics, pairs = source(), self.pairs
+        elif self.log is not None and "attraction" in self.model.parts:
+            found = reduced(self.log, "pbm", PositionBased(), self.positions)
+            statistics, pairs = found.statistics, found.pairs
+        else:
             return None
-        statistics = source()
         assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
-        return conditional_of(statistics, self.pairs)
+        return told_of(statistics, pairs)
 
     def parameters(self, part: str) -> Native:
         """The fitted probabilities of one part of the model.
@@ -154,12 +168,7 @@ class Fit:
 
     def relevances(self) -> pa.Table:
         """What `relevance` returns, as an Arrow table."""
-        if "attraction" not in self.model.parts:
-            raise InputError(
-                f"{self.name} tells no document from another",
-                field="relevance",
-                expected="a model with attraction",
-            )
+        check_of_documents(self.name, self.model)
         found = self._of_part("attraction")
         imagined = self.estimate.prior.of("attraction")[1]
         independent = self.model.parts.get("examination") == PER_POSITION
@@ -221,10 +230,16 @@ class Fit:
     def beside(self) -> Iterator[str]:
         """Examination of a position-based fit beside the conditional estimate, line by line.
 
-        The last line warns where the two differ by more than their errors.
+        The last lines warn where the two differ by more than their errors, and, of any model that
+        tells documents apart, where the log does not tell examination.
         """
         if self.conditional is not None:
             yield from beside.lines(self._of_part("examination").to_pandas(), self.conditional)
+        elif self.told is not None:
+            but = f"what {self.name} says of documents there rests on its assumptions alone"
+            if "examination" in self.model.parts:
+                but = "the fit follows its prior there"
+            yield from beside.doubts(self.told.curve, but)
 
     def evaluate(self, log: object) -> dict[str, float]:
         """How well the fit predicts the clicks of a log.
@@ -360,8 +375,7 @@ def fit_click_model(
             field="model",
             expected="a model that counting or EM fits",
         )
-    if positions is not None:
-        check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
+    check_positions(positions)
     fitted = partial(_fitted, chosen, iterations=iterations, tolerance=tolerance)
     if isinstance(prior, str):
         check_name(prior)
@@ -374,7 +388,7 @@ def fit_click_model(
     if prior == RATE:
         smoothing = rate_prior(chosen, found.rates)
     estimate = fitted(found.statistics, smoothing)
-    return Fit(name, chosen, found.positions, estimate, found.pairs, log.kind)
+    return Fit(name, chosen, found.positions, estimate, found.pairs, log.kind, log=log)
 
 
 def _fitted(

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, check_names
 from twotowers.face.defaults import BIAS, FEATURE
 from twotowers.face.frames import PANDAS, Native, native, source_of
 from twotowers.face.logs import ClickLog
@@ -159,11 +159,11 @@ def identify(
         [{'position': 1, 'position_with': 2, 'distance': 1.0}]
     """
     named = {"feature": feature, "bias": bias, "bias_features": bias_features}
-    # A column that is named twice counts once.
-    wanted = {name: list(dict.fromkeys(columns)) for name, columns in named.items() if columns}
-    for name, columns in named.items():
-        if columns is not None and (isinstance(columns, str) or not columns):
-            raise InputError(f"{columns!r}", field=name, expected="a list of one column or more")
+    wanted = {
+        name: check_names(columns, field=name)
+        for name, columns in named.items()
+        if columns is not None or name != "bias_features"
+    }
     every = list(dict.fromkeys(name for columns in wanted.values() for name in columns))
     table, path, kind = _table(log, every)
     report = check_log(table, **wanted, repair=repair, path=path)

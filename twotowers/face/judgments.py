@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from numbers import Integral
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import InputError, check_choice, check_range
 from twotowers.face.frames import PANDAS, Native, native
+from twotowers.face.logs import ClickLog
+from twotowers.face.tables import pair_numbers
 from twotowers.files.artefacts import atomic
+from twotowers.logs.sessions import read_sessions
+from twotowers.report.words import numbered
 
 if TYPE_CHECKING:
     from twotowers.face.fits import Fit
@@ -47,7 +53,9 @@ class Judgments:
         Returns:
             a frame: query, document, grade, relevance (the estimate that was graded), error, low,
             high, examinations (how often users examined the document, in expectation), impressions,
-            and shrinkage (the share of the estimate that the prior has: 0 none, 1 all).
+            shrinkage (the share of the estimate that the prior has: 0 none, 1 all), and doubt (""
+            or why relevance cannot be told from where the document was shown; missing of a fit that
+            was loaded, which does not know its log).
         """
         return native(self.table, self.kind)
 
@@ -65,9 +73,7 @@ class Judgments:
         Raises:
             InputError: the format is unknown, or an id has white space where the format has none.
         """
-        if format not in FORMATS:
-            expected = nearest(format, FORMATS)
-            raise InputError(f"{format!r} is unknown", field="format", expected=expected)
+        check_choice(format, FORMATS, field="format")
         with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
             columns = (self.table[name].to_pylist() for name in ("query", "document", "grade"))
             for text in FORMATS[format](zip(*columns, strict=True)):
@@ -79,13 +85,22 @@ class Judgments:
     def lines(self) -> Iterator[str]:
         """What is printed: how many pairs have each grade, and why others have none."""
         grades = np.asarray(self.table["grade"])
-        yield f"{len(grades):,} query-document pairs are judged"
+        verb = "is" if len(grades) == 1 else "are"
+        yield f"{numbered(len(grades), 'query-document pair')} {verb} judged"
         for grade, start in enumerate((0.0, *self.thresholds)):
             yield f"  grade {grade}: {(grades == grade).sum():,}, relevance from {start:.3g}"
         if self.left_out:
             yield (
-                f"{self.left_out:,} pairs have no judgment: too little is known of them, because "
+                f"without a judgment: {numbered(self.left_out, 'pair')}, too little known because "
                 "users hardly examined them"
+            )
+        doubt = self.table["doubt"]
+        if doubt.null_count:
+            yield "whether the log tells examination is not known of a fit that was loaded"
+        elif doubtful := pc.sum(pc.not_equal(doubt, "")).as_py():
+            yield (
+                f"warning: {numbered(doubtful, 'judgment')} of documents {APART}: their grades "
+                "follow the model, not the clicks"
             )
 
 
@@ -97,8 +112,8 @@ def judgments_of(
     min_impressions: int = 1,
 ) -> Judgments:
     """Grade the relevance of documents; see `Fit.judgments`."""
-    check_range(min_examinations, field="min_examinations", low=0, high=1e12)
-    check_range(min_impressions, field="min_impressions", low=1, high=1e12, whole=True)
+    grades = check_grades(grades)
+    check_evidence(min_examinations, min_impressions)
     found = fit.relevances()
     tried, shown = (np.asarray(found[name], float) for name in ("examinations", "impressions"))
     kept = (tried >= max(min_examinations, 1e-9)) & (shown >= min_impressions)
@@ -117,25 +132,55 @@ def judgments_of(
             "examinations": tried,
             "impressions": found["impressions"],
             "shrinkage": imagined / (tried + imagined),
+            "doubt": _doubts(fit, found),
         }
     )
     return Judgments(table, left_out, tuple(thresholds), fit.kind)
 
 
-def _thresholds(grades: int | Sequence[float], relevance: np.ndarray) -> list[float]:
-    """Relevance from which on each grade above 0 is given."""
-    if isinstance(grades, int):
-        check_range(grades, field="grades", low=2, high=MOST_GRADES)
-        if not len(relevance):
-            return [np.nan] * (grades - 1)
-        return np.quantile(relevance, np.arange(1, grades) / grades).tolist()
-    found = [float(each) for each in grades]
-    for each in found:
-        check_range(each, field="grades", low=0, high=1)
-    if not found or sorted(set(found)) != found:
-        expected = "a number of grades, or rising thresholds of relevance"
-        raise InputError(f"{list(grades)}", field="grades", expected=expected)
+APART = "shown only where the log does not tell examination"
+
+
+def _doubts(fit: Fit, found: pa.Table) -> pa.Array:
+    """[pairs] of a table with query and document: why to doubt their relevance."""
+    if fit.told is None:
+        return pa.nulls(len(found), pa.string())
+    number = pair_numbers(fit.told.pairs, found.select(["query", "document"]))
+    return pa.array(np.where(fit.told.sure[number], "", APART))
+
+
+def check_grades(
+    grades: int | Sequence[float], *, field: str = "grades"
+) -> int | tuple[float, ...]:
+    """A number of grades, or rising thresholds of relevance; raise InputError for anything else.
+
+    >>> check_grades(np.int64(4)), check_grades(np.array([0.25, 0.5]))
+    (4, (0.25, 0.5))
+    """
+    expected = "a number of grades, or rising thresholds of relevance"
+    if isinstance(grades, Integral):
+        return int(check_range(grades, field=field, low=2, high=MOST_GRADES, whole=True))
+    if isinstance(grades, str) or not isinstance(grades, Iterable):
+        raise InputError(f"{grades!r}", field=field, expected=expected)
+    found = tuple(float(check_range(each, field=field, low=0, high=1)) for each in grades)
+    if not found or sorted(set(found)) != list(found):
+        raise InputError(f"{list(found)}", field=field, expected=expected)
     return found
+
+
+def check_evidence(min_examinations: float, min_impressions: int) -> None:
+    """Raise InputError unless both are in their range."""
+    check_range(min_examinations, field="min_examinations", low=0, high=1e12)
+    check_range(min_impressions, field="min_impressions", low=1, high=1e12, whole=True)
+
+
+def _thresholds(grades: int | tuple[float, ...], relevance: np.ndarray) -> list[float]:
+    """Relevance from which on each grade above 0 is given."""
+    if isinstance(grades, tuple):
+        return list(grades)
+    if not len(relevance):
+        return [np.nan] * (grades - 1)
+    return np.quantile(relevance, np.arange(1, grades) / grades).tolist()
 
 
 Judged = Iterator[tuple[Any, Any, int]]
@@ -220,7 +265,34 @@ def _word(given: object, field: str) -> str:
 
 def _line(given: object, field: str) -> str:
     text = str(given)
-    if len(text.splitlines()) != 1:
+    if text.splitlines() != [text]:
         expected = "ids of one line; or another format, such as csv"
         raise InputError(f"{text!r} has several lines", field=field, expected=expected)
     return text
+
+
+NOT_IN_IDS = {
+    "trec": (r"[\s\x0b\x1c-\x1f\x85\p{Z}]|^$", _word),
+    "ranklib": (r"[\n\r\x0b\x0c\x1c-\x1e\x85\x{2028}\x{2029}]|^$", _line),
+}
+"""What ids of a format cannot have, and the function that refuses it."""
+
+
+def check_ids(log: ClickLog, format: str) -> None:
+    """Raise InputError if an id of a log cannot be written in a format, before the log is fitted.
+
+    Args:
+        log: a log, which is read.
+        format: as of `Judgments.write`.
+    """
+    if format not in NOT_IN_IDS:
+        return
+    pattern, refuse = NOT_IN_IDS[format]
+    for batch in [log.cells()] if log.counted else read_sessions(log.stored.path):
+        lists = "documents" in batch.schema.names
+        documents = pc.list_flatten(batch["documents"]) if lists else batch["document"]
+        for field, values in (("query", batch["query"]), ("document", documents)):
+            if pa.types.is_string(values.type):
+                bad = values.filter(pc.match_substring_regex(values, pattern))
+                if len(bad):
+                    refuse(bad[0].as_py(), field)

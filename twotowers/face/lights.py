@@ -2,9 +2,9 @@
 
 1. *Is the log sound?* Red: whole stretches of it are there twice. Amber: something that a reader
    left out or a user should know changes what the log means.
-2. *Can it give propensities?* Green: every position has an estimate beyond doubt, and the worst
-   error is at most `PRECISE`. Amber: those beyond doubt have at least `MOST` of what is shown, or
-   all are beyond doubt but some are imprecise. Red: less.
+2. *Can it give propensities?* Green: every position has an estimate beyond doubt, and the widest
+   interval reaches to `PRECISE` times the estimate. Amber: those beyond doubt have at least `MOST`
+   of what is shown, or all are beyond doubt but some are imprecise. Red: less.
 3. *What to do?* The first of these that holds: mend the log; run swaps; use a click model instead
    of weights, since clicks depend on clicks above; use another form; do not debias, since
    examination does not fall; use weights where they are known; use weights.
@@ -15,13 +15,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import stdtrit
 
 from twotowers.face.evidence import ABOVE, Evidence
 from twotowers.fitting.curves import ENOUGH_SWAPS
 from twotowers.report.diagnosis_page import AMBER, GREEN, RED, Light
+from twotowers.report.words import numbered
 
-PRECISE = 0.25
-"""Largest error of a log-ratio for a green light: a factor of 1.6 up or down, at 95 %."""
+PRECISE = 1.6
+"""Largest factor, up or down at 95 %, to which a ratio is known for a green light."""
 MOST = 0.9
 """Share of the impressions at positions beyond doubt, for an amber light."""
 COPIED = 0.05
@@ -38,6 +40,8 @@ FLAT = (0.8, 1.25)
 """Ratios that are as good as 1: no weight would change a click's value by more than a quarter."""
 FEWEST = 0.1
 """Effective clicks, as a share of the clicks, below which weights are to be clipped."""
+LISTED = 6
+"""Factors that are named, of many."""
 QUESTIONS = ("Is the log sound?", "Can it give propensities?", "What should you do?")
 
 
@@ -65,7 +69,7 @@ def warnings(found: Evidence) -> list[tuple[str, str]]:
     if found.gaps:
         told.append(
             (
-                f"{found.gaps:,} pages miss positions",
+                f"positions are missing on {numbered(found.gaps, 'page')}",
                 "Find out why rows are missing; if only some documents are logged, clicks on the "
                 "others are lost.",
             )
@@ -94,7 +98,7 @@ def warnings(found: Evidence) -> list[tuple[str, str]]:
     if health.repeats and health.pages and health.repeats > STRAY * health.pages:
         told.append(
             (
-                f"{health.repeats:,} pages show a document twice",
+                f"a document is there twice on {numbered(health.repeats, 'page')}",
                 "Drop one of both rows, or give them different ids.",
             )
         )
@@ -109,7 +113,8 @@ def warnings(found: Evidence) -> list[tuple[str, str]]:
     if seen.get("pages_left_out", 0) > STRAY * (health.pages or 1):
         told.append(
             (
-                f"{seen['pages_left_out']:,} pages list a document twice and were left out",
+                f"a document is there twice on {numbered(seen['pages_left_out'], 'page')}, "
+                "left out here",
                 "Check how pages are logged.",
             )
         )
@@ -129,32 +134,35 @@ def warnings(found: Evidence) -> list[tuple[str, str]]:
 
 def _sound(found: Evidence) -> Light:
     health = found.health
-    if health.repeated and health.pages and health.repeated > COPIED * health.pages:
+    if health.pages and health.lag and (health.repeated or 0) > COPIED * health.pages:
         return Light(
             QUESTIONS[0],
             RED,
-            f"No. {health.repeated:,} of {health.pages:,} pages are there again, {health.lag:,} "
-            "pages further on: the log was appended, or written, more than once.",
+            f"No. {health.repeated:,} of {numbered(health.pages, 'page')} are there again, "
+            f"{numbered(health.lag, 'page')} further on: the log was appended, or written, more "
+            "than once.",
             "Remove the copies. Every error on this page is too small until then.",
         )
     if told := warnings(found):
         first, others = told[0], len(told) - 1
         more = f", and {others} more (section 1)" if others else ""
         return Light(QUESTIONS[0], AMBER, f"Mostly: {first[0]}{more}.", first[1])
-    what = f"{health.pages:,} pages" if health.pages else f"{health.impressions:,} impressions"
+    what = numbered(health.impressions, "impression")
+    if health.pages:
+        what = numbered(health.pages, "page")
     return Light(
         QUESTIONS[0],
         GREEN,
-        f"Yes: {what}, {health.clicks:,} clicks, and nothing that looks wrong.",
+        f"Yes: {what}, {numbered(health.clicks, 'click')}, and nothing that looks wrong.",
         "Nothing to do.",
     )
 
 
 def _able(found: Evidence) -> Light:
-    curve, sure, shown = found.curve, found.sure, found.product.counts.shown
+    sure, shown = found.sure, found.product.counts.shown
     share = float(shown[sure].sum() / shown.sum())
     number, kinds = int(sure.sum()), len(sure)
-    worst = float(curve.error[sure].max(initial=0))
+    worst = _widest(found)
     some = f"{number} of {kinds} {_plural(found)}, with {share:.0%} of the impressions,"
     if kinds == 1:
         return Light(
@@ -167,17 +175,17 @@ def _able(found: Evidence) -> Light:
         return Light(
             QUESTIONS[1],
             GREEN,
-            f"Yes, at all {kinds} {_plural(found)}: each is known to a factor of "
-            f"{np.exp(1.96 * worst):.2g} or better.",
+            f"Yes, at all {kinds} {_plural(found)}: each is known to a factor of {worst:.2g} or "
+            "better.",
             "Read the curve in section 3.",
         )
     if number == kinds:
-        times = (worst / PRECISE) ** 2
+        times = (np.log(worst) / np.log(PRECISE)) ** 2
         return Light(
             QUESTIONS[1],
             AMBER,
             f"Roughly: all {kinds} {_plural(found)} have an estimate, the worst known only to a "
-            f"factor of {np.exp(1.96 * worst):.2g}.",
+            f"factor of {worst:.2g}.",
             f"Collect {times:.1f} times as much, or run the swaps of section 8.",
         )
     if number > 1 and share >= MOST:
@@ -204,6 +212,12 @@ def _able(found: Evidence) -> Light:
     )
 
 
+def _widest(found: Evidence) -> float:
+    """The factor to which the worst ratio beyond doubt is known, up or down at 95 %."""
+    curve, sure = found.curve, found.sure
+    return float((curve.high[sure] / curve.estimate[sure]).max(initial=1))
+
+
 def _why_not(found: Evidence) -> str:
     """Why some factors are not sure."""
     parts = np.unique(found.curve_components).size
@@ -219,19 +233,20 @@ def _why_not(found: Evidence) -> str:
     swaps = 4 / found.whole.between**2
     if swaps < ENOUGH_SWAPS:
         halves = found.whole.halves
-        half = [found.labels[k] for k in np.flatnonzero(halves != halves[found.curve.reference])]
-        what = _plural(found).removesuffix("s" if len(half) == 1 else "")
+        half = named(found, halves != halves[found.curve.reference])
         return (
-            f"Only {swaps:.2g} effective swaps tie {what} {_listed(half)} to the others, "
-            f"where {ENOUGH_SWAPS:g} are enough."
+            f"Only {swaps:.2g} effective swaps tie {half} to the others, where {ENOUGH_SWAPS:g} "
+            "are enough."
         )
     return "The reasons are in section 3."
 
 
-def _listed(names: list[str]) -> str:
-    """Some names in words."""
-    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-    return ", ".join(names[:6]) + more
+def named(found: Evidence, which: np.ndarray) -> str:
+    """Some factors [K] in words, such as "positions 1, 2"."""
+    names = [found.labels[k] for k in np.flatnonzero(which)]
+    what = _plural(found).removesuffix("s" if len(names) == 1 else "")
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"{what} {', '.join(names[:LISTED])}{more}"
 
 
 def _plural(found: Evidence) -> str:
@@ -278,7 +293,7 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
             QUESTIONS[2],
             AMBER,
             "Do not divide clicks by the product curve: odds describe these users better, and the "
-            "two curves differ by more than their errors.",
+            f"two curves differ by more than their errors, most {farthest(found)}.",
             "Use the odds of section 7 as the bias of an additive two-tower model, or train one: "
             "twotowers propensities LOG --estimator odds",
         )
@@ -294,7 +309,7 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
             QUESTIONS[2],
             AMBER,
             "Weights may help, but two forms of the curve differ by more than their errors, and "
-            "the log does not say which one is right.",
+            f"the log does not say which is right. They differ most {farthest(found)}.",
             "Collect more, or train twice and keep what holds both times: with clicks weighed by "
             "the product (twotowers weights LOG --out weights.csv), and with the odds as the bias "
             "of an additive model (twotowers propensities LOG --estimator odds --out odds.csv).",
@@ -323,10 +338,15 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
 def _of_towers(found: Evidence, light: Light) -> Light:
     """The advice, with what tests of two-tower models add."""
     towers = found.towers
-    if towers is None or not towers.linear.alarm:
+    if towers is None or not (towers.linear.alarm or towers.deep.alarm):
         return light
     colour = AMBER if light.colour == GREEN else light.colour
-    if not towers.deep.alarm:
+    if not towers.linear.alarm:
+        more = (
+            "Of two-tower models of these features a linear one passes every test and a deep one "
+            "does not (section 5): use a linear one, or learn the curve first and keep it fixed."
+        )
+    elif not towers.deep.alarm:
         more = "A two-tower model of these features needs a deep tower; a linear one is wrong."
     else:
         more = (
@@ -351,12 +371,31 @@ def best_above(found: Evidence) -> str:
 
 def form_of(found: Evidence) -> str:
     """Which form fits: "either" if both curves agree within their errors, "product", "odds", or
-    "open" if they differ and the log does not tell which is right."""
+    "open" if they differ and the log does not tell which is right; "none" if nothing can be
+    compared."""
+    if not found.both.any():
+        return "none"
     if not found.apart.any():
         return "either"
     product, additive = (found.slopes[name].p < SURE for name in ("product", "additive"))
     votes = int(found.forms.low > 0) - int(found.forms.high < 0) + int(additive) - int(product)
     return "product" if votes > 0 else "odds" if votes < 0 else "open"
+
+
+def farthest(found: Evidence) -> str:
+    """Where the two forms differ most, with numbers and errors."""
+    k = found.farthest
+    if k is None:
+        return "nothing is compared"
+    one, other = (
+        f"{curve.estimate[k]:.2g} ({curve.low[k]:.2g} to {curve.high[k]:.2g})"
+        for curve in (found.curve, found.odds.curve)
+    )
+    distance, error, _ = (each[k] for each in found.difference)
+    return (
+        f"at {named(found, np.arange(len(found.sure)) == k)}: examination {one}, odds {other}, "
+        f"{np.expm1(abs(distance)):.0%} apart, error {error:.1%}"
+    )
 
 
 def flat(found: Evidence) -> bool:
@@ -383,7 +422,10 @@ def _first_swap(found: Evidence) -> str:
     if not len(swaps):
         return "Show documents at other positions."
     one, other = (found.labels[int(swaps[end].iloc[0])] for end in ("one", "other"))
-    worst = swaps["worst"].to_numpy()
+    # As sure as intervals are now, by Student's t.
+    queries = found.curve.queries[found.sure]
+    freedom = np.nanmin(np.append(queries, found.health.queries))
+    worst = np.exp(stdtrit(max(freedom, 1), 0.975) * swaps["worst"].to_numpy())
     enough = np.flatnonzero(worst <= PRECISE)
     number = int(enough[0]) + 1 if len(enough) else len(swaps)
     first = (
@@ -393,5 +435,5 @@ def _first_swap(found: Evidence) -> str:
     if not np.isfinite(worst[number - 1]):
         return f"{first} More swaps are needed than the {number} of section 8, which are the first."
     what = "this swap" if number == 1 else f"the first {number} swaps of section 8"
-    factor = np.exp(1.96 * worst[number - 1])
-    return f"{first} With {what} every ratio would be known to a factor of {factor:.2g}."
+    factor = f"{worst[number - 1]:.2g}"
+    return f"{first} With {what} every ratio would be known to a factor of {factor}."

@@ -9,6 +9,7 @@ import numpy as np
 from twotowers.face import lights
 from twotowers.face.evidence import Evidence
 from twotowers.report.diagnosis_page import Column, Fact, Section, Table
+from twotowers.report.words import numbered
 
 
 def percent(part: float | None, whole: float | None) -> float | None:
@@ -93,8 +94,13 @@ def misfit(found: Evidence) -> Section:
     towers = found.towers
     if towers is None:
         return Section(key, title, ("Not tested: that needs features of documents.",))
-    if not towers.linear.alarm:
+    if not (towers.linear.alarm or towers.deep.alarm):
         said = "No test says so: a linear tower of these features describes the clicks."
+    elif not towers.linear.alarm:
+        said = (
+            "A deep one is, by a test that a linear one passes. Either its training ended in a "
+            "local optimum, or the test of the linear one is too weak to see what it lacks."
+        )
     elif not towers.deep.alarm:
         said = "A linear tower is. A deep one passes every test."
     else:
@@ -102,12 +108,15 @@ def misfit(found: Evidence) -> Section:
             "Yes, linear and deep: these features leave out something that users and the policy "
             "know. The bias tower takes up what relevance misses (Hager et al. 2025, Lemma 5.2)."
         )
-    score = "the policy's score" if towers.scored else "minus a document's mean position as score"
+    score = "minus a document's mean position as the policy's score"
+    if towers.scored:
+        score = f"'{towers.scored}' as the policy's score, which is none of the features"
     answer = (
         said,
-        f"Log-odds of {towers.width} features, on {towers.pairs:,} query-document pairs of queries "
-        f"chosen at random, with {score}. {towers.missing:.0%} of their impressions have no "
-        "features and were left out. p-values are corrected for their number (Holm).",
+        f"Log-odds of {numbered(towers.width, 'feature')}, on "
+        f"{numbered(towers.pairs, 'query-document pair')} of queries chosen at random, with "
+        f"{score}. {towers.missing:.0%} of their impressions have no features and were left out. "
+        "p-values are corrected for their number (Holm).",
     )
     rows = tuple(
         (
@@ -216,11 +225,18 @@ def policy(found: Evidence) -> Section:
     )
     table = Table("Inverse propensity weights", columns, rows)
     free = f"{placed.same.value:.0%}" if np.isfinite(placed.same.value) else "no known share"
-    answer = (
+    answer = [
         f"A document that is shown again is at the same position in {free} of the cases.",
         "Positions without an estimate have no weight, and are left out of the table.",
-    )
-    return Section("policy", "How freely does the policy place documents?", answer, facts, (table,))
+    ]
+    doubtful = found.weighed & ~found.sure
+    if doubtful.any():
+        answer.append(
+            "Do not trust the shares of effective clicks: they rest on "
+            f"{lights.named(found, doubtful)}, where the curve is doubtful (section 3)."
+        )
+    title = "How freely does the policy place documents?"
+    return Section("policy", title, tuple(answer), facts, (table,))
 
 
 def _finite(value: float) -> float | None:
@@ -267,8 +283,8 @@ def models(found: Evidence) -> Section:
                 "of itself per e-fold",
                 "If the form is right, the ratio is the same for attractive and unattractive "
                 f"documents, and this is 0 (p = {slope.p:.2g}).",
-                slope.value - 1.96 * slope.error if known else None,
-                slope.value + 1.96 * slope.error if known else None,
+                _finite(slope.low),
+                _finite(slope.high),
                 "" if known else "too few pairs tell",
             )
         )
@@ -294,18 +310,22 @@ def _told_of_models(found: Evidence) -> Iterator[str]:
         )
     elif above is not None and not above.reason:
         yield "Clicks do not depend on clicks above to a degree that matters."
-    form = lights.form_of(found)
+    differ = "Ratios of examination and of odds differ by more than their errors"
     yield {
+        "none": "Ratios of examination and of odds cannot be compared: no position but the "
+        "reference has both beyond doubt.",
         "either": "Ratios of examination and ratios of odds agree within their errors, so the form "
         "of the model does not matter here.",
-        "product": "Ratios of examination and of odds differ by more than their errors, and the "
-        "product of attraction and examination describes the log better. Use section 3.",
-        "odds": "Ratios of examination and of odds differ by more than their errors, and odds "
-        "describe the log better: an additive two-tower model fits these users. The intervals of "
-        "section 3 are then wrong, however narrow they are.",
-        "open": "Ratios of examination and of odds differ by more than their errors, and the log "
-        "does not say which form is right. Do not trust an interval of either alone.",
-    }[form]
+        "product": f"{differ}, and the product of attraction and examination describes the log "
+        "better. Use section 3.",
+        "odds": f"{differ}, and odds describe the log better: an additive two-tower model fits "
+        "these users. The intervals of section 3 are then wrong, however narrow they are.",
+        "open": f"{differ}, and the log does not say which form is right. Do not trust an interval "
+        "of either alone.",
+    }[lights.form_of(found)]
+    if found.both.any():
+        compared = numbered(found.both.sum(), "ratio")
+        yield f"Of {compared} compared they differ most {lights.farthest(found)}."
     if found.models is None:
         yield "Click models were not compared: that needs several pages that are known as pages."
 
@@ -338,12 +358,15 @@ def _model_tables(found: Evidence) -> Iterator[Table]:
         title = f"Click models on held-out pages, a fifth of {found.compared:,}"
         yield Table(title, columns, rows)
     one, other = found.curve, found.odds.curve
+    distance, error, _ = found.difference
     rows = tuple(
         (
             name,
             *(_finite(getattr(other, what)[k]) for what in ("estimate", "low", "high")),
             "they differ" if found.apart[k] else str(other.reason[k]),
             _finite(one.estimate[k]),
+            _finite(distance[k]),
+            _finite(error[k]),
         )
         for k, name in enumerate(found.labels)
     )
@@ -354,5 +377,7 @@ def _model_tables(found: Evidence) -> Iterator[Table]:
         Column("High", "95 %"),
         Column("Remark"),
         Column("Examination", "× the reference", "as in section 3."),
+        Column("Difference", "of logarithms", "examination less odds; 0.1 is about 10 %."),
+        Column("Error", "of it", "smaller than either curve's, since both follow the same clicks."),
     )
     yield Table("Two forms of the curve", columns, rows, bars=(1, 2, 3))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.face.defaults import BIAS
 from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.logs import Folder, as_log, no_clicks
@@ -31,6 +31,7 @@ from twotowers.identifiability.strength import (
     weakest_link,
 )
 from twotowers.logs.conversion import to_cells
+from twotowers.report.words import numbered
 
 ESTIMATORS: dict[str, Callable[..., Curve]] = {
     "conditional": fit_conditional,
@@ -92,10 +93,7 @@ class Propensities:
         Raises:
             InputError: the estimator is one of harvesting, which weighs no links.
         """
-        if self.estimator in WITHOUT_GRAPH:
-            raise InputError(
-                f"{self.estimator!r} weighs no links", field="estimator", expected="'conditional'"
-            )
+        check_links(self.estimator)
         return strength(self.curve.information)
 
     def links(self) -> Native:
@@ -188,10 +186,11 @@ class Propensities:
     def lines(self) -> Iterator[str]:
         """What is printed."""
         curve, names = self.curve, self.curve.names
-        pairs, clicks = len(self.counts.cluster), self.counts.clicks.sum()
+        pairs = numbered(len(self.counts.cluster), "query-document pair")
         yield (
-            f"{pairs:,} query-document pairs with {clicks:,.0f} clicks were shown at several of "
-            f"{len(names)} bias factors; only they tell of bias"
+            f"only documents that changed places tell of bias: {pairs} with "
+            f"{numbered(self.counts.clicks.sum(), 'click')}, at several of "
+            f"{numbered(len(names), 'bias factor')}"
         )
         labels = [", ".join(map(str, row)) for row in names.itertuples(index=False)]
         head, width = ", ".join(self.bias), max(len(", ".join(self.bias)), *map(len, labels))
@@ -228,6 +227,14 @@ class Propensities:
             )
 
 
+def check_links(estimator: str) -> None:
+    """Raise InputError for an estimator that weighs no links between bias factors."""
+    if estimator in WITHOUT_GRAPH:
+        raise InputError(
+            f"{estimator!r} weighs no links", field="estimator", expected="'conditional'"
+        )
+
+
 def propensities(
     log: object, *, bias: Sequence[str] = BIAS, estimator: str = "conditional", level: float = 0.95
 ) -> Propensities:
@@ -258,13 +265,9 @@ def propensities(
         >>> propensities(pa.table(rows)).frame()["estimate"].to_numpy().round(6).tolist()
         [1.0, 0.5]
     """
-    if estimator not in ESTIMATORS:
-        raise InputError(
-            f"{estimator!r} is unknown",
-            field="estimator",
-            expected=nearest(str(estimator), ESTIMATORS),
-        )
+    check_choice(estimator, ESTIMATORS, field="estimator")
     check_range(level, field="level", low=0.5, high=0.999)
+    bias = check_names(bias, field="bias")
     log = as_log(log)
     log.check_whole()
     further = [name for name in bias if name != "position"]

@@ -14,6 +14,7 @@ from twotowers.fitting.curves import ENOUGH_SWAPS
 from twotowers.identifiability.strength import sessions_needed
 from twotowers.logs.health import LATER
 from twotowers.report.diagnosis_page import Column, Fact, Section, Table
+from twotowers.report.words import numbered
 
 LINKS = 6
 """Links that are listed."""
@@ -57,9 +58,14 @@ def _health(found: Evidence) -> Section:
             "Click rate",
             health.clicks / health.impressions,
             "clicks per impression",
-            f"{health.clicks:,} documents were clicked.",
+            f"{numbered(health.clicks, 'click')} in all.",
         ),
-        Fact("Query-document pairs", health.pairs, "pairs", f"Of {health.queries:,} queries."),
+        Fact(
+            "Query-document pairs",
+            health.pairs,
+            "pairs",
+            f"Of {numbered(health.queries, 'query', 'queries')}.",
+        ),
         Fact(
             "Shown at most three times",
             percent(health.thrice, health.pairs),
@@ -111,7 +117,7 @@ def _health(found: Evidence) -> Section:
             "Repeated stretches",
             health.repeated,
             "pages",
-            f"They are there again, exactly {health.lag:,} pages further on."
+            f"They are there again, exactly {numbered(health.lag, 'page')} further on."
             if health.lag
             else "Pages that are there again at one distance, beyond chance: a log appended twice "
             "repeats all of them.",
@@ -153,6 +159,7 @@ def _connected(found: Evidence) -> Section:
     parts = found.curve_components
     number = np.unique(parts).size
     answer: list[str] = []
+    links = numbered(len(whole.links), "link")
     if number > 1:
         answer.append(
             f"No. The log falls into {number} parts: no document was shown in two of them, so "
@@ -164,14 +171,19 @@ def _connected(found: Evidence) -> Section:
             f"{whole.components} parts were not clicked, or on one side only."
         )
     elif len(whole.links) and whole.links["swaps"].iloc[0] < ENOUGH_SWAPS:
-        answer.append("Just so: it is connected, but one link rests on next to nothing.")
+        few = int((whole.links["swaps"] < ENOUGH_SWAPS).sum())
+        answer.append(
+            f"Connected, but not well: {few} of {links} rest on fewer than {ENOUGH_SWAPS:g} "
+            "effective swaps. What lies beyond them is compared by hardly any click."
+        )
+    elif len(names) == 1:
+        answer.append("There is one position only, so there is nothing to connect.")
     else:
-        answer.append("Yes, and every link rests on enough clicks.")
+        answer.append(f"Yes: {links}, and each rests on {ENOUGH_SWAPS:g} effective swaps or more.")
     groups = parts if number > 1 else whole.component
     if len(names) <= FEW and np.unique(groups).size > 1:
-        for each in np.unique(groups):
-            members = [names[k] for k in np.flatnonzero(groups == each)]
-            answer.append("Part: " + ", ".join(members) + ".")
+        parts_of = [lights.named(found, groups == each) for each in np.unique(groups)]
+        answer.append("; ".join(f"Part {k}: {one}" for k, one in enumerate(parts_of, 1)) + ".")
     facts = (
         Fact(
             "Parts that documents link",
@@ -268,8 +280,9 @@ def _curve(found: Evidence) -> Section:
         f"{sure} of {number} have an estimate beyond doubt (the reference among them). Where there "
         "is none, the remark says why.",
         f"The estimate asks, given how many clicks a pair had, at which position they fell. So it "
-        f"rests on the {told:,} clicks of {len(counts.cluster):,} pairs that were shown at several "
-        "positions, and on no assumption of what attracts users.",
+        f"rests on {numbered(told, 'click')} of "
+        f"{numbered(len(counts.cluster), 'pair')} shown at several positions, and on no assumption "
+        "of what attracts users.",
     )
     table = Table("Examination by position", columns, tuple(rows), bars=(1, 2, 3))
     return Section("curve", "How much less is examined further down?", answer, (), (table,))

@@ -39,7 +39,7 @@ class TowerTests:
         linear, deep: what the tests say.
         pairs: query-document pairs that the towers were fitted to.
         missing: share of the impressions whose pair has no features.
-        scored: whether scores of the policy were given.
+        scored: the column of the policy's scores, which is no feature; None without one.
         width: number of features.
     """
 
@@ -47,7 +47,7 @@ class TowerTests:
     deep: Misfit
     pairs: int
     missing: float
-    scored: bool
+    scored: str | None
     width: int
 
 
@@ -69,7 +69,9 @@ def read_features(given: object, policy: str | None) -> pd.DataFrame:
     table = pd.concat(parts, ignore_index=True)
     numbers = [name for name in names if name not in (*KEYS, policy)]
     if not numbers:
-        raise InputError("there are no features", path=source, expected="a column per feature")
+        beside = f" beside {policy!r}, the policy's score" if policy else ""
+        expected = "a column per feature"
+        raise InputError(f"there are no features{beside}", path=source, expected=expected)
     for name in [*numbers, *([policy] if policy else [])]:
         values = pd.to_numeric(table[name], errors="coerce").to_numpy(float)
         wrong = np.flatnonzero(~np.isfinite(values))
@@ -150,4 +152,5 @@ def tower_tests(
     linear = misfit(*given, tower="linear", **how)
     deep = misfit(*given, tower="deep", with_overlap=False, **how)
     missing = float(shown[~known].sum() / shown.sum())
-    return TowerTests(linear, deep, int(pair.max()) + 1, missing, scored, values.shape[1])
+    name = numbers[-1] if scored else None
+    return TowerTests(linear, deep, int(pair.max()) + 1, missing, name, values.shape[1])

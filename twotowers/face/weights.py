@@ -12,23 +12,27 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.errors import InputError, check_range
+from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.face.defaults import BIAS
-from twotowers.face.fits import Fit
+from twotowers.face.fits import Fit, fit_click_model
 from twotowers.face.frames import Native, native
 from twotowers.face.logs import ClickLog, Folder, as_log
-from twotowers.face.propensities import propensities
+from twotowers.face.propensities import ESTIMATORS, propensities
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.warehouse import MEMORY, database, quoted
 from twotowers.models.position_based import PositionBased
+from twotowers.report.words import numbered
 
+PBM = "pbm"
+BY = (*(name for name in ESTIMATORS if name != "odds"), PBM)
+"""What weights may follow from, beside a fit."""
 CLIP = 10.0
 """The largest weight, unless told."""
 ENDINGS = (".csv", ".parquet")
 ROWS = """
 COPY (
-    SELECT page + 1 AS page, query, document, position, {bias}click, propensity, weight
+    SELECT page + 1 AS page, query, document, position, {bias}click, propensity, weight, doubtful
     FROM (
         SELECT file_row_number AS page, query, unnest(documents) AS document,
             unnest(range(1, len(documents) + 1))::INTEGER AS position, {unnested}
@@ -40,7 +44,7 @@ COPY (
 """
 CELLS = """
 COPY (
-    SELECT query, document, position, {bias}impressions, clicks, propensity, weight
+    SELECT query, document, position, {bias}impressions, clicks, propensity, weight, doubtful
     FROM '{rows}' LEFT JOIN '{curve}' USING ({keys})
     ORDER BY query, document, {keys}
 ) TO '{out}' ({format})
@@ -103,9 +107,9 @@ class Weights:
         Args:
             path: the file.
             per: "row": a row per shown document, with page (from 1, in the log's order), query,
-                document, position, further bias columns, click, propensity and weight; of a
-                counted log a row per cell, with impressions and clicks. "position": what `frame`
-                returns.
+                document, position, further bias columns, click, propensity, weight, and doubtful
+                (1 where `frame` has a reason, else 0); of a counted log a row per cell, with
+                impressions and clicks. "position": what `frame` returns.
             memory: memory limit of writing rows. What exceeds it goes to disk.
 
         Raises:
@@ -126,6 +130,7 @@ class Weights:
         folder = Folder()
         rows, curve = (folder.path / f"{name}.parquet" for name in ("rows", "curve"))
         named = self.table[[*self.bias, "propensity", "weight"]]
+        named = named.assign(doubtful=self.table["reason"].ne("").astype(np.int8))
         pq.write_table(pa.Table.from_pandas(named, preserve_index=False), curve)
         further = [name for name in self.bias if name != "position"]
         how: dict[str, Any] = {"format": self.log.layout.format, **self.log.reading}
@@ -154,23 +159,28 @@ class Weights:
         table = self.table
         known = table["weight"].notna()
         yield (
-            f"{self.clicks:,.0f} clicks weigh as much as {self.effective:,.0f} of one weight; "
-            f"weights are {table['weight'].min():.3g} to {table['weight'].max():.3g}"
+            f"{numbered(self.clicks, 'click')} as effective as {self.effective:,.0f} of one "
+            f"weight; weights are {table['weight'].min():.3g} to {table['weight'].max():.3g}"
         )
         if table["clipped"].any():
             yield (
-                f"{table['clipped'].sum()} of {len(table)} weights are clipped at {self.clip:g}, "
-                f"which leaves out {self.lost:.1%} of the whole weight: so much bias remains"
+                f"clipped at {self.clip:g}: {table['clipped'].sum()} of "
+                f"{numbered(len(table), 'weight')}, which leaves out {self.lost:.1%} of the whole "
+                "weight: so much bias remains"
             )
         if not known.all():
             yield (
-                f"{(~known).sum()} of {len(table)} have none, because the log does not tell: "
-                f"{table['clicks'][~known].sum():,.0f} clicks. Leave their rows out, both clicked "
-                "and not"
+                f"without a weight: {(~known).sum()} of {len(table)}, because the log does not "
+                f"tell; {numbered(table['clicks'][~known].sum(), 'click')}. Leave their rows out, "
+                "both clicked and not"
             )
         doubtful = known & table["reason"].ne("")
         if doubtful.any():
-            yield f"{doubtful.sum()} are doubtful: see the column reason of --per position"
+            yield (
+                f"doubtful: {numbered(doubtful.sum(), 'weight')} of "
+                f"{numbered(table['clicks'][doubtful].sum(), 'click')}; the column doubtful marks "
+                "their rows, the column reason of --per position says why"
+            )
         yield (
             "they are for clicked documents in a listwise or pairwise loss, if a click's chance is "
             "examination x relevance. They are no weights of documents that were not clicked"
@@ -188,7 +198,7 @@ def weights(
 
     Args:
         log: a log of `read_log`, or what `read_log` takes.
-        by: an estimator of `propensities`, or a fitted position-based model.
+        by: an estimator of `propensities`, a fitted position-based model, or "pbm" to fit it.
         bias: columns that together name the bias factor, such as ["position", "device"].
         clip: the largest weight, from 1 on.
 
@@ -206,12 +216,14 @@ def weights(
         [1.0, 2.0]
     """
     check_range(clip, field="clip", low=1, high=1e9)
+    bias = check_names(bias, field="bias")
+    check_by(by, bias)
     log = as_log(log)
     log.check_whole()
-    if isinstance(by, Fit):
-        curve = _of_fit(by, bias, log)
+    if not isinstance(by, str) or by == PBM:
+        curve = _of_fit(fit_click_model(log, by) if isinstance(by, str) else by, log)
     else:
-        found = propensities(log, bias=bias, estimator=_multiplies(by))
+        found = propensities(log, bias=bias, estimator=by)
         shown = {"impressions": found.counts.shown, "clicks": found.counts.clicked}
         curve = found.curve.frame().assign(**shown)
     table = curve[list(bias)].reset_index(drop=True)
@@ -232,38 +244,41 @@ def weights(
     return Weights(table, tuple(bias), clip, log)
 
 
-def _multiplies(estimator: str) -> str:
-    if estimator == "odds":
+def check_by(by: str | Fit, bias: Sequence[str]) -> None:
+    """Raise InputError for an estimator or a fit that has no propensities of the bias factors."""
+    if by == "odds":
         raise InputError(
             "'odds' are ratios of odds, by which a click cannot be weighed",
             field="by",
             expected="'conditional', or another estimator of ratios",
         )
-    return estimator
-
-
-def _of_fit(fit: Fit, bias: Sequence[str], log: ClickLog) -> pd.DataFrame:
-    """Examination of a position-based fit, relative to the first position."""
-    if not isinstance(fit.model, PositionBased):
+    if not isinstance(by, Fit):
+        check_choice(by, BY, field="by")
+    elif not isinstance(by.model, PositionBased):
         raise InputError(
-            f"{fit.name} has no propensity per position: whether a document is examined depends on "
+            f"{by.name} has no propensity per position: whether a document is examined depends on "
             "the clicks above it",
             field="by",
             expected="'conditional', a fit of 'pbm', or `judgments` of this fit instead of weights",
         )
-    if list(bias) != ["position"]:
+    if (isinstance(by, Fit) or by == PBM) and list(bias) != list(BIAS):
         raise InputError(f"{list(bias)}", field="bias", expected="['position'], as the fit has it")
+
+
+def _of_fit(fit: Fit, log: ClickLog) -> pd.DataFrame:
+    """Examination of a position-based fit, relative to the first position, and what to doubt."""
     found: Any = fit._of_part("examination").to_pandas()
     first = found.loc[found["position"].idxmin(), "estimate"]
-    cells = log.cells().to_pandas().groupby("position")[["impressions", "clicks"]].sum()
-    shown = cells.reindex(found["position"], fill_value=0).reset_index(drop=True)
     ratios = {name: found[name] / first for name in ("estimate", "low", "high")}
-    reason: Any = ""
-    if (curve := fit.conditional) is not None:
-        untold = "the log does not tell; this is the fit's prior"
-        reason = np.where(np.isfinite(curve.estimate), curve.reason, untold)
-    columns = found[["position"]].assign(**ratios, reason=reason)
-    return columns.assign(impressions=shown["impressions"], clicks=shown["clicks"])
+    told = propensities(log)
+    shown = {"impressions": told.counts.shown, "clicks": told.counts.clicked}
+    curve = told.curve.frame().assign(**shown).set_index("position").reindex(found["position"])
+    untold = "the log does not tell; this is the fit's prior"
+    return found[["position"]].assign(
+        **ratios,
+        reason=np.where(curve["estimate"].notna(), curve["reason"], untold),
+        **{name: curve[name].fillna(0).to_numpy() for name in shown},
+    )
 
 
 def _ratio(one: float, other: float) -> float:

@@ -80,15 +80,16 @@ class Rows:
             raise wrong_type(column.type, field, self.path, expected)
         return self.present(column, field, "a list")
 
-    def whole(self, column: pa.Array, field: str, low: int = 0) -> np.ndarray:
+    def whole(self, column: pa.Array, field: str, low: int = 0, hint: str = "") -> np.ndarray:
         """Counts or positions, as int64.
 
         Args:
             column: integers, floats without a fraction, booleans, or text that holds one of these.
             field: the column's name.
             low: the lowest allowed value.
+            hint: what else an error says after what is expected.
         """
-        expected = f"a whole number from {low} on"
+        expected = f"a whole number from {low} on{hint}"
         self.present(column, field, expected)
         if is_text(column.type):
             column = pc.utf8_trim_whitespace(column)

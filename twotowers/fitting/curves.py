@@ -168,7 +168,8 @@ class Curve:
             information.
         queries: [K] effective number of queries behind the error.
         reason: [K] why there is no estimate, or why to doubt it; '' if neither.
-        covariance: [K, K] of the logarithms relative to the reference.
+        covariance: [K, K] of the logarithms relative to the reference. Its diagonal is the square
+            of `error`.
         information: [K, K] Laplacian, in clicks.
         reference: number of the reference factor.
     """
@@ -189,6 +190,16 @@ class Curve:
         """A row per bias factor."""
         columns = ("estimate", "error", "low", "high", "swaps", "queries", "reason")
         return self.names.assign(**{name: getattr(self, name) for name in columns})
+
+
+def effective_clusters(steps: np.ndarray) -> np.ndarray:
+    """Degrees of freedom of Student's t for sums of [clusters, ...] independent steps.
+
+    It is the effective number of clusters, (sum u^2)^2 / sum u^4: that of the clusters if their
+    steps are alike, and 1 if one of them makes the sum. NaN if no cluster makes a step.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (steps**2).sum(0) ** 2 / (steps**4).sum(0)
 
 
 def number_of(number: float) -> str:
@@ -234,8 +245,9 @@ def as_curve(
     doubt = known & other & ((swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES))
     # A single query fits itself, so that its score is 0 and says nothing of its error.
     alone = doubt & (queries < ENOUGH_QUERIES)
-    variance = np.where(alone, np.maximum(np.diag(covariance), resistance), np.diag(covariance))
-    error = np.where(known, np.sqrt(np.maximum(variance, 0)), np.nan)
+    lacking = np.where(alone, np.maximum(resistance - np.diag(covariance), 0), 0)
+    covariance = covariance + np.diag(lacking)
+    error = np.where(known, np.sqrt(np.maximum(np.diag(covariance), 0)), np.nan)
     tail = (1 + level) / 2
     freedom = np.clip(queries, 1, NORMAL_FROM)
     quantile = np.where(freedom < NORMAL_FROM, stdtrit(freedom, tail), ndtri(tail))

@@ -30,7 +30,7 @@ from scipy.sparse import csr_array, hstack
 from scipy.special import digamma, gammaln, polygamma
 
 from twotowers.errors import InputError
-from twotowers.fitting.conditional import NEVER, UNCLICKED
+from twotowers.fitting.conditional import APART, NEVER, UNCLICKED
 from twotowers.fitting.curves import Curve, as_curve, contrasts
 from twotowers.fitting.pair_counts import PairCounts
 
@@ -77,7 +77,8 @@ def fit_marginal(
     told = clicks > 0
     reason = np.full(factors, "", object)
     reason[~told] = UNCLICKED
-    reason[~seen] = NEVER
+    reason[~seen] = APART
+    reason[counts.shown == 0] = NEVER
     estimate, covariance = np.full(factors, np.nan), np.zeros((factors, factors))
     estimate[reference], reason[reference] = 0, ""
     resistance, queries = np.full((2, factors), np.inf)
@@ -96,7 +97,7 @@ def fit_marginal(
         reason[reason == ""] = UNCLICKED
         reason[reference] = ""
     subtract = contrasts(factors, reference)
-    return as_curve(
+    curve = as_curve(
         counts.names,
         estimate,
         subtract @ covariance @ subtract.T,
@@ -107,6 +108,12 @@ def fit_marginal(
         reference=reference,
         level=level,
     )
+    apart = counts.component != counts.component[reference]
+    curve.reason[apart & np.isfinite(curve.estimate)] = LAW_ALONE
+    return curve
+
+
+LAW_ALONE = "doubtful: no document links it to the reference; this is the law of attraction alone"
 
 
 class _Marginal:

@@ -24,10 +24,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from twotowers.fitting.conditional import FORMS, by_pair, fit_conditional, unsure
-from twotowers.fitting.curves import Blocks, inverse_root
+from twotowers.fitting.curves import Blocks, effective_clusters, inverse_root
 from twotowers.fitting.pair_counts import PairCounts
 
 
@@ -39,11 +39,14 @@ class Slope:
         value: by what share of themselves, for a document that attracts e = 2.7 times as much; a
             step of one from 0. NaN if no pair tells.
         error: its standard error.
+        low, high: 95 % interval, by Student's t over queries.
         p: two-sided p-value of slope 0, by Student's t; 1 if no pair tells.
     """
 
     value: float
     error: float
+    low: float
+    high: float
     p: float
 
 
@@ -88,10 +91,12 @@ def fit_slope(
         information += more
     spread = np.sqrt((scores**2).sum())
     if not (spread > 0 and information > 0):
-        return Slope(np.nan, np.nan, 1.0)
-    freedom = (scores**2).sum() ** 2 / (scores**4).sum()
+        return Slope(np.nan, np.nan, np.nan, np.nan, 1.0)
+    freedom = effective_clusters(scores)
     p = 2 * stdtr(freedom, -abs(scores.sum()) / spread)
-    return Slope(float(scores.sum() / information), float(spread / information), float(p))
+    value, error = scores.sum() / information, spread / information
+    half = stdtrit(freedom, 0.975) * error
+    return Slope(*map(float, (value, error, value - half, value + half, p)))
 
 
 def _efficient(every: PairCounts, theta, attraction, query, form: str, queries: int):

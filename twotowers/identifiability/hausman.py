@@ -38,6 +38,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
+from twotowers.fitting.curves import effective_clusters
 from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import Tower
 from twotowers.identifiability.testing import Finding, together
@@ -85,9 +86,7 @@ def hausman(
     steps[np.searchsorted(counts.query, query)] -= given
     steps = np.where(used, steps, 0)
     error = np.where(used, np.sqrt((steps**2).sum(0)), np.nan)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = (steps**2).sum(0) ** 2 / (steps**4).sum(0)
-        half = stdtrit(freedom, (1 + level) / 2) * error
+    half = stdtrit(effective_clusters(steps), (1 + level) / 2) * error
     reason = np.where(other & ~used & (curve.reason == ""), "the tower has no estimate", "")
     table = pd.DataFrame(
         {

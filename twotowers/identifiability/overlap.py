@@ -29,9 +29,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from scipy.spatial.distance import cdist
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from twotowers.errors import InputError
+from twotowers.fitting.curves import effective_clusters
 from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.pair_counts import PairCounts
@@ -64,7 +65,7 @@ def overlap(
         tower: the classifier, 'linear' (logistic regression) or 'deep'.
         folds: of queries.
         rng: divides queries into folds; by default of seed 0.
-        level: of the intervals, clustered by query.
+        level: of the intervals, by Student's t over queries.
 
     Returns:
         A row per pair of factors: one, other, auc with low and high, distance (of the nearest
@@ -83,8 +84,8 @@ def overlap(
             continue
         guess = _guesses(log, chosen, second, fold, tower)
         weight, cluster = counts.impressions[chosen], log.cluster[chosen]
-        auc, error = clustered_auc(guess, second, weight, cluster)
-        half = ndtri((1 + level) / 2) * error
+        auc, error, freedom = clustered_auc(guess, second, weight, cluster)
+        half = stdtrit(freedom, (1 + level) / 2) * error
         near = _nearest(log, counts.pair[chosen], second, rng)
         found |= {"auc": auc, "low": max(auc - half, 0), "high": min(auc + half, 1)}
         found |= {"distance": near, "bound": np.nan if slope is None else 2 * slope * near}
@@ -124,8 +125,8 @@ def _nearest(log: FeatureCounts, pair: np.ndarray, second: np.ndarray, rng) -> f
 
 def clustered_auc(
     guess: np.ndarray, second: np.ndarray, weight: np.ndarray, cluster: np.ndarray
-) -> tuple[float, float]:
-    """The AUC of guesses, and its error clustered by query (Obuchowski 1997).
+) -> tuple[float, float, float]:
+    """The AUC of guesses, its error clustered by query (Obuchowski 1997), and degrees of freedom.
 
     Args:
         guess: [rows] higher for the second kind.
@@ -146,4 +147,4 @@ def clustered_auc(
     auc = float(mass[1] @ below[0])
     share = weight / np.where(second, weight[second].sum(), weight[~second].sum())
     steps = np.bincount(cluster, share * (beaten - auc))
-    return auc, float(np.sqrt((steps**2).sum()))
+    return auc, float(np.sqrt((steps**2).sum())), float(effective_clusters(steps))

@@ -33,7 +33,9 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
+from twotowers.fitting.curves import effective_clusters
 from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import Tower
 from twotowers.identifiability.testing import Finding, many, single
@@ -100,7 +102,7 @@ def calibration(log: FeatureCounts, tower: Tower) -> tuple[Finding, pd.DataFrame
         The test that all ratios are 1, over cells with `FEWEST` expected clicks or more; its value
         is the root of the mean square of the ratios' distances from 1. And a row per cell: factor,
         part (from 0, of the lowest scores), impressions, expected, observed, ratio, low and high,
-        clustered by query.
+        by Student's t over queries.
     """
     name, unit = "calibration", "distance from 1"
     counts = log.counts
@@ -119,7 +121,7 @@ def calibration(log: FeatureCounts, tower: Tower) -> tuple[Finding, pd.DataFrame
     steps = np.stack([_by_query(log, tower.jackknifed * each) for each in columns], 1)
     found = many(name, steps)
     ratio = observed[enough] / expected[enough]
-    half = 1.96 * np.sqrt((steps**2).sum(0)) / expected[enough]
+    half = stdtrit(effective_clusters(steps), 0.975) * np.sqrt((steps**2).sum(0)) / expected[enough]
     found = replace(found, value=float(np.sqrt(np.mean((ratio - 1) ** 2))), unit=unit)
     table = pd.DataFrame(
         {

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import fdtrc, stdtr, stdtrit
 
+from twotowers.fitting.curves import effective_clusters
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -66,7 +68,7 @@ def single(
     error = float(np.sqrt((steps**2).sum()))
     if not error > 0:
         return Finding(name, unit=unit, reason="no query tells of it")
-    freedom = float((steps**2).sum() ** 2 / (steps**4).sum())
+    freedom = float(effective_clusters(steps))
     t = value / error
     p = float(stdtr(freedom, -t)) if side else float(2 * stdtr(freedom, -abs(t)))
     half = stdtrit(freedom, (1 + level) / 2) * error

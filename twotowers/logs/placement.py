@@ -26,7 +26,7 @@ WITH placed AS (
     SELECT query, document, position, sum(impressions)::DOUBLE AS n
     FROM read_parquet({path}) WHERE impressions > 0 GROUP BY ALL
 ), pairs AS (
-    SELECT query, sum(n) AS shown, log2(sum(n)) - sum(n * log2(n)) / sum(n)
+    SELECT query, sum(n) AS shown, greatest(log2(sum(n)) - sum(n * log2(n)) / sum(n), 0)
             + (count(*) - 1) / (2 * sum(n) * ln(2)) AS entropy,
         sum(n * (n - 1)) / (sum(n) * (sum(n) - 1)) AS same
     FROM placed GROUP BY query, document HAVING sum(n) > 1
@@ -88,7 +88,7 @@ def placement(cells: str | Path, *, memory: str = MEMORY) -> Placement:
     shown = np.asarray(found["shown"], float)
     entropy, same = (_mean(np.asarray(found[name], float), shown) for name in ("entropy", "same"))
     share = np.asarray(n, float)[np.asarray(n) > 0] / np.sum(n)
-    return Placement(entropy, same, float(-(share @ np.log2(share))), float(shown.sum()))
+    return Placement(entropy, same, float(share @ np.log2(1 / share)), float(shown.sum()))
 
 
 def _mean(sums: np.ndarray, sizes: np.ndarray) -> Mean:

@@ -167,6 +167,7 @@ def number(value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
+    value = value or abs(value)  # no negative zero
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if isinstance(value, int) or 1000 <= abs(value) < 1e7:

@@ -18,6 +18,15 @@ _CITATION = re.compile(
 )
 
 
+def numbered(number: float, one: str, many: str | None = None) -> str:
+    """A number of things.
+
+    >>> numbered(1, "query", "queries"), numbered(1200, "row")
+    ('1 query', '1,200 rows')
+    """
+    return f"{number:,.0f} {one if number == 1 else many or one + 's'}"
+
+
 def printed_name(name: str) -> str:
     """An item's name as a reader says it; none for one that the paper does not number.
 

@@ -171,7 +171,9 @@ class _Rows:
         rows = np.arange(len(table))
         if "position" not in self.names:
             return rows
-        position = self.rows.whole(self._flat(table, "position"), "position", self.first)
+        hint = "; or first=0, if positions count from 0" if self.first else ""
+        position = self._flat(table, "position")
+        position = self.rows.whole(position, "position", self.first, hint)
         order = np.lexsort([position, page])
         found = position[order]
         expected = rows - starts[page] + self.first
