@@ -5,16 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from twotowers.experiment.kinds import build_model
 from twotowers.fitting import alike, em
 from twotowers.fitting.alike import Alike
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
+from twotowers.models.names import MODELS
 from twotowers.models.position_based import PositionBased
-from twotowers.models.protocol import JUMPS, PER_DOCUMENT, PER_JUMP
+from twotowers.models.protocol import JUMPS, PAGES, PER_DOCUMENT, PER_JUMP, of_documents
 from twotowers.models.user_browsing import UserBrowsing
 
 PAIRS, LENGTH = 400, 4
+CHAINS = [build_model(MODELS[name]) for name in ("dcm", "ccm", "dbn", "sdbn")]
 
 
 @pytest.fixture(autouse=True)
@@ -28,17 +31,23 @@ def statistics(model, views=300, seed=0):
     rng = np.random.default_rng(seed)
     pair = rng.integers(PAIRS - 20, size=(views, LENGTH))
     where = np.arange(LENGTH) < rng.integers(1, LENGTH + 1, views)[:, None]
+    if model.statistics == PAGES:
+        # Most pages have documents of their own.
+        rare = rng.permutation(PAIRS - 20)[: 80 * LENGTH].reshape(80, LENGTH)
+        pair = np.concatenate([rare, rare[:5], rng.choice(rare[:10].ravel(), (20, LENGTH))])
+        where = np.ones(pair.shape, bool)
     clicks = (rng.random(pair.shape) < 0.5 / np.arange(1, LENGTH + 1)) & where
     return Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=PAIRS))
 
 
-@pytest.mark.parametrize("model", [PositionBased(), UserBrowsing()])
+@pytest.mark.parametrize("model", [PositionBased(), UserBrowsing(), *CHAINS])
 @pytest.mark.parametrize("prior", [Prior(), Prior(1, 9)])
 def test_estimates_are_those_of_single_pairs(model, prior, monkeypatch):
     log = statistics(model)
-    settings = {"prior": prior, "iterations": 8, "tolerance": 0}
+    settings = {"prior": prior, "iterations": 4, "tolerance": 0}
     kinds = Alike.of(log)
     assert len(kinds.repeats) < 0.7 * PAIRS
+    assert len(kinds.statistics.number) < 0.7 * len(log.number)
     sizes = []
     climb = em.climb
 
@@ -50,7 +59,7 @@ def test_estimates_are_those_of_single_pairs(model, prior, monkeypatch):
     # A start of its own for each pair tells them apart.
     alone = fit_em(log, start={"attraction": np.full(PAIRS, 0.5)}, **settings)
     found = fit_em(log, **settings)
-    assert sizes[0] - sizes[1] == PAIRS - len(kinds.repeats)
+    assert sizes[0] - sizes[1] == (PAIRS - len(kinds.repeats)) * len(of_documents(model.parts))
     for part, values in alone.parameters.items():
         np.testing.assert_allclose(found.parameters[part], values, rtol=1e-7, atol=1e-12)
         np.testing.assert_allclose(found.trials[part], alone.trials[part], rtol=1e-7, atol=1e-9)

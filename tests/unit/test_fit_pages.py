@@ -1,5 +1,8 @@
 """Counting and EM of click models of pages."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -137,6 +140,70 @@ def test_pages_of_thousands_of_documents_do_not_underflow(name):
     )
     np.testing.assert_allclose(plain, logs, rtol=1e-9)
     assert np.isfinite(plain).all()
+    statistics = Statistics.of_pages(model, distinct_pages(np.zeros(shape, int), clicks, where))
+    problem, sizes = Problem(statistics), statistics.sizes
+    ends = np.concatenate([np.full(size, values.get(part, 0.9)) for part, size in sizes.items()])
+    assert problem.objective(ends) == pytest.approx(plain.sum(), rel=1e-9)
+    trials = problem.split(problem.totals(ends))["attraction"][1]
+    assert trials[0] == pytest.approx(examined.sum(), rel=1e-9)
+
+
+@dataclass(frozen=True)
+class Fading(DynamicBayesian):
+    """After no click, users go on by position; after one, always alike."""
+
+    parts: ClassVar = {"attraction": PER_DOCUMENT, "patience": PER_POSITION, "liking": ONCE}
+
+    def continuation(self, parts):
+        return parts["liking"], parts["patience"]
+
+    def credit_clicked(self, chances, went_on, stopped):
+        return {"liking": (went_on, went_on + stopped)}
+
+    def credit_skipped(self, chances, went_on, stopped):
+        return {"patience": (went_on, went_on + stopped)}
+
+
+@dataclass(frozen=True)
+class Mixed(Fading):
+    """After a click, users go on by document and position: place by place is the only way."""
+
+    def continuation(self, parts):
+        return parts["attraction"] & parts["patience"], parts["patience"]
+
+    def credit_clicked(self, chances, went_on, stopped):
+        return {}
+
+
+HARD = {name: HIDDEN[name] for name in ("dcm", "ccm", "dbn", "sdbn")} | {"fading": Fading()}
+
+
+@pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize("name", HARD)
+def test_tails_have_the_expectations_of_single_places(name, few):
+    """And the likelihood, for many pages of few pairs, and for fewer pages than pairs."""
+    model, _, pair, clicks, where = log_of(HARD[name], 20 if few else 500)
+    pair = pair + PAIRS * np.arange(len(pair))[:, None] if few else pair
+    pages = distinct_pages(pair, clicks, where, pairs=pair.max() + 2)
+    problem = Problem(Statistics.of_pages(model, pages), Prior(1, 3))
+    assert problem.chain
+    values = np.random.default_rng(1).uniform(0.1, 0.9, problem.size)
+    new, objective = problem.measured_step(values)
+    totals = problem.totals(values)
+    assert objective == problem.objective(values)
+    np.testing.assert_array_equal(new, problem.step(values))
+    problem.chain = None
+    np.testing.assert_allclose(totals, problem.totals(values), rtol=1e-12, atol=1e-12)
+    assert objective == pytest.approx(problem.objective(values), rel=1e-12)
+
+
+def test_gaps_and_models_of_documents_and_positions_are_left_to_single_places():
+    model, _, pair, clicks, where = log_of(HIDDEN["dbn"], 50)
+    gap = where.copy()
+    gap[np.flatnonzero(where[:, 2])[0], 1] = False
+    for given, shown in ((model, gap), (Mixed(), where), (SEEN["cm"], where)):
+        pages = distinct_pages(pair, clicks & shown, shown)
+        assert Problem(Statistics.of_pages(given, pages)).chain is None
 
 
 @pytest.mark.parametrize("name", HIDDEN)
@@ -189,8 +256,8 @@ def test_em_recovers_its_own_user(name):
 
 def test_a_wrong_expectation_is_noticed():
     class Wrong(DynamicBayesian):
-        def credit(self, *args):
-            right = super().credit(*args)
+        def credit_clicked(self, *args):
+            right = super().credit_clicked(*args)
             return right | {"attraction": right["satisfaction"]}
 
     _, statistics = statistics_of(HIDDEN["dbn"], 500)

@@ -7,7 +7,10 @@ once for its own probability, and once for each pair of its kind for the probabi
 pairs share. This changes no estimate. Most pairs of a web log have one impression, of which there
 are few kinds.
 
-A page holds several pairs at once, so models that need whole pages have no such kinds.
+A page holds several pairs at once. So if a model needs whole pages, pairs are alike if they have
+the same place on distinct pages that are clicked alike and equally often, and that share no pair
+with others. This is the long tail of queries that were asked once, or always answered and clicked
+in one way.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from twotowers.files.distinct import first_of
+from twotowers.files.distinct import first_of, number_rows
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.protocol import PAGES, of_documents
 
@@ -60,12 +63,14 @@ class Alike:
                 too, as they are in counts of a log.
 
         Returns:
-            The kinds; None if the model needs whole pages or has no part per document, or if more
-            than the share WORTH of the rows would be left.
+            The kinds; None if the model has no part per document, or if more than the share WORTH
+            of the rows would be left, or of the pairs if the rows are pages.
         """
         index, own = statistics.index, of_documents(statistics.model.parts)
-        if statistics.model.statistics == PAGES or not own:
+        if not own:
             return None
+        if statistics.model.statistics == PAGES:
+            return cls._of_pages(statistics, own)
         pairs = statistics.sizes[own[0]]
         order = np.argsort(index[own[0]][:, 0], kind="stable")
         pair = index[own[0]][order, 0]
@@ -76,15 +81,47 @@ class Alike:
         kept = np.sort(order[chosen[pair]])
         if len(kept) > WORTH * len(order):
             return None
+        return cls._of(statistics, own, kept, kind)
+
+    @classmethod
+    def _of_pages(cls, statistics: Statistics, own: list[str]) -> Alike | None:
+        pair, where = statistics.index[own[0]], statistics.where
+        size = statistics.sizes[own[0]]
+        columns = list(zip(pair.T, where.T, strict=True))
+        pages = sum(np.bincount(column[shown], minlength=size) for column, shown in columns)
+        alone = np.all([(pages[column] == 1) | ~shown for column, shown in columns], axis=0)
+        rows = np.flatnonzero(alone)
+        clicked = statistics.clicks[rows] + 2 * where[rows]
+        numbers = pd.factorize(statistics.number[rows])[0]
+        code, first = number_rows(np.column_stack([clicked, numbers]))
+        alike, shown = np.arange(size), where[rows]
+        alike[pair[rows][shown]] = pair[rows[first]][code][shown]
+        kind = (np.cumsum(alike == np.arange(size)) - 1)[alike]
+        if kind.max(initial=-1) + 1 > WORTH * size:
+            return None
+        alone[rows[first]] = False
+        return cls._of(statistics, own, np.flatnonzero(~alone), kind)
+
+    @classmethod
+    def _of(cls, statistics: Statistics, own: list[str], kept: np.ndarray, kind: np.ndarray):
+        """The statistics of some rows, with the numbers of the kinds."""
+
+        def some(column: np.ndarray) -> np.ndarray:
+            if not column.strides[0]:  # what all rows share
+                return np.broadcast_to(column[:1], (len(kept), *column.shape[1:]))
+            return np.asfortranarray(column[kept])
+
         reduced = {
-            part: kind[column[kept]] if part in own else column[kept]
-            for part, column in index.items()
+            part: np.asfortranarray(kind.astype(column.dtype)[some(column)])
+            if part in own
+            else some(column)
+            for part, column in statistics.index.items()
         }
         repeats = np.bincount(kind)
         sizes = {
             part: len(repeats) if part in own else size for part, size in statistics.sizes.items()
         }
-        rows = {name: getattr(statistics, name)[kept] for name in ("clicks", "where", "number")}
+        rows = {name: some(getattr(statistics, name)) for name in ("clicks", "where", "number")}
         return cls(replace(statistics, index=reduced, sizes=sizes, **rows), kind, repeats)
 
     def spread(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

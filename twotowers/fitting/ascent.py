@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from twotowers.errors import InputError, check_range
+from twotowers.fitting.blocks import blocks, in_order
 from twotowers.models.chances import NEVER
 
 ROUNDING = 1e-10
@@ -17,16 +18,16 @@ class Problem(Protocol):
     """An EM problem whose parameters are one vector of probabilities.
 
     Attributes:
-        often: how many probabilities each entry of the vector stands for, or 1.
+        often: how many probabilities each entry of the vector stands for.
     """
 
-    often: np.ndarray | float
-
-    def objective(self, vector: np.ndarray) -> float:
-        """The objective to maximise, such as the log-likelihood."""
+    often: np.ndarray
 
     def step(self, vector: np.ndarray) -> np.ndarray:
         """An E-step and an M-step: the new vector."""
+
+    def measured_step(self, vector: np.ndarray) -> tuple[np.ndarray, float]:
+        """The new vector, and the old one's objective, such as the log-likelihood."""
 
 
 def climb(
@@ -56,7 +57,9 @@ def climb(
     """
     check_range(iterations, field="iterations", low=1, high=10**9, whole=True)
     check_range(tolerance, field="tolerance", low=0, high=1)
-    now, history = start, [problem.objective(start)]
+    now = start
+    following, value = problem.measured_step(now)
+    history = [value]
     if not history[0] > NEVER / 2:
         raise InputError(
             "the clicks are impossible at it", field="start", expected="a finite log-likelihood"
@@ -64,10 +67,10 @@ def climb(
     converged = False
     while not converged and len(history) <= iterations:
         if accelerate:
-            new, value = leap(problem, now)
+            new, following, value = leap(problem, now, following)
         else:
-            new = problem.step(now)
-            value = problem.objective(new)
+            new = following
+            following, value = problem.measured_step(new)
         size = max(abs(history[-1]), 1)
         if not value >= history[-1] - ROUNDING * size:
             raise InputError(
@@ -82,21 +85,48 @@ def climb(
     return now, np.array(history), converged
 
 
-def leap(problem: Problem, vector: np.ndarray) -> tuple[np.ndarray, float]:
+def leap(
+    problem: Problem, vector: np.ndarray, once: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
     """A SQUAREM cycle (Varadhan and Roland, 2008): extrapolate two EM steps, then do a third.
 
-    If this gives a lower objective than the two EM steps, their result is returned. Its objective
-    is returned too.
+    If the result has a lower objective than the first EM step, it is the second EM step instead.
+
+    Args:
+        problem: see `climb`.
+        vector: where the cycle starts.
+        once: an EM step from there.
+
+    Returns:
+        where the cycle ends, an EM step from there, and the objective there.
     """
-    once = problem.step(vector)
-    twice = problem.step(once)
-    moved, bent = once - vector, twice - 2 * once + vector
-    if not bent.any():
-        return twice, problem.objective(twice)
-    squares = [each @ (problem.often * each) for each in (moved, bent)]
-    length = max(np.sqrt(squares[0] / squares[1]), 1)
-    far = vector + 2 * length * moved + length**2 * bent
-    # EM cannot leave 0 or 1. So a value extrapolated to or past them takes EM's own value.
-    far = problem.step(np.where((far > 0) & (far < 1), far, twice))
-    reached, safe = problem.objective(far), problem.objective(twice)
-    return (far, reached) if reached >= safe else (twice, safe)
+    twice, safe = problem.measured_step(once)
+    parts = blocks(len(vector))
+
+    def of_block(block: slice) -> np.ndarray:
+        moved, bent = _differences(vector[block], once[block], twice[block])
+        weighed = problem.often[block] * np.stack([moved, bent])
+        return (weighed * [moved, bent]).sum(1)
+
+    squares = sum(in_order(of_block, parts))
+    if squares[1]:
+        length, far = max(np.sqrt(squares[0] / squares[1]), 1), np.empty_like(vector)
+
+        def extrapolate(block: slice) -> None:
+            moved, bent = _differences(vector[block], once[block], twice[block])
+            away = vector[block] + 2 * length * moved + length**2 * bent
+            # EM cannot leave 0 or 1. So a value extrapolated to or past them takes EM's own value.
+            far[block] = np.where((away > 0) & (away < 1), away, twice[block])
+
+        list(in_order(extrapolate, parts))
+        far = problem.step(far)
+        following, reached = problem.measured_step(far)
+        if reached >= safe:
+            return far, following, reached
+    return twice, *problem.measured_step(twice)
+
+
+def _differences(vector, once, twice) -> tuple[np.ndarray, np.ndarray]:
+    """The first EM step, and by how much the second differs from it."""
+    moved = once - vector
+    return moved, twice - once - moved

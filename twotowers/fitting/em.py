@@ -52,7 +52,6 @@ Other models need distinct pages:
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 
 import numpy as np
@@ -61,6 +60,7 @@ from twotowers.errors import InputError
 from twotowers.fitting.alike import Alike
 from twotowers.fitting.ascent import climb
 from twotowers.fitting.blocks import blocks, in_order
+from twotowers.fitting.chains import Chain
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
@@ -162,8 +162,9 @@ def fit_em(
         name=type(model).__name__,
     )
     trials = problem.totals(found)[1]
-    known = np.where(trials + problem.imagined[1] > 0, found, np.nan)
-    split = [problem.split(values) for values in (known, trials)]
+    split = [problem.split(values) for values in (found, trials)]
+    for part, values in split[0].items():
+        values[split[1][part] + prior.of(part)[1] == 0] = np.nan
     if alike is not None:
         split = [alike.spread(values) for values in split]
     return Estimate(*split, history, converged, prior, lambda: statistics)
@@ -197,28 +198,26 @@ class Problem:
 
     Attributes:
         size: length of the vector.
-        imagined: [2, size] successes and trials of the prior.
-        often: [size] how many probabilities each entry of the vector stands for, or 1.
+        often: [size] how many probabilities each entry of the vector stands for.
         weights: part -> [rows] how often a row counts in the totals of a probability.
         multiplicity: [rows] how often a row counts in the log-likelihood.
         blocks: the rows that are worked on at a time.
+        chain: the pages, if the model is a chain, whose E-step is of its own; else None.
     """
 
     def __init__(
         self, statistics: Statistics, prior: Prior = NOTHING, repeats: np.ndarray | None = None
     ):
-        model, self.statistics = statistics.model, statistics
+        model, self.statistics, self.prior = statistics.model, statistics, prior
         self.blocks = blocks(*statistics.clicks.shape)
         ends = np.cumsum([0, *statistics.sizes.values()])
         self.slices = {
             part: slice(*ends[place : place + 2]) for place, part in enumerate(statistics.sizes)
         }
         self.size = int(ends[-1])
-        self.imagined = np.zeros((2, self.size))
-        for part, place in self.slices.items():
-            self.imagined[:, place] = np.reshape(prior.of(part), (2, 1))
-        self.often, self.multiplicity = 1.0, statistics.number
+        self.often, self.multiplicity = np.broadcast_to(1.0, self.size), statistics.number
         self.weights = dict.fromkeys(self.slices, statistics.number)
+        self.chain = Chain.of(statistics, repeats)
         if repeats is not None:
             own, self.often = of_documents(model.parts), np.ones(self.size)
             for part in own:
@@ -230,10 +229,9 @@ class Problem:
         """The first vector; see `fit_em`."""
         vector, kinds = np.full(self.size, START), self.statistics.model.parts
         if kinds.get("examination", PER_DOCUMENT) != PER_DOCUMENT:
-            first = self.slices["examination"].start
-            successes, trials = self.imagined[:, first]
+            successes, trials = self.prior.of("examination")
             if successes == trials:
-                vector[first] = 1
+                vector[self.slices["examination"].start] = 1
         for part, values in given.items():
             if part not in self.slices:
                 raise InputError(
@@ -249,27 +247,40 @@ class Problem:
                 raise InputError(f"{part} is out of range", field="start", expected="[0, 1]")
         return vector
 
-    def split(self, vector: np.ndarray) -> dict[str, np.ndarray]:
-        """The probabilities by part."""
-        return {part: vector[place].copy() for part, place in self.slices.items()}
+    def split(self, values: np.ndarray) -> dict[str, np.ndarray]:
+        """[..., size] values by part, without a copy."""
+        return {part: values[..., place] for part, place in self.slices.items()}
 
     def objective(self, vector: np.ndarray) -> float:
         """Log-likelihood plus log prior. NaN parameters have no trials, so START replaces them."""
-        given, known = self.statistics, np.where(np.isnan(vector), START, vector)
-        rows, prior = np.empty(len(given.number)), np.empty(self.size)
-        successes, trials = self.imagined
+        known = np.where(np.isnan(vector), START, vector)
+        if self.chain:
+            return self._expect(known)[1] + self._of_counts(known)
 
-        def of_rows(block: slice) -> None:
-            rows[block] = self._log_likelihood(known, block)
+        def of_rows(block: slice) -> float:
+            return (self.multiplicity[block] * self._log_likelihood(known, block)).sum()
 
-        def of_prior(block: slice) -> None:
-            chance = Chance.of(known[block])
-            own = successes[block], (trials - successes)[block]
-            prior[block] = own[0] * chance.log + own[1] * chance.other
+        return float(sum(in_order(of_rows, self.blocks))) + self._of_counts(known)
 
-        for work, parts in ((of_rows, self.blocks), (of_prior, blocks(self.size))):
-            deque(in_order(work, parts), maxlen=0)
-        return float(self.multiplicity @ rows + (self.often * prior).sum())
+    def _of_counts(self, vector: np.ndarray) -> float:
+        """The log prior, and the log-likelihood of what a chain knows of attraction."""
+        found = 0.0
+        for part, place in self.slices.items():
+            successes, trials = self.prior.of(part)
+            own, often, counts = vector[place], self.often[place], np.zeros((2, 1))
+            if self.chain and part == "attraction":
+                counts = self.chain.known
+            elif not trials:
+                continue
+            counts = np.broadcast_to(counts, (2, len(own)))
+
+            def of_block(block: slice, own=own, often=often, counts=counts, s=successes, n=trials):
+                chance, (clicks, others) = Chance.of(own[block]), counts[:, block]
+                value = (s + clicks) * chance.log + (n - s + others) * chance.other
+                return (often[block] * value).sum()
+
+            found += sum(in_order(of_block, blocks(len(own))))
+        return float(found)
 
     def _log_likelihood(self, vector: np.ndarray, block: slice) -> np.ndarray:
         """[rows] ln P of the clicks of some rows."""
@@ -306,8 +317,15 @@ class Problem:
             return given.model.counts(clicks, where)
         return given.model.expectations(self._chances(vector, block), clicks, where)
 
+    def _expect(self, vector: np.ndarray) -> tuple[np.ndarray, float]:
+        """The E-step of a chain, and the log-likelihood of what it does not know."""
+        totals = np.zeros((2, self.size))
+        return totals, self.chain.expect(self.split(vector), self.split(totals))
+
     def totals(self, vector: np.ndarray) -> np.ndarray:
         """The E-step: [2, size] successes and trials of each probability, counted or expected."""
+        if self.chain:
+            return self._expect(vector)[0]
 
         def weighed(block: slice) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
             found = []
@@ -317,7 +335,7 @@ class Problem:
                     index = index[block].T.ravel()
                     weights = [(each.T * number).ravel() for each in credit]
                 else:  # All rows share their probabilities.
-                    index, weights = index[0], [number @ each for each in credit]
+                    index, weights = index[0], [(each.T * number).sum(1) for each in credit]
                 found.append((part, index, weights))
             return found
 
@@ -330,9 +348,31 @@ class Problem:
         return totals
 
     def shares(self, totals: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """The M-step: shares of successes, those of the prior included."""
-        return _shares(*(totals + self.imagined), before)
+        """The M-step: shares of successes, those of the prior included. A probability without
+        trials keeps its value in `before`."""
+        found = np.empty(self.size)
+        for part, place in self.slices.items():
+            imagined = np.reshape(self.prior.of(part), (2, 1))
+
+            def of_block(
+                block: slice,
+                own=totals[:, place],
+                kept=before[place],
+                imagined=imagined,
+                new=found[place],
+            ):
+                new[block] = _shares(*own[:, block] + imagined, kept[block])
+
+            list(in_order(of_block, blocks(place.stop - place.start)))
+        return found
 
     def step(self, vector: np.ndarray) -> np.ndarray:
         """An E-step and an M-step."""
         return self.shares(self.totals(vector), vector)
+
+    def measured_step(self, vector: np.ndarray) -> tuple[np.ndarray, float]:
+        """The same, and the objective of the vector."""
+        if not self.chain:
+            return self.step(vector), self.objective(vector)
+        totals, value = self._expect(vector)
+        return self.shares(totals, vector), value + self._of_counts(vector)

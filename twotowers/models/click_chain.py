@@ -54,21 +54,21 @@ class ClickChain(ChainModel):
         after_click = parts["attraction"].mix(parts["after_satisfied"], parts["after_dissatisfied"])
         return after_click, parts["after_none"]
 
-    def credit(self, chances, clicked, skipped, examined, clicks):
+    def credit_clicked(self, chances, went_on, stopped):
         satisfying = chances["attraction"]
         t2, t3 = chances["after_dissatisfied"], chances["after_satisfied"]
-        went_on, stopped = clicked
         on_satisfied = went_on * _share(satisfying * t3, (1 - satisfying) * t2)
         off_satisfied = stopped * _share(satisfying * (1 - t3), (1 - satisfying) * (1 - t2))
         on, off = went_on - on_satisfied, stopped - off_satisfied
         return {
-            # g has two kinds of trial: an examined document attracts or not, and a clicked
-            # document satisfies or not.
-            "attraction": (clicks + on_satisfied + off_satisfied, examined + went_on + stopped),
-            "after_none": (skipped[0], skipped[0] + skipped[1]),
+            # A clicked document satisfies or not, with the probability with which it attracts.
+            "attraction": (on_satisfied + off_satisfied, went_on + stopped),
             "after_dissatisfied": (on, on + off),
             "after_satisfied": (on_satisfied, on_satisfied + off_satisfied),
         }
+
+    def credit_skipped(self, chances, went_on, stopped):
+        return {"after_none": (went_on, went_on + stopped)}
 
     def truth(self, relevance, positions):
         once = {"after_none": self.t1, "after_dissatisfied": self.t2, "after_satisfied": self.t3}

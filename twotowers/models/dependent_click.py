@@ -42,9 +42,8 @@ class DependentClick(ChainModel):
     def continuation(self, parts):
         return parts["continuation"], parts["attraction"].always
 
-    def credit(self, chances, clicked, skipped, examined, clicks):
-        went_on, stopped = clicked
-        return {"attraction": (clicks, examined), "continuation": (went_on, went_on + stopped)}
+    def credit_clicked(self, chances, went_on, stopped):
+        return {"continuation": (went_on, went_on + stopped)}
 
     def truth(self, relevance, positions):
         falls = self.most * np.arange(1.0, positions + 1) ** -self.steepness

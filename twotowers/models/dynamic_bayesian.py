@@ -47,17 +47,15 @@ class DynamicBayesian(ChainModel):
     def continuation(self, parts):
         return parts["continuation"] & ~parts["satisfaction"], parts["continuation"]
 
-    def credit(self, chances, clicked, skipped, examined, clicks):
+    def credit_clicked(self, chances, went_on, stopped):
         satisfying, patience = chances["satisfaction"], chances["continuation"]
-        went_on, stopped = clicked
         left = 1 - patience * (1 - satisfying)  # P(stopped | clicked)
         satisfied = stopped * np.divide(satisfying, left, out=np.zeros_like(left), where=left > 0)
         tried = went_on + stopped
-        return {
-            "attraction": (clicks, examined),
-            "satisfaction": (satisfied, tried),
-            "continuation": (went_on + skipped[0], tried - satisfied + skipped[0] + skipped[1]),
-        }
+        return {"satisfaction": (satisfied, tried), "continuation": (went_on, tried - satisfied)}
+
+    def credit_skipped(self, chances, went_on, stopped):
+        return {"continuation": (went_on, went_on + stopped)}
 
     def relevance(self, parts):
         """ln(attraction x satisfaction) of each document (Chapelle and Zhang 2009)."""

@@ -36,7 +36,8 @@ class ChainModel(PageModel):
     (1 - g_k) e_k after_none_k / (1 - g_k e_k). Eqs. 5.30 and 5.32 of the thesis misplace a
     bracket: as printed, the terms of the second case would also apply after a click.
 
-    A subclass gives `continuation`, and `credit` if EM is to fit it.
+    A subclass gives `continuation`, and `credit_clicked` if EM is to fit it; also `credit_skipped`
+    if after_none depends on parts.
     """
 
     ABSTRACT: ClassVar = True
@@ -50,25 +51,25 @@ class ChainModel(PageModel):
         """
         raise NotImplementedError
 
-    def credit(
-        self,
-        chances: Mapping[str, np.ndarray],
-        clicked: tuple[np.ndarray, np.ndarray],
-        skipped: tuple[np.ndarray, np.ndarray],
-        examined: np.ndarray,
-        clicks: np.ndarray,
+    def credit_clicked(
+        self, chances: Mapping[str, np.ndarray], went_on: np.ndarray, stopped: np.ndarray
     ) -> Credits:
-        """Expected successes and trials of each part, given all clicks of a page.
+        """Expected successes and trials of what decides whether a user goes on after a click.
+
+        What a document attracts by being clicked is credited by this class, and comes on top.
 
         Args:
-            chances: the probability of each part at each position, as in `PageModel`.
-            clicked: P(went on) and P(stopped) after each click, [pages, K]. Both are 0 where there
-                was no click, and at the last position of a page.
-            skipped: P(examined, no click, went on) and P(examined, no click, stopped), likewise.
-            examined: P(E_k = 1 | all clicks), [pages, K].
-            clicks: [pages, K] bool.
+            chances: the probability of each part that `after_click` depends on.
+            went_on, stopped: in the shape of `chances`, expected numbers of clicks behind which
+                users did so. They may be sums over many pages, so a formula is linear in them.
         """
         raise NotImplementedError
+
+    def credit_skipped(
+        self, chances: Mapping[str, np.ndarray], went_on: np.ndarray, stopped: np.ndarray
+    ) -> Credits:
+        """The same after examined documents without a click. Nothing unless a subclass says so."""
+        return {}
 
     def conditional(self, parts: Parts, clicks: Array) -> Chance:
         def step(examined, column):
@@ -140,7 +141,25 @@ class ChainModel(PageModel):
         known = where & np.append(where[:, 1:], np.zeros((len(where), 1), bool), axis=1)
         clicked = (clicks & known) * then, (clicks & known) * (1 - then)
         skipped = (~clicks & known) * then, (~clicks & known) * (now - then)
-        return self.credit(chances, clicked, skipped, now, clicks)
+        return added(
+            {"attraction": (clicks, now)},
+            self.credit_clicked(chances, *clicked),
+            self.credit_skipped(chances, *skipped),
+        )
+
+
+def added(*credits: Credits) -> Credits:
+    """The sums of successes and of trials of each part.
+
+    Example:
+        >>> added({"attraction": (1, 2)}, {"attraction": (0, 1), "continuation": (1, 1)})
+        {'attraction': (1, 3), 'continuation': (1, 1)}
+    """
+    found = {}
+    for part, (successes, trials) in (entry for each in credits for entry in each.items()):
+        before = found.get(part)
+        found[part] = (before[0] + successes, before[1] + trials) if before else (successes, trials)
+    return found
 
 
 def _by_position(values: np.ndarray) -> np.ndarray:

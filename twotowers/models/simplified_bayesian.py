@@ -42,9 +42,8 @@ class SimplifiedBayesian(ChainModel):
     def continuation(self, parts):
         return ~parts["satisfaction"], parts["attraction"].always
 
-    def credit(self, chances, clicked, skipped, examined, clicks):
-        went_on, stopped = clicked
-        return {"attraction": (clicks, examined), "satisfaction": (stopped, went_on + stopped)}
+    def credit_clicked(self, chances, went_on, stopped):
+        return {"satisfaction": (stopped, went_on + stopped)}
 
     def truth(self, relevance, positions):
         return {

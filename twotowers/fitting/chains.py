@@ -1,0 +1,311 @@
+"""The E-step of chain models: users who read from top to bottom and stop somewhere.
+
+Down to the last click of a page nothing is hidden (`twotowers.models.page.ChainModel`). So what is
+known there is counted once. Hidden are whether the user went on after the last click, and where the
+user stopped below it, on the page's tail. With g the attraction, o and h = 1 - o the chances of
+going on and of halting, the probability that nothing is clicked from k on, if k is examined, is
+
+    n_k = (1 - g_k) (o_k n_{k+1} + h_k)
+
+and behind the page it is 1. A user who examined k, and did not click below it, went on with
+probability o_k n_{k+1} / (o_k n_{k+1} + h_k). The last click is the same with its own o, and
+without the first factor. This needs a few operations for each place of a tail. It gives the
+likelihood, too: the logarithm of one number per page, and what is known.
+
+    >>> from twotowers.fitting.statistics import Statistics, distinct_pages
+    >>> from twotowers.models.dynamic_bayesian import DynamicBayesian
+    >>> pages = distinct_pages(np.array([[0, 1, 2]]), np.array([[1, 0, 0]], bool),
+    ...                        np.ones((1, 3), bool))
+    >>> statistics = Statistics.of_pages(DynamicBayesian(), pages)
+    >>> half = {part: np.full(size, 0.5) for part, size in statistics.sizes.items()}
+    >>> totals = {part: np.zeros((2, len(values))) for part, values in half.items()}
+    >>> chain = Chain.of(statistics)
+    >>> round(chain.expect(half, totals), 3)  # ln(.75 + .25 .5 (.5 + .5 .5)); the click is known
+    -0.17
+    >>> totals["attraction"][1].round(3).tolist()  # P(examined)
+    [1.0, 0.111, 0.037]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from twotowers.fitting.blocks import blocks, in_order
+from twotowers.fitting.statistics import Statistics
+from twotowers.models.chances import NEVER, TINY, Share
+from twotowers.models.page import ChainModel
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_POSITION
+
+SMALL = 1e-280
+"""A product of chances below this is found by logarithms."""
+
+
+@dataclass(frozen=True)
+class Tails:
+    """Pages whose tails are equally long. All of them have a click, or none of them has.
+
+    Attributes:
+        pair: [places, pages] the pairs of the tail: below the last click, or of the whole page.
+        number: [pages] how often the log has the page.
+        repeats: [pages] how many such pages of other pairs the page stands for.
+        last: [pages] position from 1 of the last click, or 0.
+        event: [pages] the entry of `Chain.events` of that click; None if there is no click.
+    """
+
+    pair: np.ndarray
+    number: np.ndarray
+    repeats: np.ndarray
+    last: np.ndarray
+    event: np.ndarray | None
+
+    @classmethod
+    def of(cls, rows, pair, number, repeats, last, length, event) -> Tails:
+        """From some pages of a log."""
+        tail = np.empty((length, len(rows)), pair.dtype)
+        for place, row in enumerate(tail):
+            row[:] = pair[rows, last[rows] + place]
+        return cls(tail, number[rows], repeats[rows], last[rows], event)
+
+
+class Chain:
+    """The pages of a log for a chain model. What is known of them is counted.
+
+    Args:
+        statistics: of distinct pages, for a model that `Chain.of` takes.
+        repeats: [pairs] how many pairs each of them stands for (`twotowers.fitting.alike`).
+
+    Attributes:
+        model: the chain model.
+        known: [2, pairs] clicks, and how often a document above a click had none.
+        events: the pairs of clicks with a document below, if going on after a click depends on
+            documents; else their positions.
+        repeats: how many pairs each event stands for.
+        went_on: [events] clicks with another click below.
+        skipped: [positions] documents without a click above a click.
+        tails: the pages, by the length of their tails.
+    """
+
+    def __init__(self, statistics: Statistics, repeats: np.ndarray):
+        self.model = statistics.model
+        self.by_pair = _depends(self.model, PER_DOCUMENT)[0]
+        self.by_place = _depends(self.model, PER_POSITION)[1]
+        pair, number = statistics.index["attraction"], statistics.number
+        pairs, length = statistics.sizes["attraction"], pair.shape[1]
+        repeated = repeats[pair[:, 0]]
+        ends, last = np.zeros((2, len(number)), np.int32)
+        for place in range(length):
+            ends += statistics.where[:, place]
+            last[statistics.clicks[:, place] & statistics.where[:, place]] = place + 1
+
+        self.known, self.skipped = np.zeros((2, pairs)), np.zeros(length)
+        tried, went_on = np.zeros((2, pairs if self.by_pair else length))
+        for place in range(length):
+            clicked = statistics.clicks[:, place] & (place < last)
+            skipped, followed = ~clicked & (place < last), clicked & (place + 1 < last)
+            self.skipped[place] = (number * repeated)[skipped].sum()
+            counts = [(self.known[0], clicked), (self.known[1], skipped)]
+            behind = (tried, clicked & (place + 1 < ends)), (went_on, followed)
+            counts += behind if self.by_pair else []
+            for total, rows in counts:
+                np.add.at(total, pair[rows, place], number[rows])
+            for total, rows in () if self.by_pair else behind:
+                total[place] = (number * repeated)[rows].sum()
+        self.events = np.flatnonzero(tried)
+        self.repeats = repeats[self.events] if self.by_pair else 1.0
+        self.went_on = went_on[self.events]
+        entry = np.zeros(len(tried), np.int32)
+        entry[self.events] = np.arange(len(self.events))
+
+        below = ends - last
+        kind = 2 * below + (last > 0)
+        # Pages of a query lie side by side, so that the probabilities of its documents are near.
+        order = np.lexsort((pair[:, 0], kind))
+        order = order[below[order] > 0]
+        self.tails = []
+        for rows in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1) if len(order) else []:
+            event = None
+            if last[rows[0]]:
+                place = last[rows] - 1
+                event = entry[pair[rows, place] if self.by_pair else place]
+            columns = pair, number, repeated, last
+            self.tails.append(Tails.of(rows, *columns, below[rows[0]], event))
+
+    @classmethod
+    def of(cls, statistics: Statistics, repeats: np.ndarray | None = None) -> Chain | None:
+        """The pages of a log.
+
+        Args:
+            statistics: of any model.
+            repeats: see `Chain`; once each if None.
+
+        Returns:
+            None if the model is no chain with hidden events; if its users go on by documents and
+            by positions at once, or by documents after no click; or if a page has a gap.
+        """
+        model, where = statistics.model, statistics.where
+        if not isinstance(model, ChainModel) or model.counts is not None:
+            return None
+        (click_pair, none_pair), (click_place, _) = (
+            _depends(model, kind) for kind in (PER_DOCUMENT, PER_POSITION)
+        )
+        gaps = ((where[:, at] > where[:, at - 1]).any() for at in range(1, where.shape[1]))
+        if none_pair or (click_pair and click_place) or any(gaps):
+            return None
+        pairs = statistics.sizes["attraction"]
+        return cls(statistics, np.ones(pairs) if repeats is None else repeats)
+
+    def expect(self, values: Mapping[str, np.ndarray], totals: Mapping[str, np.ndarray]) -> float:
+        """An E-step, and the log-likelihood of all but `known`.
+
+        Args:
+            values: part -> [size] probabilities.
+            totals: part -> [2, size]; expected successes and trials are added to it.
+        """
+        shared = {part: values[part][0] for part in self._parts(ONCE)}
+        own = {
+            part: values[part][self.events]
+            for part in self._parts(PER_DOCUMENT if self.by_pair else PER_POSITION)
+        }
+        behind = shared | {part: values[part] for part in self._parts(PER_POSITION)}
+        after_click = _after(self.model, shared | own)[0].broadcast(self.events.shape)
+        after_none = _after(self.model, behind)[1]
+        clicked, skipped = np.zeros((2, len(self.events))), np.zeros((2, *after_none.value.shape))
+        clicked[0] = self.went_on
+        skipped[0] = self.skipped if self.by_place else self.skipped.sum()
+        with np.errstate(divide="ignore"):
+            logs = (np.maximum(np.log(each.value), NEVER) for each in (after_click, after_none))
+            counts = self.went_on * self.repeats, skipped[0]
+            found = sum((n * log).sum() for n, log in zip(counts, logs, strict=True))
+
+        examined, parts = totals["attraction"][1], []
+        for tails in self.tails:
+            parts += [(tails, block) for block in blocks(len(tails.number), len(tails.pair))]
+
+        def of_part(part):
+            return self._of_tails(*part, values["attraction"], after_click, after_none)
+
+        # Blocks are added in their order, so sums do not depend on the threads.
+        for (tails, block), each in zip(parts, in_order(of_part, parts), strict=True):
+            logs, masses, ends, halts = each
+            found += logs
+            np.add.at(examined, tails.pair[:, block].ravel(), masses.ravel())
+            for total, mass in () if ends is None else zip(clicked, ends, strict=True):
+                np.add.at(total, tails.event[block], mass)
+            skipped += halts
+        totals["attraction"] += self.known[0]
+        examined += self.known[1]
+        for part, credit in self.model.credit_clicked(shared | own, *clicked).items():
+            if self.model.parts[part] == ONCE:
+                credit = [np.sum(each * self.repeats) for each in credit]
+            at = 0 if self.model.parts[part] == ONCE else self.events
+            for total, each in zip(totals[part], credit, strict=True):
+                total[at] += each
+        for part, credit in self.model.credit_skipped(behind, *skipped).items():
+            once = self.model.parts[part] == ONCE
+            for total, each in zip(totals[part], credit, strict=True):
+                total += np.sum(each) if once else each
+        return float(found)
+
+    def _parts(self, kind: str) -> list[str]:
+        return [part for part, own in self.model.parts.items() if own == kind]
+
+    def _of_tails(
+        self,
+        tails: Tails,
+        block: slice,
+        attraction: np.ndarray,
+        after_click: Share,
+        after_none: Share,
+    ) -> tuple[float, np.ndarray, np.ndarray | None, np.ndarray]:
+        """The E-step of some pages.
+
+        Returns:
+            their log-likelihood; [places, pages] how often places of tails are examined; [2, pages]
+            how often users go on and stop after the last click, if there is one; and how often
+            they do after no click: [2], or [2, positions].
+        """
+        pair, number, repeats, last = (
+            each[..., block] for each in (tails.pair, tails.number, tails.repeats, tails.last)
+        )
+        places = last + np.arange(len(pair))[:, None]  # from 0
+        goes_on, halts = (
+            each[places] if self.by_place else [each] * len(pair) for each in after_none
+        )
+        ignored = attraction[pair]
+        np.subtract(1, ignored, out=ignored)
+        further, silent = np.ones(pair.shape), ignored[-1]
+        for place in reversed(range(len(pair) - 1)):
+            silent = goes_on[place] * silent
+            if np.any(halts[place]):
+                total = silent + halts[place]
+                _divide(silent, total, out=further[place + 1])
+                silent = total
+            silent *= ignored[place]
+        click = None if tails.event is None else [each[tails.event[block]] for each in after_click]
+        if click is None:
+            likelihood, ends, further[0] = silent, None, number
+        else:
+            on, off = click[0] * silent, click[1]
+            likelihood, ends = on + off, np.empty((2, len(number)))
+            _divide(on, likelihood, out=ends[0])
+            np.divide(off, np.maximum(likelihood, TINY), out=ends[1])
+            ends *= number
+            further[0] = ends[0]
+            if not self.by_pair:
+                ends *= repeats
+        for above, here in pairwise(further):
+            here *= above
+        examined = further
+        with np.errstate(divide="ignore"):
+            if likelihood.min() < SMALL:
+                logs = _logs(ignored, goes_on, halts, click)
+            else:
+                logs = np.log(likelihood)
+        found = (number * repeats * np.maximum(logs, NEVER)).sum()
+        if self.by_place:
+            went = examined[1:] * repeats
+            stopped = (examined[:-1] - examined[1:]) * repeats
+            size, at = len(self.skipped), places[:-1].ravel()
+            halted = np.stack([np.bincount(at, each.ravel(), size) for each in (went, stopped)])
+        else:
+            halted = np.array(
+                [
+                    (examined[1:].sum(0) * repeats).sum(),
+                    ((examined[0] - examined[-1]) * repeats).sum(),
+                ]
+            )
+        return found, examined, ends, halted
+
+
+def _divide(one: np.ndarray, other: np.ndarray, out: np.ndarray) -> None:
+    """one / other, and 1 where both are too small for a number."""
+    with np.errstate(invalid="ignore"):
+        np.divide(one, other, out=out)
+    if not other.all():
+        out[other == 0] = 1
+
+
+def _logs(ignored: np.ndarray, goes_on, halts, click: list[np.ndarray] | None) -> np.ndarray:
+    """[pages] ln P(no click on the tail), or behind the last click, without small numbers."""
+    log = np.log(ignored[-1])
+    for place in reversed(range(len(ignored) - 1)):
+        on = np.log(goes_on[place]) + log
+        log = np.log(ignored[place]) + np.logaddexp(on, np.log(halts[place]))
+    return log if click is None else np.logaddexp(np.log(click[0]) + log, np.log(click[1]))
+
+
+def _after(model: ChainModel, values: Mapping[str, np.ndarray]) -> tuple[Share, Share]:
+    """after_click and after_none, from the probabilities of some parts; NaN if others matter."""
+    parts = {part: Share.of(np.asarray(values.get(part, np.nan))) for part in model.parts}
+    return model.continuation(parts)
+
+
+def _depends(model: ChainModel, kind: str) -> tuple[bool, bool]:
+    """Whether after_click and after_none depend on parts of a kind."""
+    values = {part: 0.5 for part, own in model.parts.items() if own != kind}
+    click, none = _after(model, values)
+    return bool(np.isnan(click.value)), bool(np.isnan(none.value))
