@@ -212,10 +212,12 @@ TABLES: dict[str, Table] = {
     ),
     "clickmodels-clax": Table(
         "beside_clax",
-        "model : upper | sessions : , | ours, s = own : # | CLAX, s = seconds : # | epochs | "
-        "stopped by itself = ended : ? | times faster = faster : # | "
-        "conditional perplexity = own_conditional : .4f | CLAX's = conditional : .4f | "
-        "reached : ?",
+        "model : upper | sessions : , | from the file, s = file : # | CLAX, s = clax file : # | "
+        "times faster = faster file : # | from arrays, s = arrays : # | "
+        "CLAX, s = clax arrays : # | times faster = faster arrays : # | "
+        "CLAX's epochs = clax epochs | "
+        "stopped by itself = clax ended : ? | conditional perplexity = conditional : .4f | "
+        "CLAX's = clax conditional : .4f | reached : ? | tolerance",
         beside_clax.compared,
     ),
     "clickmodels-pyclick": Table(

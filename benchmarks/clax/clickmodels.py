@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import optax
+import pyarrow.parquet as pq
 import torch
 from clax import Trainer
 from clax.models import (
@@ -37,27 +38,27 @@ VALIDATION = 50_000
 class Pages(Clicks):
     """Pages with the numbers of their query-document pairs."""
 
-    def __init__(self, file, split: str):
-        super().__init__(file[f"{split}.clicks"])
-        self.pair = file[f"{split}.pair"]
+    def __init__(self, pair: np.ndarray, clicks: np.ndarray):
+        super().__init__(clicks)
+        self.pair = pair
+
+    @classmethod
+    def of_file(cls, path: str) -> Pages:
+        """From the columns query_doc_ids and clicks of a parquet file of pages of one length."""
+        table = pq.read_table(path)
+        columns = (table[name].combine_chunks() for name in ("query_doc_ids", "clicks"))
+        return cls(
+            *(
+                column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
+                for column in columns
+            )
+        )
 
     def __getitem__(self, index: int) -> dict:
         return super().__getitem__(index) | {"query_doc_ids": self.pair[index]}
 
 
 COLLATE = collator(query_doc_ids=np.int32)
-
-
-class Limited(Clock):
-    """Early stopping that also ends training after the epoch in which its seconds have passed."""
-
-    def __init__(self, limit: float, **settings):
-        super().__init__(**settings)
-        self.limit = limit
-
-    @property
-    def should_stop(self) -> bool:
-        return super().should_stop or self.seconds[-1] > self.limit
 
 
 def built(name: str, pairs: int, length: int):
@@ -79,12 +80,12 @@ def built(name: str, pairs: int, length: int):
     return kind(**arguments, rngs=nnx.Rngs(0))
 
 
-def fit_log(
-    *, path: str, name: str, batch: int, learning_rate: float, epochs: int, limit: float
-) -> dict:
-    """Train until early stopping or the limit, and predict the held-out pages."""
-    with np.load(path) as file:
-        train, test = Pages(file, "train"), Pages(file, "test")
+def fit_log(*, log: str, name: str, batch: int, learning_rate: float, epochs: int) -> dict:
+    """Train until early stopping, or for so many epochs, and predict the held-out pages."""
+    start = time.perf_counter()
+    train = Pages.of_file(f"{log}/train-clax.parquet")
+    reading = time.perf_counter() - start
+    test = Pages.of_file(f"{log}/test-clax.parquet")
     validation = Subset(test, range(min(VALIDATION, len(test))))
     torch.manual_seed(0)
     # Ids count from 1, and CLAX's tables add a row for padding.
@@ -100,18 +101,19 @@ def fit_log(
     optimizer = optax.adamw(learning_rate, weight_decay=1e-4)
     # CLAX's patience of 0 is 1 here: an epoch without a gain ends training.
     stopping = {"patience": 1, "min_delta": 1e-5}
-    trainer = Trainer(optimizer, epochs=1, early_stopping=Limited(limit, **stopping))
+    trainer = Trainer(optimizer, epochs=1, early_stopping=Clock(**stopping))
     with contextlib.redirect_stdout(sys.stderr):
         start = time.perf_counter()
         trainer.train(nnx.clone(model), loader(some(train)), loader(some(validation)))
         compilation = time.perf_counter() - start
-        trainer.epochs, trainer.early_stopping = epochs, Limited(limit, **stopping)
+        trainer.epochs, trainer.early_stopping = epochs, Clock(**stopping)
         trainer.train(model, loader(train, shuffle=True), loader(validation))
         found = trainer.test_clicks(model, loader(test)).iloc[-1]
     clock = trainer.early_stopping
     return {
         "compilation": compilation,
-        "seconds": clock.seconds[-1],
+        "file": reading + clock.seconds[-1],
+        "arrays": clock.seconds[-1],
         "epochs": len(clock.seconds),
         "ended": bool(clock.bad >= clock.patience),
         "conditional": float(found["test_cond_ppl"]),
