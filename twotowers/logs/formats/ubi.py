@@ -38,11 +38,22 @@ CREATE TABLE records (
     ordinal BIGINT
 )
 """
-# Exports of an index wrap a record in `_source`, and the lines of a bulk request that say where a
-# record goes are none. A table may have flat columns, or JSON as text.
+# Answers to a search hold a list of records. They and exports of an index wrap a record in
+# `_source`. The lines of a bulk request that say where a record goes are none. A table may have
+# flat columns, or JSON as text.
 ADD = """
 INSERT INTO records
-WITH given AS (SELECT coalesce(json->'_source', json) AS record FROM {records}),
+WITH single AS (
+    SELECT unnest(
+        CASE 'ARRAY'
+            WHEN json_type(json->'$.hits.hits') THEN json->'$.hits.hits[*]'
+            WHEN json_type(json->'$.response.docs') THEN json->'$.response.docs[*]'
+            ELSE [json]
+        END
+    ) AS json
+    FROM {records}
+),
+given AS (SELECT coalesce(json->'_source', json) AS record FROM single),
 parsed AS (
     SELECT
         record,
@@ -89,7 +100,7 @@ SELECT
         CASE
             WHEN json_type(hits) = 'ARRAY' THEN hits->>'$[*]'
             WHEN hits->>'$' = '' THEN []
-            WHEN json_valid(hits->>'$') THEN try_cast(hits->>'$' AS JSON)->>'$[*]'
+            WHEN hits->>'$' LIKE '[%' THEN try_cast(hits->>'$' AS JSON)->>'$[*]'
             ELSE list_transform(string_split(hits->>'$', ','), lambda each: trim(each))
         END
         ORDER BY moment, hits, text
