@@ -539,3 +539,31 @@ def test_usual_names_need_not_be_told(tmp_path, format, head, row):
     )
     assert found["query"] == 7
     assert found.get("documents", [found.get("document")]) == [30]
+
+
+# Counted pages
+
+
+@pytest.mark.parametrize("clicks", ["flags", "documents"])
+def test_pages_that_are_counted(tmp_path, monkeypatch, clicks):
+    monkeypatch.setattr("twotowers.logs.formats.pages.BATCH", 3)
+    rng = np.random.default_rng(0)
+    pages, twice = [], []
+    for _ in range(20):
+        shown, flags = rng.permutation(3).tolist(), rng.integers(0, 3, 3).tolist()
+        listed = [d for d, times in zip(shown, flags, strict=True) for _ in range(times)]
+        pages.append((int(rng.integers(2)), shown, flags if clicks == "flags" else [*listed, 9]))
+        twice.append(max(flags) > 1)
+    counts = [int(each) for each in rng.integers(0, 8, len(pages))]
+    query, documents, clicked = (list(each) for each in zip(*pages, strict=True))
+    columns = {"query": query, "documents": documents, "clicks": clicked}
+    counted = write_pages(tmp_path, "counted.parquet", **columns, page_count=counts)
+    again = {name: [value for value, n in zip(each, counts, strict=True) for _ in range(n)]
+             for name, each in columns.items()}  # fmt: skip
+    single = write_pages(tmp_path, "single.parquet", **again)
+    assert taken(counted, "pages", clicks=clicks) == taken(single, "pages", clicks=clicks)
+    assert recognised(counted).columns["page_count"] == "page_count"
+    error = refused(counted, "pages", clicks=clicks, repeats="error")
+    assert f"row {twice.index(True) + 1}: " in str(error)
+    wrong = write_pages(tmp_path, **columns, page_count=[*counts[:-1], -1])
+    assert "page_count: row 20: -1" in str(refused(wrong, "pages", clicks=clicks))

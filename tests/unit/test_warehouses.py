@@ -14,12 +14,13 @@ import pyarrow as pa
 import pytest
 
 from twotowers import ROOT
+from twotowers.logs.conversion import to_cells
 from twotowers.logs.sessions import write_sessions
 from twotowers.logs.warehouse import count_sessions
 
 TEXT = (ROOT / "docs" / "warehouses.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"```sql (\w+)\n(.*?)```", TEXT, re.S))
-ROWS = BLOCKS.pop("all")
+ROWS, COUNTED = BLOCKS.pop("all"), BLOCKS.pop("counted")
 LAYOUTS = ("rows", "pages")
 PAGES = [
     {
@@ -103,6 +104,17 @@ def test_duckdb(expected, layout):
             f"INSERT INTO log_pages VALUES {values(page.values() for page in PAGES)}"
         )
         assert counted(connection.execute(statement("duckdb", layout)).fetchall()) == expected
+
+
+def test_counted_pages_are_pages(expected, tmp_path):
+    with duckdb.connect() as connection:
+        pages = values(page.values() for page in PAGES)
+        connection.execute(f"{CREATE} INSERT INTO log_pages VALUES {pages}")
+        statement = COUNTED.replace("SELECT query", "SELECT split, query")
+        statement = statement.replace("BY query", "BY split, query")
+        connection.execute(f"COPY ({statement}) TO '{tmp_path}/pages.parquet'")
+    to_cells(tmp_path / "pages.parquet", tmp_path / "cells.parquet", format="pages")
+    assert counted(duckdb.sql(f"FROM '{tmp_path}/cells.parquet'").fetchall()) == expected
 
 
 @pytest.fixture(scope="module")

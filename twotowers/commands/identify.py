@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         bias_features=options.bias_features,
         repair=options.repair,
     )
-    if log.layout.columns:
+    if log.layout.columns or log.layout.format != "rows":  # Otherwise it is a table of any columns.
         tell(f"read as {log.layout}")
     tell(str(found))
     if found.identified and options.repair:

@@ -28,6 +28,7 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     "documents": ("documents", "document_ids", "docs", "doc_ids", "query_doc_ids", "urls", "items"),
     "features": ("query_doc_features", "features"),
     "user": ("user", "user_id", "uid"),
+    "page_count": ("page_count",),
 }  # fmt: skip
 """Our names -> the names that columns usually have, the most usual first. Case does not matter."""
 
@@ -46,7 +47,11 @@ TABLES: Mapping[str, tuple[tuple[str, ...], ...]] = {
 """The columns that make a table a log of each format, by our names."""
 ORDER = (("pages", 0), ("vectors", 0), ("cells", 0), ("rows", 0), ("rows", 1), ("cells", 1))
 """A table is the first of these that it has the columns of."""
-OPTIONAL = {"pages": ("query", "user"), "vectors": ("query", "user"), "rows": ("user",)}
+OPTIONAL = {
+    "pages": ("query", "user", "page_count"),
+    "vectors": ("query", "user"),
+    "rows": ("user",),
+}
 """Columns that are read if they are there."""
 UBI = ({"query_id", "action_name"}, {"query_id", "query_response_hit_ids"})
 """The columns of UBI's events and of its queries."""

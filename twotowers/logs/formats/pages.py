@@ -20,7 +20,7 @@ from twotowers.logs.strays import Tally
 
 LAYOUT = "a row per result page, with lists of documents and clicks"
 
-OPTIONAL = ("query", "split", "user")
+OPTIONAL = ("query", "split", "user", "page_count")
 """Columns that are read if they exist."""
 CLICKS = ("flags", "documents")
 
@@ -36,12 +36,13 @@ def read(
     strays: str = "drop",
     repeats: str = "drop",
 ) -> Stream:
-    """Read a parquet or feather file, a row per result page.
+    """Read a parquet or feather file, a row per result page; or, with a column `page_count`, a row
+    for so many equal pages, each of which is read.
 
     Args:
         path: the file, or a pattern of files such as `part-*`.
-        columns: our name -> the file's, for split, query, documents, clicks, user, lanes and bias
-            features. Other columns have these names, or usual ones
+        columns: our name -> the file's, for split, query, documents, clicks, user, page_count,
+            lanes and bias features. Other columns have these names, or usual ones
             (`twotowers.logs.layouts.USUAL`). Without a query all pages have query 0.
         lanes: further columns to keep, a value per page. None has the name of a column of ours.
         bias: further columns to keep: bias features, a list per page. As for lanes.
@@ -138,22 +139,45 @@ def _batches(files: list, clicks: str, split: str, tally: Tally) -> Iterator[pa.
 
 
 def _of_file(path, names: dict[str, str], clicks: str, split: str, tally: Tally) -> Iterator:
-    row = 0
-    for whole in read_batches(path, list(names.values())):
+    row, count = 0, names.get("page_count")
+    names = {ours: theirs for ours, theirs in names.items() if ours != "page_count"}
+    for whole in read_batches(path, [*names.values(), *([count] if count else [])]):
         for start in range(0, len(whole), BATCH):
-            batch = whole.slice(start, BATCH)
-            page = {ours: batch[theirs] for ours, theirs in names.items()}
-            page.setdefault("split", pa.repeat(split, len(batch)))
-            page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), len(batch)))
-            rows = Rows(path, row)
-            for name in ("documents", "clicks"):
-                rows.a_list(page[name], name)
-            if clicks == "flags":
-                page["clicks"] = click_flags(page["clicks"], tally, rows)
+            batch, rows = whole.slice(start, BATCH), Rows(path, row)
+            if count is None:
+                yield _conformed(batch, names, rows, clicks, split, tally)
             else:
-                page["clicks"] = tally.pages(page["documents"], page["clicks"], row)
-            yield conform(pa.RecordBatch.from_pydict(page), path, row)
+                counts = rows.whole(batch[count], "page_count")
+                # An error names the row of the file, so each row is checked before it is repeated.
+                once = Tally(path, strays=tally.strays, repeats=tally.repeats)
+                _conformed(batch, names, rows, clicks, split, once)
+                for part in _repeated(batch, counts):
+                    yield _conformed(part, names, rows, clicks, split, tally)
             row += len(batch)
+
+
+def _repeated(batch: pa.RecordBatch, counts: np.ndarray) -> Iterator[pa.RecordBatch]:
+    """Each row as often as its count says, some thousands of rows at a time."""
+    last = np.cumsum(counts)
+    total = int(counts.sum())
+    for start in range(0, total, BATCH):
+        place = np.arange(start, min(start + BATCH, total))
+        yield batch.take(pa.array(np.searchsorted(last, place, side="right")))
+
+
+def _conformed(
+    batch: pa.RecordBatch, names: Mapping[str, str], rows: Rows, clicks: str, split: str, tally
+) -> pa.RecordBatch:
+    page = {ours: batch[theirs] for ours, theirs in names.items()}
+    page.setdefault("split", pa.repeat(split, len(batch)))
+    page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), len(batch)))
+    for name in ("documents", "clicks"):
+        rows.a_list(page[name], name)
+    if clicks == "flags":
+        page["clicks"] = click_flags(page["clicks"], tally, rows)
+    else:
+        page["clicks"] = tally.pages(page["documents"], page["clicks"], rows.before)
+    return conform(pa.RecordBatch.from_pydict(page), rows.path, rows.before)
 
 
 def click_flags(column: pa.Array, tally: Tally, rows: Rows) -> pa.Array:

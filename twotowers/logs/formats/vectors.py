@@ -29,6 +29,8 @@ from twotowers.logs.strays import Tally
 
 LAYOUT = "a row per result page, with a vector per document"
 
+OPTIONAL = ("query", "split", "user")
+"""Columns that are read if they exist."""
 FEATURES, CLICKS, LABELS = "features", "clicks", "labels"
 ROWS = 1_000
 """Pages whose vectors are in memory at a time: 32 MB, of ten documents and 768 numbers each."""
@@ -72,7 +74,9 @@ def read(
         [[[False, True]]]
     """
     tally = Tally(path, repeats=repeats)
-    files = [(each, named(each, (FEATURES, CLICKS), columns, bias)) for each in files_of(path)]
+    files = [
+        (each, named(each, (FEATURES, CLICKS), columns, bias, OPTIONAL)) for each in files_of(path)
+    ]
     return Stream(_pages(files, split, tally), tally.seen)
 
 
