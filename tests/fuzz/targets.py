@@ -21,6 +21,7 @@ from twotowers.experiment.paper import load_paper
 from twotowers.face.identification import any_log, describe, read_columns
 from twotowers.files.yamls import read_yaml
 from twotowers.identifiability.diagnosis import check_log
+from twotowers.logs.formats.ubi import read as read_ubi
 from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.tiangong import read_tiangong
 
@@ -126,6 +127,19 @@ def check_click_log(log: pa.Table) -> None:
     assert clicks.sum() == counts["clicks"] - left_out
 
 
+def check_ubi(path: Path) -> None:
+    log = read_ubi(path)
+    pages = [page for batch in log.batches for page in batch.to_pylist()]
+    assert len(pages) == log.seen["pages"] > 0
+    for page in pages:
+        assert isinstance(page["query"], str)
+        assert len(page["clicks"]) == len(page["documents"]) == len(set(page["documents"])) > 0
+        assert all(page["documents"])
+    kept = log.seen["clicks"] - log.seen["repeated_clicks"] - log.seen["clicks_off_page"]
+    assert sum(sum(page["clicks"]) for page in pages) == kept
+    assert all(number >= 0 for number in log.seen.values())
+
+
 def check_identify(path: Path) -> None:
     feature, bias = ["query", "document"], ["position"]
     log = read_columns(any_log(path), [*feature, *bias])
@@ -184,6 +198,19 @@ TARGETS = {
         from_corpus("yandex", "; ", ";", "\t", " :", " , ", ",", "_", "1_0\t5,6 : 5", "5", "6,6"),
         lambda path: check_click_log(cells_of(read_yandex(path))),
         locates=r"record \d+: |holds no record",
+    ),
+    "ubi": Target(
+        from_corpus(
+            "ubi",
+            *('"query_id"', '"user_query"', '"query_response_hit_ids"', '"doc_ids"', '"timestamp"'),
+            *('"action_name"', '"event_attributes"', '"object"', '"object_id"', '"position"'),
+            *('"ordinal"', '"_source"', '"hits"', '"response"', '"docs"', '"index"', '"click"'),
+            *('"impression"', '"a"', '"x"', '"x,y"', '"[1]"', '"[x"', '""', "null", "[]", "{}"),
+            *("[null]", "true", "-1", "1e99", "99999999999999999999", "0", "1", "2.5", '"2"'),
+            *(",", ":", "{", "}", "[", "]", "\n", '"', "\\", '"\\ud800"', '"\\u0000"', "[1, 2]"),
+        ),
+        check_ubi,
+        name="input.ndjson",
     ),
     "tiangong": Target(
         from_corpus(

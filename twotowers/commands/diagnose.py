@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, log_of
+from twotowers.commands.options import add_bias, add_reader_options, log_of, tell_read
 from twotowers.commands.telling import tell
 
 
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
     check_target(options.out, options.log, PAGE)
     log = log_of(options)
-    tell(f"read as {log.layout}")
+    tell_read(log)
     found = diagnose(log, options.features, options.policy, options.bias)
     tell(str(found))
     found.save(options.out)

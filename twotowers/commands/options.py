@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
+from twotowers.commands.telling import tell
 from twotowers.errors import InputError
 from twotowers.face.defaults import BIAS
 from twotowers.face.logs import ClickLog, read_log
@@ -80,6 +81,13 @@ def log_of(options: argparse.Namespace) -> ClickLog:
     settings["listed"] = settings.pop("clicks")
     columns = _columns(options.column)
     return read_log(options.log, format=options.format, columns=columns, **settings)
+
+
+def tell_read(log: ClickLog) -> None:
+    """Say what the log was taken for, before an estimate of position bias."""
+    tell(f"read as {log.layout}")
+    if "seen" in log.settings:
+        tell("warning: documents were left out by clicks (--seen), which biases propensities")
 
 
 def told(options: argparse.Namespace) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, log_of
+from twotowers.commands.options import add_bias, add_reader_options, log_of, tell_read
 from twotowers.commands.telling import tell
 from twotowers.errors import check_range
 from twotowers.report.words import numbered
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     if options.out:
         check_target(options.out, options.log, *ENDINGS)
     log = log_of(options)
-    tell(f"read as {log.layout}")
+    tell_read(log)
     found = propensities(log, bias=options.bias, estimator=options.estimator)
     tell(str(found))
     if options.swaps is not None:

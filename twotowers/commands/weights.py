@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, log_of
+from twotowers.commands.options import add_bias, add_reader_options, log_of, tell_read
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
 from twotowers.files.artefacts import check_target
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     elif by not in BY:
         raise InputError(f"{by!r}", field="--by", expected=f"{', '.join(BY)}, or a saved fit")
     log = log_of(options)
-    tell(f"read as {log.layout}")
+    tell_read(log)
     found = weights(log, by=by, bias=options.bias, clip=options.clip)
     tell(*found.lines())
     found.write(options.out, per=options.per)
