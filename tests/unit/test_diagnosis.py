@@ -332,8 +332,35 @@ def test_forms_are_compared_with_numbers(said):
 
 def test_weights_of_doubtful_positions_are_doubted(said):
     told = {kind: " ".join(found.page.sections[5].answer) for kind, found in said.items()}
-    doubt = "Do not trust the shares of effective clicks: they rest on positions 4, 5, 6"
-    assert (doubt in told["bridge"], "Do not trust" in told["strong"]) == (True, False)
+    doubt = "They also rest on positions 4, 5, 6, where the curve is doubtful"
+    assert (doubt in told["bridge"], "doubtful" in told["strong"]) == (True, False)
+
+
+def effective(weight: np.ndarray, clicks: np.ndarray) -> float:
+    return float((weight @ clicks) ** 2 / (weight**2 @ clicks) / clicks.sum())
+
+
+def test_intervals_of_effective_clicks_hold_the_truth(said):
+    inside = []
+    for seed in range(20):
+        log = cells_of(*pages_of("strong", 1_000, queries=30, seed=seed))
+        product = tt.propensities(log)
+        found = replace(said["strong"].evidence, product=product).weights.set_index("clip")
+        clicks, curve = product.counts.clicked, product.curve.estimate
+        for clip in (np.inf, 5.0):
+            true, own = (np.minimum(1 / each, clip) for each in (EXAMINATION, curve))
+            row = found.loc[clip]
+            assert row["share"] == pytest.approx(effective(own, clicks))
+            inside.append(row["low"] <= effective(true, clicks) <= row["high"])
+    assert np.mean(inside) >= 0.85
+
+
+def test_errors_of_doubtful_estimates_are_those_of_their_covariance(said):
+    curve = said["bridge"].evidence.curve
+    np.testing.assert_allclose(np.sqrt(np.diag(curve.covariance))[:3], curve.error[:3])
+    assert (curve.reason[3:] != "").all()
+    np.testing.assert_allclose(np.sqrt(np.diag(curve.covariance)), curve.error)
+    assert np.linalg.eigvalsh(curve.covariance).min() > -1e-9
 
 
 def test_a_log_of_pages_with_clicks_only_is_no_evidence_of_users_who_stop():

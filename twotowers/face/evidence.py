@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-from scipy.special import ndtr, stdtrit
+from scipy.special import expit, logit, stdtrit
 
 from twotowers.errors import InputError
 from twotowers.face.comparison import predictions
@@ -21,7 +21,7 @@ from twotowers.face.propensities import Propensities, reference_of
 from twotowers.face.tower_tests import TowerTests, tower_tests
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.counted_pairs import read_pairs
-from twotowers.fitting.curves import NORMAL_FROM, Curve, effective_clusters
+from twotowers.fitting.curves import Curve, effective_clusters
 from twotowers.fitting.forms import Forms, compare_forms
 from twotowers.fitting.specification import Slope, fit_slope
 from twotowers.identifiability.strength import Strength, strength_of_log
@@ -47,10 +47,6 @@ CLIPS = (np.inf, 100.0, 20.0, 10.0, 5.0)
 """Largest weights that are tried."""
 SWAPPED, FEWEST_PAGES = 0.01, 100
 """Pages of each arrangement of a proposed swap: a share of the log's, and at least so many."""
-DRAWS = 2_000
-"""Of the curve, for the intervals of what follows from it."""
-
-
 MOST_SWAPS = 12
 """Swaps that are planned at most."""
 
@@ -148,32 +144,37 @@ class Evidence:
     @cached_property
     def weights(self) -> pd.DataFrame:
         """A row per largest weight: clip, share (effective number of clicks, as a share of the
-        clicks), low and high (95 %, from draws of the curve), and clipped (share of clicks whose
-        weight is cut).
+        clicks), low and high (95 %), and clipped (share of clicks whose weight is cut).
 
-        Draws of a factor have Student's law, as its interval has, and are dependent as the
-        estimates are. Where an interval of the curve is doubtful, so are those of shares.
+        The error of a share follows from those of the curve by its gradient in the logarithms of
+        examination. Each query moves it by a step, which gives the degrees of freedom. Intervals
+        are symmetric in the log-odds of the share. On simulated logs 85 to 100 % of them held the
+        truth, those of doubtful curves among them, where draws of the curve held it in 58 to 93 %:
+        an error of the curve lowers the share, and does so twice in draws.
         """
-        curve, clicked = self.curve, self.product.counts.clicked
-        known = self.weighed
-        clicks, logs, error = clicked[known], np.log(curve.estimate[known]), curve.error[known]
-        scale = np.where(error > 0, error, 1)
-        correlation = curve.covariance[np.ix_(known, known)] / np.outer(scale, scale)
-        value, vector = np.linalg.eigh((correlation + correlation.T) / 2)
-        noise = stream("diagnosis, weights").normal(size=(DRAWS, len(value)))
-        noise = noise @ (vector * np.sqrt(np.maximum(value, 0))).T
-        freedom = np.clip(np.nan_to_num(curve.queries[known], nan=NORMAL_FROM), 1, NORMAL_FROM)
-        drawn = logs + error * stdtrit(freedom, ndtr(noise))
+        curve, known = self.curve, self.weighed
+        clicks, full = self.product.counts.clicked[known], 1 / curve.estimate[known]
+        covariance = curve.covariance[np.ix_(known, known)]
+        steps = self.steps[1][:, known]
         rows: list[dict[str, float]] = []
         for clip in CLIPS:
-            drawn_weights = np.minimum(np.exp(np.clip(-drawn, -50, 50)), clip)
-            each = _effective(drawn_weights, clicks)
-            low, high = np.quantile(each, (0.025, 0.975))
-            own = np.exp(-logs)
-            share = float(_effective(np.minimum(own, clip)[None], clicks)[0])
-            cut = float(clicks[own > clip].sum() / clicks.sum())
+            weight = np.minimum(full, clip)
+            sums = clicks @ weight, clicks @ weight**2
+            share = float(sums[0] ** 2 / sums[1] / clicks.sum())
+            moved = -clicks * weight * (full < clip)
+            slope = 2 * moved / sums[0] - 2 * moved * weight / sums[1]  # of the logarithm
+            freedom = np.nan_to_num(effective_clusters(steps @ slope), nan=1)
+            error = np.sqrt(max(slope @ covariance @ slope, 0)) / max(1 - share, 1e-12)
+            half = stdtrit(max(freedom, 1), 0.975) * error * np.array([-1, 1])
+            low, high = expit(logit(min(share, 1 - 1e-12)) + half)
+            cut = float(clicks[full > clip].sum() / clicks.sum())
             rows.append({"clip": clip, "share": share, "low": low, "high": high, "clipped": cut})
         return pd.DataFrame(rows)
+
+    @cached_property
+    def steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the queries that tell of the curve, and their steps in it [queries, K]."""
+        return conditional_influences(self.product.counts, self.curve)
 
     @cached_property
     def difference(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -186,12 +187,8 @@ class Evidence:
         one, other = self.curve, self.odds.curve
         with np.errstate(divide="ignore", invalid="ignore"):
             distance = np.log(one.estimate / other.estimate)
-        counts = self.product.counts
-        queries, steps = zip(
-            conditional_influences(counts, one),
-            conditional_influences(counts, other, form="additive"),
-            strict=True,
-        )
+        odds = conditional_influences(self.product.counts, other, form="additive")
+        queries, steps = zip(self.steps, odds, strict=True)
         both, place = np.unique(np.concatenate(queries), return_inverse=True)
         moved = np.zeros((len(both), len(distance)))
         moved[place[: len(queries[0])]] += steps[0]
@@ -220,11 +217,6 @@ class Evidence:
         """The factor at which the two forms differ most, in errors; None if none is compared."""
         distance, error, _ = self.difference
         return int(np.nanargmax(np.abs(distance) / error)) if self.both.any() else None
-
-
-def _effective(weights: np.ndarray, clicks: np.ndarray) -> np.ndarray:
-    """[draws] (sum of weights)^2 / sum of their squares, as a share of the clicks."""
-    return (weights @ clicks) ** 2 / (weights**2 @ clicks) / clicks.sum()
 
 
 def gather(

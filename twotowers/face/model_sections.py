@@ -232,8 +232,8 @@ def policy(found: Evidence) -> Section:
     doubtful = found.weighed & ~found.sure
     if doubtful.any():
         answer.append(
-            "Do not trust the shares of effective clicks: they rest on "
-            f"{lights.named(found, doubtful)}, where the curve is doubtful (section 3)."
+            f"They also rest on {lights.named(found, doubtful)}, where the curve is doubtful "
+            "(section 3): trust their intervals, and no share."
         )
     title = "How freely does the policy place documents?"
     return Section("policy", title, tuple(answer), facts, (table,))
