@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twotowers.errors import InputError
+from twotowers.face.propensities import Propensities
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.graph import factor_components
@@ -146,3 +147,39 @@ def test_bad_input():
         strength(np.ones((2, 2)))
     with pytest.raises(InputError, match="not positive"):
         best_swaps(np.zeros((2, 2)), [1, np.nan], 0.1, pages=10)
+
+
+@pytest.mark.parametrize("queries", [40, 400])
+@pytest.mark.parametrize("fixed", [False, True])
+def test_swaps_on_pages_of_the_log_give_what_they_promise(queries, fixed):
+    # A log of 2,000 pages, and 100 pages of each arrangement of five swaps, of the same queries.
+    examination, pages, said, found = np.array([1, 0.7, 0.4, 0.2]), 100, [], []
+
+    def drawn(number: int, swap: tuple[int, int] | None = None):
+        query, noise = rng.integers(queries, size=number), rng.normal(size=(number, 4))
+        order = np.argsort(np.arange(4) + noise * (not fixed), 1)
+        if swap:
+            order[:, swap] = order[:, swap[::-1]]
+        clicks = rng.random(order.shape) < attraction[query[:, None], order] * examination
+        return query, order, clicks
+
+    def counted(*parts) -> PairCounts:
+        query, order, clicks = (np.concatenate(each) for each in zip(*parts, strict=True))
+        places, ones = np.tile(np.arange(4), len(query)), np.ones(order.size)
+        pair = (query[:, None] * 4 + order).ravel()
+        return PairCounts.of_arrays(
+            pair, places, ones, clicks.ravel(), query=np.repeat(query, 4), factors=4
+        )
+
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        attraction = -np.sort(-rng.beta(1, 3, (queries, 4)), 1)
+        parts = [drawn(2_000)]
+        counts = counted(*parts)
+        log = Propensities(fit_conditional(counts), "conditional", ("position",), counts)
+        plan = log.swaps_by_number(pages=pages)
+        for swap in plan.itertuples():
+            parts += [drawn(pages), drawn(pages, (swap.one, swap.other))]
+        said.append(plan["mean"].iloc[-1])
+        found.append(fit_conditional(counted(*parts), errors="information").error[1:].mean())
+    assert np.mean(said) == pytest.approx(np.mean(found), rel=0.15)

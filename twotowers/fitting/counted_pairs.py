@@ -26,7 +26,8 @@ FROM cells JOIN factors ON {same}
 WHERE impressions > 0
 """
 TOTALS = """
-SELECT factor, sum(impressions)::DOUBLE AS shown, sum(clicks)::DOUBLE AS clicked
+SELECT factor, sum(impressions)::DOUBLE AS shown, sum(clicks)::DOUBLE AS clicked,
+    sum(impressions::DOUBLE * impressions) / sum(impressions) AS repeats
 FROM coded GROUP BY factor ORDER BY factor
 """
 PAIRS = """
@@ -111,7 +112,7 @@ def read_pairs(
     return PairCounts.of_sorted(
         *(rows[name] for name in ("pair", "factor", "impressions", "clicks", "cluster")),
         names,
-        totals=(totals["shown"], totals["clicked"]),
+        totals=tuple(totals[name] for name in ("shown", "clicked", "repeats")),
         component=tied,
     )
 

@@ -31,6 +31,8 @@ class PairCounts:
         names: [K] a row per bias factor, with a column per bias feature.
         shown, clicked: [K] impressions and clicks of the whole log, of all pairs.
         component: [K] connected component of each factor in the whole log; -1 if never shown.
+        repeats: [K] impressions of a pair under the factor, a mean over impressions of the log: 1
+            if no document is there twice.
     """
 
     pair: np.ndarray
@@ -43,6 +45,7 @@ class PairCounts:
     shown: np.ndarray
     clicked: np.ndarray
     component: np.ndarray
+    repeats: np.ndarray
 
     @property
     def factors(self) -> int:
@@ -131,7 +134,7 @@ class PairCounts:
         """From distinct rows, sorted by pair: [rows] each, with the query of each row.
 
         Args:
-            totals: impressions and clicks of all factors, [K] each, if rows were left out.
+            totals: impressions, clicks and repeats of all factors, [K] each, if rows were left out.
             component: [K] of the whole log, if rows were left out.
             every: see `of_arrays`.
         """
@@ -142,13 +145,22 @@ class PairCounts:
         kept = [each[several] for each in (pair, factor, impressions, clicks, query)]
         _, first, kept[0] = np.unique(kept[0], return_index=True, return_inverse=True)
         if totals is None:
-            totals = (np.bincount(factor, each, factors) for each in (impressions, clicks))
-        shown, clicked = totals
+            weights = (impressions, clicks, np.square(impressions))
+            shown, clicked, squares = (np.bincount(factor, each, factors) for each in weights)
+            totals = shown, clicked, squares / np.maximum(shown, 1)
+        shown, clicked, repeats = totals
         if component is None:
             component = components(kept[0], kept[1], factors)
         query, cluster = np.unique(kept[4][first], return_inverse=True)
         return cls(
-            *kept[:4], cluster, query, names, shown, clicked, np.where(shown > 0, component, -1)
+            *kept[:4],
+            cluster,
+            query,
+            names,
+            shown,
+            clicked,
+            np.where(shown > 0, component, -1),
+            repeats,
         )
 
     def where(self, rows: np.ndarray | bool = True) -> PairCounts:

@@ -17,7 +17,9 @@ between bias factors, whose edges have as weights the clicks that tell the two a
   falls apart.
 * A pair that is shown once under k and once under l adds r o_k o_l / (o_k + o_l) to w_kl, where r
   is its attraction and o is examination. The inverse, 1 / (r o_k) + 1 / (r o_l), is the cost of a
-  swap by Eq. 3 of Chen et al. (2024), but for its constant -2: clicks here are Poisson.
+  swap by Eq. 3 of Chen et al. (2024), but for its constant -2: clicks here are Poisson. A document
+  that the log has shown under k before, m times as often as the swap does, adds more:
+  r (1 + m) o_k o_l / ((1 + m) o_k + o_l), up to r o_l.
 
     >>> import numpy as np
     >>> weights = np.array([[0, 50, 0], [50, 0, 2], [0, 2, 0]])
@@ -203,15 +205,16 @@ def best_swaps(
     *,
     pages: float,
     steps: int = 10,
+    before: float | np.ndarray = 0,
     reference: int = 0,
 ) -> pd.DataFrame:
     """Swaps to run, each the one that lowers the errors most after those before it.
 
     A swap of factors k and l shows a list as it is on `pages` pages, and on as many pages with the
     two documents of k and l exchanged. Each of both documents then adds
-    pages r o_k o_l / (o_k + o_l) to w_kl. While the log falls apart, the swap that adds most
-    between two components comes first. After that, each step lowers the sum of the variances of all
-    log-ratios to the reference most, by
+    pages r o_k o_l / (o_k + o_l) to w_kl, if the log does not know it yet. While the log falls
+    apart, the swap that adds most between two components comes first. After that, each step lowers
+    the sum of the variances of all log-ratios to the reference most, by
 
         W |S Q b|^2 / (1 + W b' Q b),    b = e_k - e_l,
 
@@ -225,6 +228,8 @@ def best_swaps(
             [K] those of what is usually shown under each factor.
         pages: of each arrangement.
         steps: number of swaps.
+        before: how many times as often as such a swap the log has shown a document where it is: a
+            number, or [K] by factor; 0 for new documents.
         reference: factor that others are compared with.
 
     Returns:
@@ -250,9 +255,9 @@ def best_swaps(
     for name, value in (("examination", examination), ("attraction", attraction)):
         if not (np.isfinite(value).all() and (value > 0).all()):
             raise InputError("an estimate is not positive", field=name, expected="numbers > 0")
-    both = attraction[:, None] + attraction
-    add = pages * both * np.outer(examination, examination)
-    add /= examination[:, None] + examination
+    known = ((1 + np.broadcast_to(before, (factors,))) * examination)[:, None]
+    add = pages * attraction[:, None] * known * examination / (known + examination)
+    add += add.T
     np.fill_diagonal(add, 0)
     subtract = contrasts(factors, reference)
     rows = []
