@@ -1,4 +1,5 @@
 # Builds every item of every paper, the claims, and the pages that show them.
+import atexit
 import os
 import sys
 import time
@@ -56,13 +57,14 @@ onstart:
     # It is there at once, and grows. Whoever chose single items gets no pages. Where Snakemake has
     # an environment of its own, without the libraries of jobs, it comes with the first page.
     if not config["only"] and find_spec("jinja2") and find_spec("pandas"):
-        from twotowers.report.overview import write_overview
+        from twotowers.report.overview import write_overview, write_scales
 
         run = {"scale": config["scale"], "version": VERSION}
         # Where there is no room for it, jobs will say so.
         with suppress(OSError):
-            os.makedirs(config["figures"], exist_ok=True)
-            write_overview(config["figures"], PLAN["outlines"], **run)
+            os.makedirs(PLAN.figures, exist_ok=True)
+            write_overview(PLAN.figures, PLAN["outlines"], **run)
+            write_scales(config["figures"])
     # Snakemake's limit of jobs per second has a timer for every job that ended, and each asks all
     # ready jobs every second: up to a tenth of a core. Local jobs need no limit.
     if workflow.local_exec:
@@ -96,6 +98,12 @@ include: "rules/report.smk"
 for path in PLAN["rules"]:
 
     include: path
+
+
+# The last line of a run, after that of the logger.
+onsuccess:
+    if not config["only"]:
+        atexit.register(print, f"Open {PLAN.file('overview')}", flush=True)
 
 
 # Failures are listed again at the end, since with keep-going they may be far up.

@@ -1,4 +1,4 @@
-"""All papers' summaries and claims -> the overview, and the claims in one csv."""
+"""All papers' summaries -> the overview, the claims in one csv, and the page of scales."""
 
 from os.path import dirname
 
@@ -6,25 +6,26 @@ import pandas as pd
 
 from scripts.runner import run
 from twotowers.files.artefacts import atomic
-from twotowers.report.overview import write_overview
+from twotowers.report.overview import summaries, write_overview, write_scales
+from twotowers.report.paper_page import CLAIM_COLUMNS
 
 
-def main(
-    inputs, outputs, *, papers: dict[str, dict], claims: list[str], scale: str, version: str
-) -> None:
+def main(inputs, outputs, *, papers: dict[str, dict], scale: str, version: str) -> None:
     """Write the overview.
 
     Args:
-        inputs: Summaries and claims of all papers, so that they are there.
+        inputs: Summaries of all papers, so that they are there.
         outputs: overview and claims.
         papers: An outline of every paper, by key.
-        claims: Their verdicts.
         scale, version: Of the run.
     """
-    verdicts = [pd.read_csv(path, keep_default_na=False, dtype=str) for path in claims]
+    folder = dirname(outputs.overview)
+    rows = [row for found in summaries(folder, papers).values() for row in found["claims"]]
     with atomic(outputs.claims) as path:
-        pd.concat(verdicts).to_csv(path, index=False, lineterminator="\n")
-    write_overview(dirname(outputs.overview), papers, scale=scale, version=version)
+        table = pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
+        table.to_csv(path, index=False, lineterminator="\n")
+    write_overview(folder, papers, scale=scale, version=version)
+    write_scales(dirname(folder))
 
 
 if "snakemake" in globals():

@@ -29,14 +29,14 @@ def main() -> None:
         settings |= read_yaml(path)
     name = "-".join([*(Path(path).stem for path in given.config), given.scale])
     for paper in given.papers or settings["papers"]:
-        record(Path(settings["figures"]), paper, name=name, scale=given.scale)
+        record(Path(settings["figures"]) / given.scale, paper, name=name, scale=given.scale)
 
 
 def record(figures: Path, paper: str, *, name: str, scale: str, root: Path = ROOT) -> Path:
     """Keep the verdicts of a finished page.
 
     Args:
-        figures: The folder of the run.
+        figures: The folder of the run, at its scale.
         paper: Its key.
         name: Of the record: the configuration and the scale.
         scale: Of the run.

@@ -11,7 +11,7 @@ import pandas as pd
 from twotowers.report import figures
 from twotowers.report.comparison import SOURCES
 from twotowers.report.drawings import position_bias
-from twotowers.report.overview import write_overview
+from twotowers.report.overview import write_overview, write_scales
 from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
 from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, PAPER, REPRODUCED
 from twotowers.results.standing import REAL, SIMULATION, STAND_IN
@@ -181,6 +181,7 @@ def site(folder: Path, papers: int = 1, items: int = 7) -> Path:
     (folder / "ro-crate-metadata.json").write_text("{}\n")
     (folder / "claims.csv").write_text(",".join(CLAIM_COLUMNS) + "\n")
     write_overview(folder, made, **RUN)
+    write_scales(folder.parent)
     return folder / "index.html"
 
 

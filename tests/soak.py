@@ -107,7 +107,7 @@ def remove_some(project: Project, rng: np.random.Generator, shares: dict[str, fl
         for path in sorted(file for file in (results / kind).rglob("*") if file.is_file()):
             if rng.random() < share:
                 path.unlink()
-    items = sorted((project.folder / "figures" / project.paper).iterdir())
+    items = sorted((project.folder / "figures" / "smoke" / project.paper).iterdir())
     certain = rng.integers(len(items))
     for number, path in enumerate(items):
         if number == certain or rng.random() < ITEMS:

@@ -332,7 +332,7 @@ def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, 
             **origin,
         }
 
-    figures = folder / "figures"
+    figures = folder / "figures" / "smoke"
     outputs = SimpleNamespace(page=figures / PAPER / "index.html")
     paper = {
         "key": PAPER,
@@ -379,9 +379,10 @@ def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, 
     assert "1 of 2 papers are finished" in overview.read_text()
     outputs = SimpleNamespace(overview=overview, claims=figures / "claims.csv")
     run["papers"].pop("later")
-    build_overview.main([], outputs, claims=[claims], **run)
+    build_overview.main([], outputs, **run)
     assert "still running" not in overview.read_text()
     assert outputs.claims.read_bytes() == claims.read_bytes()
+    assert 'href="smoke/index.html"' in (figures.parent / "index.html").read_text()
 
 
 # Click logs

@@ -180,7 +180,7 @@ def test_what_is_not_named_stays_a_wildcard(plan):
     assert plan.file("fit") == "out/smoke/fits/{paper}/{setting}/{seed}.parquet"
     named = plan.file("fit", paper="paper", setting="small", seed=7)
     assert named == "out/smoke/fits/paper/small/7.parquet"
-    assert plan.file("item", ending="pdf") == "shown/{paper}/{item}.pdf"
+    assert plan.file("item", ending="pdf") == "shown/smoke/{paper}/{item}.pdf"
     assert plan.record("fit", seed=7) == "out/smoke/logs/fits/{paper}/{setting}/7.log"
 
 
@@ -208,12 +208,14 @@ def test_results_are_those_of_all_seeds(plan):
 
 
 def test_a_run_makes_every_item_the_pages_and_the_crate(plan):
-    assert plan.item_files("paper", "fig1") == [f"shown/paper/fig1.{e}" for e in ENDINGS["figure"]]
+    assert plan.item_files("paper", "fig1") == [
+        f"shown/smoke/paper/fig1.{e}" for e in ENDINGS["figure"]
+    ]
     assert set(plan.targets()) == {
-        "shown/index.html",
-        *(f"shown/{key}/{name}" for key in ("paper", "other") for name in PAGES),
-        "shown/claims.csv",
-        "shown/ro-crate-metadata.json",
+        "shown/smoke/index.html",
+        *(f"shown/smoke/{key}/{name}" for key in ("paper", "other") for name in PAGES),
+        "shown/smoke/claims.csv",
+        "shown/smoke/ro-crate-metadata.json",
         *plan.item_files("paper", "fig1"),
         *plan.item_files("paper", "table1"),
         *plan.item_files("other", "a.b"),
@@ -258,8 +260,8 @@ def test_a_constraint_without_names_matches_nothing(read):
 
 def test_some_items_instead_of_everything(made):
     assert made({"only": ["paper/table1", "other/a.b"]}).targets() == [
-        *("shown/paper/table1.tex", "shown/paper/table1.csv"),
-        *("shown/other/a.b.tex", "shown/other/a.b.csv"),
+        *("shown/smoke/paper/table1.tex", "shown/smoke/paper/table1.csv"),
+        *("shown/smoke/other/a.b.tex", "shown/smoke/other/a.b.csv"),
     ]
     with pytest.raises(InputError, match=r"only: 'paper/tabel1' .*did you mean 'paper/table1'"):
         made({"only": ["paper/tabel1"]}).targets()

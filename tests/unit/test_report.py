@@ -16,7 +16,7 @@ from tests.sites import outline
 from twotowers.errors import InputError
 from twotowers.report import words
 from twotowers.report.comparison import side_by_side
-from twotowers.report.overview import write_overview
+from twotowers.report.overview import write_overview, write_scales
 from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
 from twotowers.results.claims import (
     CONTRADICTED,
@@ -417,12 +417,33 @@ def test_a_summary_that_another_version_wrote_is_no_finished_paper(tmp_path, pap
     assert "Still running." in (tmp_path / "index.html").read_text()
 
 
-def test_a_summary_of_another_scale_is_no_finished_paper(tmp_path, paper):
-    overview(tmp_path, paper)
-    write_overview(tmp_path, {paper.key: outline(paper)}, scale="laptop", version="abc")
+def test_papers_of_other_runs_stay_on_the_overview_behind_those_of_this_run(tmp_path, paper):
+    other = replace(paper, key="earlier2024", items=[])
+    overview(tmp_path, paper, other)
+    write_overview(tmp_path, {paper.key: outline(paper)}, **RUN)
     page = (tmp_path / "index.html").read_text()
-    assert "0 of 1 papers are finished" in page
-    assert "claim 1" not in page
+    assert page.index('id="sample2025"') < page.index('id="earlier2024"')
+    assert "still running" not in page
+
+
+def test_scales_have_overviews_of_their_own_and_a_page_that_leads_to_them(tmp_path, paper):
+    for scale in ("laptop", "smoke"):
+        (tmp_path / scale).mkdir()
+        shutil.copy(tmp_path / "fig1.svg", tmp_path / scale)
+        write_overview(tmp_path / scale, {paper.key: outline(paper)}, scale=scale, version="abc")
+    shutil.copytree(tmp_path / "smoke", tmp_path / "other")
+    for name in ("fig1.svg", "fig1.csv", "README.md"):
+        (tmp_path / "laptop" / paper.key).mkdir(exist_ok=True)
+        shutil.copy(tmp_path / name, tmp_path / "laptop" / paper.key)
+    write_paper(paper, tmp_path / "laptop" / paper.key)
+    write_scales(tmp_path)
+    page = (tmp_path / "index.html").read_text()
+    links = [values["href"] for tag, values in tags(page) if tag == "a"]
+    assert links[1:] == ["smoke/index.html", "laptop/index.html"]
+    smoke, laptop = page.split("<tbody>")[1].split("</tr>")[:2]
+    assert "none yet" in smoke
+    assert "sample2025" in laptop
+    assert ">✓</span>1<" in laptop
 
 
 def test_jobs_that_finish_at_once_leave_an_overview_of_all(tmp_path, paper):

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("environments")]
 
 COMMANDS = ROOT / "tests" / "conda" / "bin"
 TARGETS = (
-    "figures/hager2025/lemmas.csv",  # of a study; it runs where fits run, and is drawn as plots are
+    "figures/smoke/hager2025/lemmas.csv",  # of a study, which runs where fits run
     "results/smoke/clicks/hager2025/mslr30k/linear-linear/2021.parquet",  # of a ranker, by JAX
 )
 """The cheapest files that need a job in each environment."""
@@ -63,7 +63,7 @@ def test_the_launcher_plans_a_run(launcher, unbuilt, scale):
     papers = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
     config = ["--config", f"scale={scale}", f"papers=[{','.join(papers)}]"]
     said = launch(launcher, unbuilt, "--dry-run", *LONG, *config)
-    assert jobs(said)["overview"] == {"figures/index.html"}
+    assert jobs(said)["overview"] == {"figures/smoke/index.html"}
 
 
 def test_the_gpu_profile_trains_with_cuda(launcher, unbuilt):

@@ -103,7 +103,7 @@ def test_files_are_short():
 
 def test_every_setting_of_the_page_is_drawn_and_on_the_page(extended):
     experiment = read_yaml(extended.folder / "papers" / "mine" / "experiment.yaml")
-    drawn = extended.folder / "figures-mine" / "mine"
+    drawn = extended.folder / "figures-mine" / "smoke" / "mine"
     with (drawn / "ndcg.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["setting"] for row in rows} == set(experiment["items"]["ndcg"]["needs"])
@@ -111,9 +111,9 @@ def test_every_setting_of_the_page_is_drawn_and_on_the_page(extended):
     assert "real-em & 1." in (drawn / "perplexity.tex").read_text()
     fits = extended.folder / "results-mine" / "smoke" / "fits" / "mine"
     assert {path.name for path in fits.iterdir()} == set(experiment["settings"])
-    page = (extended.folder / "figures-mine" / "mine" / "index.html").read_text()
+    page = (extended.folder / "figures-mine" / "smoke" / "mine" / "index.html").read_text()
     assert all(f'id="{item}"' in page for item in experiment["items"])
-    with (extended.folder / "figures-mine" / "claims.csv").open(newline="") as file:
+    with (extended.folder / "figures-mine" / "smoke" / "claims.csv").open(newline="") as file:
         (claim,) = csv.DictReader(file)
     # One seed tells nothing of chance.
     assert claim["verdict"] == "undecided"

@@ -29,7 +29,7 @@ from twotowers.randomness import stream
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("faults")]
 
 STUDY = f"results/smoke/fits/{PAPER}/appendix_a/2021.parquet"
-FIGURE = f"figures/{PAPER}/appendixA.csv"
+FIGURE = f"figures/smoke/{PAPER}/appendixA.csv"
 TRAIN = "results/smoke/raw/mslr30k/train.parquet"
 NOWHERE = "/proc/nowhere"
 
@@ -253,7 +253,7 @@ def test_read_only_figures(project, powerless, read_only):
     read_only(folder)
     line = failure(project.snakemake("--cores", "1", FIGURE, launcher=powerless))
     folder.chmod(0o755)
-    assert f"figures/{PAPER}: cannot be written" in line
+    assert f"figures/smoke/{PAPER}: cannot be written" in line
     check_made(project, {path: before[path] for path in before if not path.endswith("pdf")})
 
 
@@ -360,9 +360,9 @@ def test_wrong_python(project, tmp_path):
 
 
 def test_no_such_target(project):
-    run = project.snakemake("--cores", "1", f"figures/{PAPER}/fig99.csv")
+    run = project.snakemake("--cores", "1", f"figures/smoke/{PAPER}/fig99.csv")
     assert run.code == 1
-    assert f"figures/{PAPER}/fig99.csv" in run.text
+    assert f"figures/smoke/{PAPER}/fig99.csv" in run.text
     assert not run.jobs
 
 

@@ -34,11 +34,11 @@ from twotowers.workflow.records import read
 # One group, so that pytest-xdist gives the shared runs to one worker (--dist loadgroup).
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
 
-CRATE = "figures/ro-crate-metadata.json"
-PAGES = {f"figures/{PAPER}/index.html", f"figures/{PAPER}/summary.json"}
+CRATE = "figures/smoke/ro-crate-metadata.json"
+PAGES = {f"figures/smoke/{PAPER}/index.html", f"figures/smoke/{PAPER}/summary.json"}
 PAGE = {
-    "page": {f"figures/{PAPER}/index.html"},
-    "overview": {"figures/index.html"},
+    "page": {f"figures/smoke/{PAPER}/index.html"},
+    "overview": {"figures/smoke/index.html"},
     "crate": {CRATE},
     "all": set(),
 }
@@ -48,7 +48,7 @@ ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
 def item_files(project: Project) -> list[str]:
     """All declared files of the items."""
     return [
-        f"figures/{project.paper}/{name}.{ending}"
+        f"figures/smoke/{project.paper}/{name}.{ending}"
         for name, item in project.smoke["items"].items()
         for ending in ENDINGS[item["kind"]]
     ]
@@ -59,7 +59,7 @@ def drawings(experiment: dict, needs: set[str]) -> dict[str, set[str]]:
     found = {}
     for name, item in experiment["items"].items():
         if needs & set(item["needs"]):
-            first = f"figures/{PAPER}/{name}.{ENDINGS[item['kind']][0]}"
+            first = f"figures/smoke/{PAPER}/{name}.{ENDINGS[item['kind']][0]}"
             found.setdefault(item["kind"], set()).add(first)
     return found
 
@@ -98,13 +98,13 @@ def check_items(project: Project) -> None:
         else:
             assert r"\begin{" in path.read_text(), name
     there = {str(path.relative_to(project.folder)) for path in figures(project, project.paper)}
-    pages = {f"figures/{project.paper}/{name}" for name in ("index.html", "summary.json")}
+    pages = {f"figures/smoke/{project.paper}/{name}" for name in ("index.html", "summary.json")}
     assert there == {*files, *pages}
 
 
 def figures(project: Project, folder: str = "") -> list:
     """Files below figures/."""
-    paths = (project.folder / "figures" / folder).rglob("*")
+    paths = (project.folder / "figures" / "smoke" / folder).rglob("*")
     return [path for path in paths if path.is_file()]
 
 
@@ -115,7 +115,7 @@ def test_every_claim_has_a_verdict(finished):
 def check_claims(project: Project) -> None:
     """Assert that every claim has a verdict, and a reason unless it is reproduced."""
     claims = import_module(f"papers.{project.paper}.claims").CLAIMS
-    with (project.folder / "figures" / "claims.csv").open(newline="") as file:
+    with (project.folder / "figures" / "smoke" / "claims.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     expected = [(project.paper, claim.id) for claim in claims]
     assert [(row["paper"], row["claim"]) for row in rows] == expected
@@ -129,11 +129,11 @@ def check_claims(project: Project) -> None:
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("page", ["index.html", f"{PAPER}/index.html"])
 def test_pages_are_sound(finished, page, width):
-    assert check_page(finished.project.folder / "figures" / page, width) == []
+    assert check_page(finished.project.folder / "figures" / "smoke" / page, width) == []
 
 
 def test_a_paper_s_page_tells_where_it_came_from(finished):
-    page = (finished.project.folder / "figures" / PAPER / "index.html").read_text()
+    page = (finished.project.folder / "figures" / "smoke" / PAPER / "index.html").read_text()
     version = finished.project.git("describe", "--always", "--abbrev=12").strip()
     for fact in (version, "smoke", "mslr30k", "stand-in", "2021"):
         assert fact in page
@@ -143,7 +143,7 @@ def test_a_paper_s_page_tells_where_it_came_from(finished):
 
 
 def test_the_crate_has_the_checksum_of_every_output_and_what_it_came_from(finished):
-    figures_folder = finished.project.folder / "figures"
+    figures_folder = finished.project.folder / "figures" / "smoke"
     crate = json.loads((finished.project.folder / CRATE).read_text())
     entities = {entity["@id"]: entity for entity in crate["@graph"]}
     run = entities["#run"]
@@ -190,7 +190,7 @@ def test_snakemakes_own_report_has_categories_labels_and_captions(finished, tmp_
         assert html.unescape(caption).split() == declared["caption"].split()
         kind = "simulated" if set(declared["needs"]) <= simulated else "stand-in"
         assert kind in note
-    assert "verdict" in results["figures/claims.csv"]["caption"]
+    assert "verdict" in results["figures/smoke/claims.csv"]["caption"]
 
 
 def variable(report: str, name: str):
@@ -238,20 +238,21 @@ def test_editing_a_figures_drawing_redraws_it_and_the_pages(finished, tmp_path):
     dates = {
         path: path.stat().st_mtime_ns for path in folder.glob("figures/**/*") if path.is_file()
     }
-    redrawn = {f"figures/{PAPER}/lemmas.{ending}" for ending in ENDINGS["figure"]}
+    redrawn = {f"figures/smoke/{PAPER}/lemmas.{ending}" for ending in ENDINGS["figure"]}
     with project.edited(f"papers/{PAPER}/items/lemmas.py", with_statement("draw")):
-        assert project.plan() == {"figure": {f"figures/{PAPER}/lemmas.pdf"}, **PAGE}
+        assert project.plan() == {"figure": {f"figures/smoke/{PAPER}/lemmas.pdf"}, **PAGE}
         run = project.snakemake("--cores", "2")
         assert run.code == 0, run.text[-5000:]
-        assert run.jobs == {"figure": {f"figures/{PAPER}/lemmas.pdf"}, **PAGE}
+        assert run.jobs == {"figure": {f"figures/smoke/{PAPER}/lemmas.pdf"}, **PAGE}
         assert project.plan() == {}
     changed = {p for p, date in dates.items() if p.stat().st_mtime_ns != date}
     assert {str(path.relative_to(folder)) for path in changed} == redrawn | {
         *PAGES,
         "figures/index.html",
-        "figures/claims.csv",
+        "figures/smoke/index.html",
+        "figures/smoke/claims.csv",
         CRATE,
-        "figures/Snakefile",
+        "figures/smoke/Snakefile",
     }
     assert project.digests() == finished.digests
 
@@ -370,7 +371,7 @@ def test_a_paper_of_studies_gets_to_the_page(clean_copy):
     assert run.code == 0, run.text[-5000:]
     check_items(project)
     check_claims(project)
-    index = project.folder / "figures" / "index.html"
+    index = project.folder / "figures" / "smoke" / "index.html"
     page = index.parent / project.paper / "index.html"
     for name in project.smoke["items"]:
         assert f'id="{name}"' in page.read_text()

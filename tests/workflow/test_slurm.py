@@ -58,7 +58,7 @@ def submitted(clean_copy, cluster, cluster_python) -> tuple[Project, Run, str]:
     copy = clean_copy("submitted")
     project = replace(copy, environment=copy.environment | cluster, python=cluster_python)
     process = project.start(
-        *(f"figures/{PAPER}/{item}.csv" for item in ITEMS),
+        *(f"figures/smoke/{PAPER}/{item}.csv" for item in ITEMS),
         *("--workflow-profile", "profiles/slurm", "--latency-wait", "5"),
         *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2"),
     )

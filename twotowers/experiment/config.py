@@ -135,7 +135,7 @@ class Config(Settled):
     results: str
     """Folder of intermediate files."""
     figures: str
-    """Folder of the figures, tables, claims and the page."""
+    """Folder of the figures, tables, claims and pages, one folder per scale."""
     datasets: dict[str, DataSet]
     """Data sets by name."""
     replace: dict[str, str]

@@ -1,4 +1,4 @@
-"""The overview of all papers, made of the summaries that their pages leave.
+"""The overview of all papers of a scale, made of the summaries that their pages leave.
 
 It is written when a run starts, and again whenever a paper's page is finished. Until then it lists
 the paper's items. Their small pictures are those files that the figures' jobs write, so that each
@@ -11,7 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from twotowers.report.evidence_map import KINDS, evidence_map
@@ -19,7 +19,7 @@ from twotowers.report.paper_page import CLAIM_COLUMNS, PAGE, SUMMARISED, SUMMARY
 from twotowers.report.rendering import render
 from twotowers.report.turned import turned
 from twotowers.report.words import printed_name
-from twotowers.results.recorded import strongest
+from twotowers.results.recorded import SCALES, strongest
 
 
 def write_overview(
@@ -33,14 +33,14 @@ def write_overview(
     Args:
         folder: Where the overview goes; each paper's page is in the folder of its key below it.
         papers: The title, citation and items of every paper of the run, by key:
-            `twotowers.workflow.descriptions.outlines`. A paper without a summary, or with one of
-            another scale, is shown as not finished.
+            `twotowers.workflow.descriptions.outlines`. A paper without a summary is shown as not
+            finished. Papers of other runs that have one are shown too.
         scale, version: Of the run.
     """
     folder = Path(folder)
     with _alone(folder):
-        found = {key: _summary(folder / key / SUMMARY, scale) for key in papers}
-        finished = [summary for summary in found.values() if summary is not None]
+        found = summaries(folder, papers)
+        finished = list(found.values())
         rows = [_strongest(row, scale) for summary in finished for row in summary["claims"]]
         maps = {each["key"]: evidence_map(each["claims"], scale) for each in finished}
         known = {line["name"] for lines in maps.values() for line in lines}
@@ -48,7 +48,7 @@ def write_overview(
             "overview.html.j2",
             folder / PAGE,
             papers=finished,
-            waiting={key: _waiting(papers[key]) for key in papers if found[key] is None},
+            waiting={key: _waiting(papers[key]) for key in papers if key not in found},
             claims=rows,
             tally=tally(rows),
             tallies=tallies(rows),
@@ -60,6 +60,37 @@ def write_overview(
             scale=scale,
             version=version,
         )
+
+
+def write_scales(figures: str | Path) -> None:
+    """Write the page that leads to the overview of each scale.
+
+    Args:
+        figures: The folder of their folders.
+    """
+    figures = Path(figures)
+    found = {
+        scale: list(summaries(figures / scale).values())
+        for scale in SCALES
+        if (figures / scale / PAGE).exists()
+    }
+    tallied = {
+        scale: tally(row for each in own for row in each["claims"]) for scale, own in found.items()
+    }
+    render("scales.html.j2", figures / PAGE, scales=found, tallied=tallied)
+
+
+def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
+    """What the finished papers of a scale left, by key.
+
+    Args:
+        folder: Of the scale.
+        first: Papers that come before others.
+    """
+    folder = Path(folder)
+    there = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
+    found = {key: _summary(folder / key / SUMMARY) for key in dict.fromkeys([*first, *there])}
+    return {key: summary for key, summary in found.items() if summary is not None}
 
 
 def _strongest(row: Mapping, scale: str) -> dict:
@@ -85,8 +116,8 @@ def _waiting(paper: Mapping) -> dict:
     return {"title": paper["title"], "citation": paper["citation"], "items": items}
 
 
-def _summary(path: Path, scale: str) -> dict | None:
-    """A paper's summary, if there is one at this scale, by this version."""
+def _summary(path: Path) -> dict | None:
+    """A paper's summary, if there is one by this version."""
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -94,7 +125,7 @@ def _summary(path: Path, scale: str) -> dict | None:
     complete = summary.keys() >= set(SUMMARISED) and all(
         set(CLAIM_COLUMNS) <= row.keys() for row in summary["claims"]
     )
-    return summary if complete and summary["provenance"]["scale"] == scale else None
+    return summary if complete else None
 
 
 @contextlib.contextmanager

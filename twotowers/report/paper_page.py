@@ -8,6 +8,7 @@ hand, and what does not fit the schema stops the build.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -239,7 +240,7 @@ def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
             }
             for item in view["items"]
         ],
-        "claims": _rows(paper),
+        "claims": sorted(_rows(paper), key=_number),
         "gates": [
             [setting.name, text]
             for setting in paper.settings
@@ -259,6 +260,11 @@ def _preview(comparison: Mapping) -> list[list[str]]:
     ]
     # The numbers are what a table is for: keys before them are cut.
     return [row[-columns:] for row in texts]
+
+
+def _number(row: Mapping) -> tuple[int, str]:
+    """9b comes before 10a."""
+    return int(re.match(r"\d+", row["claim"])[0]), row["claim"]
 
 
 def _rows(paper: PaperPage) -> list[Mapping[str, object]]:

@@ -106,11 +106,10 @@ class Planner(Targets):
         for name in self.config.datasets:
             dataset_jobs(self, jobs, name)
         jobs["overview"][""] = {
-            "inputs": self.of_papers("summary", "claims"),
+            "inputs": self.of_papers("summary"),
             "params": {
                 "code": self.code("scripts/build_overview.py", *descriptions.page_sources(self)),
                 "papers": descriptions.outlines(self),
-                "claims": self.of_papers("claims"),
                 "scale": self.config.scale,
             },
         }

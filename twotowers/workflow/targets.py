@@ -25,7 +25,7 @@ class Targets(Places):
     """
 
     def __init__(self, config: Config, papers: Mapping[str, Paper], root: Path = ROOT):
-        super().__init__(f"{config.results}/{config.scale}", config.figures)
+        super().__init__(*(f"{root}/{config.scale}" for root in (config.results, config.figures)))
         self.config, self.papers, self.root = config, papers, Path(root)
 
     def runs(self, paper: str, needs: Iterable[str] | None = None) -> list[tuple[str, int]]:
