@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 DESK, PHONE = 1280, 390
+A4 = 673  # pixels between the margins
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +99,15 @@ def test_print_has_pictures_and_no_form(overview):
         assert not tab.evaluate("document.querySelector('.filter').checkVisibility()")
         printed = len(tab.print_pdf())
         tab.evaluate("document.querySelectorAll('.cards img').forEach(i => i.remove()) ?? true")
+        assert tab.evaluate("document.querySelectorAll('details:not([open])').length") == 0
         # Drawings are most of the file.
         assert printed > 2 * len(tab.print_pdf())
+
+
+def test_paper_cuts_no_table(overview):
+    with opened(overview.parent / "sample2025" / "index.html", A4) as tab:
+        tab.call("Emulation.setEmulatedMedia", media="print")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= A4
 
 
 def test_a_paper_that_still_runs_shows_the_figures_that_are_there(tmp_path):

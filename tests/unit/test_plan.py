@@ -543,7 +543,7 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
         "needs": ["small", "real"],
         "highlight": {"n": [1]},
         "headings": {},
-            "metrics": {},
+        "metrics": {},
         "files": plan.item_files("paper", "fig1"),
         "datasets": {"web": "stand-in", "shop": "real data"},
         "seeds": [1, 7, 8, 9],
