@@ -138,7 +138,7 @@ def run_appendix(rankings: SimpleNamespace, path: Path, *, name: str) -> None:
 
 
 def drawn(folder: Path, item: str, inputs: list[Path], *kinds: str) -> SimpleNamespace:
-    outputs = {kind: folder / "figures" / PAPER / f"{item}.{kind}" for kind in kinds}
+    outputs = {kind: folder / "figures" / "smoke" / PAPER / f"{item}.{kind}" for kind in kinds}
     draw = experiment(PAPER).items[item].draw
     draw_item.main(
         inputs, SimpleNamespace(**outputs), paper=PAPER, drawing=draw, note=NOTE, caption="Unused"
