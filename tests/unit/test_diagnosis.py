@@ -11,7 +11,7 @@ import pytest
 
 import twotowers as tt
 from benchmarks import diagnosis
-from tests.browser import check_page, find_chromium
+from tests.browser import check_page, find_chromium, opened
 from twotowers.commands.main import main
 from twotowers.face.evidence import ABOVE
 from twotowers.face.lights import lights
@@ -275,6 +275,9 @@ def test_the_command_writes_a_page_and_its_numbers(tmp_path, capsys):
 def test_the_page_fits_screens(said, tmp_path, width):
     said["bridge"].save(tmp_path / "page.html")
     assert check_page(tmp_path / "page.html", width) == []
+    with opened(tmp_path / "page.html", width) as tab:
+        cut = "[...document.querySelectorAll('td')].filter(each => each.getBoundingClientRect()"
+        assert tab.evaluate(f"{cut}.right > {width}).length") == 0
 
 
 def test_two_bias_factors_and_frames_of_the_caller():
@@ -315,6 +318,8 @@ def test_wording(said):
         answers["components"]["connected"][1]
         == "Part 1: positions 1, 2, 3; Part 2: positions 4, 5, 6."
     )
+    entropy = said["fixed"].frame().set_index("name").loc["Entropy of position given document"]
+    assert str(entropy["value"]) == "0.0"
     every = "".join(found.frame()["meaning"].str.cat() for found in said.values())
     assert not re.search(r"-0\.00 bits|\b1 (queries|pages|pairs)", every)
 

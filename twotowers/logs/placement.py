@@ -26,7 +26,7 @@ WITH placed AS (
     SELECT query, document, position, sum(impressions)::DOUBLE AS n
     FROM read_parquet({path}) WHERE impressions > 0 GROUP BY ALL
 ), pairs AS (
-    SELECT query, sum(n) AS shown, greatest(log2(sum(n)) - sum(n * log2(n)) / sum(n), 0)
+    SELECT query, sum(n) AS shown, round(log2(sum(n)) - sum(n * log2(n)) / sum(n), 12)
             + (count(*) - 1) / (2 * sum(n) * ln(2)) AS entropy,
         sum(n * (n - 1)) / (sum(n) * (sum(n) - 1)) AS same
     FROM placed GROUP BY query, document HAVING sum(n) > 1
