@@ -111,7 +111,7 @@ def remedies_still_help(results: pd.DataFrame, world: str) -> Measured:
 
 @CLAIMS.add(
     "27", "gradrev_start", "ours",
-    "Where the adversary's weight starts decides whether gradient reversal runs away",
+    "Where its weight starts decides whether an adversary of the observation score runs away",
     *[
         at_most(f"{RUNAWAY}, from a weight of 0", CALM),
         above(f"{RUNAWAY}, from a weight of -2", CALM),

@@ -115,7 +115,11 @@ def _towers(parts, settings, layers, observation, scale: float, rate: float, see
         model=Additive(),
         examination=partial(dense, layers=observation),
         dropout=Lane("rate", tuple(columns["rate"])),
-        heads=[partial(Reversal, scale=Lane("scale", tuple(columns["scale"])), weight=0.0)],
+        heads=[
+            partial(
+                Reversal, reads="hidden", scale=Lane("scale", tuple(columns["scale"])), weight=0.0
+            )
+        ],
     )
     trained = partial(fit, train=parts["train"], validation=parts["held"], settings=settings)
     found = trained(additive, lanes=3, seed=seed, varied=columns)
