@@ -5,12 +5,15 @@ from functools import cache
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from papers.hager2024.claims import CLAIMS
 from papers.hager2024.methods.monobert import click_loss, sequences_of
 from papers.hager2024.names import LOSS, METHODS, RANKING
 from papers.hager2024.significance import changes
+from papers.hager2024.studies import counts
 from tests.judging import altered, assert_broken, times, to, untested
 from twotowers import ROOT
 from twotowers.encoders.sequences import sequences
@@ -224,10 +227,10 @@ def test_click_losses_of_cross_encoders():
     assert np.isfinite(click_loss("dla", weights)(*given)).all()
 
 
-def drawing(name):
+def drawing(name, **options):
     draw = read_yaml(ROOT / "papers/hager2024/experiment.yaml")["items"][name].get("draw", name)
     draw = draw if isinstance(draw, dict) else {"kind": draw}
-    options = {key: value for key, value in draw.items() if key != "kind"}
+    options |= {key: value for key, value in draw.items() if key != "kind"}
     return build_drawing(draw["kind"], "hager2024", **options)
 
 
@@ -256,3 +259,35 @@ def test_propensities_are_drawn():
     ).dropna()
     assert np.allclose(both["reproduced"], both["published"])
     assert len(figure.draw(table).axes) == 2
+
+
+def test_counts_are_those_of_a_log_by_hand(tmp_path):
+    pages, annotations = tmp_path / "pages.parquet", tmp_path / "annotations.parquet"
+    rows = {
+        "split": ["part-0", "part-1", "part-3"],
+        "query": [1, 1, 1],
+        "documents": [[4, 5], [4, 5, 6], [6, 4]],
+        "clicks": [[False, False], [True, False, True], [True, False]],
+    }
+    pq.write_table(pa.table(rows), pages)
+    pq.write_table(pa.table({"query": [7, 7, 8], "document": [1, 2, 1]}), annotations)
+    found = counts.run({"pages": str(pages), "annotations": str(annotations)}, seed=1)
+    values = found.set_index(["part", "metric"])["value"]
+    assert values["annotations"].to_dict() == {"queries": 2, "pairs": 3}
+    one_query = {"queries": 1, "sessions": 2, "impressions": 5}
+    assert values["train"].to_dict() == {**one_query, "pairs": 3}
+    assert values["test"].to_dict() == {**one_query, "sessions": 1, "impressions": 2, "pairs": 2}
+    assert values["all"].to_dict() == pytest.approx(
+        {
+            "documents_per_session": 7 / 3,
+            "clicks_per_session": 1,
+            "clicks_per_document": 3 / 7,
+            "percent_clicked": 200 / 3,
+            "percent_several": 100 / 3,
+        }
+    )
+    table = drawing("table3.1", needs=["counts"])
+    rows = table.table(found.assign(setting="counts", seed=1), bands("hager2024"))
+    (line,) = [each for each in table.tex(rows).splitlines() if each.startswith("Sessions &")]
+    assert line.startswith(r"Sessions & -- & \textcolor{gray}{--} & $2$ & ")
+    assert "$1{,}779{,}017$" in line

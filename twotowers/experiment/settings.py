@@ -397,7 +397,7 @@ class Study(Settled):
     dataset: str | None = None
     """The data set that it reads: rankings or a click log."""
     raw: bool = False
-    """Whether it reads the data set before the paper prepares it; of a log, its annotations."""
+    """Whether it reads the data set before it is prepared; of a log, its pages and annotations."""
     ranker: str | None = None
     """The ranker of the documents. It is trained once, on annotated labels."""
     seeds: Seeds | None = None

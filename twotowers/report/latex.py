@@ -39,8 +39,15 @@ def booktabs(
 
 
 def count(number: float | None) -> str:
-    """A whole number, with separators; a dash where there is none."""
-    return "--" if number is None or pd.isna(number) else f"${number:,.0f}$".replace(",", "{,}")
+    """A count, with separators; three digits of a small mean; a dash where there is none.
+
+    >>> count(1234567), count(8.165), count(14)
+    ('$1{,}234{,}567$', '$8.17$', '$14$')
+    """
+    if number is None or pd.isna(number):
+        return "--"
+    whole = number >= 100 or number == round(number)
+    return f"${number:{',.0f' if whole else '.3g'}}$".replace(",", "{,}")
 
 
 def grey(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 if __name__ == "__main__":
     gc.disable()  # It would take a quarter of the seconds of this short process.
 
-from twotowers import ANNOTATIONS, LOG, ROOT, SPLITS
+from twotowers import ANNOTATIONS, LOG, PAGES, ROOT, SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import LOGS
 from twotowers.experiment.config import Config, read_config
@@ -259,14 +259,17 @@ class Planner(Targets):
         return preparation.top if preparation.percentiles == "places" else None
 
     def study_inputs(self, jobs: dict, paper: str, study: Study) -> dict[str, str]:
-        """The inputs of a study: none, a click log or its annotations, or rankings and perhaps a
-        policy."""
+        """The inputs of a study: none, a click log, its pages and annotations, or rankings.
+
+        With rankings there may be a policy.
+        """
         dataset = study.dataset
         if dataset is None:
             return {}
-        if study.raw and ANNOTATIONS in self.dataset(dataset).of.splits:
-            return {ANNOTATIONS: self.raw(dataset, ANNOTATIONS)}
-        if LOG in self.dataset(dataset).of.splits:
+        splits = self.dataset(dataset).of.splits
+        if study.raw and ANNOTATIONS in splits:
+            return {part: self.raw(dataset, part) for part in (PAGES, ANNOTATIONS)}
+        if LOG in splits:
             return {LOG: self.raw(dataset, LOG)}
         if study.raw:
             return {split: self.raw(dataset, split) for split in SPLITS}
