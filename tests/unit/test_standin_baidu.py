@@ -213,11 +213,12 @@ def test_texts_show_traits():
         there = both != PAD
         matching = (both[:, :, None] == own[:, None, :]).any(2) & there
         other = (both[:, :, None] == topics()[topic_of][:, None, :]).any(2) & there
-        pleasing = (title < STYLE) & (title != PAD)
+        pleasing = (both < STYLE) & there
         return (
             matching.sum() / there.sum(),
             other.sum() / there.sum(),
-            pleasing.sum() / (title != PAD).sum(),
+            pleasing.sum() / there.sum(),
+            there.sum() / rows,
         )
 
     low = np.array([0.0, 0.0, 0.0, 0.0])
@@ -231,6 +232,9 @@ def test_texts_show_traits():
             assert change[1] < 0.5
         if trait == "style":
             assert change[2] > 1.5
+            assert change[3] > 1.3
+        else:
+            assert change[3] == 1
     # Charm is a matter of which other topic a document has, not of how it is written.
     assert shares(low + 2.0 * (np.arange(4) == 3)) == base
 

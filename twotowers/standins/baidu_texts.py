@@ -2,8 +2,8 @@
 
 A query has a topic, and its tokens are of that topic. A document has three traits. `match` says how
 often its text repeats tokens of the query, `topic` how much of the rest is of the query's topic
-and not of another, and `style` how many tokens of its title are of a few that please. All else
-follows Zipf's law.
+and not of another, and `style` how many of its tokens are of a few that please. Texts with style
+are longer, too. All else follows Zipf's law.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtr, ndtri
 
 from twotowers.randomness import stream
 from twotowers.standins.hashed import hashed, key_of, uniforms
@@ -20,16 +20,18 @@ from twotowers.text.lexical import PAD
 VOCABULARY = 2000
 """The real one has 22,000 tokens."""
 STYLE = 20
-"""The first tokens please in titles."""
+"""The first tokens please."""
 TOPICS, TOPIC_TOKENS = 50, 60
 QUERY, TITLE, ABSTRACT = (2, 6), (3, 12), (0, 40)
 """The shortest and the longest text."""
 MATCHING = {"title": 0.35, "abstract": 0.2}
 """The largest share of tokens that repeat the query's."""
 STYLISH = 0.3
-"""The largest share of tokens of a title that please."""
+"""The largest share of tokens that please."""
 SLOPE = 1.2
 """Log-odds of a share per unit of its trait."""
+LONG = 0.5
+"""Correlation of style with the normal score of a text's length."""
 
 
 def zipf(uniform: np.ndarray, size: int, head: float) -> np.ndarray:
@@ -51,7 +53,7 @@ def query_tokens(seed: int, query: np.ndarray) -> np.ndarray:
     place = np.arange(QUERY[1])
     rank = zipf(uniforms(key, query[:, None], place), TOPIC_TOKENS, 5)
     tokens = topics()[_topic(seed, query)[:, None], rank]
-    return np.where(place < _length(key, QUERY, query)[:, None], tokens, PAD)
+    return np.where(place < _between(QUERY, _spread(key, query))[:, None], tokens, PAD)
 
 
 def document_tokens(
@@ -76,8 +78,7 @@ def _tokens(key, seed, field, bounds, query, slot, traits) -> np.ndarray:
         uniforms(key, query[:, None], slot[:, None], place, np.int64(draw)) for draw in (0, 1)
     )
     match, topic, style = (expit(SLOPE * each[:, None]) for each in traits.T[:3].astype(float))
-    matching = MATCHING[field] * match
-    stylish = STYLISH * style if field == "title" else 0 * style
+    matching, stylish = MATCHING[field] * match, STYLISH * style
     rest = 1 - matching - stylish
     own = query_tokens(seed, query)
     length = (own != PAD).sum(1)[:, None]
@@ -94,8 +95,8 @@ def _tokens(key, seed, field, bounds, query, slot, traits) -> np.ndarray:
     tokens = np.select(
         [kind < bound for bound in bounds_of], choices, STYLE + zipf(which, VOCABULARY - STYLE, 10)
     )
-    long = _length(key, bounds, query, slot)
-    return np.where(place < long[:, None], tokens, PAD)
+    score = LONG * traits[:, 2] + np.sqrt(1 - LONG**2) * ndtri(_spread(key, query, slot))
+    return np.where(place < _between(bounds, ndtr(score))[:, None], tokens, PAD)
 
 
 def other_topic(seed: int, query: np.ndarray, slot: np.ndarray) -> np.ndarray:
@@ -108,7 +109,11 @@ def _topic(seed: int, query: np.ndarray) -> np.ndarray:
     return (uniforms(key_of("baidu_mlm topic", seed), query) * TOPICS).astype(int)
 
 
-def _length(key: np.uint64, bounds: tuple[int, int], *index: np.ndarray) -> np.ndarray:
+def _spread(key: np.uint64, *index: np.ndarray) -> np.ndarray:
+    return uniforms(key, *index, np.int64(1000))
+
+
+def _between(bounds: tuple[int, int], share: np.ndarray) -> np.ndarray:
+    """A whole number between two bounds, given a uniform one between 0 and 1."""
     low, high = bounds
-    spread = uniforms(key, *index, np.int64(1000))
-    return low + (spread * (high - low + 1)).astype(int)
+    return low + np.minimum((share * (high - low + 1)).astype(int), high - low)
