@@ -96,6 +96,7 @@ class Chain:
         pair, number = statistics.index["attraction"], statistics.number
         pairs, length = statistics.sizes["attraction"], pair.shape[1]
         repeated = repeats[pair[:, 0]]
+        multiplicity = number * repeated
         ends, last = np.zeros((2, len(number)), np.int32)
         for place in range(length):
             ends += statistics.where[:, place]
@@ -106,14 +107,13 @@ class Chain:
         for place in range(length):
             clicked = statistics.clicks[:, place] & (place < last)
             skipped, followed = ~clicked & (place < last), clicked & (place + 1 < last)
-            self.skipped[place] = (number * repeated)[skipped].sum()
-            counts = [(self.known[0], clicked), (self.known[1], skipped)]
-            behind = (tried, clicked & (place + 1 < ends)), (went_on, followed)
-            counts += behind if self.by_pair else []
-            for total, rows in counts:
+            self.skipped[place] = multiplicity[skipped].sum()
+            of_pairs = [(self.known[0], clicked), (self.known[1], skipped)]
+            behind = [(tried, clicked & (place + 1 < ends)), (went_on, followed)]
+            for total, rows in of_pairs + behind * self.by_pair:
                 np.add.at(total, pair[rows, place], number[rows])
-            for total, rows in () if self.by_pair else behind:
-                total[place] = (number * repeated)[rows].sum()
+            for total, rows in behind * (not self.by_pair):
+                total[place] = multiplicity[rows].sum()
         self.events = np.flatnonzero(tried)
         self.repeats = repeats[self.events] if self.by_pair else 1.0
         self.went_on = went_on[self.events]
@@ -193,21 +193,23 @@ class Chain:
             logs, masses, ends, halts = each
             found += logs
             np.add.at(examined, tails.pair[:, block].ravel(), masses.ravel())
-            for total, mass in () if ends is None else zip(clicked, ends, strict=True):
-                np.add.at(total, tails.event[block], mass)
+            if tails.event is not None:
+                for total, mass in zip(clicked, ends, strict=True):
+                    np.add.at(total, tails.event[block], mass)
             skipped += halts
         totals["attraction"] += self.known[0]
         examined += self.known[1]
-        for part, credit in self.model.credit_clicked(shared | own, *clicked).items():
-            if self.model.parts[part] == ONCE:
-                credit = [np.sum(each * self.repeats) for each in credit]
-            at = 0 if self.model.parts[part] == ONCE else self.events
-            for total, each in zip(totals[part], credit, strict=True):
-                total[at] += each
-        for part, credit in self.model.credit_skipped(behind, *skipped).items():
-            once = self.model.parts[part] == ONCE
-            for total, each in zip(totals[part], credit, strict=True):
-                total += np.sum(each) if once else each
+        after = (
+            (self.model.credit_clicked(shared | own, *clicked), self.events, self.repeats),
+            (self.model.credit_skipped(behind, *skipped), slice(None), 1.0),
+        )
+        for credits, at, repeats in after:
+            for part, credit in credits.items():
+                for total, each in zip(totals[part], credit, strict=True):
+                    if self.model.parts[part] == ONCE:
+                        total += np.sum(each * repeats)
+                    else:
+                        total[at] += each
         return float(found)
 
     def _parts(self, kind: str) -> list[str]:

@@ -218,6 +218,7 @@ class Problem:
         self.often, self.multiplicity = np.broadcast_to(1.0, self.size), statistics.number
         self.weights = dict.fromkeys(self.slices, statistics.number)
         self.chain = Chain.of(statistics, repeats)
+        self.latest = None, None  # a vector and its totals
         if repeats is not None:
             own, self.often = of_documents(model.parts), np.ones(self.size)
             for part in own:
@@ -324,6 +325,8 @@ class Problem:
 
     def totals(self, vector: np.ndarray) -> np.ndarray:
         """The E-step: [2, size] successes and trials of each probability, counted or expected."""
+        if vector is self.latest[0]:
+            return self.latest[1]
         if self.chain:
             return self._expect(vector)[0]
 
@@ -375,4 +378,5 @@ class Problem:
         if not self.chain:
             return self.step(vector), self.objective(vector)
         totals, value = self._expect(vector)
+        self.latest = vector, totals
         return self.shares(totals, vector), value + self._of_counts(vector)
