@@ -87,16 +87,18 @@ class Alike:
     def _of_pages(cls, statistics: Statistics, own: list[str]) -> Alike | None:
         pair, where = statistics.index[own[0]], statistics.where
         size = statistics.sizes[own[0]]
-        columns = list(zip(pair.T, where.T, strict=True))
-        pages = sum(np.bincount(column[shown], minlength=size) for column, shown in columns)
-        alone = np.all([(pages[column] == 1) | ~shown for column, shown in columns], axis=0)
+        columns, times = list(zip(pair.T, where.T, strict=True)), np.zeros(size, np.int32)
+        for column, shown in columns:
+            np.add.at(times, column[shown], np.int32(1))
+        once = times == 1
+        alone = np.all([once[column] | ~shown for column, shown in columns], axis=0)
         rows = np.flatnonzero(alone)
         clicked = statistics.clicks[rows] + 2 * where[rows]
         numbers = pd.factorize(statistics.number[rows])[0]
         code, first = number_rows(np.column_stack([clicked, numbers]))
-        alike, shown = np.arange(size), where[rows]
+        alike, shown = np.arange(size, dtype=pair.dtype), where[rows]
         alike[pair[rows][shown]] = pair[rows[first]][code][shown]
-        kind = (np.cumsum(alike == np.arange(size)) - 1)[alike]
+        kind = (np.cumsum(alike == np.arange(size), dtype=pair.dtype) - 1)[alike]
         if kind.max(initial=-1) + 1 > WORTH * size:
             return None
         alone[rows[first]] = False
@@ -112,7 +114,7 @@ class Alike:
             return np.asfortranarray(column[kept])
 
         reduced = {
-            part: np.asfortranarray(kind.astype(column.dtype)[some(column)])
+            part: np.asfortranarray(kind.astype(column.dtype, copy=False)[some(column)])
             if part in own
             else some(column)
             for part, column in statistics.index.items()
