@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import wrap
 
 import matplotlib as mpl
 import seaborn as sns
@@ -41,6 +42,8 @@ STYLE = {
     "legend.frameon": False,
     "legend.columnspacing": 1.0,
     "legend.handlelength": 1.8,
+    # Hints would make text narrower where the layout is computed than it is in the files.
+    "text.hinting": "none",
     # Editable TrueType text in the pdf; outlines in the svg, so that no viewer's fonts matter.
     "pdf.fonttype": 42,
     "svg.fonttype": "path",
@@ -79,12 +82,15 @@ def page(height: float, *, width: float = PAGE_WIDTH) -> Figure:
 def source_note(figure: Figure, text: str) -> None:
     """A footer that travels with the figure, such as 'Stand-in data, scale laptop, seed 2021'."""
     size = 6.5
-    strip = 1.7 * size / 72 / figure.get_figheight()
+    lines = wrap(text, int(20 * figure.get_figwidth()))
+    strip = (0.5 + 1.2 * len(lines)) * size / 72 / figure.get_figheight()
     engine = figure.get_layout_engine()
     if engine is not None:
         # Constrained layout ignores free text: keep a strip of the page for it.
         engine.set(rect=(0, strip, 1, 1 - strip))  # pyrefly: ignore[unexpected-keyword]
-    figure.text(0.005, 0.25 * strip, text, fontsize=size, color="#5B626B", ha="left", va="bottom")
+    bottom = 0.25 * size / 72 / figure.get_figheight()
+    look = {"fontsize": size, "color": "#5B626B", "ha": "left", "va": "bottom"}
+    figure.text(0.005, bottom, "\n".join(lines), **look)
 
 
 def save(figure: Figure, paths: Iterable[str | Path]) -> None:
