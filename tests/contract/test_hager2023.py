@@ -298,6 +298,9 @@ def test_drawings_draw(theories, printed):
     theirs = curves[curves["source"] == "published"]
     assert theirs.groupby(["dataset", "method"]).size()["mslr"].tolist() == [1, 7, 7, 7, 7]
     assert set(theirs.query("n < 10")["method"]) == {"ips"}, "runs of IPS on Yahoo are missing"
+    few = made_up(2).assign(setting=lambda rows: rows["setting"].str.replace("-", "-few-"))
+    of_few = budgets.table(few, printed, needs=list(few["setting"].unique()), metric="ndcg@10")
+    pd.testing.assert_frame_equal(of_few, curves)
     assert len(two_documents.draw(two_documents.table(theories, printed)).axes) == 2
     assert "Istella-S & Naive & ARP & 3.3e-03 & higher & --" in marks.tex(
         marks.table(theories, printed)

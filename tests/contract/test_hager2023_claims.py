@@ -79,8 +79,9 @@ def made_up() -> pd.DataFrame:
     level = printed().query("metric == 'ndcg@10'")
     for sessions, lead in zip(UNEVEN, (0.07, 0.04), strict=True):
         for method, value in {"pbm": 0.4 + lead, "ips": 0.4}.items():
-            lane = {"setting": f"raw-{method}", "sessions": sessions}
-            rows += runs(value, 0.001 * (method == "ips"), **lane)
+            spread = 0.001 * (method == "ips")
+            rows += runs(value, spread, setting=f"raw-{method}", sessions=sessions)
+            rows += runs(value, setting=f"istella-few-{method}", sessions=sessions)
     for method in grid.METHODS:
         mean = level.set_index("setting")["value"][f"mslr-{method}"]
         rows += runs(mean, 0.001, setting=f"weak-{method}", sessions=1e8)

@@ -95,8 +95,8 @@ def inputs_of(paper, name: str, seed: int) -> dict[str, str]:
 
 
 def test_a_section_is_read_after_those_whose_entries_it_names():
-    sections = [name for name in PaperFile.model_fields if name in (*OVERRIDDEN, "items")]
-    assert sections == [*OVERRIDDEN, "items"]
+    sections = [name for name in PaperFile.model_fields if name in OVERRIDDEN]
+    assert sections == list(OVERRIDDEN)
 
 
 def test_lists_of_numbers_are_lanes(load):
@@ -185,7 +185,7 @@ HEADS, TRAINED = "settings.fit.method.heads", "training.slow"
         ("rankers.linear.optimizer", "sdg", "linear.optimizer.name | mean 'sgd'"),
         ("scales.smoke.seeds", [1, 1], "smoke.seeds | [1, 1] | different values"),
         ("settings.fit.measure", ["uncertainty"], "fit.measure | per pair"),
-        ("items.i", drawn("curves", panels={"A": {"x": "fitt"}}), "'fitt' | mean 'fit'"),
+        ("items.i", drawn("sweep", panels={"A": {"x": "fitt"}}), "'fitt' | mean 'fit'"),
         ("items.i", drawn("dots", groups={"A": {"x": {"setting": "f"}}}), "'f' | i.draw"),
     ],
 )
@@ -461,3 +461,15 @@ def test_methods_that_know_no_bias_factors_fit_lanes_without_merging(load, monke
     load(["settings", "fit"], setting | {"lanes": {"repair": ["none"]}})
     with pytest.raises(InputError, match=r"'places' cannot be measured .*a ranker sorts"):
         load(["settings", "fit"], setting | {"lanes": {"repair": ["none"]}, "measure": ["places"]})
+
+
+def test_a_scale_may_draw_an_item_from_other_settings(load, monkeypatch):
+    """What it alone needs is made there alone."""
+    monkeypatch.setitem(EXPERIMENT["settings"], "few", EXPERIMENT["settings"]["fit"])
+    items = {name: drawn("position_bias", settings={"fit": "F"}) for name in "ij"}
+    monkeypatch.setitem(EXPERIMENT, "items", items)
+    few = drawn("position_bias", settings={"few": "F"})
+    other = {"i": {"needs": ["few"], "draw": few["draw"]}}
+    here, there = (load(["scales", scale, "items"], other) for scale in (CONFIG.scale, "paper"))
+    assert [paper.items["i"].needs for paper in (here, there)] == [("few",), ("fit",)]
+    assert [set(paper.settings) for paper in (here, there)] == [{"few", "fit"}, {"fit"}]

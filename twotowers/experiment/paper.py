@@ -23,7 +23,7 @@ from twotowers.experiment.settings import Setting, Study
 from twotowers.experiment.training import Rankers, Training
 from twotowers.files.yamls import line_of, read_yaml
 
-OVERRIDDEN = ("rankers", "training", "towers", "logs", "settings", "studies")
+OVERRIDDEN = ("rankers", "training", "towers", "logs", "settings", "studies", "items")
 """Sections with entries that a scale may override. Each may name entries of those before it, so
 `PaperFile` has them in this order (`declare` and `named` of `twotowers.experiment.fields`)."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
@@ -99,6 +99,8 @@ class AtScale(Settled):
     """Overrides of settings' keys."""
     studies: Overrides = Field(default={})
     """Overrides of studies' parameters."""
+    items: Overrides = Field(default={})
+    """Overrides of items' keys."""
 
 
 class Scales(Settled):
@@ -425,8 +427,10 @@ def _of_scale(file: PaperFile, scale: str, datasets: list[str]) -> tuple[dict, d
         if (item.scales is None or scale in item.scales) and not absent >= set(item.needs)
     }
     needed = {need for item in items.values() for need in item.needs}
-    elsewhere = {need for item in file.items.values() for need in item.needs} - needed
-    gone = elsewhere | absent
+    scales = (getattr(file.scales, name) for name in Scales.model_fields)
+    changed = [change.get("needs", ()) for each in scales for change in each.items.values()]
+    elsewhere = {need for item in file.items.values() for need in item.needs}.union(*changed)
+    gone = (elsewhere - needed) | absent
     settings = {name: each for name, each in file.settings.items() if name not in gone}
     studies = {name: each for name, each in file.studies.items() if name not in gone}
     return settings, studies, items

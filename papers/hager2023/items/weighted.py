@@ -9,8 +9,8 @@ from twotowers.report.charts import Curves
 from twotowers.results.statistics import over_seeds, select
 
 SETTINGS = {
-    "istella-pbm": "PBM, every query alike",
-    "istella-ips": "IPS, every query alike",
+    "istella-few-pbm": "PBM, every query alike",
+    "istella-few-ips": "IPS, every query alike",
     "raw-pbm": "PBM, every impression",
     "raw-ips": "IPS, every impression",
 }

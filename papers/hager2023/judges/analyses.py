@@ -91,7 +91,7 @@ def on_raw_clicks(results) -> Measured:
         }
         return means["pbm"] - means["ips"]
 
-    raw, averaged = leads("raw"), leads("istella")
+    raw, averaged = leads("raw"), leads("istella-few")
     return raw, (raw - averaged).abs(), averaged
 
 

@@ -16,6 +16,7 @@ from papers.hager2023.grid import (
     between,
     by_seed,
     least_significant,
+    log_of,
     of_method,
 )
 from twotowers.results.claims import OURS, Claims, Measured, TooFewRuns, seed_means
@@ -84,9 +85,8 @@ def beats_production(results, *, dataset, metric="ndcg@10") -> Measured:
     at_most("the change in nDCG@10 from 10^6 to 10^8 queries", 0.005), parts=ALL,
 )  # fmt: skip
 def naive_converges(results, *, dataset) -> Measured:
-    means = seed_means(
-        results, {"sessions": [1e6, FULL]}, setting=f"{dataset}-naive", metric="ndcg@10"
-    )
+    naive = f"{log_of(dataset, results['setting'])}-naive"
+    means = seed_means(results, {"sessions": [1e6, FULL]}, setting=naive, metric="ndcg@10")
     return abs(means[FULL] - means[1e6])
 
 
@@ -160,9 +160,10 @@ def varies_less(results, *, dataset) -> Measured:
     parts=ALL,
 )  # fmt: skip
 def ahead_at_first(results, *, dataset) -> Measured:
+    log = log_of(dataset, results["setting"])
     means = {
         method: seed_means(
-            results, {"sessions": EARLY}, setting=f"{dataset}-{method}", metric="ndcg@10"
+            results, {"sessions": EARLY}, setting=f"{log}-{method}", metric="ndcg@10"
         )
         for method in ("pbm", "estimated", "ips")
     }
