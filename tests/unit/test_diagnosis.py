@@ -174,6 +174,22 @@ def test_a_log_that_was_appended_twice_is_not_sound(renamed):
     assert tt.diagnose(rows).lights[0].colour == "green"
 
 
+def test_equal_pages_that_were_counted_are_no_copies():
+    log = frame_of(*pages_of("strong", 600)).assign(page_count=[1, 2, 3] * 200)
+    found = tt.diagnose(log)
+    assert found.evidence.health.pages == 1200
+    assert found.lights[0].colour == "green"
+    names = {fact.name for fact in found.page.sections[0].facts}
+    assert names & {"Repeated stretches", "Pairs not seen before"} == set()
+
+
+def test_documents_that_were_left_out_by_clicks_are_told():
+    log = frame_of(*pages_of("strong", 600))
+    found = tt.diagnose(tt.read_log(log, seen="clicked+1"))
+    assert found.lights[0].colour == "amber"
+    assert "left out by clicks (seen: clicked+1), which biases" in found.lights[0].answer
+
+
 def test_missing_positions_are_told_and_kept():
     rows = rows_of(*pages_of("strong", 3_000))
     kept = rows[(rows["position"] != 3) | (rows["session"] % 2 == 0)]

@@ -255,6 +255,8 @@ def gather(
             rename_place(cells, PLACE)
         seen = log.seen
     found = health(cells, sessions)
+    if "page_count" in log.layout.columns:  # Equal pages lie side by side, in no order of time.
+        found = replace(found, lag=None, repeated=None, later=None)
     counts = read_pairs(cells, bias=list(bias))
     if not counts.clicked.sum():
         raise no_clicks(log)

@@ -66,6 +66,13 @@ def warnings(found: Evidence) -> list[tuple[str, str]]:
     health, seen = found.health, found.seen
     told: list[tuple[str, str]] = []
     clicks = max(seen.get("clicks", health.clicks), 1)
+    if rule := found.log.settings.get("seen"):
+        told.append(
+            (
+                f"documents were left out by clicks (seen: {rule}), which biases propensities",
+                "Diagnose the log without this rule.",
+            )
+        )
     if found.gaps:
         told.append(
             (
