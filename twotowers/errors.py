@@ -71,8 +71,10 @@ def check_choice(
         raise InputError(message, path=path, field=field, expected=hint)
 
 
-def check_names(value: object, *, field: str) -> list[str]:
-    """The names of columns as a list, each once; raise InputError unless there are some.
+def check_names(
+    value: object, *, field: str, of: str = "columns", example: str = "position"
+) -> list[str]:
+    """The names of some things as a list, each once; raise InputError unless there are some.
 
     A single text is refused, since it is a sequence of letters.
 
@@ -81,7 +83,7 @@ def check_names(value: object, *, field: str) -> list[str]:
     """
     names = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else []
     if not names or not all(isinstance(each, str) for each in names):
-        expected = "a list of names of columns, one or more, such as ['position']"
+        expected = f"a list of names of {of}, one or more, such as [{example!r}]"
         raise InputError(f"{value!r}", field=field, expected=expected)
     return list(dict.fromkeys(names))
 

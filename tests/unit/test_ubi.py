@@ -216,6 +216,8 @@ def test_pages_that_list_a_document_twice(tmp_path):
     [
         ([*QUERIES, *EVENTS[:2]], {}, r"product_hover \(1\).*expected names of actions"),
         ([*QUERIES, *EVENTS], {"actions": ["buy"]}, r"no event is a click; actions are click \(3"),
+        ([*QUERIES, *EVENTS], {"actions": "click"}, r"actions: 'click' .*such as \['click'\]"),
+        ([*QUERIES, *EVENTS], {"actions": []}, r"actions: \[\] .*one or more"),
         (EVENTS, {}, "there is no page; clicks without query: 2; pages without text: 1"),
         ([{"query_id": "a", "query_response_hit_ids": 3}], {}, "query a: 3 was found"),
         ([{"query_id": "a", "doc_ids": "['x']"}], {}, r"query_response_hit_ids.*a list of ids"),

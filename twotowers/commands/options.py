@@ -102,8 +102,10 @@ def as_typed(error: InputError) -> str:
     Example:
         >>> as_typed(InputError("row 3: 4 was found", expected="3; or gaps='close'"))
         'row 3: 4 was found (expected 3; or --gaps close)'
+        >>> as_typed(InputError("the log is empty", path="split=train/part-0.csv"))
+        'split=train/part-0.csv: the log is empty'
     """
-    text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)(\w+)\2", r"--\1 \3", str(error))
+    text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)(\w+)\2(?![\w/\\])", r"--\1 \3", str(error))
     text = text.replace("`positions` allows more", "--positions allows more")
     return text.replace("`columns`", "--column OURS=THEIRS")
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from twotowers import LOG
-from twotowers.errors import InputError, check_choice
+from twotowers.errors import InputError, check_choice, check_names
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, is_table, read_batches
 from twotowers.files.frames import Frame, Source
@@ -222,12 +222,13 @@ def read(
         [[[False, True]]]
     """
     check_choice(shown, SHOWN, field="shown")
+    actions = check_names(actions, field="actions", of="actions", example=CLICKS[0])
     tally = Tally(path, strays=strays, repeats=repeats)
     files = files_of(path)
     for file in files:
         if isinstance(file, Path) and not file.is_file():
             raise InputError("there is no such file", path=file, expected="UBI")
-    pages = _pages(files, path, list(actions), shown, tally)
+    pages = _pages(files, path, actions, shown, tally)
     return Stream(page_batches(pages, split), tally.seen)
 
 
