@@ -128,6 +128,12 @@ def test_what_is_red_says_which_swap_to_run(said, kind):
     assert errors[-1] < 1
 
 
+def test_swaps_that_leave_errors_of_any_size_ask_for_more(said):
+    found = replace(said["components"].evidence)
+    vars(found)["swaps"] = said["components"].evidence.swaps.assign(worst=1e3)
+    assert "More swaps are needed than the" in lights(found)[2].action
+
+
 def test_no_estimate_is_without_an_interval_or_a_reason(said):
     for found in said.values():
         table = found.frame()

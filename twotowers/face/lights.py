@@ -432,7 +432,8 @@ def _first_swap(found: Evidence) -> str:
     # As sure as intervals are now, by Student's t.
     queries = found.curve.queries[found.sure]
     freedom = np.nanmin(np.append(queries, found.health.queries))
-    worst = np.exp(stdtrit(max(freedom, 1), 0.975) * swaps["worst"].to_numpy())
+    with np.errstate(over="ignore"):
+        worst = np.exp(stdtrit(max(freedom, 1), 0.975) * swaps["worst"].to_numpy())
     enough = np.flatnonzero(worst <= PRECISE)
     number = int(enough[0]) + 1 if len(enough) else len(swaps)
     first = (
