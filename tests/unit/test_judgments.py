@@ -95,6 +95,19 @@ def test_weights_of_a_fit_say_where_they_are_its_prior(tmp_path):
         assert any(line.startswith("doubtful: 1 weight of ") for line in found.lines())
 
 
+def test_positions_that_a_fit_lacks_have_no_weight_and_a_reason(tmp_path):
+    log = pages(60)
+    found = tt.weights(log, by=tt.fit(log.query("position < 3"), "pbm"))
+    table = found.frame()
+    assert table["weight"].isna().tolist() == [False, False, True, True]
+    assert table["reason"].tolist()[2:] == ["the fit has no such position"] * 2
+    assert table["clicks"].sum() == log["clicks"].sum()
+    assert "without a weight: 2 of 4" in "\n".join(found.lines())
+    found.write(tmp_path / "weights.csv")
+    rows = pd.read_csv(tmp_path / "weights.csv")
+    assert (rows["doubtful"][rows["position"] > 2] == 1).all()
+
+
 def test_shrinkage_is_the_share_of_the_prior(fitted):
     found = fitted.judgments(min_examinations=0).frame()
     np.testing.assert_allclose(found["shrinkage"], 2 / (found["examinations"] + 2))

@@ -267,18 +267,18 @@ def check_by(by: str | Fit, bias: Sequence[str]) -> None:
 
 def _of_fit(fit: Fit, log: ClickLog) -> pd.DataFrame:
     """Examination of a position-based fit, relative to the first position, and what to doubt."""
-    found: Any = fit._of_part("examination").to_pandas()
-    first = found.loc[found["position"].idxmin(), "estimate"]
-    ratios = {name: found[name] / first for name in ("estimate", "low", "high")}
+    found: Any = fit._of_part("examination").to_pandas().set_index("position")
+    ratios = found[["estimate", "low", "high"]] / found.loc[found.index.min(), "estimate"]
     told = propensities(log)
     shown = {"impressions": told.counts.shown, "clicks": told.counts.clicked}
-    curve = told.curve.frame().assign(**shown).set_index("position").reindex(found["position"])
+    curve = told.curve.frame().assign(**shown).set_index("position")
+    every = found.index.union(curve.index)  # The fit may be of another log.
+    curve, known = curve.reindex(every), every.isin(found.index)
     untold = "the log does not tell; this is the fit's prior"
-    return found[["position"]].assign(
-        **ratios,
-        reason=np.where(curve["estimate"].notna(), curve["reason"], untold),
-        **{name: curve[name].fillna(0).to_numpy() for name in shown},
-    )
+    reason = np.where(curve["estimate"].notna(), curve["reason"], untold)
+    columns = {name: curve[name].fillna(0) for name in shown}
+    columns["reason"] = np.where(known, reason, "the fit has no such position")
+    return ratios.reindex(every).assign(**columns).reset_index()
 
 
 def _ratio(one: float, other: float) -> float:
