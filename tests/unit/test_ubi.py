@@ -167,6 +167,16 @@ def test_clicks_are_told_apart(tmp_path):
     assert "query q-1: a document is clicked more" in str(refused(path, "ubi", repeats="error"))
 
 
+def test_text_and_hits_may_be_recorded_apart(tmp_path):
+    text, hits = query("q-3", "phone", None), query("q-3", "", ["P1", "P2"], timestamp="2026")
+    for records in ([text, hits], [text | {"timestamp": "2027"}, hits]):
+        path = log_of(tmp_path, records, [event("q-3", "click", "P2", 2)])
+        found, seen = taken(path, "ubi")
+        assert [page["query"] for page in found] == ["phone"]
+        assert [page["documents"] for page in found] == [["P1", "P2"]]
+        assert (seen["pages"], seen["repeated_queries"]) == (1, 1)
+
+
 def test_ordinals_may_begin_with_0(tmp_path):
     events = [event("q-1", "click", "B12", 0), event("q-2", "click", "B09", 1)]
     assert "clicks_at_other_positions" not in taken(log_of(tmp_path, QUERIES, events), "ubi")[1]

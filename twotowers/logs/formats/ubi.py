@@ -88,14 +88,15 @@ SELECT
     ) AS BIGINT)
 FROM parsed
 """
-# Solr joins the ids of hits by commas.
+# Solr joins the ids of hits by commas. An application may record the text of a query whose hits the
+# search engine records.
 ASKED = """
 CREATE TABLE asked AS
 SELECT
     query_id,
     count(*) AS times,
     min(moment) AS moment,
-    first(text ORDER BY moment, hits, text) AS text,
+    first(text ORDER BY moment, hits, text) FILTER (text IS NOT NULL) AS text,
     first(
         CASE
             WHEN json_type(hits) = 'ARRAY' THEN hits->>'$[*]'
@@ -104,7 +105,7 @@ SELECT
             ELSE list_transform(string_split(hits->>'$', ','), lambda each: trim(each))
         END
         ORDER BY moment, hits, text
-    ) AS hits
+    ) FILTER (hits IS NOT NULL) AS hits
 FROM records
 WHERE action IS NULL AND query_id IS NOT NULL AND (hits IS NOT NULL OR text IS NOT NULL)
 GROUP BY query_id
@@ -205,8 +206,9 @@ def read(
     Returns:
         Pages as `twotowers.logs.sessions` describes, in order of time. Also counted, if there are
         any: clicks_without_query and clicks_without_document, which belong to no page; clicks at
-        other positions than their hit; repeated_queries, of which the first counts; and pages left
-        out, since they have no text, no document, a document twice, or impressions with gaps.
+        other positions than their hit; repeated_queries, of which the first text and the first hits
+        count; and pages left out, since they have no text, no document, a document twice, or
+        impressions with gaps.
 
     Raises:
         InputError: at once, for a missing file or a wrong setting; while batches are taken, for a
