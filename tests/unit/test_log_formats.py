@@ -562,7 +562,11 @@ def test_pages_that_are_counted(tmp_path, monkeypatch, clicks):
              for name, each in columns.items()}  # fmt: skip
     single = write_pages(tmp_path, "single.parquet", **again)
     assert taken(counted, "pages", clicks=clicks) == taken(single, "pages", clicks=clicks)
-    assert recognised(counted).columns["page_count"] == "page_count"
+    layout = recognised(counted)
+    assert layout.columns["page_count"] == "page_count"
+    assert str(layout).endswith(", a row for so many pages as 'page_count' says")
+    more = {"split": ["train"] * len(counts), "page_count": counts}
+    assert recognised(write_pages(tmp_path, "split.parquet", **columns, **more)).format == "pages"
     error = refused(counted, "pages", clicks=clicks, repeats="error")
     assert f"row {twice.index(True) + 1}: " in str(error)
     wrong = write_pages(tmp_path, **columns, page_count=[*counts[:-1], -1])

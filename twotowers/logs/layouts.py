@@ -84,6 +84,8 @@ class Layout:
         where = ", ".join(f"{ours} in {theirs!r}" for ours, theirs in others)
         order = self.format == "rows" and self.columns and "position" not in self.columns
         told = [f"with {where}"] * bool(where) + ["positions by the order of rows"] * bool(order)
+        if number := self.columns.get("page_count"):
+            told.append(f"a row for so many pages as {number!r} says")
         return ", ".join([f"format {self.format!r}", *told])
 
 
@@ -140,7 +142,8 @@ def recognised(
     if isinstance(first, Path) and not is_table(first):
         return Layout(format or _of_text(first), given)
     names = column_names(first)
-    if format is None and set(names) >= SESSIONS and not given and not isinstance(first, Frame):
+    ours = set(names) >= SESSIONS and "page_count" not in usual(names)  # Ours count no pages.
+    if format is None and ours and not given and not isinstance(first, Frame):
         return Layout("sessions", {})
     for theirs in given.values():
         if theirs not in names:
