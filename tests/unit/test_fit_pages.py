@@ -175,6 +175,14 @@ class Mixed(Fading):
         return {}
 
 
+@dataclass(frozen=True)
+class Own(Fading):
+    """It has an E-step of its own."""
+
+    def expectations(self, chances, clicks, where):
+        return super().expectations(chances, clicks, where)
+
+
 HARD = {name: HIDDEN[name] for name in ("dcm", "ccm", "dbn", "sdbn")} | {"fading": Fading()}
 
 
@@ -197,11 +205,11 @@ def test_tails_have_the_expectations_of_single_places(name, few):
     assert objective == pytest.approx(problem.objective(values), rel=1e-12)
 
 
-def test_gaps_and_models_of_documents_and_positions_are_left_to_single_places():
+def test_gaps_models_of_documents_and_positions_and_own_steps_are_left_to_single_places():
     model, _, pair, clicks, where = log_of(HIDDEN["dbn"], 50)
     gap = where.copy()
     gap[np.flatnonzero(where[:, 2])[0], 1] = False
-    for given, shown in ((model, gap), (Mixed(), where), (SEEN["cm"], where)):
+    for given, shown in ((model, gap), (Mixed(), where), (Own(), where), (SEEN["cm"], where)):
         pages = distinct_pages(pair, clicks & shown, shown)
         assert Problem(Statistics.of_pages(given, pages)).chain is None
 

@@ -143,11 +143,14 @@ class Chain:
             repeats: see `Chain`; once each if None.
 
         Returns:
-            None if the model is no chain with hidden events; if its users go on by documents and
-            by positions at once, or by documents after no click; or if a page has a gap.
+            None if the model is no chain with hidden events, or has an E-step of its own; if its
+            users go on by documents and by positions at once, or by documents after no click; or
+            if a page has a gap.
         """
         model, where = statistics.model, statistics.where
         if not isinstance(model, ChainModel) or model.counts is not None:
+            return None
+        if type(model).expectations is not ChainModel.expectations:
             return None
         (click_pair, none_pair), (click_place, _) = (
             _depends(model, kind) for kind in (PER_DOCUMENT, PER_POSITION)
@@ -197,7 +200,7 @@ class Chain:
                 for total, mass in zip(clicked, ends, strict=True):
                     np.add.at(total, tails.event[block], mass)
             skipped += halts
-        totals["attraction"] += self.known[0]
+        totals["attraction"][:] += self.known[0]
         examined += self.known[1]
         after = (
             (self.model.credit_clicked(shared | own, *clicked), self.events, self.repeats),

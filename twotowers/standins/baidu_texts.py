@@ -64,7 +64,7 @@ def document_tokens(
     Args:
         seed: of the draw.
         query, slot: [rows] the query's number, and the document's among its candidates.
-        traits: [rows, 4] match, topic, style; what follows is in no way of using words.
+        traits: [rows, 4] match, topic, style; further traits do not change texts.
     """
     return tuple(
         _tokens(key_of(f"baidu_mlm {field}", seed), seed, field, bounds, query, slot, traits)
