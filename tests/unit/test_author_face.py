@@ -124,7 +124,7 @@ class Own(Tower):
 class Towards(Head):
     """Pulls relevance towards a constant."""
 
-    def __init__(self, *, weight: float | Lane = 1.0, rngs: nnx.Rngs):
+    def __init__(self, units: int, *, weight: float | Lane = 1.0, rngs: nnx.Rngs):
         self.weight = number(weight, field="weight", low=0, high=1e6)
 
     def losses(self, parts, shown, clicked, key, labels):

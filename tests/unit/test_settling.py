@@ -473,3 +473,5 @@ def test_a_scale_may_draw_an_item_from_other_settings(load, monkeypatch):
     here, there = (load(["scales", scale, "items"], other) for scale in (CONFIG.scale, "paper"))
     assert [paper.items["i"].needs for paper in (here, there)] == [("few",), ("fit",)]
     assert [set(paper.settings) for paper in (here, there)] == [{"few", "fit"}, {"fit"}]
+    monkeypatch.setitem(EXPERIMENT, "items", {"i": items["i"]})
+    assert set(load(["scales", CONFIG.scale, "items"], other).settings) == {"few"}

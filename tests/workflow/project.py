@@ -47,6 +47,9 @@ def jobs(text: str) -> dict[str, set[str]]:
 def made_at(experiment: dict, scale: str) -> dict:
     """An experiment with the items, settings and studies that a scale makes."""
     values, items = experiment["scales"][scale], experiment["items"]
+    changed = [each.get("items", {}) for each in experiment["scales"].values()]
+    drawn = [item for each in (items, *changed) for item in each.values()]
+    items = {name: item | values.get("items", {}).get(name, {}) for name, item in items.items()}
     # A scale may fit the logs of some data sets.
     fitted = {None, *values.get("datasets", experiment["datasets"])}
     absent = {
@@ -60,7 +63,7 @@ def made_at(experiment: dict, scale: str) -> dict:
         if scale in item.get("scales", [scale]) and set(item["needs"]) - absent
     }
     # An item of other scales takes along the settings and studies that only it needs.
-    gone = {need for item in items.values() for need in item["needs"]}
+    gone = {need for item in drawn for need in item.get("needs", ())}
     gone -= {need for item in kept.values() for need in item["needs"]}
     left = {
         section: {

@@ -179,6 +179,6 @@ def declared_alone(experiment: dict, scale: str) -> tuple[Counter, set[str], set
 def parts_of(user: dict) -> list[str]:
     """The parts of a click log that a log of an experiment, or a study, reads."""
     if user.get("raw"):
-        return [ANNOTATIONS]
+        return [PAGES, ANNOTATIONS]
     described = [DOCUMENTS, ANNOTATIONS] if user.get("features") else []
     return [PAGES if user.get("record") == "sessions" else LOG, *described]

@@ -238,7 +238,7 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
     if "settings" in raw and isinstance(raw["settings"], Mapping):
         _name_products(raw, path)
         raw["settings"] = expanded(raw["settings"], path)
-    scale = config.scale
+    scale, needed = config.scale, _needed(raw)
     _overridden(raw, scale, path)
     replace = _replacements(raw, config, path)
     at = _inner(raw, ["scales", scale])
@@ -256,7 +256,7 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
         for old, new in replace.items()
         if own.datasets is None or old in own.datasets or new != old
     ]
-    settings, studies, items = _of_scale(file, scale, fitted)
+    settings, studies, items = _of_scale(file, scale, fitted, needed)
     made = {"settings": settings, "studies": studies, "items": items}
     return Paper.model_construct(**dict(file) | made, key=key, seeds=own.seeds, root=root)
 
@@ -343,6 +343,17 @@ def _line(path: Path, raw: Mapping, scale: str, keys: Sequence) -> int | None:
     return line_of(path, own if overridden else keys)
 
 
+def _needed(raw: dict) -> set[str]:
+    """What items need at any scale, before one scale's values are put in place of others."""
+    found = (
+        _inner(raw, [*keys, "items"])
+        for keys in ([], *(["scales", each] for each in Scales.model_fields))
+    )
+    entries = [entry for each in found if isinstance(each, Mapping) for entry in each.values()]
+    needs = [_inner(entry, ["needs"]) for entry in entries]
+    return {str(need) for each in needs if isinstance(each, list) for need in each}
+
+
 def _overridden(raw: dict, scale: str, path: Path) -> None:
     """Put a scale's values in place of the experiment's."""
     for section in OVERRIDDEN:
@@ -410,11 +421,14 @@ def _check_sources(logs: Mapping[str, Log], config: Config, path: Path) -> None:
                 )
 
 
-def _of_scale(file: PaperFile, scale: str, datasets: list[str]) -> tuple[dict, dict, dict]:
+def _of_scale(
+    file: PaperFile, scale: str, datasets: list[str], needed: set[str]
+) -> tuple[dict, dict, dict]:
     """Settings, studies and items that a scale makes.
 
     It makes no setting on the log of a data set outside `datasets`. It makes no item of other
-    scales, and none that has nothing left to draw. What only such items need goes with them.
+    scales, and none that has nothing left to draw. What is `needed` by items, but by none that is
+    made, goes with them.
     """
     absent = {
         name
@@ -426,11 +440,7 @@ def _of_scale(file: PaperFile, scale: str, datasets: list[str]) -> tuple[dict, d
         for name, item in file.items.items()
         if (item.scales is None or scale in item.scales) and not absent >= set(item.needs)
     }
-    needed = {need for item in items.values() for need in item.needs}
-    scales = (getattr(file.scales, name) for name in Scales.model_fields)
-    changed = [change.get("needs", ()) for each in scales for change in each.items.values()]
-    elsewhere = {need for item in file.items.values() for need in item.needs}.union(*changed)
-    gone = (elsewhere - needed) | absent
+    gone = needed - {need for item in items.values() for need in item.needs} | absent
     settings = {name: each for name, each in file.settings.items() if name not in gone}
     studies = {name: each for name, each in file.studies.items() if name not in gone}
     return settings, studies, items

@@ -44,9 +44,11 @@ def in_order(work: Callable[[slice], Found], parts: list[slice]) -> Iterator[Fou
     Example:
         >>> [int(part) for part in in_order(lambda rows: rows.start, [slice(0, 5), slice(5, 9)])]
         [0, 5]
+        >>> list(in_order(str, []))
+        []
     """
     threads = min(cores(), len(parts))
-    if threads == 1:
+    if threads <= 1:
         yield from map(work, parts)
         return
     with ThreadPoolExecutor(threads) as pool:

@@ -41,8 +41,8 @@ def booktabs(
 def count(number: float | None) -> str:
     """A count, with separators; three digits of a small mean; a dash where there is none.
 
-    >>> count(1234567), count(8.165), count(14)
-    ('$1{,}234{,}567$', '$8.17$', '$14$')
+    >>> count(1234567), count(8.162), count(14)
+    ('$1{,}234{,}567$', '$8.16$', '$14$')
     """
     if number is None or pd.isna(number):
         return "--"

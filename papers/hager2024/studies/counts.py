@@ -7,40 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import duckdb
+import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from twotowers import ANNOTATIONS, PAGES
 
 TEST = "part-0"
 """The other parts are those of training."""
-OF_PAGES = """
-    with counted as (
-        select case split when $test then 'test' else 'train' end as part,
-               query, documents, len(clicks) as shown, list_sum(clicks::integer[]) as clicked
-        from read_parquet($pages)
-    ), pairs as (
-        select part, count(*) as pairs
-        from (select distinct part, query, unnest(documents) from counted) group by part
-    )
-    select part, count(distinct query) as queries, any_value(pairs) as pairs,
-           count(*) as sessions, sum(shown) as impressions
-    from counted join pairs using (part) group by part
-"""
-OF_ALL = """
-    with counted as (
-        select len(clicks) as shown, list_sum(clicks::integer[]) as clicked
-        from read_parquet($pages)
-    )
-    select avg(shown) as documents_per_session, avg(clicked) as clicks_per_session,
-           sum(clicked) / sum(shown) as clicks_per_document,
-           100 * avg((clicked > 0)::integer) as percent_clicked,
-           100 * avg((clicked > 1)::integer) as percent_several
-    from counted
-"""
-OF_ANNOTATIONS = """
-    select count(distinct query) as queries, count(*) as pairs from read_parquet($annotations)
-"""
 
 
 def run(inputs: Mapping[str, str], *, seed: int) -> pd.DataFrame:
@@ -53,13 +28,38 @@ def run(inputs: Mapping[str, str], *, seed: int) -> pd.DataFrame:
     Returns:
         part ('annotations', 'train', 'test' or 'all'), metric, position, value.
     """
-    pages = {"pages": inputs[PAGES]}
-    annotations = {"annotations": inputs[ANNOTATIONS]}
-    with duckdb.connect() as connection:
-        parts = connection.execute(OF_PAGES, {"test": TEST, **pages}).df().set_index("part")
-        whole = connection.execute(OF_ALL, pages).df().set_index([pd.Index(["all"])])
-        labels = connection.execute(OF_ANNOTATIONS, annotations).df()
-    labels.index = ["annotations"]
-    table = pd.concat([labels, parts.loc[["train", "test"]], whole]).rename_axis("part")
-    long = table.reset_index().melt("part", var_name="metric").dropna(subset="value")
-    return long.assign(position=None).astype({"position": "Int64", "value": float})
+    labelled = pq.read_table(inputs[ANNOTATIONS], columns=["query"])["query"]
+    of_parts = {
+        "annotations": {"queries": pc.count_distinct(labelled).as_py(), "pairs": len(labelled)}
+    }
+    pages = pq.read_table(inputs[PAGES], columns=["split", "query", "documents", "clicks"])
+    shown = pc.list_value_length(pages["documents"]).to_numpy()
+    clicks = pc.list_flatten(pages["clicks"]).to_numpy()
+    page = np.repeat(np.arange(len(shown)), shown)
+    clicked = np.bincount(page[clicks], minlength=len(shown))
+    pairs = pd.DataFrame(
+        {"query": pages["query"].to_numpy()[page],
+         "document": pc.list_flatten(pages["documents"]).to_numpy()}
+    )  # fmt: skip
+    test = pc.equal(pages["split"], TEST).to_numpy()
+    for part, own in (("train", ~test), ("test", test)):
+        asked = pairs[own[page]]
+        of_parts[part] = {
+            "queries": asked["query"].nunique(),
+            "pairs": len(asked.drop_duplicates()),
+            "sessions": own.sum(),
+            "impressions": shown[own].sum(),
+        }
+    of_parts["all"] = {
+        "documents_per_session": shown.mean(),
+        "clicks_per_session": clicked.mean(),
+        "clicks_per_document": clicked.sum() / shown.sum(),
+        "percent_clicked": 100 * (clicked > 0).mean(),
+        "percent_several": 100 * (clicked > 1).mean(),
+    }
+    rows = [
+        {"part": part, "metric": metric, "position": None, "value": value}
+        for part, values in of_parts.items()
+        for metric, value in values.items()
+    ]
+    return pd.DataFrame(rows).astype({"position": "Int64", "value": float})
