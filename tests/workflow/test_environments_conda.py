@@ -63,7 +63,7 @@ def test_the_launcher_plans_a_run(launcher, unbuilt, scale):
     papers = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
     config = ["--config", f"scale={scale}", f"papers=[{','.join(papers)}]"]
     said = launch(launcher, unbuilt, "--dry-run", *LONG, *config)
-    assert jobs(said)["overview"] == {"figures/smoke/index.html"}
+    assert jobs(said)["overview"] == {f"figures/{scale}/index.html"}
 
 
 def test_the_gpu_profile_trains_with_cuda(launcher, unbuilt):
