@@ -30,9 +30,11 @@ from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
 from benchmarks.replay import Arrays, Samples, collate, replay
 from twotowers.errors import InputError
+from twotowers.experiment import simulated_clicks
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.prior import Prior
+from twotowers.logs import counts, simulation
 from twotowers.logs.simulation import Sessions
 from twotowers.models.names import MODELS
 from twotowers.models.towers import two_towers
@@ -329,6 +331,9 @@ def test_quick_parts_run_and_fill_their_tables(here, tmp_path, monkeypatch):
 
 def test_long_lists_are_the_same_log_in_both_layouts(here, tmp_path, monkeypatch):
     monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
+    # Steps set it in their own process, which is this one here.
+    for module in (counts, simulation, simulated_clicks):
+        monkeypatch.setattr(module, "LONGEST_DENSE", module.LONGEST_DENSE)
     main(["longlists", "--quick"])
     rows = pages.read(tmp_path / "quick")["longlists"]["rows"]
     listed, dense = (
