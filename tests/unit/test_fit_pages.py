@@ -189,7 +189,7 @@ HARD = {name: HIDDEN[name] for name in ("dcm", "ccm", "dbn", "sdbn")} | {"fading
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("name", HARD)
 def test_tails_have_the_expectations_of_single_places(name, few):
-    """And the likelihood, for many pages of few pairs, and for fewer pages than pairs."""
+    """Pages may be many and of few pairs, or fewer than their pairs. Likelihoods agree, too."""
     model, _, pair, clicks, where = log_of(HARD[name], 20 if few else 500)
     pair = pair + PAIRS * np.arange(len(pair))[:, None] if few else pair
     pages = distinct_pages(pair, clicks, where, pairs=pair.max() + 2)

@@ -6,6 +6,7 @@ import pytest
 
 import twotowers as tt
 from twotowers.commands.main import main
+from twotowers.face import defaults
 from twotowers.face.propensities import ESTIMATORS, WITHOUT_GRAPH
 
 EXAMINATION = np.array([1, 0.6, 0.3])
@@ -164,3 +165,7 @@ def test_positions_from_0_are_told_which_option_reads_them(tmp_path, capsys):
     )
     assert main(["propensities", str(tmp_path / "log.csv")]) == 2
     assert "or --first 0, if positions count from 0" in capsys.readouterr().err
+
+
+def test_each_estimator_that_commands_name_is_there():
+    assert tuple(ESTIMATORS) == defaults.ESTIMATORS

@@ -14,9 +14,8 @@ import argparse
 from twotowers.commands.options import add_bias, add_reader_options, log_of, tell_read
 from twotowers.commands.telling import tell
 from twotowers.errors import check_range
+from twotowers.face.defaults import ESTIMATORS as NAMES
 from twotowers.report.words import numbered
-
-NAMES = ("conditional", "odds", "all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -14,9 +14,8 @@ import argparse
 from twotowers.commands.options import add_bias, add_reader_options, log_of, tell_read
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
+from twotowers.face.defaults import WEIGHED_BY as BY
 from twotowers.files.artefacts import check_target
-
-BY = ("conditional", "all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes", "pbm")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

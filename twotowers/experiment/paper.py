@@ -345,10 +345,8 @@ def _line(path: Path, raw: Mapping, scale: str, keys: Sequence) -> int | None:
 
 def _needed(raw: dict) -> set[str]:
     """What items need at any scale, before one scale's values are put in place of others."""
-    found = (
-        _inner(raw, [*keys, "items"])
-        for keys in ([], *(["scales", each] for each in Scales.model_fields))
-    )
+    places = [["items"], *(["scales", scale, "items"] for scale in Scales.model_fields)]
+    found = [_inner(raw, place) for place in places]
     entries = [entry for each in found if isinstance(each, Mapping) for entry in each.values()]
     needs = [_inner(entry, ["needs"]) for entry in entries]
     return {str(need) for each in needs if isinstance(each, list) for need in each}

@@ -8,3 +8,8 @@ FEATURE, BIAS = ("query", "document"), ("position",)
 """Columns of the feature vector, and of the bias factor."""
 TEST = 0.2
 """The share of pages that a comparison holds out."""
+ESTIMATORS = ("conditional", "odds", "all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes")
+"""Names of the estimators of propensities, the default first. Commands show them before anything
+that computes is imported."""
+WEIGHED_BY = (*(name for name in ESTIMATORS if name != "odds"), "pbm")
+"""What weights may follow from, beside a fit. By ratios of odds a click cannot be weighed."""

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.face.defaults import BIAS
+from twotowers.face.defaults import BIAS, WEIGHED_BY
 from twotowers.face.fits import Fit, fit_click_model
 from twotowers.face.frames import Native, native
 from twotowers.face.logs import ClickLog, Folder, as_log
-from twotowers.face.propensities import ESTIMATORS, propensities
+from twotowers.face.propensities import propensities
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.warehouse import MEMORY, database, quoted
@@ -25,8 +25,6 @@ from twotowers.models.position_based import PositionBased
 from twotowers.report.words import numbered
 
 PBM = "pbm"
-BY = (*(name for name in ESTIMATORS if name != "odds"), PBM)
-"""What weights may follow from, beside a fit."""
 CLIP = 10.0
 """The largest weight, unless told."""
 ENDINGS = (".csv", ".parquet")
@@ -253,7 +251,7 @@ def check_by(by: str | Fit, bias: Sequence[str]) -> None:
             expected="'conditional', or another estimator of ratios",
         )
     if not isinstance(by, Fit):
-        check_choice(by, BY, field="by")
+        check_choice(by, WEIGHED_BY, field="by")
     elif not isinstance(by.model, PositionBased):
         raise InputError(
             f"{by.name} has no propensity per position: whether a document is examined depends on "
