@@ -3,9 +3,13 @@
 from dataclasses import replace
 from functools import partial
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from flax import nnx
+from scipy.special import logit
 
 from twotowers.fitting.estimates import Estimate
 from twotowers.jobs.gates import compared, fall_at_limit, gates, trivial_loss
@@ -13,6 +17,7 @@ from twotowers.logs.counts import Counts
 from twotowers.logs.lane_sessions import counts_of
 from twotowers.logs.simulation import Sessions
 from twotowers.methods import em
+from twotowers.methods.likelihood import cell_losses, dropped_losses
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.cascade import Cascade
@@ -20,12 +25,25 @@ from twotowers.models.document_rate import DocumentRate
 from twotowers.models.global_rate import GlobalRate
 from twotowers.models.position_based import PositionBased
 from twotowers.models.rank_rate import RankRate
+from twotowers.models.towers import two_towers
 from twotowers.results.claims import CONTRADICTED, GATE, REPRODUCED, UNDECIDED, Claim
 from twotowers.results.conditions import above, shown
 from twotowers.results.gates import gates_of, lines, of_failing
 from twotowers.results.judging import judge_all
 
 QUERIES, LENGTH = 6, 4
+
+
+class Baseline(nnx.Module):
+    """A relevance tower that knows nothing."""
+
+    def __init__(self, score: float, width: int, *, rngs: nnx.Rngs):
+        self.score = score
+
+    def __call__(self, inputs, key=None):
+        return jnp.full(inputs.shape[:2], self.score)
+
+
 INPUTS = np.arange(QUERIES * LENGTH).reshape(QUERIES, LENGTH)
 
 
@@ -180,6 +198,48 @@ def test_what_fits_nothing_has_no_gate():
 
 def test_what_predicts_no_clicks_has_no_gate():
     assert numbers(Fitted(scores=None), task()) == {}
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.7])
+def test_dropout_is_compared_in_expectation_over_what_it_drops(rate):
+    """The best that a fit with dropout can make of ranks alone has learnt what ranks tell, no more.
+
+    Without dropout it predicts worse than they do: scores are shrunk to 1 - rate of their log-odds.
+    """
+    of = task()
+    split = of.splits["train"]
+    of = replace(of, splits={"train": split, "test": split})
+    counts = split.counts
+    shown, clicked = (each[0].sum((0, 1)) for each in (counts.impressions, counts.clicks))
+    constant = logit(clicked.sum() / shown.sum())
+
+    def made(scores):
+        build = partial(Baseline, constant)
+        towers = two_towers(build, width=1, pairs=1, positions=LENGTH, seed=0, dropout=rate)
+        towers.bias.embedding[...] = jnp.asarray(scores)[:, None]
+        losses, usual = (partial(each, towers, log=0) for each in (dropped_losses, cell_losses))
+        fitted = Fitted(None, cell_losses=usual, dropout=rate, dropped_losses=losses)
+        return numbers(fitted, of), usual
+
+    found, usual = made((1 - rate) * (logit(clicked / shown) - constant))
+    plain = numbers(Fitted(None, cell_losses=usual), of)
+    assert plain["gain_over_ranks"] < -1e-3
+    assert found["held_out_loss"] == plain["held_out_loss"]
+    assert found["gain_over_ranks"] == pytest.approx(0, abs=1e-5)
+    assert found["gain_over_constant"] > 1e-3
+    shrunk, _ = made(0.5 * (1 - rate) * (logit(clicked / shown) - constant))
+    assert shrunk["gain_over_ranks"] < -1e-3
+
+
+def test_losses_in_expectation_over_dropout_are_means_over_its_draws():
+    split = task().splits["train"]
+    build = partial(Baseline, -0.5)
+    towers = two_towers(build, width=1, pairs=1, positions=LENGTH, seed=0, dropout=0.4)
+    counts = split.counts.impressions[0], split.counts.clicks[0]
+    keys = jax.random.split(jax.random.key(1), 4000)
+    drawn = jax.vmap(lambda key: towers.cell_losses(split.inputs, *counts, key))(keys)
+    expected = dropped_losses(towers, split, 0)
+    np.testing.assert_allclose(drawn.mean(0), expected, rtol=0.03)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ predictors cost next to nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 from scipy.special import xlogy
@@ -37,14 +38,18 @@ def gates(
     by_page = OF_PAGES in measured
     loss = -measured[OF_PAGES] if by_page else measured.get(OF_CELLS)
     if loss is None and fitted.cell_losses is not None:
-        counts = test.counts.of_log(log)
-        loss = (counts.total(fitted.cell_losses(test)) * _queries(test, log)).sum()
+        loss = _mean_loss(fitted.cell_losses(test), test, log)
     if loss is not None:
         yield "held_out_loss", None, loss
     if loss is not None and fitted.learns:
+        if fitted.dropped_losses is not None:
+            loss, by_page = _mean_loss(fitted.dropped_losses(test), test, log), False
+        trivial = partial(trivial_loss, train, test, log, by_page=by_page)
         for name in compared(task.model, by_pair=train.inputs.ndim == 2):
-            gain = trivial_loss(train, test, log, name, by_page=by_page) - loss
-            yield GAIN + name, None, gain
+            # Where its score is dropped, a position tells nothing.
+            rate = fitted.dropout if name == RANKS else 0.0
+            expected = (1 - rate) * trivial(name) + (rate and rate * trivial(CONSTANT))
+            yield GAIN + name, None, expected - loss
     fall = fall_at_limit(fitted)
     if fall is not None:
         yield FALL, None, fall
@@ -117,6 +122,11 @@ def _totals(
     at = np.broadcast_to(at, shown.shape).ravel()
     size = max(size, int(at.max(initial=0)) + 1)
     return np.bincount(at, shown.ravel(), size), np.bincount(at, clicked.ravel(), size)
+
+
+def _mean_loss(losses: np.ndarray, split: Split, log: int) -> float:
+    """The loss of held-out clicks, from the loss of each cell."""
+    return float((split.counts.of_log(log).total(losses) * _queries(split, log)).sum())
 
 
 def _queries(split: Split, log: int) -> np.ndarray:

@@ -34,7 +34,7 @@ from twotowers.objectives.likelihood import CountLoss, SessionLoss
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.lane import Lane
-from twotowers.towers.parts import Constant
+from twotowers.towers.parts import Constant, value_of
 
 Weighting = Literal["none", "ips", "impressions", "queries"]
 """How impressions are weighted:
@@ -145,6 +145,7 @@ def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss) -> Fi
     model = result.model(lane)
     state = jax.tree.map(lambda leaf: leaf[lane], result.state)
     bias = _position_bias(model)
+    rate = float(value_of(model.dropout))
     return Fitted(
         scores=lambda inputs: np.asarray(scores(model.relevance, inputs)),
         bias=None if bias is None else np.asarray(bias, float),
@@ -152,6 +153,8 @@ def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss) -> Fi
         page_losses=lambda split: page_losses(model, split, log),
         values={"nll": _loss(result.graph, state, log, test), "epochs": result.epochs[lane]},
         history=result.history[:, lane],
+        dropout=rate,
+        dropped_losses=(lambda split: dropped_losses(model, split, log)) if rate else None,
         estimate=_estimate(
             {"attraction": model.relevance}, lambda: {"examination": model.examination}, task, log
         ),
@@ -324,6 +327,17 @@ def cell_losses(model, split: Split, log: int) -> np.ndarray:
         for start in range(0, len(split.where), CHUNK)
     ]
     return np.concatenate(parts)
+
+
+def dropped_losses(model: TwoTowers, split: Split, log: int) -> np.ndarray:
+    """Negative log-likelihood of each cell, in expectation over the dropout of examination.
+
+    With rate t a logit theta is 0 with probability t, else theta / (1 - t). So the expectation has
+    two terms, and is exact.
+    """
+    rate = float(value_of(model.dropout))
+    kept, none = (cell_losses(model.scaled(factor), split, log) for factor in (1 / (1 - rate), 0.0))
+    return (1 - rate) * kept + rate * none
 
 
 def page_losses(

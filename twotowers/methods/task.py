@@ -156,6 +156,8 @@ class Fitted:
         values: further metrics, by name.
         history: [epochs] loss used for early stopping, NaN after the lane stopped. None if the
             method does not train.
+        dropout: rate of dropout of examination logits in training.
+        dropped_losses: as `cell_losses`, in expectation over this dropout. None if the rate is 0.
         page_losses: split with sessions -> two arrays [sessions, K] of -ln P(click or none, as
             observed) at each position: not given other clicks, and given the clicks above. None if
             the method does not predict clicks of pages.
@@ -169,6 +171,8 @@ class Fitted:
     cell_losses: Callable[[Split], np.ndarray] | None = None
     values: Mapping[str, float] = field(default_factory=dict)
     history: np.ndarray | None = None
+    dropout: float = 0.0
+    dropped_losses: Callable[[Split], np.ndarray] | None = None
     page_losses: Callable[[Split], tuple[np.ndarray, np.ndarray]] | None = None
     estimate: Estimate | None = None
     examined: np.ndarray | None = None

@@ -124,6 +124,13 @@ class TwoTowers(nnx.Module):
             return self.bias(None if key is None else jax.random.fold_in(key, 1))
         return self.bias.embedding[...][:, 0]
 
+    def scaled(self, factor: float) -> TwoTowers:
+        """The same towers with `factor` times the examination logits, held fixed."""
+        held = nnx.clone(self)
+        held.bias = KnownExamination(self.examination.size)
+        held.bias.logits[...] = factor * self.examination
+        return held
+
     def _examined(self, key: jax.Array) -> tuple[jax.Array, jax.Array | None]:
         """Examination logits of a training step, and the hidden layer below, if heads read it."""
         if any(head.reads_hidden for head in self.heads):
