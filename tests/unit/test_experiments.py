@@ -130,6 +130,17 @@ def load(tmp_path):
     return load
 
 
+def test_a_configuration_asks_for_more_seeds(load):
+    several = put(EXPERIMENT, ["scales", "smoke", "seeds"], [5, 9])
+    several = put(several, ["scales", "laptop", "seeds"], [5, 9])
+    few = put(several, ["settings", "fit", "seeds"], [7])
+    many = put(several, ["settings", "fit", "seeds"], [2, 3, 4, 6, 8])
+    assert load(several).seeds_of("fit") == [5, 9]
+    assert load(several, seeds=4).seeds_of("fit") == [5, 9, 10, 11]
+    assert load(few, seeds=4).seeds_of("fit") == [7]
+    assert load(many, seeds=4).seeds_of("fit") == [2, 3, 4, 6, 8]
+
+
 def test_an_experiment_is_filled_in(load):
     paper = load()
     fit, log = paper.settings["fit"], paper.logs["main"]

@@ -200,6 +200,8 @@ class Paper(PaperFile):
     """The paper's folder name."""
     seeds: Seeds
     """One job per setting or study and seed."""
+    least: int = 1
+    """How many seeds the configuration asks for."""
     root: Path = ROOT
     """The folder that holds papers/."""
 
@@ -213,8 +215,10 @@ class Paper(PaperFile):
         return self.settings.get(name) or self.studies[name]
 
     def seeds_of(self, need: str) -> list[int]:
-        """The seeds of a setting or study."""
-        return list(self.need(need).seeds or self.seeds)
+        """The seeds of a setting or study: more, where it has several and the configuration asks."""
+        seeds = list(self.need(need).seeds or self.seeds)
+        more = self.least - len(seeds) if len(seeds) > 1 else 0
+        return [*seeds, *range(seeds[-1] + 1, seeds[-1] + 1 + more)]
 
     def datasets_of(self, need: str) -> list[str]:
         """The data sets behind a setting or study."""
@@ -257,8 +261,9 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
         if own.datasets is None or old in own.datasets or new != old
     ]
     settings, studies, items = _of_scale(file, scale, fitted, needed)
-    made = {"settings": settings, "studies": studies, "items": items}
-    return Paper.model_construct(**dict(file) | made, key=key, seeds=own.seeds, root=root)
+    made: dict[str, Any] = {"settings": settings, "studies": studies, "items": items}
+    made |= {"key": key, "seeds": own.seeds, "least": config.seeds or 1, "root": root}
+    return Paper.model_construct(**dict(file) | made)
 
 
 def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str, Any]:
