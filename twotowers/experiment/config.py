@@ -129,7 +129,7 @@ class Config(Settled):
     """Keys of the papers to regenerate, each a folder of papers/, in the order they run in."""
     only: Listed[Annotated[str, Field(pattern="^[^/]+/[^/]+$")]]
     """Items to make, each as paper/item. If empty, all items, the claims and the page."""
-    seeds: Positive | None
+    seeds: Positive | None = None
     """Seeds that every setting and study of more than one seed has at least, counted on from its
     last. If absent, those of the experiment."""
     device: Literal["cpu", "cuda"]
