@@ -215,7 +215,7 @@ class Paper(PaperFile):
         return self.settings.get(name) or self.studies[name]
 
     def seeds_of(self, need: str) -> list[int]:
-        """The seeds of a setting or study: more, where it has several and the configuration asks."""
+        """The seeds of a setting or study; more, if it has several and the run asks for more."""
         seeds = list(self.need(need).seeds or self.seeds)
         more = self.least - len(seeds) if len(seeds) > 1 else 0
         return [*seeds, *range(seeds[-1] + 1, seeds[-1] + 1 + more)]
