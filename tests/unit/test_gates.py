@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import jax
 import jax.numpy as jnp
@@ -13,19 +14,26 @@ from scipy.special import logit
 
 from twotowers.fitting.estimates import Estimate
 from twotowers.jobs.gates import compared, fall_at_limit, gates, trivial_loss
+from twotowers.jobs.measures import measure
 from twotowers.logs.counts import Counts
 from twotowers.logs.lane_sessions import counts_of
 from twotowers.logs.simulation import Sessions
-from twotowers.methods import em
+from twotowers.methods import counting, em
 from twotowers.methods.likelihood import cell_losses, dropped_losses
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.cascade import Cascade
+from twotowers.models.chances import Chance
+from twotowers.models.click_chain import ClickChain
+from twotowers.models.dependent_click import DependentClick
 from twotowers.models.document_rate import DocumentRate
+from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.global_rate import GlobalRate
 from twotowers.models.position_based import PositionBased
 from twotowers.models.rank_rate import RankRate
+from twotowers.models.simplified_bayesian import SimplifiedBayesian
 from twotowers.models.towers import two_towers
+from twotowers.models.user_browsing import UserBrowsing
 from twotowers.results.claims import CONTRADICTED, GATE, REPRODUCED, UNDECIDED, Claim
 from twotowers.results.conditions import above, shown
 from twotowers.results.gates import gates_of, lines, of_failing
@@ -102,7 +110,8 @@ def test_trivial_predictors_are_those_by_hand(name):
     by_hand = losses_by_hand(train, test, name).mean()
     for sessions in (False, True):
         splits = [split(log, sessions=sessions) for log in (train, test)]
-        found = trivial_loss(*splits, 0, name, by_page=sessions)
+        possible = RankRate().possible if sessions else None
+        found = trivial_loss(*splits, 0, name, possible=possible)
         assert found == pytest.approx(by_hand, rel=1e-12)
 
 
@@ -140,12 +149,75 @@ def test_pairs_that_training_lacks_have_the_constant_rate():
 
 
 def test_what_knows_less_is_compared_with():
-    for by_pair, more in ((False, []), (True, ["documents"])):
-        for model in (PositionBased(), Additive(), Cascade()):
-            assert compared(model, by_pair=by_pair) == ["constant", "ranks", *more]
+    for by_pair in (False, True):
+        more = {"documents": True} if by_pair else {}
+        for model in (PositionBased(), Additive(), UserBrowsing()):
+            assert compared(model, by_pair=by_pair) == {"constant": True, "ranks": True, **more}
         for model in (DocumentRate(), RankRate()):
-            assert compared(model, by_pair=by_pair) == ["constant"]
-        assert compared(GlobalRate(), by_pair=by_pair) == []
+            assert compared(model, by_pair=by_pair) == {"constant": True}
+        assert compared(GlobalRate(), by_pair=by_pair) == {}
+
+
+def test_a_smaller_table_contains_no_rates_of_documents():
+    assert compared(PositionBased(), by_pair=True, own=False)["documents"] is False
+    assert compared(DynamicBayesian(), by_pair=True, own=False)["documents"] is False
+
+
+CHAINS = [DependentClick(), ClickChain(), DynamicBayesian(), SimplifiedBayesian()]
+
+
+@pytest.mark.parametrize("model", CHAINS, ids=lambda model: type(model).__name__)
+def test_a_chain_contains_rates_of_documents_and_none_of_ranks(model):
+    assert compared(model, by_pair=True) == {"constant": True, "ranks": False, "documents": True}
+
+
+def test_rates_of_ranks_are_no_case_of_a_chain():
+    """At the best parameters that are the same for all documents, a chain predicts no click at
+    position 2 as a rate would, whatever the first was."""
+    clicks = np.array([[False, False], [True, False]])
+    for g, on in product(np.linspace(0.05, 0.95, 7), repeat=2):
+        parts = {"attraction": np.full((2, 2), g), "continuation": np.full(2, on)}
+        chances = {part: Chance.of(values) for part, values in parts.items()}
+        none, click = DependentClick().conditional(chances, clicks).value[:, 1]
+        assert none == pytest.approx(g)
+        assert click < none
+
+
+def test_the_cascade_model_is_compared_on_what_it_allows():
+    clicks = np.array([[False, True, True, False], [False, False, True, False]])
+    where = np.array([[True] * 4, [True, True, True, False]])
+    assert Cascade().possible(clicks, where).tolist() == [
+        [True, True, False, False],
+        [True, True, True, False],
+    ]
+    found = compared(Cascade(), by_pair=True)
+    assert found == {"constant": True, "ranks": False, "documents": False}
+
+
+def test_a_cascade_fit_is_that_of_document_rates_down_to_the_first_click():
+    """So its loss there is that of the trivial predictor, under any prior."""
+    of = task(sessions=True, model=Cascade())
+    for prior, mean in ((2.0, 0.5), (2.0, 0.2)):
+        (fitted,) = counting.fit(of, prior=prior, prior_mean=mean)
+        rows = measure(fitted, of.splits["test"], 0)
+        measured = {metric: value for metric, position, value in rows if position is None}
+        found = numbers(fitted, of, **measured)
+        assert found["gain_beside_documents"] == pytest.approx(0, abs=1e-12)
+        assert found["gain_over_constant"] > 0.01
+        # Over whole pages, clicks below the first cost 18 nats each.
+        assert -measured["log_likelihood_pyclick"] > found["held_out_loss"] + 0.5
+
+
+def test_rates_of_documents_are_smoothed_as_the_fit_is():
+    """A prior far from the clicks costs both the same, and is no failure to learn."""
+    of = task(train=300)
+    (fitted,) = em.fit(of, prior=6, prior_mean=0.05, prior_on="attraction")
+    found = numbers(fitted, of)
+    own = replace(fitted, estimate=None)
+    assert numbers(own, of)["gain_over_documents"] < 0 < found["gain_over_documents"]
+    train, test = of.splits["train"], of.splits["test"]
+    loss = trivial_loss(train, test, 0, "documents", prior=fitted.estimate.prior)
+    assert found["gain_over_documents"] == pytest.approx(loss - found["held_out_loss"])
 
 
 def numbers(fitted: Fitted, task: Task, **measured) -> dict[str, float]:
@@ -307,6 +379,7 @@ def test_a_gate_is_the_mean_over_seeds_of_a_lane():
         ("gain_over_documents", 1e-9, False),
         ("gain_over_ranks", np.nan, True),
         ("gain_over_ranks", -np.inf, True),
+        ("gain_beside_ranks", -0.4, False),
         ("fall_at_limit", 0.001, False),
         ("fall_at_limit", 0.0011, True),
         ("fall_at_limit", np.nan, True),

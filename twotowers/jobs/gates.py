@@ -6,19 +6,31 @@ predictors cost next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
+from itertools import product
 
 import numpy as np
 from scipy.special import xlogy
 
+from twotowers.fitting.prior import Prior
 from twotowers.methods.page_fits import pair_of
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.models.protocol import PER_JUMP, PER_POSITION, CellModel, ClickModel, of_documents
-from twotowers.results.gates import CONSTANT, DOCUMENTS, FALL, GAIN, RANKS
+from twotowers.models.chances import Chance
+from twotowers.models.protocol import (
+    ONCE,
+    PER_DOCUMENT,
+    PER_JUMP,
+    PER_POSITION,
+    CellModel,
+    ClickModel,
+    of_documents,
+)
+from twotowers.results.gates import BESIDE, CONSTANT, DOCUMENTS, FALL, GAIN, RANKS
 
 OF_PAGES, OF_CELLS = "log_likelihood_pyclick", "nll"
 """The metrics that are (minus) the loss, where a fit reports them."""
+NOTHING = Prior()
 LAST = 10
 """A fit at its limit is asked how much its loss fell in the last 1 / LAST of its epochs."""
 
@@ -39,60 +51,122 @@ def gates(
     loss = -measured[OF_PAGES] if by_page else measured.get(OF_CELLS)
     if loss is None and fitted.cell_losses is not None:
         loss = _mean_loss(fitted.cell_losses(test), test, log)
+    possible = task.model.possible if by_page else None
+    if by_page and type(task.model).possible is not ClickModel.possible:
+        loss = (fitted.page_losses(test)[1] * _pages(test, log, possible)).sum()
     if loss is not None:
         yield "held_out_loss", None, loss
     if loss is not None and fitted.learns:
         if fitted.dropped_losses is not None:
-            loss, by_page = _mean_loss(fitted.dropped_losses(test), test, log), False
-        trivial = partial(trivial_loss, train, test, log, by_page=by_page)
-        for name in compared(task.model, by_pair=train.inputs.ndim == 2):
+            loss, possible = _mean_loss(fitted.dropped_losses(test), test, log), None
+        by_pair = train.inputs.ndim == 2
+        # A smaller table has no parameter for every pair, and gives no estimate of it.
+        own = by_pair and (task.tower == "embedding" or fitted.estimate is not None)
+        prior = fitted.estimate.prior if fitted.estimate else NOTHING
+        trivial = partial(trivial_loss, train, test, log, possible=possible, prior=prior)
+        for name, contained in compared(task.model, by_pair=by_pair, own=own).items():
             # Where its score is dropped, a position tells nothing.
             rate = fitted.dropout if name == RANKS else 0.0
             expected = (1 - rate) * trivial(name) + (rate and rate * trivial(CONSTANT))
-            yield GAIN + name, None, expected - loss
+            yield (GAIN if contained else BESIDE) + name, None, expected - loss
     fall = fall_at_limit(fitted)
     if fall is not None:
         yield FALL, None, fall
 
 
-def compared(model: ClickModel, *, by_pair: bool) -> list[str]:
-    """The trivial predictors that know less than a model.
+def compared(model: ClickModel, *, by_pair: bool, own: bool | None = None) -> dict[str, bool]:
+    """The trivial predictors that a model is compared with, and whether it contains them.
 
     Args:
         model: the click model.
-        by_pair: whether it has a parameter for every pair.
+        by_pair: whether pairs recur, because its table is one of pairs.
+        own: whether it has a parameter for every pair; as `by_pair` if None.
 
     Example:
+        >>> from twotowers.models.dependent_click import DependentClick
         >>> from twotowers.models.position_based import PositionBased
-        >>> from twotowers.models.rank_rate import RankRate
-        >>> compared(PositionBased(), by_pair=False), compared(RankRate(), by_pair=True)
-        (['constant', 'ranks'], ['constant'])
+        >>> compared(PositionBased(), by_pair=False)
+        {'constant': True, 'ranks': True}
+        >>> compared(DependentClick(), by_pair=True)
+        {'constant': True, 'ranks': False, 'documents': True}
     """
-    if not isinstance(model, CellModel):
-        positions = documents = True  # A page's clicks depend on those above.
-    else:
-        positions = bool({PER_POSITION, PER_JUMP} & {*model.parts.values()})
-        documents = bool(of_documents(model.parts))
-    if positions and documents:
-        return [CONSTANT, RANKS, DOCUMENTS] if by_pair else [CONSTANT, RANKS]
-    return [CONSTANT] if positions or documents else []
+    alone = isinstance(model, CellModel)
+    positions = not alone or bool({PER_POSITION, PER_JUMP} & {*model.parts.values()})
+    documents = not alone or bool(of_documents(model.parts))
+    if not (positions and documents):
+        return {CONSTANT: True} if positions or documents else {}
+    found = {CONSTANT: True, RANKS: alone or contains(model, {PER_POSITION, PER_JUMP})}
+    if by_pair:
+        own = by_pair if own is None else own
+        found[DOCUMENTS] = own and (alone or contains(model, {PER_DOCUMENT}))
+    return found
 
 
-def trivial_loss(train: Split, test: Split, log: int, name: str, *, by_page: bool = False) -> float:
+def contains(model: ClickModel, kinds: Collection[str]) -> bool:
+    """Whether some parameters of a model of pages make its clicks independent, with rates that are
+    one of its parts, so that it predicts no worse than these rates.
+
+    All clicks of a page of three are tried, with one part at three rates and each of the others
+    at 0 or at 1. A model that has no other part is no more than the rates, and is said to contain
+    none.
+
+    Args:
+        model: the click model.
+        kinds: which part may have the rates, such as `PER_DOCUMENT`.
+
+    Example:
+        >>> from twotowers.models.dynamic_bayesian import DynamicBayesian
+        >>> contains(DynamicBayesian(), {PER_DOCUMENT}), contains(DynamicBayesian(), {PER_POSITION})
+        (True, False)
+    """
+    clicks = np.array(list(product([False, True], repeat=3)))
+    rates = np.array([0.5, 0.3, 0.2])
+    shape = {PER_DOCUMENT: clicks.shape, PER_POSITION: (3,), PER_JUMP: (3, 3), ONCE: ()}
+    rows = {PER_DOCUMENT: rates, PER_POSITION: rates, PER_JUMP: rates[:, None]}
+    for part, kind in model.parts.items():
+        others = [name for name in model.parts if name != part]
+        for corner in product([0.0, 1.0], repeat=len(others)) if kind in kinds and others else ():
+            values = dict(zip(others, corner, strict=True))
+            values = {
+                name: np.broadcast_to(rows[kind] if name == part else values[name], shape[own])
+                for name, own in model.parts.items()
+            }
+            chances = {name: Chance.of(value) for name, value in values.items()}
+            with np.errstate(all="ignore"):  # An impossible page has no chances.
+                found = model.conditional(chances, clicks).broadcast(clicks.shape).value
+            if np.allclose(found, rates):
+                return True
+    return False
+
+
+def trivial_loss(
+    train: Split,
+    test: Split,
+    log: int,
+    name: str,
+    *,
+    possible: Callable | None = None,
+    prior: Prior = NOTHING,
+) -> float:
     """The loss of a trivial predictor on held-out clicks, fitted to the training split.
 
     Args:
         train, test: the splits.
         log: which of their logs.
         name: CONSTANT, RANKS or DOCUMENTS.
-        by_page: whether the loss is taken page by page, or from counts.
+        possible: which documents of a page count (`ClickModel.possible`), if the loss is taken page
+            by page. From counts if None.
+        prior: what the fit that it is compared with imagines of each rate. An impression at the
+            constant rate, if that is nothing.
     """
-    shown, clicked = _totals(train, log, name)
+    shown, clicked = _totals(train, log, name, _kept(train, log, possible))
     constant = clicked.sum() / max(shown.sum(), 1)
-    rate = (clicked + constant) / (shown + 1)
-    weight = _pages(test, log) if by_page else _queries(test, log)
+    successes, trials = prior.of("attraction")
+    successes, trials = (successes, trials) if trials else (constant, 1)
+    rate = (clicked + successes) / (shown + trials)
+    weight = _pages(test, log, possible) if possible else _queries(test, log)
     shown, clicked = _totals(test, log, name, weight, len(rate))
-    rate = np.pad(rate, (0, len(shown) - len(rate)), constant_values=constant)
+    rate = np.pad(rate, (0, len(shown) - len(rate)), constant_values=successes / trials)
     # A click where the rate is 0 costs infinitely much; no click there costs nothing.
     return float(-(xlogy(clicked, rate) + xlogy(shown - clicked, 1 - rate)).sum())
 
@@ -136,10 +210,18 @@ def _queries(split: Split, log: int) -> np.ndarray:
     return np.where(shown > 0, visits / np.maximum(shown, 1), 0) / max(visits.sum(), 1)
 
 
-def _pages(split: Split, log: int) -> np.ndarray:
-    """[sessions, K] the same for each document of each page; 0 behind the end of a page."""
-    where = split.sessions[log].where
-    return where / np.maximum(where.sum(1, keepdims=True), 1) / max(len(where), 1)
+def _kept(split: Split, log: int, possible: Callable | None) -> np.ndarray | None:
+    """[sessions, K] 1 for each document that counts, 0 for others; None if all do."""
+    if possible is None:
+        return None
+    pages = split.sessions[log]
+    return possible(pages.clicks & pages.where, pages.where).astype(float)
+
+
+def _pages(split: Split, log: int, possible: Callable) -> np.ndarray:
+    """[sessions, K] the same for each document of a page that counts; 0 for others."""
+    kept = _kept(split, log, possible)
+    return kept / np.maximum(kept.sum(1, keepdims=True), 1) / max(len(kept), 1)
 
 
 def fall_at_limit(fitted: Fitted) -> float | None:

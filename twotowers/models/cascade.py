@@ -52,9 +52,12 @@ class Cascade(ChainModel):
         above = numbers_of(clicks).cumsum(clicks, axis=-1) > clicks
         return type(chance).of(self.floor).broadcast(above.shape).where(above, chance)
 
-    def counts(self, clicks, where):
+    def possible(self, clicks, where):
         # The user stops after the first click, so documents below it were not examined.
-        examined = where & ~(np.cumsum(clicks, axis=1) > clicks)
+        return where & ~(np.cumsum(clicks, axis=-1) > clicks)
+
+    def counts(self, clicks, where):
+        examined = self.possible(clicks, where)
         return {"attraction": (clicks & examined, examined)}
 
     def truth(self, relevance, positions):

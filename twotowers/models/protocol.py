@@ -104,6 +104,14 @@ class ClickModel:
         """
         return -losses(self.conditional(parts, clicks), clicks, where).sum(-1)
 
+    def possible(self, clicks: Array, where: Array) -> Array:
+        """[..., K] bool: the documents of pages that gates of fits hold against the model. Here all
+        that are shown.
+
+        A model leaves those out where it forbids a click whatever its parameters are.
+        """
+        return where
+
     def relevance(self, parts: Parts) -> Array:
         """Ranking scores of documents, higher is better. Here: the log-odds of attraction."""
         return parts["attraction"].logits

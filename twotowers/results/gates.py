@@ -23,6 +23,8 @@ CONSTANT, RANKS, DOCUMENTS = "constant", "ranks", "documents"
 """The trivial predictors of clicks."""
 GAIN = "gain_over_"
 """Before the name of a trivial predictor: the metric of its loss less that of the fit, in nats."""
+BESIDE = "gain_beside_"
+"""The same of a predictor that the model does not contain. It is told, and fails no gate."""
 FALL = "fall_at_limit"
 """The metric of a fit at its limit: by what share its loss still fell."""
 
@@ -34,6 +36,10 @@ WORDS = {
     GAIN + CONSTANT: "predicts clicks better than a constant by",
     GAIN + RANKS: "predicts clicks better than the rates of ranks by",
     GAIN + DOCUMENTS: "predicts clicks better than the rates of documents by",
+    BESIDE + RANKS: "predicts clicks better than the rates of ranks, which are no case of it, by",
+    BESIDE + DOCUMENTS: (
+        "predicts clicks better than the rates of documents, which are no case of it, by"
+    ),
     FALL: "loss still falling at the limit of epochs, by a share of",
     STARTS: "position bias differs between starts by",
 }
@@ -63,12 +69,15 @@ def gates_of(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of(setting: str, results: pd.DataFrame) -> Iterator[tuple]:
-    numbers = results[results["metric"].str.startswith(GAIN) | (results["metric"] == FALL)]
+    numbers = results[
+        results["metric"].str.startswith((GAIN, BESIDE)) | (results["metric"] == FALL)
+    ]
     lanes = [name for name in _own(numbers) if numbers[name].notna().any()]
     for (metric, *values), found in numbers.groupby(["metric", *lanes], sort=False, dropna=False):
         value = np.mean(found["value"].to_numpy())
         gain = metric != FALL
         passed = value > LEAST_GAIN if gain else value <= MOST_FALL
+        passed |= metric.startswith(BESIDE)
         gate, columns = PREDICTS if gain else STOPPED, dict(zip(lanes, values, strict=True))
         yield setting, lane_text(columns), gate, metric, value, not passed, columns
     if "start" in lanes and numbers["start"].nunique() > 1:
