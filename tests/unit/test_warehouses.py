@@ -20,7 +20,7 @@ from twotowers.logs.warehouse import count_sessions
 
 TEXT = (ROOT / "docs" / "warehouses.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"```sql (\w+)\n(.*?)```", TEXT, re.S))
-ROWS, COUNTED = BLOCKS.pop("all"), BLOCKS.pop("counted")
+ROWS, COUNTED, GA4 = (BLOCKS.pop(name) for name in ("all", "counted", "ga4"))
 LAYOUTS = ("rows", "pages", "counted")
 PAGES = [
     {
@@ -225,7 +225,49 @@ def test_postgres(postgres, expected, layout):
 @pytest.mark.parametrize("layout", LAYOUTS[:2])
 def test_sqlglot_parses_it(engine, layout):
     sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed")
+    assert sqlglot.parse_one(GA4, dialect="bigquery").find(sqlglot.exp.With)
     (parsed,) = sqlglot.parse(statement(engine, layout), dialect=engine)
     names = [each.alias_or_name for each in parsed.expressions]
     assert names == ["split", "query", "document", "position", "impressions", "clicks"]
     assert not list(parsed.find_all(sqlglot.exp.Command))
+
+
+def test_events_of_ga4_become_rows():
+    """In DuckDB's words: four names of types and functions differ."""
+    duck = GA4.replace("`project.analytics_123.events_*`", "exported")
+    duck = duck.replace("UNNEST(items) AS item", "UNNEST(items) AS each(item)")
+    duck = duck.replace("INT64", "BIGINT").replace("STRING", "VARCHAR")
+    duck = re.sub(
+        r"\(SELECT (value\.\w+) FROM UNNEST\(event_params\) WHERE key = ('\w+')\)",
+        r"[each.\1 FOR each IN event_params IF each.key = \2][1]",
+        duck,
+    )
+    seen, chosen = "view_item_list", "select_item"
+    events = [
+        ("ann", 1, seen, "tv", [("a", "1"), ("b", "2")]),
+        ("ann", 1, chosen, "tv", [("b", "2")]),
+        ("ann", 1, seen, "tv", [("b", "1"), ("c", "2")]),  # the same page once more
+        ("ann", 2, seen, "tv", [("b", "1")]),  # a later visit
+        ("bob", 1, chosen, "tv", [("z", "1")]),  # never shown
+        ("bob", 1, "purchase", "tv", [("a", "1")]),
+        ("bob", 1, seen, None, [("a", "1")]),  # no search
+    ]
+    made = ", ".join(
+        f"({name!r}, {user!r}, [{{'key': 'ga_session_id', 'value': {{'int_value': {visit}, "
+        f"'string_value': NULL}}}}, {{'key': 'search_term', 'value': {{'int_value': NULL, "
+        f"'string_value': {literal(query) if query else 'NULL'}}}}}], "
+        f"[{', '.join(f'{{item_id: {d!r}, item_list_index: {k!r}}}' for d, k in items)}])"
+        for user, visit, name, query, items in events
+    )
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE exported AS SELECT * FROM "
+            f"(VALUES {made}) AS t(event_name, user_pseudo_id, event_params, items)"
+        )
+        found = sorted(connection.execute(duck).fetchall())
+    assert found == [
+        ("ann 1 tv", "tv", "a", 1, 0),
+        ("ann 1 tv", "tv", "b", 1, 1),
+        ("ann 1 tv", "tv", "c", 2, 0),
+        ("ann 2 tv", "tv", "b", 1, 0),
+    ]
