@@ -333,15 +333,26 @@ def _met(found: pd.DataFrame) -> str:
 
 
 def _real() -> str:
-    """A row per data set, law of relevance, and test."""
+    """A row per data set and law of relevance, with a column per test: alarms, p, found."""
     table = pd.read_csv(RESULTS.with_stem(RESULTS.stem + "_real"))
-    rows = []
-    for each in table.itertuples():
-        share = "–" if np.isnan(each.tests) else f"{each.alarms:.0f} of {each.tests:.0f}"
-        found = "–" if np.isnan(each.value) else f"{each.value:.3g}"
-        p = "–" if np.isnan(each.p) else "<1e-6" if each.p < 1e-6 else f"{each.p:.2g}"
-        rows.append([each.data, str(each.queries), each.law, each.test, share, p, found])
-    return markdown(["data", "queries", "relevance", "test", "alarms", "p", "found"], rows)
+    rows: dict[tuple, list] = {}
+    for keys, own in table.groupby(["data", "queries", "law"], sort=False):
+        rows.setdefault(tuple(own["test"]), []).append(
+            [*map(str, keys), *(_told(each) for each in own.itertuples())]
+        )
+    heads = ["data", "queries", "relevance"]
+    parts = [markdown([*heads, *tests], found) for tests, found in rows.items()]
+    return "\n\n".join(parts)
+
+
+def _told(row) -> str:
+    """Alarms of a test, its p and what it found; a dash if it could not be run."""
+    if np.isnan(row.p) and np.isnan(row.value):
+        return "–"
+    told = [] if np.isnan(row.tests) else [f"{row.alarms:.0f} of {row.tests:.0f}"]
+    if not np.isnan(row.p):
+        told.append(f"p {'< 1e-6' if row.p < 1e-6 else f'= {row.p:.2g}'}")
+    return "; ".join(told if np.isnan(row.value) else [*told, f"{row.value:.3g}"])
 
 
 def main():

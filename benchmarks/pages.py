@@ -12,7 +12,7 @@ import pandas as pd
 
 from benchmarks import beside_clax, beside_pyclick, clickmodels, fits, gpu, scaling
 from benchmarks.limits import extrapolations, predicted
-from benchmarks.measure import PACKAGES, ROOT
+from benchmarks.measure import ROOT
 from scripts.filling import fill_page, filled, markdown
 from twotowers.report.charts import Curves
 from twotowers.report.figures import save
@@ -50,11 +50,10 @@ def write(results: Results) -> None:
 
 
 def where(machine: dict) -> str:
-    """A line with machine, date and versions."""
-    versions = ", ".join(f"{package} {machine[package]}" for package in PACKAGES)
+    """A line with date and machine. The results have the versions of all packages, too."""
     return (
         f"*{machine['date']}; {machine['processor']}, {machine['cores']} cores, "
-        f"load {machine['load']:g} at the start; Python {machine['python']}, {versions}.*"
+        f"load {machine['load']:g}, Python {machine['python']}.*"
     )
 
 
