@@ -22,7 +22,7 @@ SNAKEMAKE := PYTHONPATH=.:scripts XDG_CACHE_HOME='$(CURDIR)/.cache' \
 	$(if $(CONFIG),--configfile config.yaml $(CONFIG)) --config scale=$(SCALE) \
 	$(if $(PAPERS),papers='[$(call listed,$(PAPERS))]') $(if $(ONLY),only='[$(call listed,$(ONLY))]')
 
-.PHONY: figures record configured test lint standins bench clean lock
+.PHONY: figures record configured docs test lint standins bench clean lock
 
 figures: configured .venv/installed
 	$(SNAKEMAKE)
@@ -34,6 +34,10 @@ record: figures
 
 configured:
 	@test -z "$(CONFIG)" -o -f "$(CONFIG)" || { echo "CONFIG=$(CONFIG): there is no such file"; exit 1; }
+
+# The documentation as a site, which works from disk: site/index.html.
+docs: .venv/installed
+	PYTHONPATH=. $(BIN)/python -m scripts.site site
 
 test: lint
 	$(BIN)/pytest -n 2 --dist loadgroup
@@ -66,7 +70,7 @@ bench: .venv/installed
 
 # Remove everything that can be made again. The environment and downloads stay.
 clean:
-	rm -rf results results-* figures-* .snakemake .cache
+	rm -rf results results-* figures-* site .snakemake .cache
 	[ ! -d figures ] || find figures -mindepth 1 ! -path figures/README.md -delete
 
 # Resolve pyproject.toml for `make` (requirements.txt) and for conda (envs/): one version of each
