@@ -35,9 +35,9 @@ record: figures
 configured:
 	@test -z "$(CONFIG)" -o -f "$(CONFIG)" || { echo "CONFIG=$(CONFIG): there is no such file"; exit 1; }
 
-# The documentation as a site, which works from disk: site/index.html.
+# The documentation as a site, which works from disk: site/docs/index.html.
 docs: .venv/installed
-	PYTHONPATH=. $(BIN)/python -m scripts.site site
+	PYTHONPATH=. $(BIN)/python -m sphinx -q -W --keep-going -b html -c docs . site
 
 test: lint
 	$(BIN)/pytest -n 2 --dist loadgroup

@@ -255,7 +255,7 @@ def read_log(
 
     Args:
         source: a file (.csv, .tsv, .parquet, .feather, perhaps .gz; text in format wscd or
-            yandex; JSON in format ubi), a pattern of files such as "part-*.parquet", a folder of
+            yandex; JSON in format ubi), a pattern of files such as `part-*.parquet`, a folder of
             such parts; or a frame of pandas, polars, Arrow or DuckDB.
         format: "rows" (a row per shown document), "pages" (a row per result page, with lists of
             documents and clicks), "cells" (counted), "ubi", "vectors", "sessions", "yandex" or
