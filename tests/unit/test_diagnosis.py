@@ -16,6 +16,7 @@ from twotowers.commands.main import main
 from twotowers.face.evidence import ABOVE
 from twotowers.face.lights import lights
 from twotowers.face.sections import sections
+from twotowers.face.tower_tests import read_features
 from twotowers.report.diagnosis_page import number
 
 EXAMINATION = np.array([1, 0.87, 0.46, 0.30, 0.21, 0.12])
@@ -263,6 +264,18 @@ def test_an_alarm_of_the_deep_tower_alone_is_told(featured):
     assert "a linear one passes every test and a deep one does not" in lights(changed)[2].answer
     said = {each.key: each.answer[0] for each in sections(changed)}
     assert said["misfit"].startswith("A deep one is, by a test that a linear one passes.")
+
+
+def test_an_index_of_pandas_is_no_feature(tmp_path, featured):
+    _, features = featured
+    for name, kept in (
+        ("rows", features[::-1]),
+        ("pairs", features.set_index(["query", "document"])),
+    ):
+        kept.to_parquet(tmp_path / f"{name}.parquet")
+        found = read_features(tmp_path / f"{name}.parquet", "score")
+        assert list(found) == ["query", "document", "one", "two", "three", "score"]
+        assert len(found) == len(features)
 
 
 @pytest.mark.parametrize(

@@ -59,13 +59,14 @@ def read_features(given: object, policy: str | None) -> pd.DataFrame:
     """
     source, _ = source_of(given)
     files = files_of(source)
-    names = column_names(files[0])
+    # What pandas wrote of its index is no feature.
+    names = [name for name in column_names(files[0]) if not name.startswith("__index_level_")]
     for name in (*KEYS, *([policy] if policy else [])):
         if name not in names:
             raise InputError(
                 "no such column", path=source, field=name, expected=nearest(name, names)
             )
-    parts = [batch.to_pandas() for each in files for batch in read_batches(each, list(names))]
+    parts = [batch.to_pandas(ignore_metadata=True) for each in files for batch in read_batches(each, names)]
     table = pd.concat(parts, ignore_index=True)
     numbers = [name for name in names if name not in (*KEYS, policy)]
     if not numbers:
