@@ -23,8 +23,8 @@ HEAD = """\
 
 Made by `python -m scripts.export_settings` from the classes in `twotowers/experiment/`. Schemas for
 editors are [config.schema.json](../config/config.schema.json) and
-[experiment.schema.json](../config/experiment.schema.json). A list where "one or several" is said is
-[lanes](glossary.md).
+[experiment.schema.json](../config/experiment.schema.json). Where "one or several" is said, a list
+is [lanes](glossary.md). A key without a default may be left out, unless it is required.
 """
 
 
@@ -102,8 +102,8 @@ def _default(each: Mapping[str, Any]) -> str:
     return "" if value in (None, {}, []) else f"`{json.dumps(value)}`"
 
 
-KINDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"}
-LIMITS = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "more than"}
+KINDS = {"integer": "integer", "number": "number", "string": "text", "boolean": "true, false"}
+LIMITS = {"minimum": "≥", "maximum": "≤", "exclusiveMinimum": ">"}
 
 
 def _words(each: Mapping[str, Any]) -> str:
@@ -130,7 +130,7 @@ def _words(each: Mapping[str, Any]) -> str:
         inner = each.get("additionalProperties")
         return f"by name: {_words(inner)}" if isinstance(inner, Mapping) and inner else "mapping"
     limits = [f"{word} {each[limit]:g}" for limit, word in LIMITS.items() if limit in each]
-    return " ".join([KINDS.get(kind, "any value"), *([f"({', '.join(limits)})"] if limits else [])])
+    return f"{KINDS.get(kind, 'any value')} {', '.join(limits)}".strip()
 
 
 if __name__ == "__main__":
