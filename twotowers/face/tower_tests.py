@@ -66,7 +66,11 @@ def read_features(given: object, policy: str | None) -> pd.DataFrame:
             raise InputError(
                 "no such column", path=source, field=name, expected=nearest(name, names)
             )
-    parts = [batch.to_pandas(ignore_metadata=True) for each in files for batch in read_batches(each, names)]
+    parts = [
+        batch.to_pandas(ignore_metadata=True)
+        for each in files
+        for batch in read_batches(each, names)
+    ]
     table = pd.concat(parts, ignore_index=True)
     numbers = [name for name in names if name not in (*KEYS, policy)]
     if not numbers:
