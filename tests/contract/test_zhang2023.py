@@ -229,7 +229,7 @@ def test_figures_of_fits(results, name, tmp_path):
 def crossed() -> pd.DataFrame:
     """All methods lose .1 under labels, and nothing under rankers."""
     rows = []
-    for setting in experiment("zhang2023").items["table1x"].needs:
+    for setting in experiment("zhang2023", "paper").items["table1x"].needs:
         label = "label" in setting
         weights = (1.0, 0.5, 0.25, 0.0) if label else (1.0, 0.5)
         own = [(0.0, 0.5), (0.0, 0.4), (0.0, 0.3)]
@@ -247,7 +247,7 @@ def crossed() -> pd.DataFrame:
 
 def test_cross_examination(tmp_path):
     results = crossed()
-    item = drawing("zhang2023", "table1x")
+    item = drawing("zhang2023", "table1x", "paper")
     table = item.table(results, BANDS)
     assert set(table["method"]) == set(METHODS)
     assert on_the_page("table1x", table)["rows"]
