@@ -3,9 +3,14 @@
 The README says what git shows of when thresholds were set.
 """
 
-from papers.clax2025.judges import compression, features, fits, theory, uncertainty
+from papers.clax2025.judges import compression, features, fits, scale, theory, uncertainty
 from twotowers.results.claims import in_order
 
 CLAIMS = in_order(
-    fits.CLAIMS, theory.CLAIMS, compression.CLAIMS, features.CLAIMS, uncertainty.CLAIMS
+    fits.CLAIMS,
+    theory.CLAIMS,
+    compression.CLAIMS,
+    scale.CLAIMS,
+    features.CLAIMS,
+    uncertainty.CLAIMS,
 )

@@ -144,6 +144,9 @@ def test_perplexities_of_pages_by_hand():
     assert rows[("conditional_perplexity", 1)] == pytest.approx(2)  # the root of 4 and 1
     assert rows[("conditional_perplexity", 2)] == pytest.approx(1)
     assert rows[("mean_conditional_perplexity", None)] == pytest.approx(1.5)
+    # Eq. 5.14: three documents, of which the first costs ln 4 given the clicks above.
+    assert rows[("pooled_perplexity", None)] == pytest.approx(2)
+    assert rows[("pooled_conditional_perplexity", None)] == pytest.approx(4 ** (1 / 3))
     assert rows[("log_likelihood_clax", None)] == pytest.approx(-np.log(4) / 3)
     assert rows[("log_likelihood_pyclick", None)] == pytest.approx(-np.log(4) / 4)
 

@@ -15,7 +15,16 @@ from twotowers.jobs.uncertainty import of_uncertainty
 from twotowers.logs.counts import Counts
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.results.annotated import logged_ndcg, nll_of_pages, of_each_query
-from twotowers.results.metrics import arp, correlation, mrr, ndcg, perplexity, shown_arp, shown_ndcg
+from twotowers.results.metrics import (
+    arp,
+    correlation,
+    mrr,
+    ndcg,
+    perplexity,
+    pooled_perplexity,
+    shown_arp,
+    shown_ndcg,
+)
 
 
 @dataclass(frozen=True)
@@ -171,11 +180,12 @@ FURTHER = {
 
 
 def perplexities(losses: np.ndarray, counts: Counts, log: int) -> list[tuple]:
-    """Perplexity at each shown position, and the mean over positions."""
+    """Perplexity at each shown position, the mean over positions, and that of all impressions."""
     counts = counts.of_log(log)
     shown = counts.impressions
     by_rank = perplexity(losses, shown, np.broadcast_to(counts.place, shown.shape))
     rows = [("perplexity", rank, value) for rank, value in enumerate(by_rank, start=1)]
+    rows.append(("pooled_perplexity", None, pooled_perplexity(losses, shown)))
     return [*rows, ("mean_perplexity", None, np.nanmean(by_rank))]
 
 
@@ -187,10 +197,10 @@ def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -
         where: [sessions, K] bool, False behind the end of a page.
 
     Returns:
-        metric, position and value: (conditional) perplexity at each position and its mean over
-        positions; and the mean log-likelihood as CLAX has it, over all documents shown, and as
-        PyClick has it, over the documents of a session, then over sessions. The two differ where
-        pages differ in length.
+        metric, position and value: (conditional) perplexity at each position, its mean over
+        positions, as CLAX has it, and that of all documents (Eq. 5.14); and the mean
+        log-likelihood as CLAX has it, over all documents shown, and as PyClick has it, over the
+        documents of a session, then over sessions. The two differ where pages differ in length.
     """
     position, rows = np.broadcast_to(np.arange(where.shape[1]), where.shape), []
     alone, given = (np.where(where, each, 0) for each in (alone, given))
@@ -198,6 +208,7 @@ def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -
         by_rank = perplexity(losses, where, position)
         rows += [(f"{prefix}perplexity", k, value) for k, value in enumerate(by_rank, start=1)]
         rows.append((f"mean_{prefix}perplexity", None, np.nanmean(by_rank)))
+        rows.append((f"pooled_{prefix}perplexity", None, pooled_perplexity(losses, where)))
     return [
         *rows,
         ("log_likelihood_clax", None, -given.sum() / where.sum()),

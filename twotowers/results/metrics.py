@@ -161,6 +161,28 @@ def perplexity(losses: np.ndarray, impressions: np.ndarray, position: np.ndarray
     return np.exp(mean)
 
 
+def pooled_perplexity(losses: np.ndarray, impressions: np.ndarray) -> float:
+    """Click perplexity over all documents at once (thesis of P. Hager, Eq. 5.14).
+
+    CLAX reports the mean of `perplexity` over ranks instead. By Jensen's inequality that is no
+    lower, where all ranks are shown equally often.
+
+    Args:
+        losses, impressions: as in `perplexity`.
+
+    Returns:
+        1 or more; NaN if nothing was shown.
+
+    Example:
+        >>> losses, shown = np.log([4.0, 1.0]), np.array([1, 1])
+        >>> ranks = perplexity(losses, shown, np.array([0, 1]))
+        >>> ranks.mean().item(), round(pooled_perplexity(losses, shown), 6)
+        (2.5, 2.0)
+    """
+    total = np.sum(impressions)
+    return float(np.exp(np.sum(losses) / total)) if total else np.nan
+
+
 def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
     """Pearson's correlation of estimates with the true relevance.
 

@@ -1,4 +1,4 @@
-"""Claims 21 to 25: Figure 5.4, models that generalise over features."""
+"""Claims 21 to 26: Figure 5.4, models that generalise over features."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ from twotowers.results.conditions import above, at_most, below, shown
 CLAIMS = Claims(names={"model": CALLED})
 
 DCG = "dcg@10"
+CALLED_METRICS = {
+    CONDITIONAL: "conditional perplexity", PERPLEXITY: "perplexity", DCG: "DCG@10",
+}  # fmt: skip
+PARTS = {CONDITIONAL: "GCTR, DCTR and PBM", PERPLEXITY: "GCTR, DCTR and PBM", DCG: "DCTR and PBM"}
 NAIVE, POSITION = "dctr", "pbm"
-CASCADES = ("dcm", "ccm", "dbn")
-"""Cascade-based models whose DCG@10 is published."""
-EXAMINING = (POSITION, *CASCADES)
-"""Models in which users look at some positions more than at others."""
-RANKING = (NAIVE, *EXAMINING, "mixture")
+CASCADES = ("cm", "dcm", "ccm", "dbn", "sdbn")
+"""Cascade-based models."""
+EXAMINING = (POSITION, "dcm", "ccm", "dbn")
+"""Models that are also fitted with a parameter per pair."""
+RANKING = (NAIVE, POSITION, "ubm", *CASCADES, "mixture")
 """Models that rank annotated documents."""
 
 
 @CLAIMS.add(
     "21", "fig5.4", "Section 5.7.3",
     "Click prediction by features remains similar to that by embeddings",
-    # The authors have no numbers of embeddings here. A tenth of what clicks leave to predict.
-    at_most("every model: the difference of perplexities, features and embeddings", 0.02),
+    # The authors have no numbers of embeddings here. The margin is that of claim 1. It was .02,
+    # which could hardly fail, and was changed after one seed had been seen, with .012 of DCM.
+    at_most("every model: the difference of perplexities, features and embeddings", 0.01),
 )  # fmt: skip
 def similar(results: pd.DataFrame) -> Measured:
     own, other = (of(results, by, EXAMINING, PERPLEXITY) for by in ("features", "pairs"))
@@ -51,6 +56,7 @@ def narrower(results: pd.DataFrame) -> Measured:
 
 @CLAIMS.add(
     "23", "fig5.4", "Section 5.7.3", "Ranking does not follow click prediction",
+    # Published: a tau of 0 in each fold, and .06 of their means, of these nine models.
     below("Kendall's tau between the models' orders by perplexity and by DCG@10", 0.6),
     shown("order by DCG@10"),
 )  # fmt: skip
@@ -63,9 +69,9 @@ def apart(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "24", "fig5.4", "Section 5.7.3; Figure 5.4",
     "Cascade-based models rank well: the best ranking is one of theirs",
-    # Published: 7.776 (DBN) and 7.706 (PBM); 7.624 (DCM) and 7.538 (DCTR).
-    above("DCG@10 of the best of DCM, CCM and DBN", 1, "times that of PBM"),
-    above("DCG@10 of each of DCM, CCM and DBN", 1, "times that of DCTR"),
+    # Published: 7.957 (CM), 7.947 (SDBN) and 7.719 (PBM); 7.626 (CCM) and 7.529 (DCTR).
+    above("DCG@10 of the best cascade-based model", 1, "times that of PBM"),
+    above("DCG@10 of each cascade-based model", 1, "times that of DCTR"),
 )  # fmt: skip
 def cascades(results: pd.DataFrame) -> Measured:
     found = of(results, "features", (NAIVE, POSITION, *CASCADES), DCG)
@@ -73,13 +79,40 @@ def cascades(results: pd.DataFrame) -> Measured:
     return (own.max(), found[POSITION]), (own, found[NAIVE])
 
 
+def mixed(metric: str):
+    def judge(results: pd.DataFrame) -> Measured:
+        found = of(results, "features", ("mixture", NAIVE, POSITION), metric)
+        if metric != DCG:
+            found["gctr"] = of(results, "counts", ("gctr",), metric)["gctr"]
+        return [(found["mixture"], found.drop("mixture"))]
+
+    return judge
+
+
+# The thesis says "click prediction", and its two metrics say different things of its own runs.
+for letter, metric, compared, statement in (
+    ("a", CONDITIONAL, below, "The mixture predicts clicks better than each of its parts, given "
+     "those above"),
+    ("b", PERPLEXITY, below, "The mixture predicts clicks better than each of its parts, not given "
+     "any"),
+    ("c", DCG, above, "The mixture ranks better than each of its parts"),
+):  # fmt: skip
+    CLAIMS.add(
+        f"25{letter}", "fig5.4", "Section 5.7.3", statement,
+        compared(f"the mixture's {CALLED_METRICS[metric]}", 1, f"times that of {PARTS[metric]}"),
+    )(mixed(metric))  # fmt: skip
+
+
 @CLAIMS.add(
-    "25", "fig5.4", "Section 5.7.3", "The mixture is better than each of its parts",
-    below("the mixture's perplexity", 1, "times that of GCTR, DCTR and PBM"),
-    above("the mixture's DCG@10", 1, "times that of DCTR and PBM"),
+    "26", "fig5.4", "Figure 5.4",
+    "CM and SDBN rank better than PBM, and predict clicks worse",
+    # Published: 7.957 and 7.947 against 7.719; 1.2414 and 1.2375 against 1.2280.
+    above("DCG@10 of CM and of SDBN", 1, "times that of PBM"),
+    above("perplexity of CM and of SDBN", 1, "times that of PBM"),
 )  # fmt: skip
-def mixed(results: pd.DataFrame) -> Measured:
-    clicks = of(results, "features", ("mixture", NAIVE, POSITION), PERPLEXITY)
-    clicks["gctr"] = of(results, "counts", ("gctr",), PERPLEXITY)["gctr"]
-    ranking = of(results, "features", ("mixture", NAIVE, POSITION), DCG)
-    return [(each["mixture"], each.drop("mixture")) for each in (clicks, ranking)]
+def rank_alone(results: pd.DataFrame) -> Measured:
+    found = []
+    for metric in (DCG, PERPLEXITY):
+        values = of(results, "features", (POSITION, "cm", "sdbn"), metric)
+        found.append((values.drop(POSITION), values[POSITION]))
+    return found
