@@ -66,9 +66,14 @@ def _add_matrix(setting: dict[str, Any]) -> None:
     """Add what `twotowers.experiment.paper.expanded` takes out before the class sees it."""
     setting["properties"][MATRIX] = {
         "type": "object",
-        "additionalProperties": {"type": "array", "minItems": 1},
-        "description": "Lists of values by key: the entry stands for a setting for each of their "
-        "combinations. Its name has the keys in braces.",
+        "additionalProperties": {
+            "anyOf": [
+                {"type": "array", "minItems": 1},
+                {"type": "object", "minProperties": 1, "additionalProperties": {"type": "object"}},
+            ]
+        },
+        "description": "By key, a list of its values, or parts of settings by name: the entry "
+        "stands for a setting for each of their combinations. Its name has the keys in braces.",
     }
     required = {"required": setting.pop("required")}
     setting.update({"if": {"not": {"required": [MATRIX]}}, "then": required})

@@ -554,12 +554,26 @@ def test_a_matrix_is_a_setting_for_each_combination(load):
     assert load(written).settings["other-by-ips"] == found["other-by-ips"]
 
 
+def test_a_matrix_may_have_parts_of_settings_and_a_scale_may_name_it(load):
+    parts = {"own": {"method": {"start": "zero"}}, "weighted": {"method": "ips"}}
+    fit = {"log": "main", "model": {"tower": "deep"}, "method": {"kind": "likelihood"}}
+    changed = put(EXPERIMENT, ["settings", "{part}"], fit | {"matrix": {"part": parts}})
+    changed = put(changed, ["items", "fig1", "needs"], ["fit", "{part}"])
+    changed = put(changed, ["scales", "smoke", "settings"], {"{part}": {"seeds": [7]}})
+    found = load(changed, scale="smoke").settings
+    assert [found[name].method.kind.name for name in parts] == ["likelihood", "ips"]
+    assert found["own"].method.part.options == {"start": "zero"}
+    assert [each.seeds for each in found.values()] == [None, (7,), (7,)]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"{a}": {"matrix": {"a": 1}}}, r"settings.{a}.matrix: .* is no matrix .*per key"),
         ({"{a}": {"matrix": {"a": []}}}, "is no matrix"),
         ({"{a}": {"matrix": {"a": [{}]}}}, "is no matrix .*names or numbers"),
+        ({"{a}": {"matrix": {"a": {}}}}, "is no matrix .*parts of settings by name"),
+        ({"{a}": {"matrix": {"a": {"b": 1}}}}, "is no matrix .*parts of settings by name"),
         ({"{b}": {"matrix": {"a": [1]}}}, "the name has 'b', .*expected {a}"),
         ({"{a.real}": {"matrix": {"a": [1]}}}, "the name has 'a.real'"),
         ({"{a}": {"matrix": {"a": [1], "b": [2, 3]}}}, "not tell all .* apart .*{a} and {b}"),

@@ -183,8 +183,8 @@ class PaperFile(Settled):
     settings: Annotated[dict[str, Setting], Named, declare("settings")] = Field(
         default={}, validate_default=True
     )
-    """Fits by name; each is one job per seed, with all its lanes. With `matrix`, lists of values by
-    key, an entry stands for all combinations; its name has the keys in braces."""
+    """Fits by name; each is one job per seed, with all its lanes. With `matrix`, values by key, an
+    entry stands for all combinations; its name has the keys in braces."""
     studies: Annotated[
         dict[str, Study], BeforeValidator(partial(_each, own="study")), declare("studies")
     ] = Field(default={}, validate_default=True)
@@ -269,9 +269,14 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
 def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str, Any]:
     """Settings, with a setting for each combination of a `matrix`.
 
+    A key has a list of its values, or parts of settings by name.
+
     Example:
         >>> expanded({"{log}-fit": {"matrix": {"log": ["a", "b"]}, "training": "t"}})
         {'a-fit': {'training': 't', 'log': 'a'}, 'b-fit': {'training': 't', 'log': 'b'}}
+        >>> parts = {"x": {"log": "a", "model": {"tower": "deep"}}}
+        >>> expanded({"{of}-fit": {"matrix": {"of": parts}, "model": {"kind": "additive"}}})
+        {'x-fit': {'model': {'kind': 'additive', 'tower': 'deep'}, 'log': 'a'}}
     """
     found = {}
     for name, entry in settings.items():
@@ -285,7 +290,7 @@ def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str,
 
 
 def _name_products(raw: dict, path: Path) -> None:
-    """An item that needs an entry with a matrix needs all of its settings."""
+    """Where an item or a scale names an entry with a matrix, it means all of its settings."""
     products = {
         name: list(expanded({name: entry}, path))
         for name, entry in raw["settings"].items()
@@ -296,31 +301,57 @@ def _name_products(raw: dict, path: Path) -> None:
             item["needs"] = [
                 each for need in item["needs"] for each in products.get(str(need), [need])
             ]
+    for scale in raw["scales"].values() if isinstance(raw.get("scales"), Mapping) else ():
+        if isinstance(scale, dict) and isinstance(scale.get("settings"), Mapping):
+            scale["settings"] = {
+                each: change
+                for name, change in scale["settings"].items()
+                for each in products.get(name, [name])
+            }
 
 
 def _product(name: str, entry: dict[str, Any], wrong: Callable) -> dict[str, Any]:
     """The settings of an entry with a matrix, by the name of each."""
     lists = entry.pop(MATRIX)
-    if not isinstance(lists, Mapping) or not all(
-        isinstance(values, list)
-        and values
-        and all(isinstance(v, str | int | float) for v in values)
-        for values in lists.values()
-    ):
+    if not isinstance(lists, Mapping) or not all(map(_are_choices, lists.values())):
         raise wrong(
-            MATRIX, message=f"{lists!r} is no matrix", expected="a list of names or numbers per key"
+            MATRIX,
+            message=f"{lists!r} is no matrix",
+            expected="a list of names or numbers per key, or parts of settings by name",
         )
     keys = " and ".join(f"{{{key}}}" for key in lists)
     if unknown := [key for key in re.findall(r"{(.*?)}", name) if key not in lists]:
         raise wrong(message=f"the name has {unknown[0]!r}, and the matrix has not", expected=keys)
     cells = [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
-    found = {
-        re.sub(r"{(.*?)}", lambda key, cell=cell: str(cell[key[1]]), name): {**entry, **cell}
-        for cell in cells
-    }
+    found = {}
+    for cell in cells:
+        own = re.sub(r"{(.*?)}", lambda key, cell=cell: str(cell[key[1]]), name)
+        found[own] = dict(entry)
+        for key, value in cell.items():
+            choices = lists[key]
+            part = choices[value] if isinstance(choices, Mapping) else {key: value}
+            found[own] = _joined(found[own], part)
     if len(found) < len(cells):
         raise wrong(message="the name does not tell all settings apart", expected=keys)
     return found
+
+
+def _are_choices(choices: Any) -> bool:
+    """Whether a key of a matrix has values, or parts of settings."""
+    if isinstance(choices, Mapping):
+        return bool(choices) and all(isinstance(part, Mapping) for part in choices.values())
+    known = isinstance(choices, list) and all(isinstance(v, str | int | float) for v in choices)
+    return known and bool(choices)
+
+
+def _joined(entry: Mapping, part: Mapping) -> dict[str, Any]:
+    """A setting with a part of one. Options of a model or a method are joined, too."""
+    both = {
+        key: {**entry[key], **part[key]}
+        for key in entry.keys() & part.keys()
+        if isinstance(entry[key], Mapping) and isinstance(part[key], Mapping)
+    }
+    return {**entry, **part, **both}
 
 
 def _wrong(path: Path | None, *keys: str, message: str, expected: str | None = None) -> InputError:
