@@ -51,7 +51,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
         if name in setting:
             setting[name] = {"type": "string", "description": setting[name].get("description", "")}
     if kind is PaperFile:
-        _add_matrix(schema["$defs"]["Setting"])
+        _add_matrix(schema["$defs"]["Setting"], schema["$defs"]["Model"])
         schema["$defs"]["SimulatedLog"]["required"].remove("sessions")  # The scale may have them.
     for each in [schema, *schema.get("$defs", {}).values()]:
         hidden = [
@@ -62,7 +62,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
     return schema
 
 
-def _add_matrix(setting: dict[str, Any]) -> None:
+def _add_matrix(setting: dict[str, Any], model: dict[str, Any]) -> None:
     """Add what `twotowers.experiment.paper.expanded` takes out before the class sees it."""
     setting["properties"][MATRIX] = {
         "type": "object",
@@ -75,8 +75,12 @@ def _add_matrix(setting: dict[str, Any]) -> None:
         "description": "By key, a list of its values, or parts of settings by name: the entry "
         "stands for a setting for each of their combinations. Its name has the keys in braces.",
     }
-    required = {"required": setting.pop("required")}
-    setting.update({"if": {"not": {"required": [MATRIX]}}, "then": required})
+    # A matrix may have what a setting, or its model, must have. `then` without `if` checks nothing.
+    setting["then"], model["then"] = (
+        {"required": each.pop("required")} for each in (setting, model)
+    )
+    setting["then"]["properties"] = {"model": model["then"]}
+    setting["if"] = {"not": {"required": [MATRIX]}}
 
 
 def reference() -> Iterator[str]:

@@ -1,9 +1,8 @@
 """All results of a paper -> a verdict on each of its claims, and the gates of its fits."""
 
 from scripts.runner import paper_module, run
-from twotowers import ROOT
+from twotowers.experiment.paper import item_needs
 from twotowers.files.artefacts import atomic
-from twotowers.files.yamls import read_yaml
 from twotowers.results import published
 from twotowers.results.gates import gates_of
 from twotowers.results.judging import judge_all
@@ -15,8 +14,7 @@ def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict
     claims = paper_module(paper, "claims")
     judged = claims.CLAIMS if claims else []
     results, authors = read_results(inputs), published.results(paper)
-    declared = read_yaml(ROOT / "papers" / paper / "experiment.yaml")["items"]
-    known = {name: item["needs"] for name, item in declared.items()}
+    known = item_needs(paper)
     verdicts = judge_all(judged, results, authors, items=needs, data=data, known=known)
     verdicts.insert(0, "paper", paper)
     gates = gates_of(results).drop(columns="columns")

@@ -266,6 +266,14 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
     return Paper.model_construct(**dict(file) | made)
 
 
+def item_needs(key: str, root: Path = ROOT) -> dict[str, list[str]]:
+    """What each item of a paper needs, at whatever scale: a scale may leave some out."""
+    path = root / "papers" / key / "experiment.yaml"
+    raw = read_yaml(path)
+    _name_products(raw, path)
+    return {name: list(item["needs"]) for name, item in raw["items"].items()}
+
+
 def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str, Any]:
     """Settings, with a setting for each combination of a `matrix`.
 
@@ -293,7 +301,7 @@ def _name_products(raw: dict, path: Path) -> None:
     """Where an item or a scale names an entry with a matrix, it means all of its settings."""
     products = {
         name: list(expanded({name: entry}, path))
-        for name, entry in raw["settings"].items()
+        for name, entry in raw.get("settings", {}).items()
         if isinstance(entry, Mapping) and MATRIX in entry
     }
     for item in raw["items"].values() if isinstance(raw.get("items"), Mapping) else ():
