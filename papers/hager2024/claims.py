@@ -24,8 +24,8 @@ ULTR_POINTWISE = POINTWISE[1:]
 
 def marks(results: pd.DataFrame, methods, metrics, sets=SETS) -> pd.Series:
     """1, -1 or 0 of each method, set and metric, by the thesis's tests."""
-    found = pd.concat([changes(results, of) for of in sets], ignore_index=True)
-    found = select(found, metric=list(metrics))
+    tested = [changes(results, of, metrics=metrics) for of in sets]
+    found = pd.concat(tested, ignore_index=True)
     keys = [(f"{of}-{method}", metric) for of in sets for method in methods for metric in metrics]
     table = found.set_index(["setting", "metric"])["value"]
     if missing := [key for key in keys if key not in table.index]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from papers.hager2024.names import FEATURES, GROUPS, LOSS, RANKING
@@ -16,13 +18,20 @@ CHANGE = "_change"
 """Ends the metric of a printed mark: 1 for better, -1 for worse, 0 for none."""
 
 
-def changes(results: pd.DataFrame, features: str, *, unit: str = "run") -> pd.DataFrame:
+def changes(
+    results: pd.DataFrame,
+    features: str,
+    *,
+    unit: str = "run",
+    metrics: Sequence[str] = (*RANKING, LOSS),
+) -> pd.DataFrame:
     """Whether each method of a set of features differs significantly from its naive model.
 
     Args:
         results: With the values of every query, or with printed marks.
         features: The prefix of the settings.
         unit: What counts as a pair; see `twotowers.results.paired.against_baseline`.
+        metrics: Those to test.
 
     Returns:
         Columns setting, metric and value: 1 (higher), -1 (lower) or 0.
@@ -30,26 +39,31 @@ def changes(results: pd.DataFrame, features: str, *, unit: str = "run") -> pd.Da
     Raises:
         NotTestable: marks are printed, and not those of this unit.
     """
-    printed = results[results["metric"].str.endswith(CHANGE)]
-    printed = printed[printed["setting"].str.startswith(f"{features}-")]
+    of = {"query_nll" if metric == LOSS else f"query_{metric}": metric for metric in metrics}
+    names = [f"{features}-{name}" for group in GROUPS for name in group]
+    wanted = [*of, *(metric + CHANGE for metric in metrics)]
+    rows = select(results, setting=names, metric=wanted)
+    printed = rows[rows["metric"].str.endswith(CHANGE)]
     if len(printed):
         if unit != "run":
             raise NotTestable("only tests with runs of queries as pairs are printed")
         metric = printed["metric"].str.removesuffix(CHANGE)
         return printed.assign(metric=metric)[["setting", "metric", "value"]]
-    found = []
+    tested = [pd.DataFrame(columns=["setting", "metric", "value"])]
+    if rows.empty:
+        return tested[0]
+    rows = rows[["setting", "query", "seed", "value"]].assign(metric=rows["metric"].map(of))
     for group in GROUPS:
-        names = [f"{features}-{name}" for name in group]
-        for metric in (*RANKING, LOSS):
-            of = "query_nll" if metric == LOSS else f"query_{metric}"
-            rows = select(results, setting=names, metric=of)
-            if set(rows["setting"]) != set(names):
-                continue
-            values = rows[["query", "seed", "value"]].assign(method=rows["setting"])
-            # The naive model counts among the tests.
-            tested = against_baseline(values, names[0], unit=unit, alpha=ALPHA, tests=len(names))
-            found += [(row.method, metric, row.change) for row in tested.itertuples()]
-    return pd.DataFrame(found, columns=["setting", "metric", "value"])
+        # The naive model counts among the tests.
+        own = [f"{features}-{name}" for name in group]
+        values = select(rows, setting=own).rename(columns={"setting": "method"})
+        whole = values.groupby("metric")["method"].transform("nunique") == len(own)
+        found = against_baseline(
+            values[whole], own[0], unit=unit, alpha=ALPHA, tests=len(own), by=["metric"]
+        )
+        found = found.rename(columns={"method": "setting", "change": "value"})
+        tested.append(found[["setting", "metric", "value"]])
+    return pd.concat(tested, ignore_index=True)
 
 
 def counted(results: pd.DataFrame) -> pd.DataFrame:
@@ -61,7 +75,6 @@ def counted(results: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for of in FEATURES:
         for unit in UNITS:
-            found = changes(results, of, unit=unit)
-            ranking = found.loc[found["metric"] != LOSS, "value"]
+            ranking = changes(results, of, unit=unit, metrics=RANKING)["value"]
             rows += [(of, unit, sign, int(ranking.eq(sign).sum())) for sign in (1, -1)]
     return pd.DataFrame(rows, columns=["features", "unit", "sign", "value"])

@@ -178,6 +178,9 @@ class Project:
         products = {name: [*expanded({name: entry})] for name, entry in settings.items()}
         for item in experiment["items"].values():
             item["needs"] = [each for need in item["needs"] for each in products.get(need, [need])]
+        for scale in experiment["scales"].values():
+            own = scale.get("settings", {}).items()
+            scale["settings"] = {each: change for name, change in own for each in products[name]}
         return experiment | {"settings": expanded(settings)}
 
     @property

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from weakref import ref
 
 import numpy as np
 import pandas as pd
@@ -105,6 +106,20 @@ def _of_seeds(results: pd.DataFrame, seeds: Collection) -> pd.DataFrame:
     return results[results["seed"].isin(seeds) | (seed_counts(results) == 1)]
 
 
+def asked_once(judge: Callable) -> Callable:
+    """A judge that is asked once about the same table: it is a function of results alone."""
+    answers = []
+
+    def asked(results: pd.DataFrame) -> object:
+        for table, answer in answers:
+            if table() is results:
+                return answer
+        answers.append((ref(results), judge(results)))
+        return answers[-1][1]
+
+    return asked
+
+
 def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgement:
     """The verdict on a claim, with regard to the chance of seeds and to gates of fits."""
     found = decide(claim, results)
@@ -157,6 +172,7 @@ def judge_all(
     gates = gates_of(results)
     rows = []
     for claim in claims:
+        claim = replace(claim, judge=asked_once(claim.judge))
         for name in (claim.item, *claim.also):
             if name not in (items if known is None else known):
                 raise InputError(
