@@ -31,10 +31,13 @@ class Layer(nnx.Module):
         self.first, self.second = (nnx.LayerNorm(width, epsilon=EPSILON, rngs=rngs) for _ in "12")
         self.dropout = nnx.Dropout(dropout)
 
-    def __call__(self, hidden: jax.Array, where: jax.Array, rngs: nnx.Rngs | None) -> jax.Array:
-        still = rngs is None
-        mixed = self.attention(hidden, mask=where, deterministic=still, rngs=rngs)
-        hidden = self.first(hidden + self.dropout(mixed, deterministic=still, rngs=rngs))
+    def __call__(
+        self, hidden: jax.Array, where: jax.Array, rngs: nnx.Rngs | None, asked: int | None = None
+    ) -> jax.Array:
+        """The vectors of the first `asked` tokens; of all if None."""
+        still, own = rngs is None, hidden[:, :asked]
+        mixed = self.attention(own, hidden, mask=where, deterministic=still, rngs=rngs)
+        hidden = self.first(own + self.dropout(mixed, deterministic=still, rngs=rngs))
         inner = self.narrow(jax.nn.gelu(self.wide(hidden), approximate=False))
         return self.second(hidden + self.dropout(inner, deterministic=still, rngs=rngs))
 
@@ -95,20 +98,27 @@ class MonoBert(nnx.Module):
         self.guess_bias = nnx.Param(jnp.zeros(vocabulary + OFFSET))
 
     def __call__(
-        self, tokens: jax.Array, segments: jax.Array, key: jax.Array | None = None
+        self,
+        tokens: jax.Array,
+        segments: jax.Array,
+        key: jax.Array | None = None,
+        asked: int | None = None,
     ) -> jax.Array:
-        """[documents, length] tokens and segments -> [documents, length, width].
+        """[documents, length] tokens and segments -> [documents, asked, width].
 
-        A `key` turns dropout on.
+        Args:
+            tokens, segments: of sequences.
+            key: turns dropout on.
+            asked: the number of first tokens whose vectors are wanted; all if None.
         """
         rngs = None if key is None else nnx.Rngs(dropout=key)
         place = jnp.arange(tokens.shape[1])
         hidden = self.token(tokens) + self.position(place) + self.segment(segments)
         hidden = self.dropout(self.norm(hidden), deterministic=rngs is None, rngs=rngs)
         where = (tokens != PAD)[:, None, None, :]
-        for layer in self.layers:
+        for layer in self.layers[:-1]:
             hidden = layer(hidden, where, rngs)
-        return hidden
+        return self.layers[-1](hidden, where, rngs, asked)
 
     def relevance(self, hidden: jax.Array) -> jax.Array:
         """[documents] logits from the first token's vector."""

@@ -215,7 +215,7 @@ def vectors_of(
 
     @jax.jit
     def first(state, tokens, segments, key):
-        return nnx.merge(graph, state)(tokens, segments, key)[:, 0]
+        return nnx.merge(graph, state)(tokens, segments, key, asked=1)[:, 0]
 
     root = None if dropout is None else jax.random.key(dropout)
     for start in range(0, len(sequences.tokens), batch):
