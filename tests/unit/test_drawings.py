@@ -169,6 +169,19 @@ def test_dots_of_a_group_stand_on_one_line():
     assert labels == ["EM", "gradient", "95 % interval", "reproduced", "published"]
 
 
+def test_a_dot_that_is_off_the_scale_is_in_the_table_alone():
+    rows = {"PBM": {"EM": "em-pbm"}, "CM": {"EM": "em-cm"}}
+    metrics, results = {"perplexity": "P", "ndcg": "N"}, seeded(setting=["em-pbm", "em-cm"])
+    results = pd.concat([results.assign(metric=metric) for metric in metrics])
+    drawing = build_drawing(
+        "dots", "hager2025", groups=rows, metrics=metrics, hidden={"perplexity": ["CM"]}
+    )
+    table = drawing.table(results, printed(results.iloc[:0]))
+    assert len(table) == 4
+    dots = [len(axes.collections[-1].get_offsets()) for axes in drawing.draw(table).axes]
+    assert dots == [1, 2]
+
+
 def test_a_table_of_lanes_has_a_column_per_value():
     parameters = {
         "needs": ["naive", "pal"],
