@@ -220,6 +220,7 @@ def test_what_is_measured_besides(world):
     # impression, of lists of several lengths.
     assert {"validation_nll", "validation_ndcg@5"} <= set(results["metric"])
     assert losses["value"].min() == values.get_group("validation_loss").item()
+    assert losses["value"].mean() == values.get_group("validation_loss_mean").item()
     assert losses["value"].min() == pytest.approx(
         values.get_group("validation_nll").item(), rel=0.1
     )

@@ -79,7 +79,8 @@ def _on_annotations(scores: np.ndarray, judged: Judged) -> list[tuple[str, None,
 
 
 def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
-    """Loss per impression, lowest watched loss and nDCG@5 on the validation split.
+    """Loss per impression, watched loss (its lowest, and its mean over epochs) and nDCG@5 on the
+    validation split.
 
     A paper may choose lanes by these. A lane that diverged has an infinite watched loss.
     """
@@ -88,8 +89,10 @@ def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
         shown = split.counts.of_log(log).impressions.sum()
         yield {"metric": "validation_nll", "value": fitted.cell_losses(split).sum() / shown}
     if fitted.history is not None:
-        watched = np.where(np.isfinite(fitted.history), fitted.history, np.inf)
+        watched = fitted.history[: int(fitted.values["epochs"])]
+        watched = np.where(np.isfinite(watched), watched, np.inf)
         yield {"metric": "validation_loss", "value": watched.min()}
+        yield {"metric": "validation_loss_mean", "value": watched.mean()}
     yield {"metric": "validation_ndcg@5", "value": _ndcg_at_5(fitted, split).mean()}
 
 
