@@ -28,8 +28,10 @@ from scipy.special import expit, xlogy
 
 from twotowers.fitting.pair_counts import PairCounts
 
-ENTRIES = 2_000_000
-"""Of the largest array in memory."""
+ENTRIES = 500_000
+"""Of the largest array: few enough for a cache."""
+VANISHED = 45
+"""-ln of what is less than a rounding error of a probability."""
 CLASSES = np.unique(np.round(2.0 ** np.arange(1, 40, 0.5)).astype(int))
 """The numbers of terms M: pairs with alike ones are computed together."""
 
@@ -87,6 +89,7 @@ def logit_moments(told: PairCounts, theta: np.ndarray) -> Moments:
             told.impressions[rows],
             chance[rows],
             clicks[pairs],
+            total[pairs].min(),
             CLASSES[number],
             factors,
         )
@@ -127,31 +130,41 @@ def _blocks(kind: np.ndarray, factors: int) -> Iterator[tuple[int, np.ndarray]]:
             yield number, np.sort(pairs[start : start + step])
 
 
-def _sums(local, factor, impressions, chance, clicks, terms: int, factors: int):
+def _sums(local, factor, impressions, chance, clicks, spread: float, terms: int, factors: int):
     """P(S = C) of each pair, E[c | C] of each row, and the sum of covariances [K, K].
 
-    Half of the terms are conjugates of the others, and count twice.
+    Half of the terms are conjugates of the others, and count twice. Terms at large t vanish:
+    |phi(t)| <= exp(-V (1 - cos t)), where V is at least `spread`.
     """
     nodes = np.arange(terms // 2 + 1)
+    turns = 2 * np.pi * nodes / terms
+    nodes, turns = (each[spread * (1 - np.cos(turns)) <= VANISHED] for each in (nodes, turns))
     times = np.where((nodes == 0) | (2 * nodes == terms), 1, 2) / terms
-    turn = np.exp(2j * np.pi * nodes / terms)
-    mixed = 1 - chance[:, None] + chance[:, None] * turn
+    turn = np.exp(1j * turns)
+    mixed = 1 + chance[:, None] * (turn - 1)
     starts = np.flatnonzero(np.diff(local, prepend=-1))
-    logs = np.add.reduceat(impressions[:, None] * np.log(mixed), starts)
-    angle = 2j * np.pi * ((clicks[:, None] * nodes) % terms) / terms
-    weight = np.exp(logs - angle) * times
+    size = np.log(mixed.real**2 + mixed.imag**2) / 2
+    angle = np.arctan2(mixed.imag, mixed.real)
+    size, angle = (np.add.reduceat(impressions[:, None] * each, starts) for each in (size, angle))
+    angle -= 2 * np.pi * ((clicks[:, None] * nodes) % terms) / terms
+    weight = np.exp(size + 1j * angle) * times
     value = weight.real.sum(1)
     weight /= value[:, None]
-    share = chance[:, None] * turn / mixed
+    share = (chance[:, None] * turn) / mixed
     each = impressions[:, None] * share
-    mean = (weight[local] * each).real.sum(1)
-    again = (weight[local] * each * share).real.sum(1)
-    dense = np.zeros((len(clicks), factors, len(nodes)), complex)
-    dense[local, factor] = each
-    flat = dense.transpose(1, 0, 2).reshape(factors, -1)
-    covariance = ((flat * weight.ravel()) @ flat.T).real
-    means = np.zeros((len(clicks), factors))
-    means[local, factor] = mean
-    covariance -= means.T @ means
+    weighted = weight[local] * each
+    mean = weighted.real.sum(1)
+    again = (weighted.real * share.real - weighted.imag * share.imag).sum(1)
+    # Re(w E E') is a difference of two squares of real matrices.
+    rooted = np.sqrt(weight)[local] * each
+    covariance = np.zeros((factors, factors))
+    for part, sign in ((rooted.real, 1), (rooted.imag, -1)):
+        dense = np.zeros((factors, len(clicks), len(nodes)))
+        dense[factor, local] = part
+        flat = dense.reshape(factors, -1)
+        covariance += sign * (flat @ flat.T)
+    means = np.zeros((factors, len(clicks)))
+    means[factor, local] = mean
+    covariance -= means @ means.T
     covariance[np.diag_indices(factors)] += np.bincount(factor, mean - again, factors)
     return value, mean, covariance
