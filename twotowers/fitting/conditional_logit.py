@@ -140,25 +140,27 @@ def _sums(local, factor, impressions, chance, clicks, spread: float, terms: int,
     turns = 2 * np.pi * nodes / terms
     nodes, turns = (each[spread * (1 - np.cos(turns)) <= VANISHED] for each in (nodes, turns))
     times = np.where((nodes == 0) | (2 * nodes == terms), 1, 2) / terms
-    turn = np.exp(1j * turns)
-    mixed = 1 + chance[:, None] * (turn - 1)
+    cosine, sine = np.cos(turns), np.sin(turns)
     starts = np.flatnonzero(np.diff(local, prepend=-1))
-    size = np.log(mixed.real**2 + mixed.imag**2) / 2
-    angle = np.arctan2(mixed.imag, mixed.real)
-    size, angle = (np.add.reduceat(impressions[:, None] * each, starts) for each in (size, angle))
+    shown, chance = impressions[:, None], chance[:, None]
+    # Real and imaginary parts apart, since numpy is slow with complex numbers: a cell's
+    # 1 - q + q e^(it).
+    real, imag = 1 - chance * (1 - cosine), chance * sine
+    norm, angle = real**2 + imag**2, np.arctan2(imag, real)
+    size, angle = (np.add.reduceat(shown * each, starts) for each in (np.log(norm) / 2, angle))
     angle -= 2 * np.pi * ((clicks[:, None] * nodes) % terms) / terms
     weight = np.exp(size + 1j * angle) * times
     value = weight.real.sum(1)
-    weight /= value[:, None]
-    share = (chance[:, None] * turn) / mixed
-    each = impressions[:, None] * share
-    weighted = weight[local] * each
-    mean = weighted.real.sum(1)
-    again = (weighted.real * share.real - weighted.imag * share.imag).sum(1)
-    # Re(w E E') is a difference of two squares of real matrices.
-    rooted = np.sqrt(weight)[local] * each
+    # With E = n q e^(it) / (1 - q + q e^(it)) and terms w, sums of w E and of products w E E'.
+    shown = shown * chance / norm
+    real, imag = shown * (cosine * real + sine * imag), shown * (sine * real - cosine * imag)
+    root = np.sqrt(weight / value[:, None])[local]
+    up, aside = root.real.copy(), root.imag.copy()
+    parts = up * real - aside * imag, up * imag + aside * real
+    mean = (up * parts[0] - aside * parts[1]).sum(1)
+    again = (parts[0] ** 2 - parts[1] ** 2).sum(1) / impressions
     covariance = np.zeros((factors, factors))
-    for part, sign in ((rooted.real, 1), (rooted.imag, -1)):
+    for part, sign in zip(parts, (1, -1), strict=True):
         dense = np.zeros((factors, len(clicks), len(nodes)))
         dense[factor, local] = part
         flat = dense.reshape(factors, -1)
