@@ -161,7 +161,8 @@ def as_started() -> pd.DataFrame:
 def judged(small) -> pd.DataFrame:
     """Results on which every claim holds."""
     results = as_placed(as_padded(small[small["setting"] != "overlap"]))
-    return pd.concat([results, as_found(), as_overlapping()], ignore_index=True)
+    more = as_found(), as_overlapping(), as_conditional()
+    return pd.concat([results, *more], ignore_index=True)
 
 
 def as_placed(results: pd.DataFrame) -> pd.DataFrame:
@@ -173,6 +174,27 @@ def as_placed(results: pd.DataFrame) -> pd.DataFrame:
             rows = select(results, metric=metric, **where)
             results.loc[rows.index, "value"] = size * rows["strength"]
     return results
+
+
+def as_conditional() -> pd.DataFrame:
+    """The settings behind claim 18: towers that miss, and estimates half an error off."""
+    position = np.arange(1, 26)
+    rows = [
+        pd.DataFrame({"position": position, "value": -np.log(position) * (1 + off), "error": 0.04})
+        .assign(setting=setting, strength=strength, temperature=temperature, seed=seed)
+        .assign(weighting=None if setting.startswith("conditional") else "none")
+        for setting, off in {
+            "misfit-linear": 0.2, "misfit-expert": 0.2,
+            "conditional-deep": 0.004, "conditional-expert": 0.004,
+        }.items()
+        for strength in (-1.0, 0.0, 1.0)
+        for temperature in (0.333, 1.0)
+        for seed in (1, 2)
+    ]  # fmt: skip
+    rows = pd.concat(rows, ignore_index=True)
+    errors = rows[rows["weighting"].isna()].assign(metric="position_bias_error")
+    errors["value"] = errors["error"]
+    return pd.concat([rows.assign(metric="position_bias"), errors]).drop(columns="error")
 
 
 def as_overlapping() -> pd.DataFrame:
@@ -223,6 +245,7 @@ GAP_EFFECT = {**GAP, "metric": "effect_of_start"}
 FEATURES = {"setting": "overlap", "varied": "features"}
 FITS = {"metric": "position_bias", "strength": 0}
 FORWARD = {**FITS, "strength": 1}
+CURVE, ERRORS = ({"metric": name} for name in ("position_bias", "position_bias_error"))
 STOPPED = {**FITS, "setting": "stopped-early", "start": "random"}
 
 
@@ -282,6 +305,15 @@ MUTATIONS = [
     ("13b", raised(0.1), {**FORWARD, "setting": "optimum-grown", "sessions": 104}, "4 times"),
     ("16", to(-1.0), {"setting": "start-2k", "metric": "position_bias"}, "2,048"),
     ("16", raised(0.2), {"setting": "start-128k", "start": "zero"}, "131,072"),
+    *(
+        case
+        for letter, log, tower in (("a", "deep", "linear"), ("b", "expert", "expert"))
+        for case in (
+            (f"18{letter}", raised(0.2), {**CURVE, "setting": f"conditional-{log}"}, "5, 10"),
+            (f"18{letter}", times(1 / 1.2), {**CURVE, "setting": f"misfit-{tower}"}, "the tower's"),
+            (f"18{letter}", to(1e-6), {**ERRORS, "setting": f"conditional-{log}"}, "intervals"),
+        )
+    ),
     ("14", to(-2.0), clip("as published"), "5 and 10"),
     ("14", to(-2.0), clip("without noise"), "5 and 10"),
     ("14", raised(0.02), clip("without clipping", temperature=0), "both positions"),

@@ -423,6 +423,12 @@ def test_every_method_may_be_named(load, method):
     assert found.settings["fit"].method.part.options == {}
 
 
+@pytest.mark.parametrize("method", ["conditional", "harvesting"])
+def test_a_method_of_bias_alone_may_be_tested_on_other_queries(load, method):
+    fit = EXPERIMENT["settings"]["fit"] | {"model": {"tower": "embedding"}, "method": method}
+    assert not load(put(EXPERIMENT, ["settings", "fit"], fit)).settings["fit"].log.same_queries
+
+
 def test_unknown_paper():
     with pytest.raises(InputError, match=r"papers: 'hager2052' .*did you mean 'hager2025'"):
         load_paper("hager2052", read_config(CONFIG))

@@ -135,6 +135,11 @@ class Kind:
         return getattr(self.module, "FACTORS", False)
 
     @property
+    def bias_alone(self) -> bool:
+        """Whether a method estimates bias only, so that documents get no scores."""
+        return getattr(self.module, "BIAS_ALONE", False)
+
+    @property
     def pages(self) -> bool:
         """Whether a click model needs whole pages. The others need cells only."""
         return not issubclass(self.holds, import_module("twotowers.models.protocol").CellModel)

@@ -291,7 +291,7 @@ class Setting(Settled):
                 "'embedding': a parameter per query-document pair; or a log with 'features: true'",
                 "model.tower",
             )
-        if tower.kind.by_pair and not log.same_queries:
+        if tower.kind.by_pair and not (log.same_queries or self.method.kind.bias_alone):
             raise refused(
                 "an embedding per pair can be measured only on the pairs that it was trained on",
                 "a log with 'queries: train', whose sessions all ask the training queries",

@@ -11,6 +11,8 @@ from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.methods.task import Fitted, Task, cells
 
+BIAS_ALONE = True
+
 
 def fit(task: Task, *, form: Literal["product", "additive"] = "product") -> list[Fitted]:
     """Fit every lane's training log by `twotowers.fitting.conditional.fit_conditional`.

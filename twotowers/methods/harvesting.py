@@ -17,6 +17,7 @@ from twotowers.fitting.pair_counts import PairCounts
 from twotowers.methods.task import Fitted, Task, cells
 from twotowers.towers.lane import Lane
 
+BIAS_ALONE = True
 ALL_PAIRS, PUBLISHED = "all_pairs", "all_pairs_published"
 Estimator = Literal["naive", "pivot_one", "adjacent_chain", "all_pairs", "all_pairs_published"]
 ESTIMATORS = get_args(Estimator)

@@ -30,6 +30,8 @@ def table(
     """
     keys = ["setting", *LANES, "metric", "position"]
     where = {"metric": "position_bias", "setting": list(settings), **(where or {})}
+    # Some methods have no weights to choose.
+    results = results.fillna({"weighting": "none"})
     return compare(results, published, keys, **where)
 
 
