@@ -2,6 +2,7 @@
 
     python -m benchmarks.diagnosis [--draws 40]  # writes benchmarks/results/diagnosis.csv
     python -m benchmarks.diagnosis --times 1e6 1e7  # and diagnosis_times.csv
+    python -m benchmarks.diagnosis --forecast  # and diagnosis_forecast.csv
     python -m benchmarks.diagnosis --page  # docs/diagnosis.md
 
 Logs are those of `benchmarks.propensities`, with its settings. These limits were committed before
@@ -25,6 +26,7 @@ import argparse
 import multiprocessing
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +36,16 @@ import pyarrow.parquet as pq
 
 from benchmarks.measure import child
 from benchmarks.pages import yes
-from benchmarks.propensities import SETTINGS, draw_pages
+from benchmarks.propensities import SETTINGS, Setting, draw, draw_pages
 from scripts.filling import fill_page, markdown
 from twotowers import ROOT
 from twotowers.face import lights
 from twotowers.face.evidence import gather
 from twotowers.face.logs import read_log
+from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.curves import Curve
+from twotowers.fitting.pair_counts import PairCounts
+from twotowers.identifiability.strength import growth_of, sessions_needed
 
 STOPS, NOTICED, WRONG_FORM, SILENT = 0.03, 0.95, 0.05, 0.2
 RESULTS = Path(__file__).parent / "results" / "diagnosis.csv"
@@ -47,6 +53,14 @@ FIRST = 100
 """Seed; those below were seen."""
 PAGE = ROOT / "docs" / "diagnosis.md"
 TIMES = RESULTS.with_name("diagnosis_times.csv")
+FORECAST = RESULTS.with_name("diagnosis_forecast.csv")
+GROWN = {
+    "sparse": (SETTINGS["sparse"], (2, 8)),
+    "sparse, following": (SETTINGS["sparse, following"], (2, 8)),
+    "a page a query": (replace(SETTINGS["sparse"], pages=3_000, skew=0.0, rate=0.4), (2, 8)),
+    "dense": (SETTINGS["dense"], (2,)),
+}
+"""Logs whose errors are forecast, and how many times as long they get."""
 JUDGED = (
     "sparse",
     "sparse, following",
@@ -101,7 +115,15 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 
 def write_page() -> None:
     """Put the tables of the results into docs/diagnosis.md."""
-    fill_page(PAGE, {"diagnosis": page_of_draws(), "times": page_of_times()})
+    parts = {"diagnosis": page_of_draws(), "forecast": page_of_forecast(), "times": page_of_times()}
+    fill_page(PAGE, parts)
+
+
+def page_of_forecast() -> str:
+    """A row per setting and length."""
+    found = pd.read_csv(FORECAST)
+    rows = found.astype(object).to_numpy().tolist()
+    return markdown(list(found), rows)
 
 
 def page_of_draws() -> str:
@@ -199,16 +221,50 @@ def times(sizes: list[float]) -> pd.DataFrame:
     return pd.DataFrame(rows)[["rows", "program", "seconds", "cpu", "peak_gb"]]
 
 
+def forecast(draws: int) -> pd.DataFrame:
+    """Sessions that are asked for the error that t times a log has, over t: means over draws.
+
+    Means of logarithms over draws and positions, of the forecast and of one in proportion.
+    """
+    rows = []
+    for name, (setting, many) in GROWN.items():
+        small = [fitted(setting, FIRST + seed) for seed in range(draws)]
+        for times in many:
+            longer = replace(setting, pages=setting.pages * times)
+            grown = [fitted(longer, FIRST + draws + seed)[1] for seed in range(draws)]
+            error = np.sqrt(np.nanmean([curve.error**2 for curve in grown], axis=0))
+            asked = {"forecast": [], "in proportion": []}
+            for counts, curve in small:
+                for k in np.flatnonzero((curve.error > 0) & (error > 0)):
+                    for way, growth in zip(asked, (growth_of(counts, curve), 1.0), strict=True):
+                        asked[way].append(sessions_needed(curve, 1, error[k], growth)[k] / times)
+            means = {way: np.exp(np.mean(np.log(each))) for way, each in asked.items()}
+            rows.append({"logs": name, "times": times, **means, "draws": draws})
+    return pd.DataFrame(rows)
+
+
+def fitted(setting: Setting, seed: int) -> tuple[PairCounts, Curve]:
+    """Counts of a log, and its curve."""
+    counts, _ = draw(setting, seed)
+    return counts, fit_conditional(counts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=40)
     parser.add_argument("--settings", nargs="+", default=list(JUDGED), choices=list(JUDGED))
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--times", nargs="+", type=float, help="rows of logs to time instead")
+    parser.add_argument("--forecast", action="store_true", help="errors of longer logs instead")
     parser.add_argument("--page", action="store_true", help="write docs/diagnosis.md anew")
     options = parser.parse_args()
     if options.page:
         write_page()
+        return
+    if options.forecast:
+        found = forecast(min(options.draws, 8))
+        found.to_csv(FORECAST, index=False, float_format="%.3g")
+        print(found.round(2).to_string(index=False))
         return
     if options.times:
         times(options.times).to_csv(TIMES, index=False, float_format="%.3g")

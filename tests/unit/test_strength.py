@@ -13,6 +13,7 @@ from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import intervention_cost
 from twotowers.identifiability.strength import (
     best_swaps,
+    growth_of,
     sessions_needed,
     strength,
     strength_of_log,
@@ -140,6 +141,36 @@ def test_sessions_for_an_error():
     assert needed[2] == np.inf
     with pytest.raises(InputError, match="error"):
         sessions_needed(curve, 205, 0)
+
+
+def test_growth_is_that_of_logs_that_are_drawn_longer():
+    """Documents that are shown a few times: the error of 4 times the log, within 15 %."""
+    places, queries, pages = np.array([1, 0.5, 0.25]), 1500, 3000
+
+    def log(rng, pages):
+        query = np.random.default_rng(0).beta(2, 2, (queries, 3))  # one world, many logs
+        asked = rng.integers(queries, size=pages)
+        order = np.argsort(rng.random((pages, 3)), 1)
+        clicks = rng.random((pages, 3)) < query[asked[:, None], order] * places
+        pair, place = (asked[:, None] * 3 + order).ravel(), np.tile(range(3), pages)
+        return PairCounts.of_arrays(pair, place, np.ones(3 * pages), clicks.ravel())
+
+    asked = []
+    for seed in range(6):
+        counts = log(np.random.default_rng([1, seed]), pages)
+        curve = fit_conditional(counts)
+        longer = fit_conditional(log(np.random.default_rng([2, seed]), 4 * pages)).error[1:]
+        growth = growth_of(counts, curve)
+        assert growth[0] == 1
+        asked.append([sessions_needed(curve, 1, longer.mean(), each)[1:] for each in (growth, 1)])
+    forecast, proportion = np.mean(asked, axis=(0, 2))
+    assert forecast == pytest.approx(4, rel=0.15)
+    assert proportion > 5
+
+
+def test_growth_where_documents_are_seen_often_is_in_proportion():
+    counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 0, 1], [900] * 4, [400, 200, 90, 45])
+    assert growth_of(counts, fit_conditional(counts)) == pytest.approx([1, 1], abs=0.01)
 
 
 def test_bad_input():

@@ -234,7 +234,7 @@ def _connected(found: Evidence) -> Section:
 
 def _curve(found: Evidence) -> Section:
     curve, counts = found.curve, found.product.counts
-    times = sessions_needed(curve, 1.0, TARGET)
+    times = sessions_needed(curve, 1.0, TARGET, found.product.growth)
     rows: list[tuple[Any, ...]] = []
     for k, name in enumerate(found.labels):
         known = bool(np.isfinite(curve.estimate[k]))
@@ -268,8 +268,8 @@ def _curve(found: Evidence) -> Section:
         Column(
             "A tenth takes",
             unit,
-            f"such a log of that size, or a smaller one, would know it to {TARGET:.0%}, one sigma. "
-            f"This log has {found.pages:,.0f}.",
+            f"such a log of that size would know it to {TARGET:.0%}, one sigma. This log has "
+            f"{found.pages:,.0f}.",
         ),
         Column("Shown", "impressions"),
         Column("Clicked", "clicks"),

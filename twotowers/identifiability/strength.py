@@ -44,6 +44,9 @@ from twotowers.fitting.conditional import maximise, product_moments
 from twotowers.fitting.curves import ENOUGH_SWAPS, Curve, contrasts, number_of
 from twotowers.fitting.pair_counts import PairCounts, strong_components
 
+LEAST = 0.05
+"""Of 2 - growth: beyond it, when growth ends is not told."""
+
 
 @dataclass(frozen=True)
 class Strength:
@@ -176,13 +179,54 @@ def strength_of_log(counts: PairCounts) -> Strength:
     return strength(maximise(apart.where(), product_moments, None)[1].information)
 
 
-def sessions_needed(curve: Curve, sessions: float, error: float) -> np.ndarray:
-    """[K] sessions for an error of each log-ratio: variance falls as sessions grow.
+def growth_of(counts: PairCounts, curve: Curve) -> np.ndarray:
+    """[K] by which power of its sessions what a log tells of each log-ratio grows, 1 to 2.
+
+    A document that is shown once tells nothing, and twice as many sessions show it at two places.
+    So information grows as the square of sessions while documents are seen at most a few times, and
+    in proportion once they are seen often. The impressions are divided at random into halves. The
+    power is log2 of what all tell over the mean of what each half tells, at the curve's estimates.
+    The same counts are always divided alike.
+
+    Example:
+        >>> from twotowers.fitting.conditional import fit_conditional
+        >>> pair = np.repeat(np.arange(2000), 2)
+        >>> seen = [PairCounts.of_arrays(pair, np.tile([0, 1], 2000), np.full(4000, n),
+        ...     np.full(4000, n)) for n in (1, 100)]
+        >>> [growth_of(each, fit_conditional(each))[1].round(1).item() for each in seen]
+        [2.0, 1.0]
+    """
+    known = curve.estimate > 0
+    theta = np.log(np.where(known, curve.estimate, 1))
+    told = counts.where(known[counts.factor])
+    rng = np.random.default_rng(0)
+    shown, clicked = (each.astype(np.int64) for each in (told.impressions, told.clicks))
+    half = shown // 2 + (shown % 2) * rng.integers(2, size=len(shown))
+    hits = rng.hypergeometric(clicked, shown - clicked, half)
+    halves = [
+        PairCounts.of_arrays(told.pair, told.factor, *part, factors=counts.factors).where()
+        for part in ((half, hits), (shown - half, clicked - hits))
+    ]
+    whole, one, other = (product_moments(each, theta).information for each in (told, *halves))
+    variances = (strength(each).resistance[curve.reference] for each in ((one + other) / 2, whole))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        power = np.log2(np.divide(*variances))
+    return np.clip(np.nan_to_num(power, nan=1.0), 1, 2)
+
+
+def sessions_needed(
+    curve: Curve, sessions: float, error: float, growth: np.ndarray | float = 1.0
+) -> np.ndarray:
+    """[K] sessions for an error of each log-ratio.
+
+    What t times a log tells of a log-ratio is taken to be t^2 (1 + s) / (t + s) times as much: it
+    grows by the power `growth` now, and in proportion in the end, with s = 1 / (2 - growth) - 1.
 
     Args:
         curve: of a log.
         sessions: of this log.
         error: wanted standard error of the logarithm, > 0; .1 is about a tenth of the ratio.
+        growth: of `growth_of`; 1 for a log whose documents are all seen often.
 
     Returns:
         inf where this log tells nothing, however long, and 0 at the reference.
@@ -193,9 +237,15 @@ def sessions_needed(curve: Curve, sessions: float, error: float) -> np.ndarray:
         ...     errors="information")
         >>> sessions_needed(curve, sessions=100, error=0.1).round().tolist()
         [0.0, 800.0]
+        >>> sessions_needed(curve, sessions=100, error=0.1, growth=1.5).round().tolist()
+        [0.0, 483.0]
     """
     check_range(error, field="error", low=1e-9, high=100)
-    return np.where(np.isfinite(curve.error), sessions * (curve.error / error) ** 2, np.inf)
+    ratio = np.where(np.isfinite(curve.error), (curve.error / error) ** 2, np.inf)
+    later = 1 / np.maximum(2 - growth, LEAST) - 1
+    with np.errstate(invalid="ignore"):
+        times = ratio + np.sqrt(ratio**2 + 4 * (1 + later) * later * ratio)
+    return sessions * np.where(np.isinf(ratio), np.inf, times / (2 * (1 + later)))
 
 
 def best_swaps(
