@@ -12,6 +12,8 @@ from scipy.special import expit, logit
 
 from twotowers.errors import InputError
 from twotowers.experiment.kinds import build_model, kinds
+from twotowers.fitting.em import fit_em
+from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance
 from twotowers.models.mixing import MixtureModel
@@ -20,6 +22,7 @@ from twotowers.models.page import lay_out
 from twotowers.models.page_towers import PageTowers
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 from twotowers.towers.baseline import BaselineTower
+from twotowers.towers.linear import LinearTower
 
 FLOOR = 1e-12
 MODELS = {name: build_model(kind) for name, kind in NAMES.items()} | {
@@ -386,3 +389,119 @@ def test_a_mixture_is_trained_by_gradient():
     gradient = jax.tree.leaves(nnx.jit(nnx.grad(total))(towers))
     assert all(np.isfinite(each).all() for each in gradient)
     assert sum(bool((np.asarray(each) != 0).any()) for each in gradient) == len(gradient)
+
+
+class Unshared(MixtureModel):
+    components = (build_model("document_rate"), build_model("dynamic_bayesian"))
+    shared = ()
+
+
+def test_a_mixture_whose_models_share_nothing():
+    """Each model has an attraction of its own. Ranking takes the mean."""
+    model = Unshared()
+    assert set(model.parts) == {
+        "attraction_1", "attraction_2", "satisfaction", "continuation", "share_1",
+    }  # fmt: skip
+    rng = np.random.default_rng(3)
+    values = {
+        part: rng.uniform(0.2, 0.8, 3 if kind == PER_DOCUMENT else ())
+        for part, kind in model.parts.items()
+    }
+    chances = {part: Chance.of(value) for part, value in values.items()}
+    share, one, two = values["share_1"], values["attraction_1"], values["attraction_2"]
+    assert expit(model.relevance(chances)) == pytest.approx(share * one + (1 - share) * two)
+    patterns = np.array(list(product([False, True], repeat=3)))
+    where = np.ones_like(patterns)
+    chances = {
+        part: chance.broadcast(patterns.shape) if model.parts[part] == PER_DOCUMENT else chance
+        for part, chance in chances.items()
+    }
+    total = np.exp(model.log_likelihood(chances, patterns, where))
+    dbn = {"attraction": "attraction_2", "satisfaction": "satisfaction"}
+    dbn = {part: chances[dbn.get(part, part)] for part in model.components[1].parts}
+    own = np.exp(model.components[1].log_likelihood(dbn, patterns, where))
+    rates = np.where(patterns, one, 1 - one).prod(1)
+    assert total == pytest.approx(share * rates + (1 - share) * own)
+
+
+def test_relevance_of_a_shared_mixture_is_attraction():
+    chances = {
+        part: Chance.of(np.full(2 if kind == PER_DOCUMENT else (), 0.3))
+        for part, kind in Dcm_Dbn().parts.items()
+    }
+    assert expit(Dcm_Dbn().relevance(chances)) == pytest.approx([0.3, 0.3])
+
+
+class Dcm_Dbn(MixtureModel):
+    components = (build_model("dependent_click"), build_model("dynamic_bayesian"))
+
+
+def by_document(kind, part):
+    """The model, with a part that each document has for itself."""
+    base = type(build_model(kind))
+    return type("ByDocument", (base,), {"parts": {**base.parts, part: PER_DOCUMENT}})()
+
+
+OF_DOCUMENTS = [
+    ("dependent_click", "continuation"),
+    ("dynamic_bayesian", "continuation"),
+    ("click_chain", "after_none"),
+]
+
+
+def drawn_by_document(model, pages, seed, documents=6, length=4):
+    """Truth, pairs and clicks of users whose part depends on the document."""
+    rng = np.random.default_rng(seed)
+    size = {PER_DOCUMENT: documents, PER_POSITION: length, ONCE: 1}
+    truth = {part: rng.uniform(0.25, 0.9, size[kind]) for part, kind in model.parts.items()}
+    pair = np.argsort(rng.random((pages, documents)), axis=1)[:, :length]
+    values = lay_out(truth, model.parts, pair)
+    chances = {part: Chance.of(value) for part, value in values.items()}
+    return truth, pair, model.sample(chances, np.ones(pair.shape, bool), rng=rng)["clicks"]
+
+
+@pytest.mark.parametrize(("kind", "part"), OF_DOCUMENTS)
+def test_em_finds_parts_that_depend_on_documents(kind, part):
+    model = by_document(kind, part)
+    truth, pair, clicks = drawn_by_document(model, 20_000, 0)
+    where = np.ones_like(clicks)
+    pages = distinct_pages(pair, clicks, where, pairs=6)
+    found = fit_em(Statistics.of_pages(model, pages)).parameters
+    assert set(found) == set(truth)
+    for name, values in truth.items():
+        assert found[name] == pytest.approx(values, abs=0.08), name
+
+    def likelihood(parameters):
+        values = lay_out(parameters, model.parts, pair)
+        chances = {name: Chance.of(value) for name, value in values.items()}
+        return model.log_likelihood(chances, clicks, where).sum()
+
+    best = likelihood(found)
+    assert best > likelihood(truth)
+    # No other value of the part does better, of any document.
+    for document, step in product(range(6), (-0.01, 0.01)):
+        moved = found[part].copy()
+        moved[document] += step
+        assert likelihood({**found, part: moved}) < best
+
+
+def test_towers_on_features_give_every_part_per_document():
+    """Continuation by features: the loss has the gradient of a part that is laid out by hand."""
+    model = by_document("dependent_click", "continuation")
+    rng = np.random.default_rng(1)
+    inputs = jnp.asarray(rng.standard_normal((5, 4, 3)), jnp.float32)
+    documents = jnp.asarray(np.argsort(rng.random((5, 4)), axis=1))
+    clicks = jnp.asarray(rng.random((5, 4)) < 0.4)
+    towers = PageTowers(model, LinearTower, 3, 4, rngs=nnx.Rngs(0))
+    assert set(towers.towers) == {"attraction", "continuation"}
+    chances = towers.chances(inputs, documents)
+    own = jnp.take_along_axis(towers.towers["continuation"](inputs), documents, axis=-1)
+    np.testing.assert_allclose(chances["continuation"].logits, own, rtol=1e-5, atol=1e-6)
+
+    def loss(towers):
+        shown = jnp.ones_like(clicks)
+        return towers.row_losses(inputs, documents, None, shown, clicks).sum()
+
+    gradient = nnx.grad(loss)(towers)
+    moved = jax.tree.leaves(gradient.towers["continuation"])
+    assert all(np.abs(each).max() > 0 for each in moved)

@@ -26,7 +26,7 @@ class MixtureModel(PageModel):
 
     Attributes:
         components: the models that are mixed, two or more.
-        shared: names of parts that are the same for all models which have them.
+        shared: names of parts that are the same for all models which have them; () if none is.
 
     Raises:
         InputError: no model has a shared part, or models have it in different kinds, such as
@@ -99,6 +99,18 @@ class MixtureModel(PageModel):
             chances.append(model.examination(own))
             weights.append(weight)
         return _mean(chances, weights)
+
+    def relevance(self, parts):
+        """Log-odds of attraction. If models do not share it, of its mean over those that have one,
+        weighted by P(m)."""
+        if "attraction" in parts:
+            return parts["attraction"].logits
+        chances, weights = [], []
+        for weight, _, own in self._each(parts):
+            if "attraction" in own:
+                chances.append(own["attraction"])
+                weights.append(weight)
+        return _mean(chances, weights).logits
 
     def _each(self, parts):
         """ln P(m), model and the model's parts, for each m."""
