@@ -70,3 +70,9 @@ def test_without_steps_features_are_tokens(encoded):
         assert features.shape[1] == 12 + SMALL["length"]
         assert (features[:, 12] == CLS).all()
         assert (features[:, 12:] % 1 == 0).all()
+
+
+def test_marked_tokens_make_other_vectors(encoded):
+    plain, told = (encoded(marks=marks)[0].features for marks in (False, True))
+    assert np.array_equal(plain[:, :12], told[:, :12])
+    assert not np.allclose(plain[:, 12:], told[:, 12:])

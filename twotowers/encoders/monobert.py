@@ -55,6 +55,7 @@ class MonoBert(nnx.Module):
         width: int = 768,
         inner: int = 3072,
         dropout: float = 0.1,
+        segments: int = 2,
         rngs: nnx.Rngs,
     ):
         """Initialise an encoder. The defaults are those of the thesis (Hager 2026, Section 3.4).
@@ -66,6 +67,7 @@ class MonoBert(nnx.Module):
             width: numbers per token, a multiple of `heads`.
             inner: width of each layer's network.
             dropout: rate of dropout, in [0, 0.99].
+            segments: 2, or 3 if tokens are marked (`twotowers.encoders.sequences.marked`).
             rngs: source of randomness.
 
         Raises:
@@ -80,7 +82,7 @@ class MonoBert(nnx.Module):
             ((1, 8, 4), (1,))
         """
         sizes = {"vocabulary": vocabulary, "length": length, "layers": layers, "heads": heads,
-                 "width": width, "inner": inner}  # fmt: skip
+                 "width": width, "inner": inner, "segments": segments}  # fmt: skip
         for field, size in sizes.items():
             check_range(size, field=field, low=1, high=10**7, whole=True)
         check_range(dropout, field="dropout", low=0, high=0.99)
@@ -88,7 +90,7 @@ class MonoBert(nnx.Module):
             raise InputError(f"{width}", field="width", expected=f"a multiple of heads, {heads}")
         self.token = nnx.Embed(vocabulary + OFFSET, width, embedding_init=NORMAL, rngs=rngs)
         self.position = nnx.Embed(length, width, embedding_init=NORMAL, rngs=rngs)
-        self.segment = nnx.Embed(2, width, embedding_init=NORMAL, rngs=rngs)
+        self.segment = nnx.Embed(segments, width, embedding_init=NORMAL, rngs=rngs)
         self.norm = nnx.LayerNorm(width, epsilon=EPSILON, rngs=rngs)
         self.dropout = nnx.Dropout(dropout)
         self.layers = nnx.List(Layer(width, heads, inner, dropout, rngs) for _ in range(layers))

@@ -6,7 +6,7 @@ with its [CLS] and [SEP]; all else, padding included, is segment 1 (Hager 2026, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ class Sequences:
 
     Attributes:
         tokens: [documents, length] int32.
-        segments: [documents, length] int32, 0 or 1.
+        segments: [documents, length] int32: 0 or 1, and 2 for marked tokens.
         text: [documents, length] bool: a token of title or abstract, which may be masked.
     """
 
@@ -73,6 +73,25 @@ def sequences(
         np.where(beyond, 1, segments).astype(np.int32),
         text & ~beyond,
     )
+
+
+def marked(found: Sequences) -> Sequences:
+    """The sequences with segment 2 for tokens of title and abstract that the query has, too.
+
+    A network that has read months of text knows when two words are the same. A small one is told
+    (MarkedBERT; Boualili et al. 2020).
+
+    Example:
+        >>> texts = sequences(*np.array([[[5, -1]], [[7, 5]], [[9, -1]]]), length=9)
+        >>> marked(texts).segments.tolist()
+        [[0, 0, 0, 1, 2, 1, 1, 1, 1]]
+    """
+    asked = (found.segments == 0) & (found.tokens >= OFFSET)
+    query = np.where(asked, found.tokens, PAD)[:, : (found.segments == 0).sum(1).max(initial=0)]
+    same = np.zeros_like(found.text)
+    for place in range(query.shape[1]):
+        same |= found.tokens == query[:, place, None]
+    return replace(found, segments=np.where(same & found.text, 2, found.segments))
 
 
 def _shifted(tokens: np.ndarray) -> np.ndarray:

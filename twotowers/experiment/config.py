@@ -70,6 +70,8 @@ class Encoder(Settled):
     """Of AdamW."""
     mask: Share = 0.3
     """The chance that a token is masked."""
+    marks: bool = False
+    """Whether tokens of texts that the query has, too, are marked by a segment of their own."""
     clicks: bool = True
     """Whether it is trained on clicks, and not on masked tokens alone."""
     placeholders: bool = False

@@ -21,7 +21,7 @@ from flax import nnx
 
 from twotowers.encoders.monobert import MonoBert
 from twotowers.encoders.pretraining import Batch, Pretraining, batches, pretrain, vectors_of
-from twotowers.encoders.sequences import Sequences, sequences
+from twotowers.encoders.sequences import Sequences, marked, sequences
 from twotowers.experiment.config import Encoder
 from twotowers.files.rankings import write_rankings
 from twotowers.logs.described import write_documents
@@ -111,6 +111,7 @@ def train(folder: str | Path, world: World, encoder: Encoder) -> tuple[MonoBert,
     model = MonoBert(
         vocabulary=VOCABULARY + SPECIAL,
         **encoder.model_dump(include={"length", "layers", "heads", "width", "inner"}),
+        segments=3 if encoder.marks else 2,
         rngs=nnx.Rngs(int(stream("encoder", world.seed).integers(2**31))),
     )
     steps = islice(forever(rows[shown.pair], shown.clicks, shown.where, settings), encoder.steps)
@@ -145,7 +146,8 @@ def no_clicks(scores, bias, clicks, where):
 def read(batch: pa.RecordBatch, encoder: Encoder) -> Sequences:
     """What an encoder reads of some texts."""
     texts = [padded(batch[name], longest) for name, longest in LONGEST.items()]
-    return sequences(*texts, length=encoder.length)
+    found = sequences(*texts, length=encoder.length)
+    return marked(found) if encoder.marks else found
 
 
 def padded(column: pa.ListArray, longest: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from flax import nnx
 
 from twotowers.encoders.monobert import MonoBert
 from twotowers.encoders.pretraining import Pretraining, pretrain, vectors_of
-from twotowers.encoders.sequences import CLS, OFFSET, SEP, Sequences
+from twotowers.encoders.sequences import CLS, OFFSET, SEP, Sequences, marked
 from twotowers.jobs.encode import forever
 from twotowers.methods.harvesting import PUBLISHED, harvested
 from twotowers.methods.page_losses import position_based_losses, rows_of, table_of
@@ -40,6 +40,7 @@ def fit(
     documents: int = 128,
     learning_rate: float = 0.001,
     mask: float = 0.3,
+    marks: bool = False,
 ) -> list[Fitted]:
     """Train an encoder per lane; the model and the tower are not used.
 
@@ -48,6 +49,7 @@ def fit(
         steps, documents, learning_rate, mask: of training; see
             `twotowers.encoders.pretraining.Pretraining`.
         layers, heads, width, inner: see `twotowers.encoders.monobert.MonoBert`.
+        marks: see `twotowers.encoders.sequences.marked`.
     """
     train = task.splits["train"]
     tokens = table_of(train).astype(np.int32)
@@ -67,6 +69,7 @@ def fit(
             heads=heads,
             width=width,
             inner=inner,
+            segments=3 if marks else 2,
             rngs=nnx.Rngs(task.seed),
         )
         theta = harvested(task, log, PUBLISHED)
@@ -74,13 +77,13 @@ def fit(
         batches = forever(rows_of(train, log), pages.clicks, pages.where, settings)
         trained, _ = pretrain(
             encoder,
-            sequences_of(tokens),
+            sequences_of(tokens, marks),
             islice(batches, steps),
             click_loss(loss, clipped_weights(theta, highest=HIGHEST)),
             settings=settings,
             seed=task.seed,
         )
-        found.append(_fitted(trained, log, loss, theta))
+        found.append(_fitted(trained, log, loss, theta, marks))
     return found
 
 
@@ -106,20 +109,21 @@ def click_loss(loss: str, weights: np.ndarray):
     return of_pages
 
 
-def sequences_of(tokens: np.ndarray) -> Sequences:
+def sequences_of(tokens: np.ndarray, marks: bool = False) -> Sequences:
     """What an encoder reads, from tokens alone: segment 0 ends with the first [SEP]."""
     ends = tokens == SEP
     segments = (np.cumsum(ends, axis=1) - ends > 0).astype(np.int32)
-    return Sequences(tokens, segments, (segments == 1) & (tokens >= OFFSET))
+    found = Sequences(tokens, segments, (segments == 1) & (tokens >= OFFSET))
+    return marked(found) if marks else found
 
 
-def _fitted(trained, log: int, loss: str, theta: np.ndarray) -> Fitted:
+def _fitted(trained, log: int, loss: str, theta: np.ndarray, marks: bool) -> Fitted:
     bias = np.asarray(trained.bias[...], float)[: len(theta)]
 
     def scores(inputs: np.ndarray) -> np.ndarray:
         tokens = inputs.reshape(-1, inputs.shape[-1]).astype(np.int32)
         there, found = tokens[:, 0] == CLS, np.zeros(len(tokens))
-        vectors = np.concatenate([*vectors_of(trained.encoder, sequences_of(tokens[there]))])
+        vectors = np.concatenate([*vectors_of(trained.encoder, sequences_of(tokens[there], marks))])
         found[there] = np.asarray(trained.encoder.click(jnp.asarray(vectors)))[:, 0]
         return found.reshape(inputs.shape[:-1])
 
