@@ -180,7 +180,9 @@ class Project:
             item["needs"] = [each for need in item["needs"] for each in products.get(need, [need])]
         for scale in experiment["scales"].values():
             own = scale.get("settings", {}).items()
-            scale["settings"] = {each: change for name, change in own for each in products[name]}
+            scale["settings"] = {
+                each: change for name, change in own for each in products.get(name, [name])
+            }
         return experiment | {"settings": expanded(settings)}
 
     @property
