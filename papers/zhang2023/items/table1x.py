@@ -33,11 +33,12 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def draw(table: pd.DataFrame) -> Figure:
     policies = [name + end for end in ("", SHUFFLED) for name in RANKERS.values()]
     drawn = [name for name in policies if name in set(table["policy"])]
+    methods = {key: name for key, name in METHODS.items() if key in set(table["method"])}
     chart = Curves(
         table,
         by={"policy": {name: name for name in drawn}},
         col={"world": WORLDS},
-        row={"method": METHODS},
+        row={"method": methods},
     )
     plot = chart.plot("policy_ndcg").label(x="nDCG@10 of the policy", y="nDCG@5").share(y=False)
     return chart.figure(plot, height=1.8)
