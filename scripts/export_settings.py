@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from twotowers.experiment.config import Config
-from twotowers.experiment.paper import MATRIX, PaperFile
+from twotowers.experiment.matrix import MATRIX
+from twotowers.experiment.paper import PaperFile
 from twotowers.files.artefacts import atomic
 
 SCHEMAS = {"config.schema.json": Config, "experiment.schema.json": PaperFile}
@@ -63,7 +64,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
 
 
 def _add_matrix(setting: dict[str, Any], model: dict[str, Any]) -> None:
-    """Add what `twotowers.experiment.paper.expanded` takes out before the class sees it."""
+    """Add what `twotowers.experiment.matrix.expanded` takes out before the class sees it."""
     setting["properties"][MATRIX] = {
         "type": "object",
         "additionalProperties": {

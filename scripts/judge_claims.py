@@ -1,7 +1,7 @@
 """All results of a paper -> a verdict on each of its claims, and the gates of its fits."""
 
 from scripts.runner import paper_module, run
-from twotowers.experiment.paper import item_needs
+from twotowers.experiment.matrix import item_needs
 from twotowers.files.artefacts import atomic
 from twotowers.results import published
 from twotowers.results.gates import gates_of

@@ -11,8 +11,9 @@ from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
 from twotowers.experiment.kinds import kinds
+from twotowers.experiment.matrix import expanded
 from twotowers.experiment.observed import ObservedLog, Shares
-from twotowers.experiment.paper import expanded, load_paper
+from twotowers.experiment.paper import load_paper
 from twotowers.experiment.parts import Examination
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.files.yamls import read_yaml

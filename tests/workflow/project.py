@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from twotowers.experiment.paper import expanded
+from twotowers.experiment.matrix import expanded
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "hager2025"

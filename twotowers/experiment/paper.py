@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +17,7 @@ from twotowers.experiment.config import Config
 from twotowers.experiment.fields import Distinct, Positive, Seeds, Settled, declare, read, refused
 from twotowers.experiment.items import Item
 from twotowers.experiment.log import Log
+from twotowers.experiment.matrix import expanded, name_products, wrong_at
 from twotowers.experiment.parts import Tower
 from twotowers.experiment.settings import Setting, Study
 from twotowers.experiment.training import Rankers, Training
@@ -29,8 +29,6 @@ OVERRIDDEN = ("rankers", "training", "towers", "logs", "settings", "studies", "i
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 NAMES = "a name of a letter, then letters, digits, '.', '_' or '-'"
 """Names of entries are parts of paths, and targets of a page's links."""
-MATRIX = "matrix"
-"""A key of settings: lists of values, each combination of which is a setting."""
 
 
 class Preparation(Settled):
@@ -240,7 +238,7 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
     path = root / "papers" / key / "experiment.yaml"
     raw = read_yaml(path)
     if "settings" in raw and isinstance(raw["settings"], Mapping):
-        _name_products(raw, path)
+        name_products(raw, path)
         raw["settings"] = expanded(raw["settings"], path)
     scale, needed = config.scale, _needed(raw)
     _overridden(raw, scale, path)
@@ -266,111 +264,9 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
     return Paper.model_construct(**dict(file) | made)
 
 
-def item_needs(key: str, root: Path = ROOT) -> dict[str, list[str]]:
-    """What each item of a paper needs, at whatever scale: a scale may leave some out."""
-    path = root / "papers" / key / "experiment.yaml"
-    raw = read_yaml(path)
-    _name_products(raw, path)
-    return {name: list(item["needs"]) for name, item in raw["items"].items()}
-
-
-def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str, Any]:
-    """Settings, with a setting for each combination of a `matrix`.
-
-    A key has a list of its values, or parts of settings by name.
-
-    Example:
-        >>> expanded({"{log}-fit": {"matrix": {"log": ["a", "b"]}, "training": "t"}})
-        {'a-fit': {'training': 't', 'log': 'a'}, 'b-fit': {'training': 't', 'log': 'b'}}
-        >>> parts = {"x": {"log": "a", "model": {"tower": "deep"}}}
-        >>> expanded({"{of}-fit": {"matrix": {"of": parts}, "model": {"kind": "additive"}}})
-        {'x-fit': {'model': {'kind': 'additive', 'tower': 'deep'}, 'log': 'a'}}
-    """
-    found = {}
-    for name, entry in settings.items():
-        own = {name: entry}
-        if isinstance(entry, Mapping) and MATRIX in entry:
-            own = _product(name, dict(entry), partial(_wrong, path, "settings", name))
-        if twice := own.keys() & found.keys():
-            raise _wrong(path, "settings", name, message=f"{sorted(twice)[0]!r} is declared twice")
-        found |= own
-    return found
-
-
-def _name_products(raw: dict, path: Path) -> None:
-    """Where an item or a scale names an entry with a matrix, it means all of its settings."""
-    products = {
-        name: list(expanded({name: entry}, path))
-        for name, entry in raw.get("settings", {}).items()
-        if isinstance(entry, Mapping) and MATRIX in entry
-    }
-    for item in raw["items"].values() if isinstance(raw.get("items"), Mapping) else ():
-        if isinstance(item, dict) and isinstance(item.get("needs"), list):
-            item["needs"] = [
-                each for need in item["needs"] for each in products.get(str(need), [need])
-            ]
-    for scale in raw["scales"].values() if isinstance(raw.get("scales"), Mapping) else ():
-        if isinstance(scale, dict) and isinstance(scale.get("settings"), Mapping):
-            scale["settings"] = {
-                each: change
-                for name, change in scale["settings"].items()
-                for each in products.get(name, [name])
-            }
-
-
-def _product(name: str, entry: dict[str, Any], wrong: Callable) -> dict[str, Any]:
-    """The settings of an entry with a matrix, by the name of each."""
-    lists = entry.pop(MATRIX)
-    if not isinstance(lists, Mapping) or not all(map(_are_choices, lists.values())):
-        raise wrong(
-            MATRIX,
-            message=f"{lists!r} is no matrix",
-            expected="a list of names or numbers per key, or parts of settings by name",
-        )
-    keys = " and ".join(f"{{{key}}}" for key in lists)
-    if unknown := [key for key in re.findall(r"{(.*?)}", name) if key not in lists]:
-        raise wrong(message=f"the name has {unknown[0]!r}, and the matrix has not", expected=keys)
-    cells = [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
-    found = {}
-    for cell in cells:
-        own = re.sub(r"{(.*?)}", lambda key, cell=cell: str(cell[key[1]]), name)
-        found[own] = dict(entry)
-        for key, value in cell.items():
-            choices = lists[key]
-            part = choices[value] if isinstance(choices, Mapping) else {key: value}
-            found[own] = _joined(found[own], part)
-    if len(found) < len(cells):
-        raise wrong(message="the name does not tell all settings apart", expected=keys)
-    return found
-
-
-def _are_choices(choices: Any) -> bool:
-    """Whether a key of a matrix has values, or parts of settings."""
-    if isinstance(choices, Mapping):
-        return bool(choices) and all(isinstance(part, Mapping) for part in choices.values())
-    known = isinstance(choices, list) and all(isinstance(v, str | int | float) for v in choices)
-    return known and bool(choices)
-
-
-def _joined(entry: Mapping, part: Mapping) -> dict[str, Any]:
-    """A setting with a part of one. Options of a model or a method are joined, too."""
-    both = {
-        key: {**entry[key], **part[key]}
-        for key in entry.keys() & part.keys()
-        if isinstance(entry[key], Mapping) and isinstance(part[key], Mapping)
-    }
-    return {**entry, **part, **both}
-
-
-def _wrong(path: Path | None, *keys: str, message: str, expected: str | None = None) -> InputError:
-    """The error at a key of nested keys."""
-    line = line_of(path, keys) if path else None
-    return InputError(message, path=path, line=line, field=".".join(keys), expected=expected)
-
-
 def _undeclared(name: Any, known: Iterable[str], path: Path, *keys: str) -> InputError:
     expected = nearest(str(name), known)
-    return _wrong(path, *keys, message=f"{name!r} is not declared", expected=expected)
+    return wrong_at(path, *keys, message=f"{name!r} is not declared", expected=expected)
 
 
 def _inner(content: Any, keys: Sequence[str]) -> Any:
@@ -427,7 +323,7 @@ def _replacements(raw: dict, config: Config, path: Path) -> dict[str, str]:
         if replace[name] not in config.datasets:
             raise _undeclared(replace[name], config.datasets, path, "datasets", name)
         if used.setdefault(replace[name], steps) != steps:
-            raise _wrong(
+            raise wrong_at(
                 path,
                 "datasets",
                 name,
@@ -453,7 +349,7 @@ def _check_sources(logs: Mapping[str, Log], config: Config, path: Path) -> None:
         for dataset in log.datasets:
             wanted = not log.SIMULATED
             if (LOG in config.datasets[dataset].of.splits) != wanted:
-                raise _wrong(
+                raise wrong_at(
                     path,
                     "logs",
                     name,
