@@ -222,7 +222,7 @@ def times(sizes: list[float]) -> pd.DataFrame:
 
 
 def forecast(draws: int) -> pd.DataFrame:
-    """Sessions that are asked for the error that t times a log has, over t: means over draws.
+    """How many sessions the forecast asks for, over how many it takes: means over draws.
 
     Means of logarithms over draws and positions, of the forecast and of one in proportion.
     """
