@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -39,14 +39,12 @@ class Target:
         read: reads the file and asserts its contract. It raises InputError to refuse a file.
         name: of the file, if the reader depends on it.
         locates: a pattern that errors must match, besides the file's name.
-        join: inputs -> files. Several accepted inputs may share a file.
     """
 
     draw: Callable[[Random], bytes]
     read: Callable[[Path], None]
     name: str = "input"
     locates: str = ""
-    join: Callable[[Sequence[bytes]], Sequence[bytes]] = lambda inputs: inputs
 
     def accepts(self, text: bytes, folder: Path) -> bool:
         """Whether the input is accepted. An exception other than InputError is a fault."""
@@ -88,8 +86,7 @@ def check_letor(path: Path) -> None:
 def mostly_allowed(draw: Callable[[Random], bytes]) -> Callable[[Random], bytes]:
     """Repeat two draws of three a few times until the rules allow the text.
 
-    A refused text is checked only up to its first bad line. Accepted texts are compared to the last
-    bit, and several in one file cost a tenth.
+    A refused text is checked only up to its first bad line, an accepted one to the last bit.
     """
 
     def again(rng: Random) -> bytes:
@@ -101,14 +98,6 @@ def mostly_allowed(draw: Callable[[Random], bytes]) -> Callable[[Random], bytes]
         return text
 
     return again
-
-
-def join_letor(inputs: Sequence[bytes]) -> list[bytes]:
-    """Join the inputs that the rules allow in one file, to save time."""
-    allowed = [isinstance(oracle.parse(text, WIDTH, LABEL_MAX), list) for text in inputs]
-    files = [text for text, good in zip(inputs, allowed, strict=True) if not good]
-    together = b"\n".join(text for text, good in zip(inputs, allowed, strict=True) if good)
-    return [*files, together] if any(allowed) else files
 
 
 def check_click_log(log: pa.Table) -> None:
@@ -192,7 +181,6 @@ TARGETS = {
         ),
         check_letor,
         locates=r"input:\d+: (label|qid|feature): |holds no row",
-        join=join_letor,
     ),
     "yandex": Target(
         from_corpus("yandex", "; ", ";", "\t", " :", " , ", ",", "_", "1_0\t5,6 : 5", "5", "6,6"),
