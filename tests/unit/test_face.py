@@ -17,6 +17,7 @@ import pytest
 import twotowers as tt
 from tests.logs import clicked_rows
 from twotowers import ROOT
+from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.face.comparison import _clustered
 from twotowers.models.user_browsing import UserBrowsing
@@ -252,6 +253,33 @@ def test_bias_columns_are_those_of_the_source(rows):
     assert found.merges is None
     with pytest.raises(InputError, match=r"bias: 'position' \(expected a list"):
         tt.identify(rows, bias="position")
+
+
+def test_positions_are_a_bias_feature_under_another_name(tmp_path):
+    """Page 1 misses its second place: its documents are first and second, shown at 0 and 2."""
+    path, out = tmp_path / "log.csv", tmp_path / "out.parquet"
+    path.write_text("sid,q,sku,rank,click\n1,7,a,0,0\n1,7,b,2,1\n2,7,a,0,1\n2,7,b,1,0\n")
+    kept = ["--column", "shown_at=rank", "--first", "0", "--gaps", "close", "--bias"]
+    assert main(["count", str(path), *kept, "shown_at", "--out", str(out)]) == 0
+    expected = [["a", 1, 0, 2, 1], ["b", 2, 1, 1, 0], ["b", 2, 2, 1, 1]]
+    columns = ["document", "position", "shown_at", "impressions", "clicks"]
+    assert pd.read_parquet(out)[columns].to_numpy().tolist() == expected
+    assert main(["count", str(path), *kept, "shown_at", "--to", "sessions", "--out", str(out)]) == 0
+    assert pd.read_parquet(out)["shown_at"].map(list).tolist() == [[0, 2], [0, 1]]
+    table, weights = tmp_path / "table.csv", tmp_path / "weights.csv"
+    assert main(["propensities", str(path), *kept, "shown_at", "--out", str(table)]) == 1
+    assert pd.read_csv(table)["shown_at"].tolist() == [0, 1, 2]
+    assert main(["weights", str(path), *kept, "shown_at", "--out", str(weights)]) == 0
+    assert pd.read_csv(weights)["shown_at"].tolist() == [0, 2, 0, 1]
+    # Document b is shown at 1 and 2, and no document at 0 and elsewhere.
+    assert main(["identify", str(path), *kept, "shown_at"]) == 1
+    wrong = ["count", str(path), "--column", "shown_at=rank", "--bias", "shwon_at"]
+    assert main([*wrong, "--out", str(out)]) == 2
+    told = {"columns": {"shown_at": "rank"}, "bias": ["shown_at"], "first": 0, "gaps": "close"}
+    log = tt.read_log(path, **told)
+    assert log.count(bias=["shown_at"])[columns].to_numpy().tolist() == expected
+    assert log.count()["impressions"].tolist() == [2, 2]
+    assert log.count(tmp_path / "cells.parquet") == log.pages == 2
 
 
 def test_a_log_of_pages_is_tested_by_its_counts(tmp_path):

@@ -63,9 +63,7 @@ def run(options: argparse.Namespace) -> int:
     if options.to == "cells":
         written = f"{_to_cells(log, options, out):,} cells"
     else:
-        reading = {"format": log.layout.format, **log.reading}
-        if options.bias:
-            reading["bias"] = options.bias
+        reading = log.reading(options.bias)
         if options.to == "sessions":
             pages = to_sessions(log.source, out, **reading)
         else:
@@ -83,11 +81,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _to_cells(log: ClickLog, options: argparse.Namespace, out: Path) -> int:
-    how = {"format": log.layout.format, "bias": options.bias or (), "memory": options.memory}
+    how = {"memory": options.memory, **log.reading(options.bias)}
     if not options.number_ids:
-        return to_cells(log.source, out, **how, **log.reading)
+        return to_cells(log.source, out, **how)
     with _intermediate(out) as named:
-        to_cells(log.source, named, **how, **log.reading)
+        to_cells(log.source, named, **how)
         return number_cells(named, out, memory=options.memory)
 
 

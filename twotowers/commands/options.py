@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from itertools import chain
 
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
 from twotowers.face.defaults import BIAS
 from twotowers.face.logs import ClickLog, read_log
+from twotowers.logs.layouts import USUAL
 from twotowers.logs.opening import FORMATS
 
 SETTINGS = ("lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids", "seen",
@@ -80,6 +82,10 @@ def log_of(options: argparse.Namespace) -> ClickLog:
     settings = {name: getattr(options, name, None) for name in SETTINGS}
     settings["listed"] = settings.pop("clicks")
     columns = _columns(options.column)
+    # Columns whose names are ours are read without being asked for.
+    asked = (getattr(options, name, None) or () for name in ("bias", "feature", "bias_features"))
+    further = [name for name in {*chain(*asked)} & {*columns} if name not in USUAL]
+    settings["bias"] = sorted(further) or None
     return read_log(options.log, format=options.format, columns=columns, **settings)
 
 
@@ -110,12 +116,10 @@ def as_typed(error: InputError) -> str:
     return text.replace("`columns`", "--column OURS=THEIRS")
 
 
-def _columns(pairs: list[str] | None) -> dict[str, str] | None:
+def _columns(pairs: list[str] | None) -> dict[str, str]:
     """['query=query_id'] -> {'query': 'query_id'}"""
-    if not pairs:
-        return None
     columns = {}
-    for pair in pairs:
+    for pair in pairs or ():
         ours, equals, theirs = pair.partition("=")
         if not (ours and equals and theirs):
             raise InputError(f"{pair!r}", field="--column", expected="OURS=THEIRS")

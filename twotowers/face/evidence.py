@@ -245,7 +245,7 @@ def gather(
     sessions: Path | None = None
     gaps: int | None = None
     if log.counted:
-        to_cells(log.source, cells, bias=further, format=log.layout.format, **log.reading)
+        to_cells(log.source, cells, **log.reading(further))
         seen = seen_in(cells)
     else:
         log, gaps = _read(log, further)

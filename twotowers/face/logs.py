@@ -86,20 +86,25 @@ class ClickLog:
         """Whether it has counts of query, document and position only, and no pages."""
         return FORMATS[self.layout.format].counted
 
-    @property
-    def reading(self) -> dict[str, Any]:
-        """The settings of the format's reader, with the names of columns."""
-        columns = dict(self.layout.columns)
-        return {**self.settings, **({"columns": columns} if columns else {})}
+    def reading(self, bias: Sequence[str] | None = None) -> dict[str, Any]:
+        """The format, the settings of its reader, and the names of columns.
+
+        Args:
+            bias: the bias features to read; None for those that `read_log` was told.
+        """
+        told = self.settings.get("bias", ())
+        wanted = list(told if bias is None else bias)
+        # A reader refuses the name of a column that it does not read.
+        unread = {*told} - {*wanted}
+        columns = {ours: name for ours, name in self.layout.columns.items() if ours not in unread}
+        settings = {name: each for name, each in self.settings.items() if name != "bias"}
+        lists = {name: each for name, each in (("bias", wanted), ("columns", columns)) if each}
+        return {"format": self.layout.format, **settings, **lists}
 
     def check_whole(self) -> None:
         """Raise InputError for a part of a log."""
         if self.rows is not None:
             raise InputError("this log is a part of another", field="log", expected="a whole log")
-
-    @property
-    def _how(self) -> dict[str, Any]:
-        return {"format": self.layout.format, **self.reading}
 
     @property
     def pages(self) -> int:
@@ -127,7 +132,7 @@ class ClickLog:
     def _read(self) -> _Pages:
         folder = Folder()
         path = folder.path / "sessions.parquet"
-        number = to_sessions(self.source, path, **self._how)
+        number = to_sessions(self.source, path, **self.reading())
         longest, before, clicks, shown, firsts = 0, 0, 0, 0, 0
         for batch in read_sessions(path):
             lengths = batch["documents"].value_lengths().to_numpy()
@@ -217,18 +222,17 @@ class ClickLog:
             [2, 1]
         """
         self.check_whole()
-        how = {"bias": bias, "memory": memory}
         if out is not None:
             check_target(out, self.source, ".parquet")
-            return to_cells(self.source, out, **how, **self._how)
-        return native(self.cells(**how), self.kind)
+            return to_cells(self.source, out, memory=memory, **self.reading(bias))
+        return native(self.cells(bias, memory=memory), self.kind)
 
     def cells(self, bias: Sequence[str] = (), **how: Any) -> pa.Table:
         """What `count` counts, as an Arrow table."""
         self.check_whole()
         folder = Folder()
         path = folder.path / "cells.parquet"
-        to_cells(self.source, path, bias=bias, **{**self._how, **how})
+        to_cells(self.source, path, **self.reading(bias), **how)
         table = pq.read_table(path).replace_schema_metadata()
         split = table.column_names.index("split")
         return table.select(table.column_names[split + 1 :])
@@ -266,7 +270,8 @@ def read_log(
             without impressions, a row is one impression.
         documents: the column of lists of documents.
         settings: of the format's reader, such as `first=0` or `gaps="close"`; see docs/logs.md. A
-            setting of the name `clicks` is told as `listed`.
+            setting of the name `clicks` is told as `listed`. `bias` has bias features whose names
+            `columns` gives.
 
     Raises:
         InputError: the source does not exist or is no log, or a column or a setting is unknown.
@@ -291,7 +296,7 @@ def read_log(
     path = parts_of(path)
     layout = recognised(path, format=format, columns=named)
     log = ClickLog(path, layout, {k: v for k, v in settings.items() if v is not None}, kind)
-    open_log(path, layout.format, **log.reading)  # Names and settings are checked at once.
+    open_log(path, **log.reading())  # Names and settings are checked at once.
     return log
 
 

@@ -288,7 +288,7 @@ def propensities(
     further = [name for name in bias if name != "position"]
     folder = Folder()
     cells = folder.path / "cells.parquet"
-    to_cells(log.source, cells, bias=further, format=log.layout.format, **log.reading)
+    to_cells(log.source, cells, **log.reading(further))
     counts = read_pairs(cells, bias=list(bias), clicked=estimator not in HARVESTED)
     if not counts.clicked.sum():
         raise no_clicks(log)

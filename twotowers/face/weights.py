@@ -131,13 +131,8 @@ class Weights:
         named = named.assign(doubtful=self.table["reason"].ne("").astype(np.int8))
         pq.write_table(pa.Table.from_pandas(named, preserve_index=False), curve)
         further = [name for name in self.bias if name != "position"]
-        how: dict[str, Any] = {"format": self.log.layout.format, **self.log.reading}
-        if further:
-            how["bias"] = further
-        if self.log.counted:
-            to_cells(self.log.source, rows, **how)
-        else:
-            to_sessions(self.log.source, rows, **how)
+        written = to_cells if self.log.counted else to_sessions
+        written(self.log.source, rows, **self.log.reading(further))
         columns = [quoted(name) for name in further]
         statement = (CELLS if self.log.counted else ROWS).format(
             rows=rows,
