@@ -174,6 +174,18 @@ def test_a_method_is_compared_with_its_naive_model():
     assert marks.to_dict() == {"ltr-list-ips": 1, "ltr-list-dla": 0}
 
 
+def test_a_mark_rests_on_its_method_and_the_naive_model_alone():
+    naive = [1.0, 2.0, 3.0, 4.0]
+    found = per_query(
+        {"list-naive": naive, "list-ips": [2.0, 3.1, 4, 5.1], "list-dla": [4.0, 3.0, 2.0, 1.0]}
+    )
+    without = found[found["setting"] != "ltr-list-dla"]
+    kept = changes(without, "ltr")
+    assert kept.values.tolist() == [["ltr-list-ips", "dcg@10", 1]]
+    assert changes(found, "ltr").iloc[:1].values.tolist() == kept.values.tolist()
+    assert changes(found[found["setting"] != "ltr-list-naive"], "ltr").empty
+
+
 def test_more_is_significant_where_runs_of_a_query_count():
     naive = np.array([1.0, 2.0, 3.0, 4.0])
     other = {"list-ips": [1, 1.3, 0.7, 1.2], "list-dla": [0.1, -0.1, 0.1, -0.1]}
