@@ -1,7 +1,8 @@
-"""nDCG and MRR against closed forms and an independent NumPy implementation."""
+"""nDCG and MRR against closed forms, a loop over ranks, and Rax."""
 
 import numpy as np
 import pytest
+import rax
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,6 +100,22 @@ def test_random_lists_against_naive(topn):
         ]
         result = metric(scores, labels.astype(np.float32), where=where, topn=topn)
         np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_rax_finds_the_same():
+    rng = np.random.default_rng(1)
+    where = rng.random((50, 12)) < 0.7
+    # Ties, infinite scores, and labels that are not whole.
+    scores = rng.choice([0.0, 0.5, 1.0, np.inf, -1e30], where.shape).astype(np.float32)
+    labels = rng.choice([0.0, 0.5, 1.0, 4.0], where.shape).astype(np.float32)
+    for ours, name in [(ndcg, "ndcg"), (dcg, "dcg"), (mrr, "mrr")]:
+        metric = getattr(rax, f"{name}_metric")
+        theirs = metric(scores, labels, where=where, topn=5, reduce_fn=None)
+        np.testing.assert_allclose(ours(scores, labels, where=where, topn=5), theirs, rtol=1e-5)
+
+
+def test_scores_that_are_no_numbers_rank_last_but_ahead_of_padding():
+    assert one(dcg, [np.nan, 1.0, 9.0], [1, 0, 0], where=[1, 1, 0]) == pytest.approx(1 / log2(3))
 
 
 @settings(max_examples=25)

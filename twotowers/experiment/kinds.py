@@ -50,7 +50,7 @@ MADE_BY = {"figure": "draw", "table": "tex"}
 """The function of a drawing that makes an item of each kind from its table."""
 FILLED_IN = ("seed", "rngs")
 """Parameters that no configuration gives."""
-EXTRAS = ("jax", "flax", "optax", "rax", "lightgbm", "sklearn", "matplotlib", "seaborn")
+EXTRAS = ("jax", "flax", "optax", "lightgbm", "sklearn", "matplotlib", "seaborn")
 """Packages that only some kinds need, and that a base installation lacks."""
 REQUIRED = inspect.Parameter.empty
 

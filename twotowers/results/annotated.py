@@ -56,7 +56,7 @@ def logged_ndcg(scores: np.ndarray, *, where: np.ndarray, topn: int = 10) -> np.
     Example:
         >>> shown = np.ones((2, 3), bool)
         >>> logged_ndcg(np.array([[3.0, 2, 1], [1, 2, 3]]), where=shown).round(3)
-        array([1.   , 0.734], dtype=float32)
+        array([1.   , 0.734])
     """
     labels = np.broadcast_to(1 / np.arange(1, scores.shape[1] + 1), scores.shape)
     return ndcg(scores, labels, where=where, topn=topn)

@@ -1,20 +1,15 @@
 """Metrics of rankings, of predicted clicks and of relevance.
 
-Rax computes nDCG and MRR. This module fixes what libraries disagree on: the gain is 2^y - 1, the
-discount is 1 / log2(1 + rank), and a list without a relevant document counts 0. (LightGBM and
+Libraries disagree on nDCG. Here, as in Rax, the gain is 2^y - 1, the discount is
+1 / log2(1 + rank), and a list without a relevant document counts 0. (LightGBM and
 allRank >= 1.4.1 count it 1, which shifts absolute values.)
 """
 
 from __future__ import annotations
 
-from functools import cache, partial
-
 import numpy as np
 
 from twotowers.logs.counts import Counts
-
-CHUNK = 256
-"""Queries whose rankings are measured at a time."""
 
 
 def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
@@ -30,14 +25,17 @@ def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         topn: the last rank that counts.
 
     Returns:
-        [queries] float32 in [0, 1]; 0 for a list without a positive label.
+        [queries] float64 in [0, 1]; 0 for a list without a positive label. Documents with equal
+        scores are ranked in their order.
 
     Example:
         >>> scores, labels = np.array([[0.3, 0.2, 0.1]]), np.array([[0, 1, 0]])
         >>> ndcg(scores, labels, where=np.ones((1, 3), bool)).round(3)
-        array([0.631], dtype=float32)
+        array([0.631])
     """
-    return _in_chunks("ndcg", scores, labels, where, topn)
+    found = dcg(scores, labels, where=where, topn=topn)
+    best = dcg(labels, labels, where=where, topn=topn)
+    return np.divide(found, best, out=np.zeros(len(found)), where=best > 0)
 
 
 def dcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
@@ -49,9 +47,10 @@ def dcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
     Example:
         >>> shown = np.ones((1, 3), bool)
         >>> dcg(np.array([[3.0, 2, 1]]), np.array([[0.0, 2, 1]]), where=shown).round(3)
-        array([2.393], dtype=float32)
+        array([2.393])
     """
-    return _in_chunks("dcg", scores, labels, where, topn)
+    gain = _ranked(2.0 ** np.asarray(labels, float) - 1, scores, where)[:, :topn]
+    return gain @ (1 / np.log2(2 + np.arange(gain.shape[1])))
 
 
 def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
@@ -64,7 +63,8 @@ def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         >>> mrr(scores, labels, where=np.ones((1, 3), bool)).tolist()
         [0.5]
     """
-    return _in_chunks("mrr", scores, labels >= 1, where, topn)
+    relevant = _ranked(np.asarray(labels) >= 1, scores, where)[:, :topn]
+    return (relevant / (1 + np.arange(relevant.shape[1]))).max(-1, initial=0)
 
 
 def arp(scores, labels, *, where) -> np.ndarray:
@@ -83,9 +83,7 @@ def arp(scores, labels, *, where) -> np.ndarray:
         >>> arp(np.array([[0.3, 0.2, 0.1]]), np.array([[3, 0, 1]]), where=np.ones((1, 3), bool))
         array([1.5])
     """
-    where = np.asarray(where)
-    order = np.argsort(np.where(where, -np.asarray(scores, float), np.inf), kind="stable", axis=-1)
-    gain = np.take_along_axis(np.where(where, labels, 0).astype(float), order, axis=-1)
+    gain = _ranked(np.asarray(labels, float), scores, where)
     total = gain.sum(-1)
     ranks = gain @ np.arange(1, gain.shape[-1] + 1)
     return np.divide(ranks, total, out=np.zeros(len(gain)), where=total > 0)
@@ -208,28 +206,12 @@ def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
     return (truth * relevance).sum(-1) / np.where(scale > 0, scale, np.nan)
 
 
-def _in_chunks(name: str, scores, labels, where, topn: int) -> np.ndarray:
-    """A metric of Rax, for `CHUNK` queries at a time.
+def _ranked(values: np.ndarray, scores, where) -> np.ndarray:
+    """[queries, documents] values in the order of scores, and 0 in the place of padding.
 
-    The last chunk is filled up with empty lists. So one compiled program serves any number of
-    queries, and memory is bounded.
+    Padding comes last, behind documents whose scores are no numbers.
     """
-    columns = [np.asarray(each) for each in (scores, labels, where)]
-    queries, found, metric = len(columns[0]), [], _compiled(name)
-    for start in range(0, queries, CHUNK):
-        parts = [each[start : start + CHUNK] for each in columns]
-        missing = CHUNK - len(parts[0])
-        padded = [np.pad(part, [(0, missing), (0, 0)]) for part in parts]
-        values = metric(padded[0], padded[1], where=padded[2], topn=topn)
-        found.append(np.asarray(values)[: len(parts[0])])
-    return np.concatenate(found) if found else np.zeros(0, np.float32)
-
-
-@cache
-def _compiled(name: str):
-    """A metric of Rax, compiled as a whole: dispatching single operations takes longer to start."""
-    import jax  # here, because predicted clicks are measured without JAX
-    import rax
-
-    metric = partial(getattr(rax, f"{name}_metric"), reduce_fn=None)
-    return jax.jit(metric, static_argnames="topn")
+    where = np.asarray(where)
+    down = np.nan_to_num(-np.asarray(scores, float), nan=np.finfo(float).max)
+    order = np.argsort(np.where(where, down, np.inf), kind="stable", axis=-1)
+    return np.take_along_axis(np.where(where, values, 0), order, axis=-1)
