@@ -3,7 +3,8 @@
 The real files come with such vectors, of a network that was trained on clicks of the same log. A
 stand-in gets them here: a small network (`twotowers.encoders`) reads pages of part 1, with the loss
 of masked tokens and the pointwise loss of clicks, and then every document. Features are the lexical
-ones, and behind them the vectors, as in the real files.
+ones, and behind them the vectors, as in the real files. After a few hundred steps, vectors differ
+in almost one direction only, and towers learn little from them. So each column is standardised.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ from twotowers.standins.baidu_texts import VOCABULARY
 SPECIAL = len(SEARCHED) + 1
 """Tokens of placeholders, which come behind those of texts."""
 LONGEST = {"query": 6, "title": 12, "abstract": 40}
-FIRST = "part-1"
+FILE = "part-1_split-0.feather"
+"""What encoders are trained on."""
+MEASURED = 4096
+"""The most documents of part 1 that tell the mean and the deviation of each column of vectors."""
 
 
 def encode(
@@ -70,11 +74,18 @@ def encode(
             model, losses = train(folder, world, encoder)
         dropout = world.seed if encoder.dropout else None
 
-        def vectors(batch: pa.RecordBatch) -> np.ndarray:
+        def raw(batch: pa.RecordBatch) -> np.ndarray:
             texts = read(batch, encoder)
-            if model is None:
-                return texts.tokens.astype(np.float32)
             return np.concatenate([*vectors_of(model, texts, dropout=dropout)])
+
+        if model is not None:
+            some = raw(next(baidu.texts_of(Path(folder) / FILE)).slice(0, MEASURED))
+            mean, deviation = some.mean(0), some.std(0)
+
+        def vectors(batch: pa.RecordBatch) -> np.ndarray:
+            if model is None:
+                return read(batch, encoder).tokens.astype(np.float32)
+            return (raw(batch) - mean) / deviation
 
         texts = zip(baidu.documents_of(log), baidu.texts_of(log), strict=True)
         write_documents(
@@ -90,7 +101,7 @@ def encode(
 
 def train(folder: str | Path, world: World, encoder: Encoder) -> tuple[MonoBert, np.ndarray]:
     """Train an encoder on part 1 of a log whose files are in a folder."""
-    log = Path(folder) / f"{FIRST}_split-0.feather"
+    log = Path(folder) / FILE
     if encoder.placeholders:
         log = Path(folder) / f"placeholders-{log.name}"
         write_rows(log, log_rows(world, 1, placeholders=True))
