@@ -72,28 +72,6 @@ def test_it_is_the_poisson_fit_with_an_effect_per_pair():
     assert np.log(curve.estimate[1:]) == pytest.approx(found.x[pairs:], abs=1e-4)
 
 
-def test_a_design_of_one_column_per_factor_changes_nothing():
-    counts, _ = drawn(3)
-    free, designed = fit_conditional(counts), fit_conditional(counts, design=np.eye(5))
-    assert designed.estimate == pytest.approx(free.estimate)
-    assert designed.error == pytest.approx(free.error)
-
-
-def test_two_factors_as_a_product():
-    rng = np.random.default_rng(4)
-    pair = np.repeat(np.arange(4_000), 6)
-    position, device = rng.integers([[3], [2]], size=(2, len(pair)))
-    examination = np.outer([1, 0.5, 0.25], [1, 0.6])
-    clicks = rng.random(len(pair)) < 0.4 * examination[position, device]
-    factor = position * 2 + device
-    counts = PairCounts.of_arrays(pair, factor, np.ones(len(pair)), clicks, factors=6)
-    design = np.hstack([np.eye(3)[np.arange(6) // 2], np.eye(2)[np.arange(6) % 2]])
-    both, free = fit_conditional(counts, design=design), fit_conditional(counts)
-    assert both.estimate.reshape(3, 2) == pytest.approx(examination, rel=0.1)
-    assert both.estimate[5] == pytest.approx(both.estimate[4] * both.estimate[1])
-    assert (both.error[1:] <= free.error[1:] * 1.02).all()
-
-
 def influences(counts, curve):
     """[clusters, K] Q s_g, one query after the other, with loops."""
     factors, told = counts.factors, counts.where()
@@ -181,18 +159,6 @@ def test_clicks_on_one_side_only_give_no_ratio():
     above = fit_conditional(counts, reference=1)
     assert above.reason[0] == conditional.ORDERED
     assert np.isnan(above.estimate[0])
-
-
-def test_a_product_of_effects_reaches_factors_that_no_document_links():
-    # Documents change position on one device each; the devices share the effect of position.
-    pair, factor = [0, 0, 1, 1, 2, 2], [0, 2, 1, 3, 0, 1]
-    counts = PairCounts.of_arrays(pair, factor, [10] * 6, [8, 4, 4, 2, 6, 3], factors=4)
-    design = np.hstack([np.eye(2)[np.arange(4) // 2], np.eye(2)[np.arange(4) % 2]])
-    assert fit_conditional(counts, design=design).estimate == pytest.approx([1, 0.5, 0.5, 0.25])
-    alone = counts.where(counts.pair != 2)
-    curve = fit_conditional(alone, design=design)
-    assert curve.estimate[2] == pytest.approx(0.5)
-    assert curve.reason[1] == curve.reason[3] == conditional.UNTOLD
 
 
 def test_one_page_that_links_two_halves_is_a_large_error_and_said():

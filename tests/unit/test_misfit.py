@@ -11,7 +11,7 @@ from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.newton import fit_linear
 from twotowers.identifiability.hausman import hausman
-from twotowers.identifiability.misfit import linear_against_deep, misfit, start_left
+from twotowers.identifiability.misfit import linear_against_deep, misfit
 from twotowers.identifiability.overlap import clustered_auc, overlap
 from twotowers.identifiability.residuals import PARTS, calibration, residual_and_score
 from twotowers.identifiability.testing import many, single, together
@@ -260,12 +260,6 @@ def test_joint_tests_have_their_level():
     for p in (few, cells):
         assert np.mean(np.array(p) < 0.05) < 0.075
     assert together("few", np.eye(6), np.ones(6)).reason
-
-
-def test_what_is_left_of_a_start():
-    left = start_left([[0, 0, 0, 0], [4, 0, -4, 0]], [[1, 1, 1, 1], [3, 1, -1, 1]])
-    assert left[:3:2] == pytest.approx([0.5, 0.5])
-    assert np.isnan(left[1])
 
 
 def test_same_seed_same_answer():

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
 
 from twotowers.errors import InputError, check_names
 from twotowers.face import lights as rules
@@ -71,7 +70,7 @@ class Diagnosis:
         ]
         columns = ["section", "name", "value", "low", "high", "unit", "meaning", "reason"]
         table = pd.DataFrame(rows, columns=columns)
-        return self._native(table.astype(dict.fromkeys(("value", "low", "high"), float)))
+        return native(table.astype(dict.fromkeys(("value", "low", "high"), float)), self.kind)
 
     def tables(self) -> dict[str, Native]:
         """The tables of the page by title, as frames with the columns of the page."""
@@ -79,7 +78,8 @@ class Diagnosis:
         for section in self.page.sections:
             for table in section.tables:
                 names = [column.name for column in table.columns]
-                found[table.title] = self._native(pd.DataFrame(list(table.rows), columns=names))
+                rows = pd.DataFrame(list(table.rows), columns=names)
+                found[table.title] = native(rows, self.kind)
         return found
 
     def save(self, path: str | Path) -> None:
@@ -90,11 +90,6 @@ class Diagnosis:
         """
         check_ending(path, PAGE)
         write_page(self.page, path)
-
-    def _native(self, table: pd.DataFrame) -> Native:
-        if self.kind == PANDAS:
-            return table
-        return native(pa.Table.from_pandas(table, preserve_index=False), self.kind)
 
     def __str__(self) -> str:
         lines: list[str] = []

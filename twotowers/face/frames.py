@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.frames import Frame, Source
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Native = Any
 """A frame of the caller's library: pandas, polars, or an Arrow table."""
@@ -74,14 +77,19 @@ def _plain(table: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def native(table: pa.Table | Mapping[str, object], kind: str) -> Native:
+def native(table: pa.Table | pd.DataFrame | Mapping[str, object], kind: str) -> Native:
     """A table as a frame of a library.
 
     Args:
-        table: an Arrow table, or its columns.
+        table: an Arrow table, its columns, or a frame of pandas.
         kind: one of `KINDS`.
     """
-    table = table if isinstance(table, pa.Table) else pa.table(dict(table))
+    if isinstance(table, Mapping):
+        table = pa.table(dict(table))
+    elif not isinstance(table, pa.Table):  # pandas is not imported where nothing needs it.
+        if kind == PANDAS:
+            return table
+        table = pa.Table.from_pandas(table, preserve_index=False)
     if kind == ARROW:
         return table
     if kind == PANDAS:

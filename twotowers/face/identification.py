@@ -60,7 +60,7 @@ class Identification:
     @cached_property
     def components(self) -> Native:
         """A frame with a row per bias factor: its columns, and the number of its component."""
-        return self._frame(self.report.factors.assign(component=self.report.component))
+        return native(self.report.factors.assign(component=self.report.component), self.kind)
 
     @cached_property
     def merges(self) -> Native | None:
@@ -71,7 +71,7 @@ class Identification:
         if merging is None:
             return None
         one, other = (factors.iloc[each].reset_index(drop=True) for each in merging.pairs.T)
-        return self._frame(one.join(other.add_suffix("_with")).assign(distance=merging.cost))
+        return native(one.join(other.add_suffix("_with")).assign(distance=merging.cost), self.kind)
 
     @cached_property
     def swaps(self) -> Native | None:
@@ -86,7 +86,9 @@ class Identification:
             report.factors.iloc[each].reset_index(drop=True)
             for each in (swaps.source, swaps.target)
         )
-        return self._frame(what.join(one).join(other.add_suffix("_to")).assign(cost=swaps.cost))
+        return native(
+            what.join(one).join(other.add_suffix("_to")).assign(cost=swaps.cost), self.kind
+        )
 
     @cached_property
     def weakest(self) -> Native | None:
@@ -108,12 +110,7 @@ class Identification:
             self.report.factors.iloc[link[end]].reset_index(drop=True) for end in ("one", "other")
         )
         told = link[["clicks", "swaps", "error", "share"]].reset_index(drop=True)
-        return self._frame(one.join(other.add_suffix("_with")).join(told))
-
-    def _frame(self, table: pd.DataFrame) -> Native:
-        if self.kind == PANDAS:
-            return table
-        return native(pa.Table.from_pandas(table, preserve_index=False), self.kind)
+        return native(one.join(other.add_suffix("_with")).join(told), self.kind)
 
     def __str__(self) -> str:
         return "\n".join(describe(self.report))

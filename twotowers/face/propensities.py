@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.face.defaults import BIAS
@@ -85,7 +84,7 @@ class Propensities:
             effective number of clicks on swapped documents behind it), queries (the effective
             number of queries), and reason (why there is no estimate, or why to doubt it).
         """
-        return self._native(self.curve.frame())
+        return native(self.curve.frame(), self.kind)
 
     @cached_property
     def strength(self) -> Strength:
@@ -113,7 +112,7 @@ class Propensities:
         links = self.strength.links
         one, other = (self._names(links[side]) for side in ("one", "other"))
         more = links[["clicks", "error", "swaps", "share"]]
-        return self._native(pd.concat([one, other.add_suffix("_with"), more], axis=1))
+        return native(pd.concat([one, other.add_suffix("_with"), more], axis=1), self.kind)
 
     def needed(self, error: float = TARGET) -> Native:
         """How many times this log it takes until each log-ratio has the asked error.
@@ -129,7 +128,7 @@ class Propensities:
             a frame: the bias columns, and `times`; infinite where such a log never tells.
         """
         times = sessions_needed(self.curve, 1.0, error, self.growth)
-        return self._native(self.curve.names.assign(times=times))
+        return native(self.curve.names.assign(times=times), self.kind)
 
     def swaps(self, *, pages: float, steps: int = 5) -> Native:
         """Swaps to run: each the one that lowers the errors most, after those before it.
@@ -149,7 +148,7 @@ class Propensities:
         found = self.swaps_by_number(pages=pages, steps=steps)
         one, other = (self._names(found[side]) for side in ("one", "other"))
         more = found[["clicks", "joins", "worst", "mean"]]
-        return self._native(pd.concat([one, other.add_suffix("_with"), more], axis=1))
+        return native(pd.concat([one, other.add_suffix("_with"), more], axis=1), self.kind)
 
     def swaps_by_number(self, *, pages: float, steps: int = 5) -> pd.DataFrame:
         """The swaps as `twotowers.identifiability.strength.best_swaps` has them."""
@@ -189,11 +188,6 @@ class Propensities:
 
     def _names(self, numbers: pd.Series) -> pd.DataFrame:
         return self.curve.names.iloc[numbers.to_numpy(int)].reset_index(drop=True)
-
-    def _native(self, table: pd.DataFrame) -> Native:
-        if self.kind == PANDAS:
-            return table
-        return native(pa.Table.from_pandas(table, preserve_index=False), self.kind)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -15,6 +15,7 @@ from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.misfit import Misfit, misfit
+from twotowers.logs.warehouse import quoted
 from twotowers.randomness import stream
 
 KEYS = ("query", "document")
@@ -122,7 +123,7 @@ def tower_tests(
     kept = order[np.cumsum(sizes["n"].to_numpy()[order]) <= MOST_ROWS]
     kept = kept if len(kept) else order[:1]
     connection.register("chosen", sizes.iloc[np.sort(kept)][["query"]])
-    named = ", ".join('"' + name.replace('"', '""') + '"' for name in bias)
+    named = ", ".join(map(quoted, bias))
     rows = connection.execute(COUNTS.format(bias=named), [str(cells)]).df()
     for name in KEYS:  # Ids are text if either side has text.
         if rows[name].dtype != features[name].dtype:

@@ -55,8 +55,6 @@ LONGEST = 5.0
 """Step of a logarithm."""
 MOST_FACTORS = 2_000
 """The information is a dense matrix."""
-FLAT = 1e-10
-"""Information, as a share of the largest, that is a rounding error."""
 MOST_VARIANCE = 1e4
 """Of a log-ratio by the information: beyond it the clicks are all on one side."""
 ERRORS = ("information", "CR0", "CR1", "CR2", "CR3")
@@ -66,7 +64,6 @@ def fit_conditional(
     counts: PairCounts,
     *,
     form: str = "product",
-    design: np.ndarray | None = None,
     reference: int = 0,
     errors: str = "CR3",
     level: float = 0.95,
@@ -76,9 +73,6 @@ def fit_conditional(
     Args:
         counts: impressions and clicks by pair and bias factor.
         form: 'product' for ratios of examination, 'additive' for ratios of odds.
-        design: [K, parameters] the logarithm of examination is design @ theta; by default a value
-            per bias factor. For position x device as a product of two effects, it has a column per
-            position and per device.
         reference: number of the factor that has examination 1.
         errors: 'information' for Poisson's variance; clustered by query as it is ('CR0'), with
             G / (G - 1) ('CR1'), by bias-reduced linearisation ('CR2'), by the jackknife ('CR3').
@@ -101,24 +95,20 @@ def fit_conditional(
     if not 0 <= reference < factors:
         raise InputError(f"{reference}", field="reference", expected=f"in [0, {factors})")
     every = told = _useful(counts.where(), form)
-    reason = np.full(factors, "", object)
-    if design is None:
-        together = strong_components(told, form)
-        inside = together == together[reference]
-        reason = _reasons(counts, inside, reference)
-        told = _useful(told.where(inside[told.factor]), form)
-    theta, moments = maximise(told, FORMS[form], design)
+    together = strong_components(told, form)
+    inside = together == together[reference]
+    reason = _reasons(counts, inside, reference)
+    told = _useful(told.where(inside[told.factor]), form)
+    theta, moments = maximise(told, FORMS[form])
     blocks = Blocks(by_pair(told, moments.weight), told.cluster)
-    root = inverse_root(moments.information, design)
+    root = inverse_root(moments.information)
     subtract = contrasts(factors, reference)
-    if design is not None:
-        reason[_beyond(subtract @ design, moments.information, design)] = UNTOLD
     resistance = ((subtract @ root) ** 2).sum(1)
     if errors == "information":
         covariance, queries = root @ root.T, np.full(factors, np.inf)
     else:
         scores = _scores(told, moments)
-        own = inverse_root(blocks.laplacian(), design)
+        own = inverse_root(blocks.laplacian())
         covariance = sandwich(blocks, scores, own, errors, bread=root)
         queries = blocks.effective(own @ (subtract @ own).T)
     reason[(resistance > MOST_VARIANCE) & (reason == "")] = ORDERED
@@ -134,7 +124,7 @@ def fit_conditional(
         reference=reference,
         level=level,
     )
-    if form == "product" and design is None:
+    if form == "product":
         for factor in np.flatnonzero(reason == ORDERED):
             _bound_above(curve, every, inside, theta - theta[reference], factor, 1 - level)
     return curve
@@ -147,7 +137,7 @@ def conditional_influences(
 
     Args:
         counts: those of the curve.
-        curve: of `fit_conditional` in the same form, without a design.
+        curve: of `fit_conditional` in the same form.
 
     Returns:
         [queries] numbers of the queries that tell of bias, and [queries, K] their steps, whose sum
@@ -159,7 +149,7 @@ def conditional_influences(
     told = _useful(told.where(known[told.factor]), form)
     moments = FORMS[form](told, theta)
     blocks = Blocks(by_pair(told, moments.weight), told.cluster)
-    root, own = (inverse_root(each, None) for each in (moments.information, blocks.laplacian()))
+    root, own = (inverse_root(each) for each in (moments.information, blocks.laplacian()))
     steps = influences(blocks, _scores(told, moments), own, "CR3", bread=root)
     return told.query, np.where(known, steps - steps[:, [curve.reference]], 0)
 
@@ -176,7 +166,6 @@ NEVER = "never shown"
 APART = "no document was shown both here and at the reference, nor by way of other factors"
 UNCLICKED = "no click on a document that links it to the reference"
 ORDERED = "documents that link it to the reference were clicked on one side only"
-UNTOLD = "clicks do not tell it from the reference"
 NO_CLICK = "no click here on a document that links it to the reference: at most the upper end"
 
 
@@ -189,14 +178,6 @@ def _reasons(counts: PairCounts, inside: np.ndarray, reference: int) -> np.ndarr
     reason[counts.component != counts.component[reference]] = APART
     reason[counts.shown == 0] = NEVER
     return reason
-
-
-def _beyond(contrast: np.ndarray, information: np.ndarray, design: np.ndarray) -> np.ndarray:
-    """[K] whether a contrast [K, parameters] has parts that the clicks say nothing of."""
-    value, vector = np.linalg.eigh(design.T @ information @ design)
-    known = vector[:, value > FLAT * max(value.max(initial=0), 1e-300)]
-    left = contrast - contrast @ known @ known.T
-    return np.linalg.norm(left, axis=1) > 1e-6 * np.linalg.norm(contrast, axis=1)
 
 
 def _bound_above(curve: Curve, told: PairCounts, inside, theta, factor: int, miss: float) -> None:
@@ -256,7 +237,7 @@ def by_pair(told: PairCounts, weight: np.ndarray) -> csr_array:
     return csr_array((weight, told.factor, bounds), shape=(len(told.cluster), told.factors))
 
 
-def maximise(told: PairCounts, form, design: np.ndarray | None) -> tuple[np.ndarray, Moments]:
+def maximise(told: PairCounts, form) -> tuple[np.ndarray, Moments]:
     """[K] theta at the maximum, by Newton's method from equal ones; and the moments there."""
     theta, nothing = np.zeros(told.factors), np.zeros(0)
     if not len(told.pair):
@@ -264,7 +245,7 @@ def maximise(told: PairCounts, form, design: np.ndarray | None) -> tuple[np.ndar
     moments = form(told, theta)
     for _ in range(ITERATIONS):
         score = np.bincount(told.factor, told.clicks - moments.expected, told.factors)
-        root = inverse_root(moments.information, design)
+        root = inverse_root(moments.information)
         step = root @ (root.T @ score)
         # Newton's decrement: twice what is left to gain in likelihood.
         if score @ step < TOLERANCE:

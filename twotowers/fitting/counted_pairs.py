@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from twotowers.errors import InputError, nearest
 from twotowers.fitting.pair_counts import PairCounts, components
-from twotowers.logs.warehouse import MEMORY, database, quoted
+from twotowers.logs.warehouse import MEMORY, database, quoted, text
 
 FACTORS = "SELECT {bias} FROM cells WHERE impressions > 0 GROUP BY ALL ORDER BY ALL"
 CODED = """
-SELECT {query} AS query, {document} AS document, factor, impressions, clicks
+SELECT query, document, factor, impressions, clicks
 FROM cells JOIN factors ON {same}
 WHERE impressions > 0
 """
@@ -53,11 +53,7 @@ def read_pairs(
     cells: str | Path | pd.DataFrame | pa.Table,
     *,
     bias: Sequence[str] = ("position",),
-    query: str = "query",
-    document: str = "document",
     clicked: bool = True,
-    memory: str = MEMORY,
-    threads: int | None = None,
 ) -> PairCounts:
     """Counts of the pairs that tell of bias.
 
@@ -65,11 +61,8 @@ def read_pairs(
         cells: a parquet file, or a frame, with query, document, bias features, impressions and
             clicks. Rows of one cell are added up.
         bias: columns of bias features. Each combination in the log is a bias factor.
-        query, document: columns of ids, numbers or text.
         clicked: whether pairs without a click are left out. `harvest` needs them,
             `fit_conditional` does not.
-        memory: memory limit of DuckDB, such as '3GB'. The rest goes to disk.
-        threads: of DuckDB; None for all cores. They do not change the result.
 
     Raises:
         InputError: the file cannot be read, a column is missing, a value is empty, or a row has
@@ -86,10 +79,10 @@ def read_pairs(
     path = cells if isinstance(cells, str | Path) else None
     with (
         tempfile.TemporaryDirectory() as folder,
-        database(Path(folder) / "pairs", memory, threads) as connection,
+        database(Path(folder) / "pairs", MEMORY, None) as connection,
     ):
         _open(connection, cells, path)
-        _check(connection, [query, document, *bias], path)
+        _check(connection, ["query", "document", *bias], path)
         named = ", ".join(map(quoted, bias))
         same = " AND ".join(f"cells.{name} = factors.{name}" for name in map(quoted, bias))
         make = "CREATE TEMP {kind} {name} AS {statement}"
@@ -97,8 +90,7 @@ def read_pairs(
             ("TABLE", "levels", FACTORS.format(bias=named)),
             ("TABLE", "factors", f"SELECT *, row_number() OVER (ORDER BY {named}) - 1 AS factor "
              "FROM levels"),
-            ("VIEW", "coded", CODED.format(
-                query=quoted(query), document=quoted(document), same=same)),
+            ("VIEW", "coded", CODED.format(same=same)),
             ("TABLE", "pairs", PAIRS),
             ("TABLE", "kept", KEPT.format(kept="clicks > 0" if clicked else "true")),
         ):  # fmt: skip
@@ -124,9 +116,7 @@ def _open(connection, cells, path) -> None:
     if not Path(path).is_file():
         raise InputError("no such file", path=path)
     try:
-        connection.execute(
-            f"CREATE TEMP VIEW cells AS SELECT * FROM read_parquet({_text(str(path))})"
-        )
+        connection.execute(f"CREATE TEMP VIEW cells AS SELECT * FROM read_parquet({text(path)})")
     except duckdb.Error as error:
         raise InputError(str(error)[:300], path=path, expected="a parquet file") from error
 
@@ -153,7 +143,3 @@ def _check(connection, keys, path) -> None:
             path=path,
             expected="from 0 to the impressions of the row",
         )
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

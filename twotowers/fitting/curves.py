@@ -105,14 +105,12 @@ class Blocks:
         return self.spread(root).sum(1)
 
 
-def inverse_root(laplacian: np.ndarray, design: np.ndarray | None) -> np.ndarray:
-    """[K, J] root with root root' = Q = X (X' L X)+ X', by eigenvalues."""
-    inner = laplacian if design is None else design.T @ laplacian @ design
+def inverse_root(laplacian: np.ndarray) -> np.ndarray:
+    """[K, J] root with root root' = Q = L+, by eigenvalues."""
     # Directions that clicks say next to nothing of are left out. Callers give them a reason.
-    value, vector = np.linalg.eigh(inner)
+    value, vector = np.linalg.eigh(laplacian)
     kept = value > 1e-10 * max(value.max(initial=0), 1e-300)
-    root = vector[:, kept] / np.sqrt(value[kept])
-    return root if design is None else design @ root
+    return vector[:, kept] / np.sqrt(value[kept])
 
 
 def sandwich(

@@ -118,7 +118,7 @@ def _efficient(every: PairCounts, theta, attraction, query, form: str, queries: 
     along = attraction[told.pair] * theta[told.factor]
     mean = np.bincount(told.pair, weight * along) / total
     inner = weight * (along - mean[told.pair])
-    root = inverse_root(Blocks(by_pair(told, weight), told.cluster).laplacian(), None)
+    root = inverse_root(Blocks(by_pair(told, weight), told.cluster).laplacian())
     project = root @ (root.T @ np.bincount(told.factor, inner, told.factors))
     left = along - project[told.factor]
     found = np.bincount(query[told.pair], left * residual, queries)

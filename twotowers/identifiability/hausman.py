@@ -61,16 +61,13 @@ class Hausman:
     curve: pd.DataFrame
 
 
-def hausman(
-    log: FeatureCounts, tower: Tower, *, reference: int = 0, level: float = 0.95
-) -> Hausman:
+def hausman(log: FeatureCounts, tower: Tower, *, reference: int = 0) -> Hausman:
     """Compare a fitted two-tower model with the conditional estimate.
 
     Args:
         log: that of the fit.
         tower: with jackknifed residuals.
         reference: number of the factor that others are compared with.
-        level: of the intervals.
 
     Only factors whose conditional estimate is beyond doubt take part.
     """
@@ -86,7 +83,7 @@ def hausman(
     steps[np.searchsorted(counts.query, query)] -= given
     steps = np.where(used, steps, 0)
     error = np.where(used, np.sqrt((steps**2).sum(0)), np.nan)
-    half = stdtrit(effective_clusters(steps), (1 + level) / 2) * error
+    half = stdtrit(effective_clusters(steps), 0.975) * error
     reason = np.where(other & ~used & (curve.reason == ""), "the tower has no estimate", "")
     table = pd.DataFrame(
         {

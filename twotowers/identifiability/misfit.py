@@ -156,30 +156,3 @@ def linear_against_deep(
     centred = by_query - by_query.mean()
     unit = "nats per 1,000 impressions"
     return single("linear against deep", centred, by_query.sum(), unit, side=1)
-
-
-def start_left(starts: np.ndarray, estimates: np.ndarray) -> np.ndarray:
-    """How much of its start each estimate of a gradient fit still has: 0 forgotten, 1 unmoved.
-
-    What the data or the number of steps do not settle keeps its start (Section 4.2 of Hager et al.
-    2025). Two fits that differ in their start only tell: (difference of the estimates) /
-    (difference of the starts). Both are taken relative to the mean parameter, which nothing
-    identifies.
-
-    Args:
-        starts: [2, K] biases before training.
-        estimates: [2, K] biases after training, each from its start.
-
-    Returns:
-        [K]; NaN where the starts agree.
-
-    Example:
-        >>> start_left([[0, 0, 0], [1, -1, 0]], [[0, 0, 0], [0, -1, 1]]).tolist()
-        [-0.0, 1.0, nan]
-    """
-    before, after = (
-        np.subtract(*(each - each.mean() for each in np.asarray(given, float)))
-        for given in (starts, estimates)
-    )
-    moved = np.abs(before) > 1e-9
-    return np.divide(after, before, where=moved, out=np.full(len(before), np.nan))

@@ -51,10 +51,8 @@ def overlap(
     log: FeatureCounts,
     *,
     slope: float | None = None,
-    tower: str = "linear",
     folds: int = FOLDS,
     rng: np.random.Generator | None = None,
-    level: float = 0.95,
 ) -> pd.DataFrame:
     """Overlap of features between each position and the next.
 
@@ -62,10 +60,8 @@ def overlap(
         log: counts and features; clicks do not matter.
         slope: L, such as `Tower.slope`, per standard deviation of the features; without it there is
             no bound.
-        tower: the classifier, 'linear' (logistic regression) or 'deep'.
         folds: of queries.
         rng: divides queries into folds; by default of seed 0.
-        level: of the intervals, by Student's t over queries.
 
     Returns:
         A row per pair of factors: one, other, auc with low and high, distance (of the nearest
@@ -82,10 +78,10 @@ def overlap(
         if second.all() or not second.any():
             rows.append(found | dict.fromkeys(("auc", "low", "high", "distance", "bound"), np.nan))
             continue
-        guess = _guesses(log, chosen, second, fold, tower)
+        guess = _guesses(log, chosen, second, fold)
         weight, cluster = counts.impressions[chosen], log.cluster[chosen]
         auc, error, freedom = clustered_auc(guess, second, weight, cluster)
-        half = stdtrit(freedom, (1 + level) / 2) * error
+        half = stdtrit(freedom, 0.975) * error
         near = _nearest(log, counts.pair[chosen], second, rng)
         found |= {"auc": auc, "low": max(auc - half, 0), "high": min(auc + half, 1)}
         found |= {"distance": near, "bound": np.nan if slope is None else 2 * slope * near}
@@ -93,8 +89,8 @@ def overlap(
     return pd.DataFrame(rows, columns=["one", "other", "auc", "low", "high", "distance", "bound"])
 
 
-def _guesses(log: FeatureCounts, chosen, second, fold, tower: str) -> np.ndarray:
-    """[rows] log-odds of the second position, by classifiers that have not seen the row's query."""
+def _guesses(log: FeatureCounts, chosen, second, fold) -> np.ndarray:
+    """[rows] log-odds of the second position, by logistic regressions on other queries."""
     counts = log.counts
     pair, shown = counts.pair[chosen], counts.impressions[chosen]
     number, place = np.unique(pair, return_inverse=True)
@@ -107,7 +103,7 @@ def _guesses(log: FeatureCounts, chosen, second, fold, tower: str) -> np.ndarray
     for each in np.unique(held):
         rest = FeatureCounts(sample, features)
         try:
-            fitted = fit_tower(rest, tower, rows=held != each, errors=False)
+            fitted = fit_tower(rest, "linear", rows=held != each, errors=False)
         except InputError:  # Only one of both positions is left.
             continue
         found[held == each] = fitted.bias[0] + fitted.predict(features[held == each])

@@ -66,13 +66,12 @@ def score_of(log: FeatureCounts) -> np.ndarray:
     return log.mean_rank() if log.score is None else log.score
 
 
-def residual_and_score(log: FeatureCounts, tower: Tower, *, level: float = 0.95) -> Finding:
+def residual_and_score(log: FeatureCounts, tower: Tower) -> Finding:
     """Test that residuals and the policy's score have covariance 0 within positions.
 
     Args:
         log: that of the fit. Without scores, minus a pair's mean position stands for them.
         tower: with jackknifed residuals.
-        level: of the interval.
 
     Returns:
         The value is the weight that the score would get beside the tower, one Newton step from 0:
@@ -88,7 +87,7 @@ def residual_and_score(log: FeatureCounts, tower: Tower, *, level: float = 0.95)
     if information < EXPRESSED * float(tower.weight @ score**2):
         return Finding(name, unit=unit, reason=KNOWN)
     steps = _by_query(log, tower.jackknifed * left) / information
-    return single(name, steps, tower.residual @ left / information, unit, level=level)
+    return single(name, steps, tower.residual @ left / information, unit)
 
 
 def calibration(log: FeatureCounts, tower: Tower) -> tuple[Finding, pd.DataFrame]:

@@ -176,7 +176,7 @@ def strength_of_log(counts: PairCounts) -> Strength:
         told.clicks,
         factors=counts.factors,
     )
-    return strength(maximise(apart.where(), product_moments, None)[1].information)
+    return strength(maximise(apart.where(), product_moments)[1].information)
 
 
 def growth_of(counts: PairCounts, curve: Curve) -> np.ndarray:

@@ -47,9 +47,7 @@ class Finding:
     reason: str = ""
 
 
-def single(
-    name: str, steps: np.ndarray, value: float, unit: str, *, level: float = 0.95, side: int = 0
-) -> Finding:
+def single(name: str, steps: np.ndarray, value: float, unit: str, *, side: int = 0) -> Finding:
     """The t-test that a value is 0, from what each query moves it by.
 
     Args:
@@ -57,7 +55,6 @@ def single(
         steps: [queries], whose sum of squares is the variance of the value.
         value: the estimate.
         unit: of the value.
-        level: of the interval.
         side: 0 for two sides; 1 if only values above 0 count.
 
     Example:
@@ -71,7 +68,7 @@ def single(
     freedom = float(effective_clusters(steps))
     t = value / error
     p = float(stdtr(freedom, -t)) if side else float(2 * stdtr(freedom, -abs(t)))
-    half = stdtrit(freedom, (1 + level) / 2) * error
+    half = stdtrit(freedom, 0.975) * error
     return Finding(
         name, t, (freedom,), p, float(value), error, float(value - half), float(value + half), unit
     )

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from twotowers.logs.warehouse import MEMORY, database
+from twotowers.logs.warehouse import MEMORY, database, text
 
 STRATA = """
 WITH shown AS (
@@ -65,12 +65,11 @@ class Dependence:
     reason: str
 
 
-def clicks_above(sessions: str | Path, *, memory: str = MEMORY) -> Dependence:
+def clicks_above(sessions: str | Path) -> Dependence:
     """The odds ratio of a click, with and without a click above it.
 
     Args:
         sessions: a sessions file (`twotowers.logs.sessions`).
-        memory: memory limit of DuckDB. What exceeds it goes to disk.
 
     Example:
         >>> import pyarrow as pa
@@ -82,9 +81,8 @@ def clicks_above(sessions: str | Path, *, memory: str = MEMORY) -> Dependence:
         >>> round(clicks_above("pages.parquet").ratio, 2)
         0.25
     """
-    with database(sessions, memory, None) as connection:
-        path = "'" + str(sessions).replace("'", "''") + "'"
-        found = connection.execute(STRATA.format(path=path)).fetchnumpy()
+    with database(sessions, MEMORY, None) as connection:
+        found = connection.execute(STRATA.format(path=text(sessions))).fetchnumpy()
     r, s = (np.asarray(found[name], float) for name in ("r", "s"))
     strata, queries = int(found["strata"].sum()), len(r)
     nan = float("nan")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from twotowers.files.artefacts import atomic
-from twotowers.logs.warehouse import MEMORY, database
+from twotowers.logs.warehouse import MEMORY, database, text
 
 LATER = 0.2
 """The share of the pages, the last ones of the log, that are looked for in those before."""
@@ -26,7 +26,7 @@ SELECT file_row_number AS row, query, documents, clicks,
 FROM read_parquet({path}, file_row_number = true)
 """
 SIZES = """
-SELECT len(documents) AS shown, clicked, count(*) AS pages,
+SELECT clicked, count(*) AS pages,
     count_if(len(list_distinct(documents)) < len(documents)) AS repeats
 FROM pages GROUP BY ALL
 """
@@ -55,7 +55,7 @@ ON other.row = one.row + {lag} AND other.page = one.page
 PAIRS = """
 SELECT count(*) AS pairs, count(DISTINCT query) AS queries, coalesce(sum(shown), 0) AS impressions,
     coalesce(sum(clicked), 0) AS clicks,
-    count_if(shown = 1) AS once, count_if(shown <= 3) AS thrice,
+    count_if(shown <= 3) AS thrice,
     count_if(one) AS one_position, count_if(clicked = 0) AS unclicked, min(first) AS first
 FROM (
     SELECT query, document, sum(impressions) AS shown, sum(clicks) AS clicked,
@@ -72,13 +72,12 @@ class Health:
     Attributes:
         pairs, queries: query-document pairs, and queries, that were shown.
         impressions, clicks: documents shown, and those clicked.
-        once, thrice: pairs that were shown once, and at most three times.
+        thrice: pairs that were shown at most three times.
         one_position: pairs that were shown at one position only.
         unclicked: pairs that were never clicked.
         first: the smallest position.
         pages: result pages; the following are None, too, where they are not known.
         without, several: pages without a click, and with several.
-        longest, shortest: documents of a page.
         repeats: pages that show a document twice.
         later: impressions of the last fifth of the pages, in the order of the log; of them
         unseen_pairs, unseen_queries: those whose pair, or query, is not on the pages before.
@@ -90,7 +89,6 @@ class Health:
     queries: int
     impressions: int
     clicks: int
-    once: int
     thrice: int
     one_position: int
     unclicked: int
@@ -98,8 +96,6 @@ class Health:
     pages: int | None = None
     without: int | None = None
     several: int | None = None
-    longest: int | None = None
-    shortest: int | None = None
     repeats: int | None = None
     later: int | None = None
     unseen_pairs: int | None = None
@@ -108,9 +104,7 @@ class Health:
     repeated: int | None = None
 
 
-def health(
-    cells: str | Path, sessions: str | Path | None = None, *, memory: str = MEMORY
-) -> Health:
+def health(cells: str | Path, sessions: str | Path | None = None) -> Health:
     """Count what tells whether a log is sound.
 
     A log that was appended twice has each page again, half of the log later, and so it may
@@ -121,7 +115,6 @@ def health(
     Args:
         cells: a cells file (`twotowers.logs.warehouse`).
         sessions: the sessions file (`twotowers.logs.sessions`); None for a counted log.
-        memory: memory limit of DuckDB. What exceeds it goes to disk.
 
     Example:
         >>> import pyarrow as pa
@@ -135,11 +128,11 @@ def health(
         >>> found.pairs, found.unclicked, found.without, found.unseen_queries
         (3, 2, 2, 1)
     """
-    with database(cells, memory, None) as connection:
-        found = connection.execute(PAIRS.format(path=_text(cells))).fetchnumpy()
+    with database(cells, MEMORY, None) as connection:
+        found = connection.execute(PAIRS.format(path=text(cells))).fetchnumpy()
         counts: dict[str, Any] = {name: int(values[0]) for name, values in found.items()}
         if sessions is not None:
-            statement = PAGES.format(path=_text(sessions))
+            statement = PAGES.format(path=text(sessions))
             connection.execute(f"CREATE TEMP VIEW pages AS {statement}")
             counts |= _of_pages(connection)
     return Health(**counts)
@@ -155,7 +148,7 @@ def pages_with_gaps(sessions: str | Path, place: str) -> int:
     with database(sessions, MEMORY, None) as connection:
         found = connection.execute(
             f'SELECT count_if(list_max("{place}") > len(documents)) '
-            f"FROM read_parquet({_text(sessions)})"
+            f"FROM read_parquet({text(sessions)})"
         )
         return int(found.fetchone()[0])
 
@@ -165,13 +158,13 @@ def rename_place(cells: str | Path, place: str) -> None:
     with atomic(cells) as temporary, database(cells, MEMORY, None) as connection:
         connection.execute(
             f'COPY (SELECT * EXCLUDE ("{place}") REPLACE ("{place}"::INTEGER AS position) '
-            f"FROM read_parquet({_text(cells)})) TO {_text(temporary)} (FORMAT parquet)"
+            f"FROM read_parquet({text(cells)})) TO {text(temporary)} (FORMAT parquet)"
         )
 
 
 def _of_pages(connection) -> dict[str, int | None]:
     sizes = connection.execute(SIZES).fetchnumpy()
-    pages, clicked, shown = (sizes[name] for name in ("pages", "clicked", "shown"))
+    pages, clicked = sizes["pages"], sizes["clicked"]
     number = int(pages.sum())
     cut = number - round(LATER * number)
     later, unseen, unknown = connection.execute(LATER_SEEN.format(cut=cut)).fetchone()
@@ -180,8 +173,6 @@ def _of_pages(connection) -> dict[str, int | None]:
         "pages": number,
         "without": int(pages[clicked == 0].sum()),
         "several": int(pages[clicked > 1].sum()),
-        "longest": int(shown.max()),
-        "shortest": int(shown.min()),
         "repeats": int(sizes["repeats"].sum()),
         "later": int(later),
         "unseen_pairs": int(unseen),
@@ -205,7 +196,3 @@ def _repeated(connection, pages: int) -> tuple[int | None, int]:
         if alike > best[1] and alike - by_chance > NOISE * (alike + by_chance) ** 0.5:
             best = lag, int(alike)
     return best
-
-
-def _text(path: str | Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"

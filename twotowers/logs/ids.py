@@ -15,7 +15,7 @@ from twotowers.errors import InputError
 from twotowers.files.batches import read_batches
 from twotowers.files.tables import opened
 from twotowers.logs.sessions import read_sessions, seen_in
-from twotowers.logs.warehouse import MEMORY, database, execute, select, write_cells
+from twotowers.logs.warehouse import MEMORY, database, execute, quoted, select, write_cells
 
 PAIRS = """
 CREATE TEMP TABLE numbers AS
@@ -75,9 +75,8 @@ def number_cells(cells: str | Path, path: str | Path, *, memory: str = MEMORY) -
         yield pa.RecordBatch.from_pylist([], schema=_schema(cells))
         yield from read_batches(cells, names)
 
-    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
-    lanes = "".join(f"{name}, " for name in quoted[:at])
-    rest = ", ".join(name for name in quoted[at:] if name not in ('"query"', '"document"'))
+    lanes = "".join(f"{quoted(name)}, " for name in names[:at])
+    rest = ", ".join(quoted(name) for name in names[at:] if name not in ("query", "document"))
     with database(path, memory, None) as connection:
         _number(connection, OF_CELLS, path, cells=batches())
         statement = NUMBERED.format(lanes=lanes, rest=rest)

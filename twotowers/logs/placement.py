@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import stdtrit
 
-from twotowers.logs.warehouse import MEMORY, database
+from twotowers.logs.warehouse import MEMORY, database, text
 
 PER_QUERY = """
 WITH placed AS (
@@ -65,12 +65,11 @@ class Placement:
     shown: float
 
 
-def placement(cells: str | Path, *, memory: str = MEMORY) -> Placement:
+def placement(cells: str | Path) -> Placement:
     """The entropy of position given document.
 
     Args:
         cells: a cells file (`twotowers.logs.warehouse`).
-        memory: memory limit of DuckDB.
 
     Example:
         >>> import pyarrow as pa, pyarrow.parquet as pq
@@ -81,8 +80,8 @@ def placement(cells: str | Path, *, memory: str = MEMORY) -> Placement:
         >>> round(found.entropy.value, 3), round(found.same.value, 3), found.overall
         (1.001, 0.499, 1.0)
     """
-    path = "'" + str(cells).replace("'", "''") + "'"
-    with database(cells, memory, None) as connection:
+    path = text(cells)
+    with database(cells, MEMORY, None) as connection:
         found = connection.execute(PER_QUERY.format(path=path)).fetchnumpy()
         n = connection.execute(POSITIONS.format(path=path)).fetchnumpy()["n"]
     shown = np.asarray(found["shown"], float)

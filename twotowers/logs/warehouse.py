@@ -267,6 +267,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def text(value: str | Path) -> str:
+    """A text, such as a path, as SQL quotes it."""
+    return "'" + str(value).replace("'", "''") + "'"
+
+
 def _quoted(names: Iterable[str]) -> str:
     """Quoted SQL names."""
     return ", ".join(map(quoted, names))
