@@ -123,6 +123,7 @@ def diagnose(
             the reader refuses is no error: then the first light is red and says where it is.
 
     Example:
+        >>> import pyarrow as pa
         >>> pages = {"query": [k // 4 for k in range(400)],
         ...          "documents": [["a", "b"], ["b", "a"]] * 200,
         ...          "clicks": [[1, 0], [1, 0], [0, 1], [0, 0]] * 100}

@@ -269,6 +269,7 @@ def propensities(
         InputError: an argument is unknown, a row of the log is wrong, or the log has no click.
 
     Example:
+        >>> import pyarrow as pa
         >>> rows = {"query": ["q"] * 4, "document": ["a", "a", "b", "b"],
         ...         "position": [1, 2, 1, 2], "impressions": [100] * 4, "clicks": [40, 20, 20, 10]}
         >>> propensities(pa.table(rows)).frame()["estimate"].to_numpy().round(6).tolist()
