@@ -126,8 +126,7 @@ class MonoBert(nnx.Module):
         """[documents] logits from the first token's vector."""
         return self.click(hidden[:, 0])[:, 0]
 
-    def guesses(self, hidden: jax.Array, place: jax.Array) -> jax.Array:
-        """[documents, places, tokens] logits of the tokens at some places."""
-        at = jnp.take_along_axis(hidden, place[:, :, None], axis=1)
-        at = self.guess_norm(jax.nn.gelu(self.guess(at), approximate=False))
-        return self.token.attend(at) + self.guess_bias[...]
+    def guesses(self, vectors: jax.Array) -> jax.Array:
+        """[..., width] vectors of masked tokens -> [..., tokens] logits of what they were."""
+        found = self.guess_norm(jax.nn.gelu(self.guess(vectors), approximate=False))
+        return self.token.attend(found) + self.guess_bias[...]

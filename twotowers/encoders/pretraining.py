@@ -6,6 +6,7 @@ plus the mean over pages of a click loss, with equal weight (Hager 2026, Section
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -34,7 +35,6 @@ class Pretraining:
     Attributes:
         learning_rate, decay, beta2: of AdamW.
         mask: the chance that a token of title or abstract is masked.
-        most: the most masked tokens of a document that are guessed; None for half of a sequence.
         documents: documents of a step. Pages are taken while they fit.
         pages: the most pages of a step.
     """
@@ -43,7 +43,6 @@ class Pretraining:
     decay: float = 0.01
     beta2: float = 0.98
     mask: float = 0.3
-    most: int | None = None
     documents: int = 256
     pages: int = 64
 
@@ -135,12 +134,17 @@ def click_and_token_loss(
     masks, drops = jax.random.split(key)
     tokens, segments, text = (each[batch.document] for each in sequences)
     text = text & batch.there[:, None]
-    most = settings.most or tokens.shape[1] // 2
-    hidden, place, there = masked(tokens, text, rate=settings.mask, most=most, key=masks)
+    hidden, chosen = masked(tokens, text, rate=settings.mask, key=masks)
     vectors = model.encoder(hidden, segments, drops)
-    guesses = jax.nn.log_softmax(model.encoder.guesses(vectors, place))
-    truth = jnp.take_along_axis(tokens, place, axis=1)
-    wrong = -jnp.take_along_axis(guesses, truth[:, :, None], axis=2)[:, :, 0]
+    # Room for the masked tokens of a step, whose number varies: for the mean, if all tokens were
+    # of texts. Should there be more, the last are not guessed.
+    room = math.ceil(settings.mask * tokens.size)
+    (place,) = jnp.nonzero(chosen.ravel(), size=room, fill_value=0)
+    there = jnp.arange(room) < chosen.sum()
+    guesses = jax.nn.log_softmax(
+        model.encoder.guesses(vectors.reshape(-1, vectors.shape[-1])[place])
+    )
+    wrong = -jnp.take_along_axis(guesses, tokens.ravel()[place, None], axis=1)[:, 0]
     scores = model.encoder.relevance(vectors)[batch.place]
     pages = loss(scores, model.bias[: scores.shape[1]], batch.clicks, batch.where)
     shown = batch.where.any(1)

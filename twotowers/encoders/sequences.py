@@ -99,32 +99,24 @@ def _shifted(tokens: np.ndarray) -> np.ndarray:
 
 
 def masked(
-    tokens: jax.Array, text: jax.Array, *, rate: float, most: int, key: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+    tokens: jax.Array, text: jax.Array, *, rate: float, key: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """Replace a share of the tokens of texts by [MASK]. Those of queries are never replaced.
 
     Args:
         tokens: [documents, length].
         text: [documents, length] bool, True where a token may be replaced.
         rate: the chance of each.
-        most: the most tokens of a document to be replaced. Further ones stay.
         key: source of randomness.
 
     Returns:
-        [documents, length] tokens; [documents, most] places of the masked ones; [documents, most]
-        bool, whether there are so many.
+        [documents, length] tokens; [documents, length] bool, which of them are masked.
 
     Example:
         >>> tokens, text = jnp.array([[2, 15, 1, 17, 18, 1]]), jnp.array([[0, 0, 0, 1, 1, 0]]) > 0
-        >>> hidden, place, there = masked(tokens, text, rate=1.0, most=3, key=jax.random.key(0))
-        >>> hidden.tolist(), sorted(place[there].tolist())
-        ([[2, 15, 1, 3, 3, 1]], [3, 4])
+        >>> hidden, chosen = masked(tokens, text, rate=1.0, key=jax.random.key(0))
+        >>> hidden.tolist(), chosen.sum().item()
+        ([[2, 15, 1, 3, 3, 1]], 2)
     """
     chosen = text & jax.random.bernoulli(key, rate, tokens.shape)
-    place = jnp.argsort(~chosen, axis=1, stable=True)[:, :most]
-    there = jnp.take_along_axis(chosen, place, axis=1)
-    rows = jnp.arange(len(tokens))[:, None]
-    # Places that are not masked are written to a column that is cut off.
-    target = jnp.where(there, place, tokens.shape[1])
-    hidden = jnp.pad(tokens, [(0, 0), (0, 1)]).at[rows, target].set(MASK)[:, :-1]
-    return hidden, place, there
+    return jnp.where(chosen, MASK, tokens), chosen

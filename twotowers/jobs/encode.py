@@ -108,7 +108,6 @@ def train(folder: str | Path, world: World, encoder: Encoder) -> tuple[MonoBert,
     settings = Pretraining(
         learning_rate=encoder.learning_rate,
         mask=encoder.mask,
-        most=encoder.length // 2,
         documents=encoder.documents,
         pages=encoder.documents // 4,
     )

@@ -54,11 +54,7 @@ def fit(
     train = task.splits["train"]
     tokens = table_of(train).astype(np.int32)
     settings = Pretraining(
-        learning_rate=learning_rate,
-        mask=mask,
-        most=tokens.shape[1] // 2,
-        documents=documents,
-        pages=documents // 4,
+        learning_rate=learning_rate, mask=mask, documents=documents, pages=documents // 4
     )
     found = []
     for log, _ in task.lanes:
