@@ -53,7 +53,7 @@ def where(machine: dict) -> str:
     """A line with date and machine. The results have the versions of all packages, too."""
     return (
         f"*{machine['date']}; {machine['processor']}, {machine['cores']} cores, "
-        f"load {machine['load']:g}, Python {machine['python']}.*"
+        f"load {machine['load']:g}.*"
     )
 
 
@@ -112,9 +112,9 @@ class Table:
 
 def fit_table(part: str, baselines: tuple[str, ...], references: tuple[str, ...]) -> Table:
     columns = (
-        "tower | fit = method | sessions : , | lowest validation NLL = lowest : .5f | "
+        "tower | fit = method | lowest validation NLL = lowest : .5f | "
         "to the target, s = to_target : # | epochs | an epoch, s = per_epoch : # | "
-        "compilation, s = compilation : # | peak memory, GB = peak_gb : .2f"
+        "peak memory, GB = peak_gb : .2f"
     )
     for name in references:
         columns += f" | position bias, off {name} = off {name} : .3f"
@@ -123,24 +123,30 @@ def fit_table(part: str, baselines: tuple[str, ...], references: tuple[str, ...]
     return Table(part, columns, lambda rows: fits.summary(rows, baselines, references))
 
 
-def scaling_table(grid: str, *sizes: str) -> Table:
-    """Rows of one grid, each relative to the first of its tower and temperature."""
+def scaling_table(grid: str, *sizes: str, most: tuple[int, ...] = ()) -> Table:
+    """A row per size, with both towers; of `sessions` only those in `most`, if it is given.
+
+    Seconds are relative to the first size of the same tower and temperature.
+    """
 
     def make(rows: list[dict]) -> list[dict]:
-        found, first = [], {}
+        found, first = {}, {}
         for row in (row for row in rows if row["grid"] == grid):
-            start = first.setdefault((row["tower"], row["temperature"]), row)
-            relative = row["seconds"] / start["seconds"]
-            found.append(row | {"relative": relative, "epoch": row["seconds"] / row["epochs"]})
-        return found
+            tower, seconds = row["tower"], row["seconds"] / row["epochs"]
+            start = first.setdefault((tower, row["temperature"]), seconds)
+            if most and row["sessions"] not in most:
+                continue
+            own = found.setdefault(tuple(row[size] for size in sizes), row | {"peak": 0})
+            own |= {f"{tower} epoch": seconds, f"{tower} relative": seconds / start}
+            own["peak"] = max(own["peak"], row["peak_gb"])
+        return list(found.values())
 
     columns = "".join(f"{size}{'' if size == 'temperature' else ' : ,'} | " for size in sizes)
-    return Table(
-        "scaling",
-        f"tower | {columns}an epoch, s = epoch : # | relative : .2f | data, GB = data_gb : # | "
-        "peak memory, GB = peak_gb : .2f",
-        make,
+    columns += "".join(
+        f"{tower}, s = {tower} epoch : # | relative = {tower} relative : .2f | "
+        for tower in scaling.TOWERS
     )
+    return Table("scaling", f"{columns}data, GB = data_gb : # | most memory, GB = peak : .2f", make)
 
 
 def chosen(what: str) -> Callable[[list[dict]], list[dict]]:
@@ -153,13 +159,37 @@ def with_ratio(rows: list[dict]) -> list[dict]:
 
 
 def with_rates(rows: list[dict]) -> list[dict]:
+    """Per temperature: the plain simulator, and counts at its size and at the largest."""
     plain = {row["temperature"]: row for row in rows if row["simulator"] != "counts"}
+    largest = {row["temperature"]: row["sessions"] for row in rows}  # Sizes grow.
     found = []
     for row in rows:
+        if row["sessions"] not in (
+            plain[row["temperature"]]["sessions"],
+            largest[row["temperature"]],
+        ):
+            continue
         slow, rate = plain[row["temperature"]], row["sessions"] / row["seconds"]
         faster = rate * slow["seconds"] / slow["sessions"]
         found.append(row | {"rate": round(rate), "faster": faster})
     return found
+
+
+def best_updates(rows: list[dict]) -> list[dict]:
+    """Of each model and way to update, the learning rate with the lowest validation loss."""
+    best: dict[tuple, dict] = {}
+    for row in chosen("fit")(rows):
+        found = best.setdefault((row["model"], row["update"]), row)
+        if row["validation"] < found["validation"]:
+            best[row["model"], row["update"]] = row
+    return [row for row in best.values() if row["update"] != "all rows, Adam"]
+
+
+def ends_of_lanes(results: Results) -> list[dict]:
+    """The limits of the fewest and of the most lanes."""
+    rows = predicted(results)
+    ends = {min(row["lanes"] for row in rows), max(row["lanes"] for row in rows)}
+    return [row for row in rows if row["lanes"] in ends]
 
 
 def with_hourly(rows: list[dict]) -> list[dict]:
@@ -192,7 +222,7 @@ TABLES: dict[str, Table] = {
         "counted by = engine | version | impressions : , | cells : , | s = seconds : # | "
         "its plain scan, s = scan : # | peak memory, GB = peak_gb : .2f",
     ),
-    "sessions": scaling_table("sessions", "temperature", "sessions", "cells"),
+    "sessions": scaling_table("sessions", "temperature", "sessions", "cells", most=(10**6, 10**9)),
     "lanes": scaling_table("lanes", "lanes"),
     "two-jobs": scaling_table("two jobs", "lanes"),
     "queries": scaling_table("queries", "queries"),
@@ -229,7 +259,7 @@ TABLES: dict[str, Table] = {
     "clickmodels-sessions": Table("clickmodels", sizes_of_sessions, clickmodels.by_sessions),
     "clickmodels-longest": Table(
         "clickmodels_longest",
-        "model : upper | sessions : , | pairs : , | reading, s = read : # | "
+        "model : upper | pairs : , | reading, s = read : # | "
         "estimation, s = estimation : # | in all, s = seconds : # | peak memory, GB = fit_gb : .2f",
         chosen("fit"),
     ),
@@ -243,20 +273,20 @@ TABLES: dict[str, Table] = {
     ),
     "updates": Table(
         "rows",
-        "model | pairs : , | updates = update | learning rate = learning_rate | epochs | "
+        "model | updates = update | learning rate = learning_rate | epochs | "
         "validation loss = validation : .5f | held-out perplexity = perplexity : .4f",
-        lambda rows: [row for row in chosen("fit")(rows) if row["update"] != "all rows, Adam"],
+        best_updates,
     ),
     "longlists": Table(
         "longlists",
         "queries : , | temperature | layout |  = what | s = seconds : # | "
         "peak memory, GB = peak_gb : .2f | cells shown = cells : , | cells held = held : , | "
-        "all documents x positions = all_cells : , | ... as two arrays of int64, GB = dense_gb : #",
+        "every cell as two int64, GB = dense_gb : #",
     ),
     "road": Table("road", " = what | s = seconds : # | an hour = hourly : #", with_hourly),
     "site": Table(
         "site",
-        "page = what | papers : , | items : , | read at a = width | loaded, s = load : # | "
+        "page = what | read at a = width | loaded, s = load : # | "
         "searched, a letter, s = search : # | page, kB = page_kb : #",
     ),
     "gpu": Table(
@@ -278,7 +308,7 @@ TABLES: dict[str, Table] = {
         "tower | lanes | products, s = products : # | cells, s = cells_time : # | "
         "bytes, s = bytes_time : # | limit, s = limit : # | measured, s = measured : # | "
         "limit / measured = share : .0%",
-        predicted,
+        ends_of_lanes,
         ("scaling",),
     ),
     "extrapolations": Table(
