@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 from scipy.optimize import minimize
@@ -18,7 +19,12 @@ SEED = 0  # as in twotowers.workflow.descriptions
 
 @dataclass(frozen=True)
 class Target:
-    """A measured number, its bounds, and the number of the real set."""
+    """A measured number, its bounds, and the number of the real set.
+
+    Attributes:
+        at: Where it was measured, if the page shows several numbers of one quantity in a row.
+        accepted: The bounds in words; absent, the bounds.
+    """
 
     quantity: str
     found: float
@@ -26,34 +32,59 @@ class Target:
     high: float
     published: str
     form: str = ".3f"
+    at: str | int = ""
+    accepted: str = ""
 
     @classmethod
-    def within(cls, quantity: str, found: float, published: float, share: float) -> Target:
+    def within(
+        cls, quantity: str, found: float, published: float, share: float, at: str | int = ""
+    ) -> Target:
         """Bounds at this relative distance from the published number."""
         form = ".4f" if published < 0.1 else ".3f" if published < 3 else ".2f"
         low, high = (published * (1 + sign * share) for sign in (-1, 1))
-        return cls(quantity, found, low, high, f"{published:{form}}", form)
+        return cls(quantity, found, low, high, f"{published:{form}}", form, at, f"± {share:.0%}")
 
     @property
     def met(self) -> bool:
         return self.low <= self.found <= self.high
 
+    @property
+    def bounds(self) -> str:
+        return self.accepted or f"{self.low:{self.form}} to {self.high:{self.form}}"
+
+    @property
+    def told(self) -> str:
+        """The number, in bold if it is out of bounds."""
+        return f"{self.found:{self.form}}" if self.met else f"**{self.found:{self.form}}**"
+
     def __str__(self) -> str:
-        bounds = f"{self.low:{self.form}} to {self.high:{self.form}}"
-        cells = [self.quantity, f"{self.found:{self.form}}", bounds, self.published]
-        return "| " + " | ".join([*cells, "yes" if self.met else "**no**"]) + " |"
+        return " | ".join(row_of([self]))
 
 
-HEADS = "| quantity | stand-in | accepted | published | met |\n|---|---:|---:|---:|---|"
+def row_of(targets: Sequence[Target]) -> list[str]:
+    """A row of a page, of targets that differ in `at` alone."""
+    first, places = targets[0], [str(each.at) for each in targets if each.at != ""]
+    if len(places) > 2 and all(map(str.isdigit, places)):
+        places = [f"{places[0]} to {places[-1]}"]
+    quantity = f"{first.quantity}: {', '.join(places)}" if places else first.quantity
+    found, published = (
+        ", ".join(each) for each in zip(*((t.told, t.published) for t in targets), strict=True)
+    )
+    return [quantity, found, first.bounds, published]
+
+
+HEADS = ("quantity", "stand-in", "accepted", "published")
 Tables = Mapping[str, "list[Target] | str"]
 """What goes into each place of a page: targets, or text."""
 
 
 def written(found: Tables) -> dict[str, str]:
-    return {
-        name: each if isinstance(each, str) else "\n".join([HEADS, *map(str, each)])
-        for name, each in found.items()
-    }
+    return {name: each if isinstance(each, str) else _table(each) for name, each in found.items()}
+
+
+def _table(targets: Sequence[Target]) -> str:
+    rows = groupby(targets, lambda each: (each.quantity, each.bounds))
+    return markdown(HEADS, (row_of(list(own)) for _, own in rows), "---:")
 
 
 def missed(found: Tables) -> list[str]:
@@ -66,13 +97,6 @@ def told(rows: Sequence[tuple], *further: str) -> str:
     """A table of numbers that were not calibrated."""
     texts = ([f"{v:.3f}" if isinstance(v, float) else v for v in row] for row in rows)
     return markdown(["quantity, not calibrated", "stand-in", *further], texts, "---:")
-
-
-def law_table(law) -> str:
-    """The parameters of a law."""
-    values = asdict(law)
-    values |= values.pop("users", {})
-    return markdown(["parameter", "value"], values.items(), "---:")
 
 
 def mean_of(metric: Callable, scores: np.ndarray, lists: Rankings, **options) -> float:

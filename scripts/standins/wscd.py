@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scripts.standins.targets import SEED, Tables, Target, descend, law_table, told
+from scripts.standins.targets import SEED, Tables, Target, descend, told
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
@@ -41,7 +41,7 @@ def tables(sessions: int = SESSIONS) -> Tables:
     pairs = Target(
         "pairs per session", found["pairs"], PAIRS - 0.1, PAIRS + 0.1, f"{PAIRS:.2f}", ".2f"
     )
-    return {"wscd": [*rows, pairs], "further": told(seen(sessions)), "law": law_table(LAW)}
+    return {"wscd": [*rows, pairs], "further": told(seen(sessions))}
 
 
 def measure(law: Law, kinds=tuple(TARGETS), sessions: int = SESSIONS) -> dict[str, float]:

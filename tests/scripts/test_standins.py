@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import yaml
 
-from scripts.filling import filled
+from scripts.filling import filled, markdown
 from scripts.standins import mslr, uva, wscd
 from scripts.standins.__main__ import PAGES
-from scripts.standins.targets import Target, descend, missed, moved, written
+from scripts.standins.targets import HEADS, Target, descend, missed, moved, written
 from twotowers import ROOT, SPLITS
 from twotowers.experiment.simulated import Sessions
 from twotowers.files.rankings import Rankings
@@ -57,7 +57,7 @@ def test_mslr_from_tiny_sizes(monkeypatch, tmp_path):
 
     monkeypatch.setattr(mslr, "load_paper", briefly)
     found = mslr.tables(tmp_path / "config.yaml")
-    assert any("| **no** |" in row for row in missed(found))
+    assert any("**" in row for row in missed(found))
     agrees(found, "mslr")
 
 
@@ -68,20 +68,33 @@ def test_logs_from_few_sessions(name, module):
 
 @pytest.mark.parametrize(
     ("name", "rows"),
-    [("mslr", 16), ("lists", 14), ("vectors", 0), ("wscd", 5), ("uva", 10), ("baidu", 75)],
+    [("mslr", 16), ("lists", 14), ("vectors", 0), ("wscd", 5), ("uva", 10), ("baidu", 26)],
 )
 def test_the_committed_pages_miss_no_target(name, rows):
     page = page_of(name)
-    assert page.count("| yes |") == rows
-    assert "**no**" not in page
+    head = markdown(HEADS, [], "---:")
+    tables = re.findall(re.escape(head) + r"\n((?:\|.*\n)+)", page)
+    assert sum(table.count("\n") for table in tables) == rows
+    assert "**" not in "".join(tables)
     assert not re.search(r"<!-- [\w-]+ -->\s*<!-- /", page)
 
 
 def test_a_target():
     target = Target.within("clicks", 0.99, 1.0, 0.02)
-    assert str(target) == "| clicks | 0.990 | 0.980 to 1.020 | 1.000 | yes |"
+    assert str(target) == "clicks | 0.990 | ± 2% | 1.000"
+    assert str(replace(target, accepted="")) == "clicks | 0.990 | 0.980 to 1.020 | 1.000"
     assert missed({"a": [target, replace(target, found=0.97)], "b": "text"}) == [
-        "| clicks | 0.970 | 0.980 to 1.020 | 1.000 | **no** |"
+        "clicks | **0.970** | ± 2% | 1.000"
+    ]
+
+
+def test_targets_of_one_quantity_share_a_row():
+    rates = [Target.within("rate, at", value, 1.0, 0.02, k) for k, value in enumerate((1, 0.9, 1))]
+    page = written({"a": [*rates, Target.within("rate, at", 1, 1.0, 0.5, 3), rates[0]]})["a"]
+    assert page.splitlines()[2:] == [
+        "| rate, at: 0 to 2 | 1.000, **0.900**, 1.000 | ± 2% | 1.000, 1.000, 1.000 |",
+        "| rate, at: 3 | 1.000 | ± 50% | 1.000 |",
+        "| rate, at: 0 | 1.000 | ± 2% | 1.000 |",
     ]
 
 
