@@ -22,10 +22,11 @@ REFERENCE = Path("docs/settings.md")
 HEAD = """\
 # All keys of the configuration
 
-Made by `python -m scripts.export_settings` from the classes in `twotowers/experiment/`. Schemas for
-editors are [config.schema.json](../config/config.schema.json) and
-[experiment.schema.json](../config/experiment.schema.json). Where "one or several" is said, a list
-is [lanes](glossary.md). A key without a default may be left out, unless it is required.
+`config.yaml` says what is run, a paper's `experiment.yaml` what the paper consists of. A key in bold
+is required; `=` says what holds where a key is left out. "One or several": a list is
+[lanes](glossary.md). Editors read [config.schema.json](../config/config.schema.json) and
+[experiment.schema.json](../config/experiment.schema.json). `python -m scripts.export_settings` makes
+this page from the classes in `twotowers/experiment/`.
 """
 
 
@@ -85,31 +86,43 @@ def _add_matrix(setting: dict[str, Any], model: dict[str, Any]) -> None:
 
 
 def reference() -> Iterator[str]:
-    """A section per class, with a table of its keys."""
+    """A section per class, with a line for each of its keys."""
+    seen: dict[str, str] = {}
     for title, kind in (("config.yaml", Config), ("papers/*/experiment.yaml", PaperFile)):
         yield f"\n## {title}\n"
         schema = schema_of(kind)
-        yield from _table(schema)
+        yield from _keys(schema, title, seen)
         for name, each in sorted(schema.get("$defs", {}).items()):
             if "properties" in each:
                 yield f"\n### {name}\n"
                 yield inspect.cleandoc(each.get("description", "")).replace("\n", " ") + "\n"
-                yield from _table(each)
+                yield from _keys(each, name, seen)
 
 
-def _table(schema: Mapping[str, Any]) -> Iterator[str]:
-    yield "| key | value | default | what it is |"
-    yield "|---|---|---|---|"
+def _keys(schema: Mapping[str, Any], section: str, seen: dict[str, str]) -> Iterator[str]:
+    """A line per key. Keys that another section has described alike are named together.
+
+    Args:
+        section: The heading.
+        seen: By line, the section that it is in. New lines are added.
+    """
     required = schema.get("required", schema.get("then", {}).get("required", []))
+    alike: dict[str, list[str]] = {}
     for key, each in schema["properties"].items():
-        default = "required" if key in required else _default(each)
-        text = inspect.cleandoc(each.get("description", "")).replace("\n", " ").replace("|", "\\|")
-        yield f"| `{key}` | {_words(each)} | {default} | {text} |"
+        text = inspect.cleandoc(each.get("description", "")).replace("\n", " ")
+        name = f"**`{key}`**" if key in required else f"`{key}`"
+        line = f"- {name} {_words(each)}{'' if key in required else _default(each)}. {text}".strip()
+        if seen.setdefault(line, section) == section:
+            yield line
+        else:
+            alike.setdefault(seen[line], []).append(name)
+    for other, names in alike.items():
+        yield f"- {', '.join(names)}: as in [{other}](#{other.lower()})."
 
 
 def _default(each: Mapping[str, Any]) -> str:
     value = each.get("default")
-    return "" if value in (None, {}, []) else f"`{json.dumps(value)}`"
+    return "" if value in (None, {}, []) else f" = `{json.dumps(value)}`"
 
 
 KINDS = {"integer": "integer", "number": "number", "string": "text", "boolean": "true, false"}
