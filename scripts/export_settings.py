@@ -22,11 +22,11 @@ REFERENCE = Path("docs/settings.md")
 HEAD = """\
 # All keys of the configuration
 
-`config.yaml` says what is run, a paper's `experiment.yaml` what the paper consists of. A key in bold
-is required; `=` says what holds where a key is left out. "One or several": a list is
+`config.yaml` says what is run, a paper's `experiment.yaml` what the paper consists of. A key in
+bold is required; `=` says what holds where a key is left out. "One or several": a list is
 [lanes](glossary.md). Editors read [config.schema.json](../config/config.schema.json) and
-[experiment.schema.json](../config/experiment.schema.json). `python -m scripts.export_settings` makes
-this page from the classes in `twotowers/experiment/`.
+[experiment.schema.json](../config/experiment.schema.json). `python -m scripts.export_settings`
+makes this page from the classes in `twotowers/experiment/`.
 """
 
 

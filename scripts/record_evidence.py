@@ -1,6 +1,7 @@
 """The verdicts of the papers' pages -> papers/<key>/recorded/<name>.csv, which is kept in git.
 
-`make record SCALE=paper PAPERS=zhang2023` makes the pages first, and calls this.
+`make record SCALE=paper PAPERS=zhang2023` makes the pages first, and calls this. The tables of
+docs/verdicts.md follow from these files.
 """
 
 import argparse
@@ -10,6 +11,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from scripts.export_verdicts import PAGE, of_records
+from scripts.filling import fill_page
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.files.yamls import read_yaml
@@ -30,6 +33,7 @@ def main() -> None:
     name = "-".join([*(Path(path).stem for path in given.config), given.scale])
     for paper in given.papers or settings["papers"]:
         record(Path(settings["figures"]) / given.scale, paper, name=name, scale=given.scale)
+    fill_page(PAGE, of_records())
 
 
 def record(figures: Path, paper: str, *, name: str, scale: str, root: Path = ROOT) -> Path:

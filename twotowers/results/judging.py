@@ -97,6 +97,14 @@ def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
     return whole.measured, AUTHORS[found.verdict], said
 
 
+def authors_of(
+    claim: Claim, authors: pd.DataFrame, items: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """The authors' results that a claim is about: those of its items' settings and studies."""
+    own, asked = about(authors, claim.item), (claim.item, *claim.also)
+    return own[own["setting"].isin([need for name in asked for need in items[name]])]
+
+
 def _answers(claim: Claim, results: pd.DataFrame) -> bool:
     return judge(claim, results).verdict in (REPRODUCED, CONTRADICTED)
 
@@ -189,8 +197,7 @@ def judge_all(
             on_all = ours.verdict
         theirs = "", "", ""
         if authors is not None and len(authors):
-            own, asked = about(authors, claim.item), (claim.item, *claim.also)
-            own = own[own["setting"].isin([n for name in asked for n in (known or items)[name]])]
+            own = authors_of(claim, authors, known or items)
             theirs = on_authors(claim, own) if len(own) else theirs
         stands_on = weakest(data[need] for need in needs or data)
         rows.append(

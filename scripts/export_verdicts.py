@@ -1,0 +1,108 @@
+"""Recorded verdicts, gates that failed, and the authors' own results judged -> docs/verdicts.md.
+
+`python -m scripts.export_verdicts` fills the tables, in three minutes. `make record` fills those of
+recorded verdicts alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from scripts.filling import fill_page, markdown
+from scripts.runner import paper_module
+from twotowers import ROOT
+from twotowers.experiment.matrix import item_needs
+from twotowers.report.paper_page import tally
+from twotowers.results import published
+from twotowers.results.claims import CONTRADICTED, Claims
+from twotowers.results.judging import AUTHORS, authors_of, on_authors
+from twotowers.results.standing import REAL
+
+PAGE = ROOT / "docs" / "verdicts.md"
+RESTS = "rests on fits that fail a gate: "
+"""Before the fits, in the reason of a verdict (`twotowers.results.judging`)."""
+
+
+def main() -> None:
+    fill_page(PAGE, {**of_records(), "authors": of_authors(papers())})
+
+
+def papers(root: Path = ROOT) -> list[str]:
+    """The papers that claim something."""
+    return sorted(path.parent.name for path in root.glob("papers/*/claims.py"))
+
+
+@cache
+def claims_of(paper: str) -> Claims:
+    return paper_module(paper, "claims").CLAIMS
+
+
+def records(root: Path = ROOT) -> pd.DataFrame:
+    """All recorded verdicts, with `paper`, the `name` of the record, and `origin`."""
+    tables = []
+    for paper in papers(root):
+        origins = {claim.id: claim.origin for claim in claims_of(paper)}
+        for path in sorted(root.glob(f"papers/{paper}/recorded/*.csv")):
+            table = pd.read_csv(path, dtype=str, keep_default_na=False)
+            table = table.assign(paper=paper, name=path.stem, origin=table["claim"].map(origins))
+            tables.append(table.dropna(subset="origin"))  # A claim may be gone.
+    return pd.concat(tables, ignore_index=True)
+
+
+def of_records(root: Path = ROOT) -> dict[str, str]:
+    """The tables of recorded verdicts, by their places."""
+    found = records(root)
+    return {"recorded": verdicts(found), "failing": failing(found)}
+
+
+def verdicts(found: pd.DataFrame) -> str:
+    """Claims by verdict: a row per paper, record, origin and kind of data, and one for all."""
+    keys = ["paper", "name", "origin", "stands_on"]
+    groups = [*found.groupby(keys), (("all", "", "", ""), found)]
+    rows = []
+    for (paper, name, origin, data), own in groups:
+        counts = tally(own.to_dict("records"))
+        run = f"{paper}, {name}" if name else paper
+        rows.append([run, origin.removesuffix(" claim"), data, len(own), *counts.values()])
+    return markdown(["paper, run", "whose", "stands on", "claims", *tally([])], rows)
+
+
+def failing(found: pd.DataFrame) -> str:
+    """Fits whose gates fail, and the claims that are undecided for it."""
+    rows = found[found["reason"].str.startswith(RESTS)]
+    texts = rows["reason"].str.removeprefix(RESTS).str.split("; ")
+    groups = rows.assign(fit=texts).explode("fit").groupby(["paper", "name", "fit"], sort=False)
+    return markdown(
+        ["paper, run", "fit", "undecided for it"],
+        ([f"{paper}, {name}", fit, ", ".join(own["claim"])] for (paper, name, fit), own in groups),
+    )
+
+
+def of_authors(names: Iterable[str]) -> str:
+    """Claims that fail on their authors' own numbers, or hold in some triples of their runs."""
+    rows = []
+    for paper in names:
+        given, needs = published.results(paper), item_needs(paper)
+        if given is None or given.empty:
+            continue
+        given, told = given.assign(stands_on=REAL), {"fails": [], "holds": []}
+        for claim in claims_of(paper):
+            own = authors_of(claim, given, needs)
+            _, verdict, words = on_authors(claim, own) if len(own) else ("", "", "")
+            share = re.search(r"holds in (\d+%)", words)
+            # Of printed means, the words say only that.
+            fails = words.startswith("fails") or verdict == AUTHORS[CONTRADICTED]
+            if fails or (share and share[1] != "100%"):
+                text = f"{claim.id} ({share[1]})" if share else claim.id
+                told["fails" if fails else "holds"].append(text)
+        rows.append([paper, *(", ".join(texts) or "–" for texts in told.values())])
+    return markdown(["paper", "fails", "holds, but not in all triples"], rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Tables of docs/verdicts.md: recorded verdicts, gates that fail, the authors' own results."""
+
+import pandas as pd
+
+from scripts.export_verdicts import PAGE, RESTS, failing, of_authors, of_records, verdicts
+from scripts.filling import filled
+
+FOUND = pd.DataFrame(
+    [
+        ("b", "laptop", "1", "our claim", "stand-in", "undecided", f"{RESTS}x by -1; y by -2"),
+        ("b", "laptop", "2", "our claim", "stand-in", "undecided", f"{RESTS}y by -2"),
+        ("b", "laptop", "3", "the paper's claim", "stand-in", "undecided", "open: a gate"),
+        ("a", "paper", "1", "the paper's claim", "real data", "reproduced", ""),
+    ],
+    columns=["paper", "name", "claim", "origin", "stands_on", "verdict", "reason"],
+)
+
+
+def test_the_page_has_what_was_recorded():
+    """`python -m scripts.export_verdicts` fills it, and so does `make record`."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert filled(page, of_records()) == page
+
+
+def test_claims_by_verdict_apart_for_origin_and_data():
+    assert verdicts(FOUND).splitlines()[2:] == [
+        "| a, paper | the paper's | real data | 1 | 1 | 0 | 0 | 0 |",
+        "| b, laptop | our | stand-in | 2 | 0 | 0 | 2 | 0 |",
+        "| b, laptop | the paper's | stand-in | 1 | 0 | 0 | 1 | 0 |",
+        "| all |  |  | 4 | 1 | 0 | 3 | 0 |",
+    ]
+
+
+def test_a_fit_that_fails_has_the_claims_that_rest_on_it():
+    assert failing(FOUND).splitlines()[2:] == [
+        "| b, laptop | x by -1 | 1 |",
+        "| b, laptop | y by -2 | 1, 2 |",
+    ]
+
+
+def test_claims_that_fail_on_the_authors_numbers():
+    """Those of issue 38 that were found on printed means, by hand; and the page has them."""
+    row = "| zhang2023 | 1b, 3b, 4c, 4d, 6b, 7b | – |"
+    assert of_authors(["zhang2023"]).splitlines()[2:] == [row]
+    assert row in PAGE.read_text(encoding="utf-8")
