@@ -271,11 +271,8 @@ def _line(given: object, field: str) -> str:
     return text
 
 
-NOT_IN_IDS = {
-    "trec": (r"[\s\x0b\x1c-\x1f\x85\p{Z}]|^$", _word),
-    "ranklib": (r"[\n\r\x0b\x0c\x1c-\x1e\x85\x{2028}\x{2029}]|^$", _line),
-}
-"""What ids of a format cannot have, and the function that refuses it."""
+REFUSE = {"trec": _word, "ranklib": _line}
+"""Format -> the function that refuses an id which it cannot have."""
 
 
 def check_ids(log: ClickLog, format: str) -> None:
@@ -285,14 +282,12 @@ def check_ids(log: ClickLog, format: str) -> None:
         log: a log, which is read.
         format: as of `Judgments.write`.
     """
-    if format not in NOT_IN_IDS:
+    if (refuse := REFUSE.get(format)) is None:
         return
-    pattern, refuse = NOT_IN_IDS[format]
     for batch in [log.cells()] if log.counted else read_sessions(log.stored.path):
         lists = "documents" in batch.schema.names
         documents = pc.list_flatten(batch["documents"]) if lists else batch["document"]
         for field, values in (("query", batch["query"]), ("document", documents)):
             if pa.types.is_string(values.type):
-                bad = values.filter(pc.match_substring_regex(values, pattern))
-                if len(bad):
-                    refuse(bad[0].as_py(), field)
+                for each in values.unique().to_pylist():
+                    refuse(each, field)

@@ -12,7 +12,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.special import stdtrit
@@ -42,7 +44,10 @@ FEWEST = 0.1
 """Effective clicks, as a share of the clicks, below which weights are to be clipped."""
 LISTED = 6
 """Factors that are named, of many."""
-QUESTIONS = ("Is the log sound?", "Can it give propensities?", "What should you do?")
+SOUND, ABLE, ADVICE = (
+    partial(Light, question)
+    for question in ("Is the log sound?", "Can it give propensities?", "What should you do?")
+)
 
 
 def lights(found: Evidence) -> tuple[Light, Light, Light]:
@@ -55,110 +60,86 @@ def unreadable(message: str) -> tuple[Light, Light, Light]:
     """The three lights of a log that its reader refuses."""
     nothing = "Unknown until the log can be read."
     return (
-        Light(QUESTIONS[0], RED, f"No. {message}", "Mend this row, or tell the reader about it."),
-        Light(QUESTIONS[1], RED, nothing, "Mend the log first."),
-        Light(QUESTIONS[2], RED, "Mend the log, then diagnose it again.", "Mend the log first."),
+        SOUND(RED, f"No. {message}", "Mend this row, or tell the reader about it."),
+        ABLE(RED, nothing, "Mend the log first."),
+        ADVICE(RED, "Mend the log, then diagnose it again.", "Mend the log first."),
     )
 
 
-def warnings(found: Evidence) -> list[tuple[str, str]]:
+def warnings(found: Evidence) -> Iterator[tuple[str, str]]:
     """What is wrong with a log but does not forbid its use: each with what to do."""
     health, seen = found.health, found.seen
-    told: list[tuple[str, str]] = []
     clicks = max(seen.get("clicks", health.clicks), 1)
     if rule := found.log.settings.get("seen"):
-        told.append(
-            (
-                f"documents were left out by clicks (seen: {rule}), which biases propensities",
-                "Diagnose the log without this rule.",
-            )
+        yield (
+            f"documents were left out by clicks (seen: {rule}), which biases propensities",
+            "Diagnose the log without this rule.",
         )
     if found.gaps:
-        told.append(
-            (
-                f"positions are missing on {numbered(found.gaps, 'page')}",
-                "Find out why rows are missing; if only some documents are logged, clicks on the "
-                "others are lost.",
-            )
+        yield (
+            f"positions are missing on {numbered(found.gaps, 'page')}",
+            "Find out why rows are missing; if only some documents are logged, clicks on the "
+            "others are lost.",
         )
     if dropped(found):
-        told.append(
-            (
-                "hardly any page is without a click, so those were probably left out",
-                "Log pages without a click, too: else clicks seem to depend on each other.",
-            )
+        yield (
+            "hardly any page is without a click, so those were probably left out",
+            "Log pages without a click, too: else clicks seem to depend on each other.",
         )
     if "position" not in found.bias:
-        told.append(
-            (
-                "position is no bias factor, so its effect is mixed into the others'",
-                f"Add it: --bias position {' '.join(found.bias)}",
-            )
+        yield (
+            "position is no bias factor, so its effect is mixed into the others'",
+            f"Add it: --bias position {' '.join(found.bias)}",
         )
     if health.first > 1:
-        told.append(
-            (
-                f"the first position is {health.first}",
-                "Check whether the places above are logged elsewhere.",
-            )
+        yield (
+            f"the first position is {health.first}",
+            "Check whether the places above are logged elsewhere.",
         )
     if health.repeats and health.pages and health.repeats > STRAY * health.pages:
-        told.append(
-            (
-                f"a document is there twice on {numbered(health.repeats, 'page')}",
-                "Drop one of both rows, or give them different ids.",
-            )
+        yield (
+            f"a document is there twice on {numbered(health.repeats, 'page')}",
+            "Drop one of both rows, or give them different ids.",
         )
     strays = seen.get("clicks_off_page", 0)
     if strays > STRAY * clicks:
-        told.append(
-            (
-                f"{strays / clicks:.0%} of the clicks are on documents that are not on their page",
-                "Check how clicks are joined to pages.",
-            )
+        yield (
+            f"{strays / clicks:.0%} of the clicks are on documents that are not on their page",
+            "Check how clicks are joined to pages.",
         )
     if seen.get("pages_left_out", 0) > STRAY * (health.pages or 1):
-        told.append(
-            (
-                f"a document is there twice on {numbered(seen['pages_left_out'], 'page')}, "
-                "left out here",
-                "Check how pages are logged.",
-            )
+        yield (
+            f"a document is there twice on {numbered(seen['pages_left_out'], 'page')}, "
+            "left out here",
+            "Check how pages are logged.",
         )
     if health.queries == 1:
-        told.append(
-            ("it has a single query", "Add queries: errors are estimated from their differences.")
-        )
+        yield ("it has a single query", "Add queries: errors are estimated from their differences.")
     if found.log.layout.format == "rows" and "position" not in found.log.layout.columns:
-        told.append(
-            (
-                "it has no column of positions, so the order of rows was taken for them",
-                "Check that the rows of a page are in the order in which it was shown.",
-            )
+        yield (
+            "it has no column of positions, so the order of rows was taken for them",
+            "Check that the rows of a page are in the order in which it was shown.",
         )
-    return told
 
 
 def _sound(found: Evidence) -> Light:
     health = found.health
     if health.pages and health.lag and (health.repeated or 0) > COPIED * health.pages:
-        return Light(
-            QUESTIONS[0],
+        return SOUND(
             RED,
             f"No. {health.repeated:,} of {numbered(health.pages, 'page')} are there again, "
             f"{numbered(health.lag, 'page')} further on: the log was appended, or written, more "
             "than once.",
             "Remove the copies. Every error on this page is too small until then.",
         )
-    if told := warnings(found):
+    if told := list(warnings(found)):
         first, others = told[0], len(told) - 1
         more = f", and {others} more (section 1)" if others else ""
-        return Light(QUESTIONS[0], AMBER, f"Mostly: {first[0]}{more}.", first[1])
+        return SOUND(AMBER, f"Mostly: {first[0]}{more}.", first[1])
     what = numbered(health.impressions, "impression")
     if health.pages:
         what = numbered(health.pages, "page")
-    return Light(
-        QUESTIONS[0],
+    return SOUND(
         GREEN,
         f"Yes: {what}, {numbered(health.clicks, 'click')}, and nothing that looks wrong.",
         "Nothing to do.",
@@ -172,15 +153,13 @@ def _able(found: Evidence) -> Light:
     worst = _widest(found)
     some = f"{number} of {kinds} {_plural(found)}, with {share:.0%} of the impressions,"
     if kinds == 1:
-        return Light(
-            QUESTIONS[1],
+        return ABLE(
             RED,
             "No: everything was shown at one position.",
             "With one position there is no position bias to learn.",
         )
     if number == kinds and worst <= PRECISE:
-        return Light(
-            QUESTIONS[1],
+        return ABLE(
             GREEN,
             f"Yes, at all {kinds} {_plural(found)}: each is known to a factor of {worst:.2g} or "
             "better.",
@@ -188,31 +167,27 @@ def _able(found: Evidence) -> Light:
         )
     if number == kinds:
         times = (np.log(worst) / np.log(PRECISE)) ** 2
-        return Light(
-            QUESTIONS[1],
+        return ABLE(
             AMBER,
             f"Roughly: all {kinds} {_plural(found)} have an estimate, the worst known only to a "
             f"factor of {worst:.2g}.",
             f"Collect {times:.1f} times as much, or run the swaps of section 8.",
         )
     if number > 1 and share >= MOST:
-        return Light(
-            QUESTIONS[1],
+        return ABLE(
             AMBER,
             f"For most: {some} have an estimate beyond doubt. {_why_not(found)}",
             "Use those of section 3 that have no remark; leave the others out.",
         )
     if number == 1:
-        return Light(
-            QUESTIONS[1],
+        return ABLE(
             RED,
             f"No: no other position can be compared with the first. {_why_not(found)}",
             "No model and no amount of such traffic mends this. Swaps do: section 8."
             if np.unique(found.curve_components).size > 1
             else "Collect more pages and queries, or run the swaps of section 8.",
         )
-    return Light(
-        QUESTIONS[1],
+    return ABLE(
         RED,
         f"Only in part: {some} can be compared beyond doubt. {_why_not(found)}",
         "Run the swaps of section 8 before you use a curve.",
@@ -262,23 +237,20 @@ def _plural(found: Evidence) -> str:
 
 def _advice(found: Evidence, sound: Light, able: Light) -> Light:
     if sound.colour == RED:
-        return Light(
-            QUESTIONS[2],
+        return ADVICE(
             RED,
             "Nothing with this log yet: whatever it says, it says with too much certainty.",
             "Remove the copies, then diagnose it again.",
         )
     if able.colour == RED:
-        return Light(
-            QUESTIONS[2],
+        return ADVICE(
             RED,
             "Do not debias with propensities of this log yet. Any fit will give you some, but "
             "where the log does not tell they are the fit's own prior.",
             _first_swap(found),
         )
     if dropped(found):
-        return Light(
-            QUESTIONS[2],
+        return ADVICE(
             AMBER,
             "Nothing that rests on whole pages: a log of pages with clicks only says that users "
             "stop after a click, whether they do or not.",
@@ -286,8 +258,7 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
         )
     if depends(found):
         assert found.above is not None
-        return Light(
-            QUESTIONS[2],
+        return ADVICE(
             AMBER,
             "Do not weigh clicks by the curve: users stop after a click. The curve is only the "
             "mean examination of each position.",
@@ -296,8 +267,7 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
         )
     form = form_of(found)
     if form == "odds":
-        return Light(
-            QUESTIONS[2],
+        return ADVICE(
             AMBER,
             "Do not divide clicks by the product curve: odds describe these users better, and the "
             f"two curves differ by more than their errors, most {farthest(found)}.",
@@ -305,15 +275,13 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
             "twotowers propensities LOG --estimator odds",
         )
     if flat(found):
-        return Light(
-            QUESTIONS[2],
+        return ADVICE(
             GREEN,
             f"Do not debias: all {_plural(found)} are examined alike, to within a quarter.",
             "Train on clicks as they are.",
         )
     if form == "open":
-        return Light(
-            QUESTIONS[2],
+        return ADVICE(
             AMBER,
             "Weights may help, but two forms of the curve differ by more than their errors, and "
             f"the log does not say which is right. They differ most {farthest(found)}.",
@@ -326,15 +294,13 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
     if share < FEWEST:
         clip = " Clip the weights: without that, they leave few effective clicks (section 6)."
     if able.colour == AMBER:
-        return Light(
-            QUESTIONS[2],
+        return ADVICE(
             AMBER,
             "Debias with care: use the curve where it has no remark." + clip,
             "Weigh clicks at those positions (twotowers weights LOG --out weights.csv), and run "
             "the swaps of section 8 for the others.",
         )
-    return Light(
-        QUESTIONS[2],
+    return ADVICE(
         AMBER if clip else GREEN,
         f"Debias: weigh each click by 1 / examination. {share:.0%} of the clicks are left in "
         f"effect.{clip}",
@@ -342,24 +308,22 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
     )
 
 
+TOWERS = {
+    (False, True): "Of two-tower models of these features a linear one passes every test and a "
+    "deep one does not (section 5): use a linear one, or learn the curve first and keep it fixed.",
+    (True, False): "A two-tower model of these features needs a deep tower; a linear one is wrong.",
+    (True, True): "A two-tower model of these features is misspecified (section 5): learn the "
+    "curve first, and keep it fixed while the ranker is trained.",
+}
+"""What follows if tests alarm of a linear tower, and of a deep one."""
+
+
 def _of_towers(found: Evidence, light: Light) -> Light:
     """The advice, with what tests of two-tower models add."""
-    towers = found.towers
-    if towers is None or not (towers.linear.alarm or towers.deep.alarm):
+    more = TOWERS.get(found.towers.alarms) if found.towers else None
+    if more is None:
         return light
     colour = AMBER if light.colour == GREEN else light.colour
-    if not towers.linear.alarm:
-        more = (
-            "Of two-tower models of these features a linear one passes every test and a deep one "
-            "does not (section 5): use a linear one, or learn the curve first and keep it fixed."
-        )
-    elif not towers.deep.alarm:
-        more = "A two-tower model of these features needs a deep tower; a linear one is wrong."
-    else:
-        more = (
-            "A two-tower model of these features is misspecified (section 5): learn the curve "
-            "first, and keep it fixed while the ranker is trained."
-        )
     return replace(light, colour=colour, answer=f"{light.answer} {more}")
 
 

@@ -86,6 +86,15 @@ TESTS = {
     "linear against deep": "Linear against deep",
 }
 """Tests of `twotowers.identifiability.misfit`, in words."""
+MISFIT = {
+    (False, False): "No test says so: a linear tower of these features describes the clicks.",
+    (False, True): "A deep one is, by a test that a linear one passes. Either its training ended "
+    "in a local optimum, or the test of the linear one is too weak to see what it lacks.",
+    (True, False): "A linear tower is. A deep one passes every test.",
+    (True, True): "Yes, linear and deep: these features leave out something that users and the "
+    "policy know. The bias tower takes up what relevance misses (Hager et al. 2025, Lemma 5.2).",
+}
+"""The answer, if tests alarm of a linear tower, and of a deep one."""
 
 
 def misfit(found: Evidence) -> Section:
@@ -94,25 +103,11 @@ def misfit(found: Evidence) -> Section:
     towers = found.towers
     if towers is None:
         return Section(key, title, ("Not tested: that needs features of documents.",))
-    if not (towers.linear.alarm or towers.deep.alarm):
-        said = "No test says so: a linear tower of these features describes the clicks."
-    elif not towers.linear.alarm:
-        said = (
-            "A deep one is, by a test that a linear one passes. Either its training ended in a "
-            "local optimum, or the test of the linear one is too weak to see what it lacks."
-        )
-    elif not towers.deep.alarm:
-        said = "A linear tower is. A deep one passes every test."
-    else:
-        said = (
-            "Yes, linear and deep: these features leave out something that users and the policy "
-            "know. The bias tower takes up what relevance misses (Hager et al. 2025, Lemma 5.2)."
-        )
     score = "minus a document's mean position as the policy's score"
     if towers.scored:
         score = f"'{towers.scored}' as the policy's score, which is none of the features"
     answer = (
-        said,
+        MISFIT[towers.alarms],
         f"Log-odds of {numbered(towers.width, 'feature')}, on "
         f"{numbered(towers.pairs, 'query-document pair')} of queries chosen at random, with "
         f"{score}. {towers.missing:.0%} of their impressions have no features and were left out. "

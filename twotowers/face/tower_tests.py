@@ -51,6 +51,11 @@ class TowerTests:
     scored: str | None
     width: int
 
+    @property
+    def alarms(self) -> tuple[bool, bool]:
+        """Whether a test alarms of the linear tower, and of the deep one."""
+        return self.linear.alarm, self.deep.alarm
+
 
 def read_features(given: object, policy: str | None) -> pd.DataFrame:
     """Features of query-document pairs: columns query, document, features, and `policy` last.
