@@ -50,7 +50,7 @@ from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.harvesting import harvest
-from twotowers.fitting.marginal import fit_marginal, kinds_by_rank
+from twotowers.fitting.marginal import fit_marginal
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.specification import fit_slope
@@ -213,7 +213,6 @@ ESTIMATORS: dict[str, Callable[[PairCounts], object]] = {
     "pivot one": lambda counts: harvest(counts, "pivot_one"),
     "click rates": lambda counts: harvest(counts, "naive"),
     "marginal": fit_marginal,
-    "marginal, by rank": lambda counts: fit_marginal(counts, kind=kinds_by_rank(counts, 8)),
 }
 SLOW = {"marginal", "marginal, by rank", "additive"}
 """Estimators that see one draw in twenty, unless they are judged."""

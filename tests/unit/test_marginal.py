@@ -5,9 +5,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import gamma, poisson
 
-from twotowers.errors import InputError
 from twotowers.fitting.conditional import UNCLICKED, fit_conditional
-from twotowers.fitting.marginal import _Marginal, fit_marginal, kinds_by_rank
+from twotowers.fitting.marginal import _Marginal, fit_marginal
 from twotowers.fitting.pair_counts import PairCounts
 
 EXAMINATION = np.array([1, 0.6, 0.4, 0.3])
@@ -27,7 +26,7 @@ def drawn(seed, *, pairs=600, shown=3, follows=False):
 
 def test_the_likelihood_is_the_integral_and_its_scores_are_its_slopes():
     counts = PairCounts.of_arrays([0, 0, 1], [0, 1, 1], [5, 9, 4], [2, 1, 0], every=True)
-    problem = _Marginal(counts, np.array([0, 0]), np.array([1]))
+    problem = _Marginal(counts, np.array([1]))
 
     def integral(ratio, shape, rate):
         law = gamma(shape, scale=1 / rate)
@@ -51,7 +50,7 @@ def test_the_likelihood_is_the_integral_and_its_scores_are_its_slopes():
 def test_a_prior_that_says_nothing_gives_the_conditional_estimate():
     counts = drawn(1)
     curve = fit_conditional(counts)
-    problem = _Marginal(counts, np.zeros(len(counts.cluster), int), np.arange(1, 4))
+    problem = _Marginal(counts, np.arange(1, 4))
     # Shape and rate near 0.
     parameters = np.concatenate([np.log(curve.estimate[1:]), np.log([1e-9, 1e-9])])
     assert problem.scores(parameters).sum(0)[:3] == pytest.approx(0, abs=1e-5)
@@ -68,16 +67,13 @@ def test_its_errors_are_right_and_shorter_if_relevance_is_independent():
     assert np.nanmedian(shorter) < 0.9
 
 
-def test_if_relevance_follows_rank_kinds_by_rank_help():
-    plain, by_rank, conditional = [], [], []
+def test_it_is_biased_if_relevance_follows_rank():
+    plain, conditional = [], []
     for seed in range(4):
         counts = drawn(seed, pairs=4_000, follows=True)
         plain.append(np.log(fit_marginal(counts).estimate / EXAMINATION)[3])
-        kind = kinds_by_rank(counts, 8)
-        by_rank.append(np.log(fit_marginal(counts, kind=kind).estimate / EXAMINATION)[3])
         conditional.append(np.log(fit_conditional(counts).estimate / EXAMINATION)[3])
     assert np.mean(plain) < -0.3
-    assert abs(np.mean(by_rank)) < abs(np.mean(plain)) / 2
     assert abs(np.mean(conditional)) < 0.1
 
 
@@ -88,5 +84,3 @@ def test_positions_without_clicks_have_a_reason():
     assert np.isnan(curve.estimate[1])
     none = fit_marginal(PairCounts.of_arrays([0, 0], [0, 1], [9] * 2, [0, 3], every=True))
     assert none.reason[1] == UNCLICKED
-    with pytest.raises(InputError, match="kind"):
-        fit_marginal(counts, kind=np.zeros(5))

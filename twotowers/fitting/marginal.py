@@ -1,7 +1,7 @@
-"""Empirical Bayes: attraction integrated over a law per kind of pair, which the clicks estimate.
+"""Empirical Bayes: attraction integrated over its law, which the clicks estimate.
 
-Clicks of pair d are c_dk ~ Poisson(n_dk e_k a_d). The attraction of a pair of kind z has a gamma
-law with shape s_z and mean m_z. The integral over attraction is in closed form (Hausman, Hall and
+Clicks of pair d are c_dk ~ Poisson(n_dk e_k a_d). The attraction of pairs has a gamma law
+with shape s and mean m. The integral over attraction is in closed form (Hausman, Hall and
 Griliches 1984). With C_d = sum_k c_dk and N_d = sum_k n_dk e_k, up to a constant,
 
     l = sum_d sum_k c_dk ln e_k + ln Gamma(s + C_d) - ln Gamma(s) + s ln b - (s + C_d) ln(b + N_d),
@@ -9,10 +9,9 @@ Griliches 1984). With C_d = sum_k c_dk and N_d = sum_k n_dk e_k, up to a constan
 where b = s / m. Its score is c_dk - n_dk e_k (s + C_d) / (b + N_d): the clicks expected if
 attraction were its posterior mean. At s = b = 0 this is the score of the conditional estimate
 (`twotowers.fitting.conditional`), which so has a prior that says nothing. A prior says more, and
-pairs that were seen under one factor only tell something, too. The price is an assumption: given
-its kind, a pair's attraction does not depend on where it was shown. If relevance follows rank,
-kinds by rank (`kinds_by_rank`) are needed (Mundlak 1978), and are still no guarantee. Errors are
-clustered by query, so they need neither Poisson clicks nor a gamma law.
+pairs that were seen under one factor only tell something, too. The price is an assumption: a pair's
+attraction does not depend on where it was shown. If relevance follows rank, the estimate is biased
+(Mundlak 1978). Errors are clustered by query, so they need neither Poisson clicks nor a gamma law.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -29,7 +28,6 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 from scipy.special import digamma, gammaln, polygamma
 
-from twotowers.errors import InputError
 from twotowers.fitting.conditional import APART, NEVER, UNCLICKED
 from twotowers.fitting.curves import Curve, as_curve, contrasts
 from twotowers.fitting.pair_counts import PairCounts
@@ -41,37 +39,15 @@ LONGEST = 2.0
 ITERATIONS = 200
 
 
-def kinds_by_rank(counts: PairCounts, kinds: int = 5) -> np.ndarray:
-    """[pairs] kind of each pair: by its mean factor number over impressions, in parts of one size.
-
-    Args:
-        counts: whose factors are in the order of the page.
-        kinds: at most this number.
-    """
-    weight = np.bincount(counts.pair, counts.impressions)
-    mean = np.bincount(counts.pair, counts.impressions * counts.factor) / weight
-    edges = np.unique(np.quantile(mean, np.linspace(0, 1, kinds + 1)[1:-1]))
-    return np.unique(np.searchsorted(edges, mean), return_inverse=True)[1]
-
-
-def fit_marginal(
-    counts: PairCounts, *, kind: np.ndarray | None = None, reference: int = 0, level: float = 0.95
-) -> Curve:
+def fit_marginal(counts: PairCounts, *, reference: int = 0, level: float = 0.95) -> Curve:
     """Examination relative to the reference, with attraction integrated out.
 
     Args:
         counts: impressions and clicks by pair and bias factor; `every` pair of the log tells.
-        kind: [pairs] integers from 0: pairs of one kind share a law of attraction. None: all do.
         reference: number of the factor that has examination 1.
         level: of the intervals.
-
-    Raises:
-        InputError: a kind for another number of pairs.
     """
-    factors, pairs = counts.factors, len(counts.cluster)
-    kind = np.zeros(pairs, int) if kind is None else np.unique(kind, return_inverse=True)[1]
-    if len(kind) != pairs:
-        raise InputError(f"has {len(kind):,} values", field="kind", expected=f"one of {pairs:,}")
+    factors = counts.factors
     clicks = np.bincount(counts.factor, counts.clicks, factors)
     seen = np.bincount(counts.factor, minlength=factors) > 0
     told = clicks > 0
@@ -84,7 +60,7 @@ def fit_marginal(
     resistance, queries = np.full((2, factors), np.inf)
     if told[reference]:
         free = np.flatnonzero(told & (np.arange(factors) != reference))
-        problem = _Marginal(counts, kind, free)
+        problem = _Marginal(counts, free)
         found, inverse = problem.solve()
         steps = problem.by_query(found) @ inverse
         groups = len(steps)
@@ -117,18 +93,12 @@ LAW_ALONE = "doubtful: no document links it to the reference; this is the law of
 
 
 class _Marginal:
-    """The likelihood of [log-ratios of free factors, ln s per kind, ln b per kind]."""
+    """The likelihood of [log-ratios of free factors, ln s, ln b]."""
 
-    def __init__(self, counts: PairCounts, kind: np.ndarray, free: np.ndarray):
-        self.counts, self.kind, self.free = counts, kind, free
-        self.kinds, self.pairs = int(kind.max(initial=-1)) + 1, len(kind)
+    def __init__(self, counts: PairCounts, free: np.ndarray):
+        self.counts, self.free, self.pairs = counts, free, len(counts.cluster)
         self.clicks = np.bincount(counts.pair, counts.clicks, self.pairs)
-        bounds = np.append(counts.starts, len(counts.pair))
-        self.bounds = counts.factor, bounds
-        self.of_kind = csr_array(
-            (np.ones(self.pairs), (self.kind, np.arange(self.pairs))),
-            shape=(self.kinds, self.pairs),
-        )
+        self.bounds = counts.factor, np.append(counts.starts, len(counts.pair))
 
     def _by_pair(self, rows: np.ndarray) -> csr_array:
         """[pairs, free] of values of rows."""
@@ -136,10 +106,10 @@ class _Marginal:
         return found[:, self.free]
 
     def _terms(self, parameters):
-        """Per row n e; per pair s, b, s + C and b + N."""
+        """Per row n e; s and b; per pair s + C and b + N."""
         theta = np.zeros(self.counts.factors)
         theta[self.free] = parameters[: len(self.free)]
-        shape, rate = np.exp(parameters[len(self.free) :]).reshape(2, -1)[:, self.kind]
+        shape, rate = np.exp(parameters[len(self.free) :])
         exposure = self.counts.impressions * np.exp(theta)[self.counts.factor]
         total = rate + np.bincount(self.counts.pair, exposure, self.pairs)
         return theta, exposure, shape, rate, shape + self.clicks, total
@@ -156,8 +126,8 @@ class _Marginal:
         rows = self.counts.clicks - exposure * (above / total)[self.counts.pair]
         of_shape = shape * (digamma(above) - digamma(shape) + np.log(rate) - np.log(total))
         of_rate = shape - rate * above / total
-        laws = [self.of_kind.T.multiply(each[:, None]).tocsr() for each in (of_shape, of_rate)]
-        return hstack([self._by_pair(rows), *laws]).tocsr()
+        laws = csr_array(np.column_stack([of_shape, of_rate]))
+        return hstack([self._by_pair(rows), laws]).tocsr()
 
     def information(self, parameters) -> np.ndarray:
         """[parameters, parameters] observed information."""
@@ -166,26 +136,19 @@ class _Marginal:
         seen = self._by_pair(exposure)
         weighed = seen.multiply((above / total**2)[:, None]).tocsr()
         ratios = np.diag(seen.T @ (above / total)) - (seen.T @ weighed).toarray()
-        of_shape = seen.multiply((shape / total)[:, None]).tocsr()
-        of_rate = seen.multiply((-above * rate / total**2)[:, None]).tocsr()
-        cross = np.hstack([(each.T @ self.of_kind.T).toarray() for each in (of_shape, of_rate)])
+        cross = seen.T @ np.column_stack([shape / total, -above * rate / total**2])
         first = shape * (digamma(above) - digamma(shape) + np.log(rate) - np.log(total))
         first += shape**2 * (polygamma(1, above) - polygamma(1, shape))
         both, second = shape * left, -rate * above / total * left
-        laws = -np.block(
-            [
-                [np.diag(self.of_kind @ first), np.diag(self.of_kind @ both)],
-                [np.diag(self.of_kind @ both), np.diag(self.of_kind @ second)],
-            ]
-        )
+        laws = -np.array([[first.sum(), both.sum()], [both.sum(), second.sum()]])
         return np.block([[ratios, cross], [cross.T, laws]])
 
     def solve(self) -> tuple[np.ndarray, np.ndarray]:
         """The maximum by Newton's method, and the inverse of the information there."""
-        shown = np.bincount(self.kind[self.counts.pair], self.counts.impressions, self.kinds)
-        clicks = np.bincount(self.kind, self.clicks, self.kinds)
-        rate = np.log((shown + 1) / (clicks + 0.5))  # shape 1
-        at = np.concatenate([np.zeros(len(self.free) + self.kinds), rate])
+        shown, clicks = self.counts.impressions.sum(), self.clicks.sum()
+        at = np.append(
+            np.zeros(len(self.free) + 1), np.log((shown + 1) / (clicks + 0.5))
+        )  # shape 1
         value = self.likelihood(at)
         for _ in range(ITERATIONS):
             curvature, direction = np.linalg.eigh(self.information(at))
