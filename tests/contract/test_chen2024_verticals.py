@@ -3,13 +3,14 @@
 import itertools
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from papers.chen2024.verticals import components
 from twotowers.errors import InputError
-from twotowers.logs.counting import Names, count_cells
+from twotowers.logs.counting import count_cells
 from twotowers.standins.logs import generate_log
 
 COLUMNS = ("query", "document", "position", "v1", "v2")
@@ -18,10 +19,7 @@ COLUMNS = ("query", "document", "position", "v1", "v2")
 def log_of(rows):
     """A log of (query, document, position, v1, v2), each shown once."""
     query, document, position, v1, v2 = (np.array(column) for column in zip(*rows, strict=True))
-    vertical = {}
-    for name, column in (("v1", v1), ("v2", v2)):
-        names, code = np.unique(column, return_inverse=True)
-        vertical[name] = Names(code, names.tolist())
+    vertical = {"v1": pa.array(v1, pa.string()), "v2": pa.array(v2, pa.string())}
     once = np.ones(len(rows), int)
     return count_cells(query, document, position, once, 0 * once, vertical=vertical, seen={})
 

@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.logs.counting import Names, count_cells
+from twotowers.logs.counting import count_cells
 from twotowers.logs.strays import Tally
 
 SESSION, PAGE, RESULT, CLICK = "session", "interaction", "result", "click"
@@ -130,7 +130,7 @@ class _Pages:
             np.ones(len(self.query), np.int64),
             np.array(self.clicked),
             vertical={
-                name: Names(np.array(code), list(names))
+                name: pa.array(list(names), pa.string()).take(pa.array(code))
                 for name, code, names in zip(("v1", "v2"), self.vertical, self.names, strict=True)
             },
             seen=self.seen | self.tally.seen,

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from twotowers import LOG
 from twotowers.errors import check_choice, check_range
-from twotowers.logs.counting import Names, count_cells
+from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import page_batch
 from twotowers.randomness import stream
 from twotowers.standins.wscd import draw, wscd_pages
@@ -183,8 +183,8 @@ def _tiangong(rng: np.random.Generator, sessions: int) -> pa.Table:
         EXAMINATION * relevance,
         # The names look like the real ones, but mean nothing.
         vertical={
-            "v1": _names(kind[at], lambda code: 30_000_001 + 100 * code),
-            "v2": _names(height, lambda code: 45 + code),
+            "v1": _names(kind[at], 30_000_001 + 100 * kind[at]),
+            "v2": _names(height, 45 + height),
         },
         seen={"sessions": sessions, "pages": pages},
     )
@@ -232,10 +232,9 @@ def _yandex_rankings(rng: np.random.Generator, sessions: int) -> tuple[_Shown, n
     return shown, np.minimum(examination * relevance, 1)
 
 
-def _names(code: np.ndarray, name) -> Names:
-    """Names of numbers from 0. The name of 0 is '-1' (none), `name` gives the others."""
-    used, code = np.unique(code, return_inverse=True)
-    return Names(code.ravel(), ["-1" if number == 0 else str(name(number)) for number in used])
+def _names(code: np.ndarray, number: np.ndarray) -> pa.Array:
+    """The numbers as names; that of code 0 is '-1' (none)."""
+    return pa.array(np.where(code == 0, -1, number).ravel()).cast(pa.string())
 
 
 def _log(
@@ -244,7 +243,7 @@ def _log(
     law: Reordering,
     probability: np.ndarray,
     *,
-    vertical: dict[str, Names] | None = None,
+    vertical: dict[str, pa.Array] | None = None,
     seen: dict[str, int],
 ) -> pa.Table:
     """Draw the clicks, given their probability: [rankings, LENGTH]."""
