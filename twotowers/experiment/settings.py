@@ -184,7 +184,7 @@ MethodField = Annotated[
 ]
 
 MEASURES = {
-    "validation": lambda log: log.SIMULATED or "a simulated log",
+    "validation": lambda log: True,
     "ties": lambda log: log.SIMULATED or "a simulated log",
     "queries": lambda log: log.SIMULATED or log.has_features or "annotated queries",
     # A document has one label on all lists, or one on each.
@@ -227,13 +227,13 @@ class Setting(Settled):
     measure: Distinct[
         Literal["validation", "recovery", "places", "ties", "queries", "epochs", "uncertainty"]
     ] = Field(default=(), validate_default=False)
-    """What is measured besides. `validation`: losses and nDCG@5, by which lanes may be chosen.
-    `queries`: nDCG@5 of every test query; of a real log with annotations, all metrics of every
-    annotated query, NLL of as many test pages and nDCG of the logged order. `recovery`: MCC with
-    the user's relevance over documents, nDCG@1 and @3. `places`: that MCC over the places of lists
-    that a ranker sorts. `ties`: nDCG if the later of equal documents ranks first. But for
-    `queries`, these need a simulated log. `epochs`: the watched loss after each epoch of training.
-    `uncertainty`: standard errors of the probabilities of pairs and
+    """What is measured besides. `validation`: losses of the validation split, by which lanes may be
+    chosen, and of a simulated log nDCG@5. `queries`: nDCG@5 of every test query; of a real log with
+    annotations, all metrics of every annotated query, NLL of as many test pages and nDCG of the
+    logged order. `recovery`: MCC with the user's relevance over documents, nDCG@1 and @3. `places`:
+    that MCC over the places of lists that a ranker sorts. `ties`: nDCG if the later of equal
+    documents ranks first. The last three need a simulated log. `epochs`: the watched loss after
+    each epoch of training. `uncertainty`: standard errors of the probabilities of pairs and
     positions, and of a simulated log the share of intervals that hold the truth."""
     chosen: dict[str, list] = Field(default={}, alias="lanes")
     """Values of the log's lanes to fit, by column; all if absent."""

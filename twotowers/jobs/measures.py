@@ -79,8 +79,8 @@ def _on_annotations(scores: np.ndarray, judged: Judged) -> list[tuple[str, None,
 
 
 def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
-    """Loss per impression, watched loss (its lowest, and its mean over epochs) and nDCG@5 on the
-    validation split.
+    """Loss per impression, watched loss (its lowest, and its mean over epochs) and, where relevance
+    is known, nDCG@5 on the validation split.
 
     A paper may choose lanes by these. A lane that diverged has an infinite watched loss.
     """
@@ -93,7 +93,8 @@ def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
         watched = np.where(np.isfinite(watched), watched, np.inf)
         yield {"metric": "validation_loss", "value": watched.min()}
         yield {"metric": "validation_loss_mean", "value": watched.mean()}
-    yield {"metric": "validation_ndcg@5", "value": _ndcg_at_5(fitted, split).mean()}
+    if split.relevance is not None:
+        yield {"metric": "validation_ndcg@5", "value": _ndcg_at_5(fitted, split).mean()}
 
 
 def of_recovery(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
