@@ -1,0 +1,79 @@
+"""What chapter 3 claims of its tuning, and of what it tried in vain."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from papers.hager2024.judges.common import DEBIASED, NAIVE, means
+from papers.hager2024.names import GROUPS, POINTWISE
+from twotowers.results.claims import Claims, seed_means
+from twotowers.results.conditions import above, at_most, below
+from twotowers.results.statistics import select
+
+CLAIMS = Claims()
+TUNED = [name for group in GROUPS for name in group if name != "paird"]
+RATE, DROPOUT = "learning_rate", "tower_dropout"
+
+
+def tuned(results: pd.DataFrame, metric: str, methods=TUNED) -> pd.DataFrame:
+    """[methods, (learning rates, rates of dropout)] means."""
+    names = [f"tuned-{name}" for name in methods]
+    own = select(results, setting=names)
+    found = seed_means(own, {"setting": names, RATE: None, DROPOUT: None}, metric=metric)
+    table = found.unstack([RATE, DROPOUT])
+    return table.loc[names].set_axis(pd.Index(methods, name="method"))
+
+
+@CLAIMS.add(
+    "29",
+    "tuning",
+    "Sec. 3.5.3",
+    "Most methods do best at the lowest learning rate, and without dropout",
+    above("share of methods whose loss of held-out clicks is lowest at the lowest rate", 0.5),
+    above("share of methods whose loss of held-out clicks is lowest without dropout", 0.5),
+)
+def lowest_rate_without_dropout(results):
+    found = tuned(results, "validation_loss")
+    best = pd.DataFrame(found.idxmin(axis=1).tolist(), columns=[RATE, DROPOUT])
+    lowest = min(found.columns.get_level_values(RATE))
+    return best[RATE].eq(lowest).mean(), best[DROPOUT].eq(0).mean()
+
+
+@CLAIMS.add(
+    "30",
+    "tuning",
+    "Sec. 3.5.3",
+    "The main findings hold at every learning rate and dropout",
+    above("DCG@10 of naive LambdaRank less that of the naive softmax", 0),
+    above("DCG@10 of the naive softmax less that of the naive pointwise loss", 0),
+    below("the largest gain by a method", 1, "times the smallest step between naive losses"),
+    below("NLL of an unbiased pointwise method less that of the naive model", 0),
+)
+def findings_at_every_rate(results):
+    ranking = tuned(results, "dcg@10")
+    steps = ranking.loc[NAIVE].diff().iloc[1:]
+    names = [name for name in DEBIASED if name in TUNED]
+    gains = ranking.loc[names] - ranking.loc[[DEBIASED[name] for name in names]].to_numpy()
+    clicks = tuned(results, "held_out_loss", POINTWISE)
+    return (
+        steps.loc["lambdarank"],
+        steps.loc["list-naive"],
+        (gains.max(), steps.min()),
+        (clicks.iloc[1:] - clicks.iloc[0]).stack([RATE, DROPOUT]),
+    )
+
+
+@CLAIMS.add(
+    "31",
+    "structure",
+    "Sec. 3.5.2",
+    "Normalisation layers, and a perceptron for positions, gain nothing",
+    at_most("gain in DCG@10 by layer or batch normalisation", 0.1),
+    at_most("gain in DCG@10 by a perceptron of positions", 0.1),
+)
+def structure_gains_nothing(results):
+    found = means(
+        results, [f"built-{of}" for of in ("naive", "layer", "batch", "towers", "perceptron")]
+    )
+    normalised = found[["built-layer", "built-batch"]] - found["built-naive"]
+    return normalised, found["built-perceptron"] - found["built-towers"]
