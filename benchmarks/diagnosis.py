@@ -121,7 +121,7 @@ def write_page() -> None:
 
 def page_of_forecast() -> str:
     """A row per setting and length."""
-    found = pd.read_csv(FORECAST)
+    found = pd.read_csv(FORECAST).drop(columns="draws")
     rows = found.astype(object).to_numpy().tolist()
     return markdown(list(found), rows)
 
@@ -134,13 +134,12 @@ def page_of_draws() -> str:
             row["users"],
             *(f"{row[name]:.2f}" for name in ("stops", "odds", "undecided", "silent")),
             f"{row['ratio']:.2f}",
-            int(row["draws"]),
             yes(bool(row["meets"])),
         ]
         for row in pd.read_csv(RESULTS).to_dict("records")
     ]
     heads = ["logs", "users", "says that they stop", "odds are better", "form is undecided"]
-    heads += ["green, and wrong", "odds ratio", "draws", "meets the limits"]
+    heads += ["green, and wrong", "odds ratio", "meets the limits"]
     return markdown(heads, rows)
 
 

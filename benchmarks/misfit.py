@@ -299,23 +299,27 @@ def write_page() -> None:
 
 
 def _shares(found: pd.DataFrame) -> str:
-    """A row per setting and temperature."""
+    """A row per setting: the range of each number over temperatures."""
     rows = []
-    for (name, temperature), own in found.groupby(["setting", "temperature"], sort=False):
-        tested = own["draws"].where(own["tested"] > 0)
-        # The rival has few draws; a test that some draws lack has no alarm there.
-        tested = tested.where(~own["test"].isin(RIVAL), own["tested"])
-        share = (own["alarms"] / tested).set_axis(own["test"])
-        shares = (_share(share.get(test, np.nan)) for test in COLUMNS)
-        draws = int(own["draws"].max())
-        error = f"{own['error'].iloc[0]:.2f}"
-        rows.append([name, SETTINGS[name].tower, f"{temperature:g}", str(draws), error, *shares])
-    heads = ["setting", "tower", "temperature", "draws", "largest error", *COLUMNS.values()]
-    return markdown(heads, rows)
+    for name, setting in found.groupby("setting", sort=False):
+        errors, shares = [], {test: [] for test in COLUMNS}
+        for _, own in setting.groupby("temperature"):
+            tested = own["draws"].where(own["tested"] > 0)
+            # The rival has few draws; a test that some draws lack has no alarm there.
+            tested = tested.where(~own["test"].isin(RIVAL), own["tested"])
+            share = (own["alarms"] / tested).set_axis(own["test"])
+            errors.append(own["error"].iloc[0])
+            for test in COLUMNS:
+                shares[test].append(share.get(test, np.nan))
+        tower, draws = SETTINGS[name].tower, str(int(setting["draws"].max()))
+        rows.append([name, tower, draws, _range(errors), *map(_range, shares.values())])
+    return markdown(["setting", "tower", "draws", "largest error", *COLUMNS.values()], rows)
 
 
-def _share(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.2f}"
+def _range(values: list[float]) -> str:
+    """The least and the largest of numbers; a dash if there is none."""
+    known = sorted({f"{value:.2f}" for value in values if not np.isnan(value)})
+    return "–" if not known else known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
 
 
 def _met(found: pd.DataFrame) -> str:
