@@ -1,6 +1,6 @@
 """What compressed tables cost: seconds of training by gradient descent on a stand-in of WSCD-2012.
 
-    .venv/bin/python -m benchmarks.compression [PAGES [MODEL ...]]
+    .venv/bin/python -m benchmarks.compression [--pages 200000] [--models MODEL ...]
 
 Half of the pages are trained on, as in Figures 5.2 and 5.3. Printed per tower are the numbers of a
 table, the epochs until early stopping, and the processor's seconds of an epoch and of all of them,
@@ -9,7 +9,7 @@ without compilation: what other processes do changes them little.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from functools import partial
 
@@ -43,7 +43,7 @@ def main(pages: int, models: list[str]) -> None:
     print(f"{pages:,} pages, {pairs:,} pairs")
     settings = {"learning_rate": 0.01, "weight_decay": 1e-4, "batch": BATCH, "steps": steps,
                 "patience": 1, "min_delta": 1e-5}  # fmt: skip
-    for name in models or ["ubm", "dbn"]:
+    for name in models:
         for title, tower in TOWERS.items():
             made = partial(PageTowers, build_model(MODELS[name]), tower, pairs, PAGE)
             seconds, epochs = {}, {}
@@ -62,5 +62,7 @@ def main(pages: int, models: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    pages, *models = sys.argv[1:] or ["200_000"]
-    main(int(pages), models)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pages", type=int, default=200_000)
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=["ubm", "dbn"])
+    main(**vars(parser.parse_args()))

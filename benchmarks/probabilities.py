@@ -8,20 +8,16 @@ The second command runs in CLAX's environment (see README.md), and prints the la
 
 from __future__ import annotations
 
-import sys
+import argparse
 
 import numpy as np
 
 from twotowers.experiment.kinds import build_model
 from twotowers.models.chances import Chance
+from twotowers.models.names import MODELS
 from twotowers.models.page import lay_out
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 
-MODELS = {
-    "gctr": "global_rate", "rctr": "rank_rate", "dctr": "document_rate", "pbm": "position_based",
-    "cm": "cascade", "ubm": "user_browsing", "dcm": "dependent_click", "ccm": "click_chain",
-    "dbn": "dynamic_bayesian", "sdbn": "simplified_bayesian",
-}  # fmt: skip
 PAGES, PAIRS, LENGTH = 500, 40, 8
 
 
@@ -49,4 +45,6 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("path", help="the .npz file to write")
+    main(**vars(parser.parse_args()))

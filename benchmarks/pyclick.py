@@ -1,6 +1,6 @@
 """Parameters of PyClick on its own example, against ours.
 
-    .venv/bin/python -m benchmarks.pyclick PYCLICK_FOLDER trainSample [SESSIONS [ROUNDS]]
+    .venv/bin/python -m benchmarks.pyclick PYCLICK_FOLDER trainSample [--most 2000] [--rounds 50]
 
 The folder is a checkout of markovi/PyClick on GitHub (the package `pyclick` of PyPI is another
 project). Both fit the first so many sessions. PyClick's EM makes 50 rounds, or as many as are asked
@@ -11,7 +11,7 @@ model (plus the log density of the prior), and the seconds of both.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from itertools import islice
 
@@ -52,7 +52,7 @@ HOMES = dict.fromkeys(("GCTR", "RCTR", "DCTR"), "CTR")
 PRIOR = Prior(1, 2)
 
 
-def main(folder: str, path: str, most: int = 2_000, rounds: int = 50) -> None:
+def main(folder: str, path: str, most: int, rounds: int) -> None:
     """Fit, compare and print."""
     # PyClick's own parser reads the contest's file, which the sample is not.
     pages = (page for batch in open_log(path, "yandex").batches for page in batch.to_pylist())
@@ -103,4 +103,9 @@ def main(folder: str, path: str, most: int = 2_000, rounds: int = 50) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", help="the checkout of PyClick")
+    parser.add_argument("path", help="its trainSample")
+    parser.add_argument("--most", type=int, default=2_000, help="sessions to fit")
+    parser.add_argument("--rounds", type=int, default=50, help="of PyClick's EM")
+    main(**vars(parser.parse_args()))

@@ -1,6 +1,6 @@
 """How often verdicts are wrong, and how often open, on simulated experiments of known truth.
 
-    .venv/bin/python -m benchmarks.verdicts [TRIALS]
+    .venv/bin/python -m benchmarks.verdicts [--trials 20000]
 
 An experiment has several lanes, each with a number per seed. The rule is that of
 `twotowers.results.verdicts`; docs/verdicts.md states it, and the error rates that it must keep. Two
@@ -10,7 +10,7 @@ rule, case, law, number of seeds and distance; `verdicts.svg`; and the tables of
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -260,7 +260,7 @@ def tables(table: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def main(trials: int = 20_000) -> None:
+def main(trials: int) -> None:
     table = pd.DataFrame([rates(*row, trials) for row in plan()])
     with atomic(ROOT / "benchmarks/results/verdicts.csv") as path:
         table.to_csv(path, index=False, lineterminator="\n")
@@ -270,4 +270,6 @@ def main(trials: int = 20_000) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=20_000, help="experiments of each kind")
+    main(**vars(parser.parse_args()))

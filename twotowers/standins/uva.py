@@ -172,20 +172,19 @@ def features_of(rng: np.random.Generator, traits: np.ndarray) -> np.ndarray:
     return shown @ rotation()
 
 
-def generate_annotations(queries: int, *, seed: int, law: Law = LAW) -> Rankings:
+def generate_annotations(queries: int, *, seed: int) -> Rankings:
     """Queries with all of their documents, labelled 0 to 4.
 
     Args:
         queries: their number.
         seed: of the draw. They are none of the log's queries.
-        law: their distribution.
     """
     rng = stream(f"{NAME} annotations", seed)
-    found = candidates(rng, queries, law)
+    found = candidates(rng, queries)
     return Rankings(
         query=np.repeat(np.arange(queries), CANDIDATES),
         document=np.tile(np.arange(CANDIDATES, dtype=np.int32), queries),
-        label=labels_of(found.relevance, law).ravel(),
+        label=labels_of(found.relevance).ravel(),
         features=features_of(rng, found.traits.reshape(-1, TRAITS)),
     )
 
@@ -195,7 +194,7 @@ def labels_of(relevance: np.ndarray, law: Law = LAW) -> np.ndarray:
     return np.searchsorted(law.thresholds, relevance).astype(np.float32)
 
 
-def generate_pages(sessions: int, *, seed: int, law: Law = LAW) -> Iterator[pa.RecordBatch]:
+def generate_pages(sessions: int, *, seed: int) -> Iterator[pa.RecordBatch]:
     """Pages, query by query, for `twotowers.logs.sessions.write_sessions`.
 
     Documents have numbers of their own: no two queries share one.
@@ -203,33 +202,30 @@ def generate_pages(sessions: int, *, seed: int, law: Law = LAW) -> Iterator[pa.R
     Args:
         sessions: number of pages.
         seed: of the draw.
-        law: their distribution.
     """
-    for block in draw(sessions, seed=seed, law=law):
+    for block in draw(sessions, seed=seed):
         yield page_batch(block.query, block.documents, block.clicks, LOG, block.where)
 
 
-def generate_hashed_pages(sessions: int, *, seed: int, law: Law = LAW) -> Iterator[pa.RecordBatch]:
+def generate_hashed_pages(sessions: int, *, seed: int) -> Iterator[pa.RecordBatch]:
     """The same pages as Baidu-ULTR has them: no queries, and ids of 31 bits that tell nothing.
 
     Args:
-        sessions, seed, law: as of `generate_pages`.
+        sessions, seed: as of `generate_pages`.
     """
-    for block in draw(sessions, seed=seed, law=law):
+    for block in draw(sessions, seed=seed):
         hashed = (block.documents.astype(np.uint64) * HASH) >> np.uint64(33)
         none = np.zeros(len(hashed), np.int64)
         yield page_batch(none, hashed.astype(np.int64), block.clicks, LOG, block.where)
 
 
-def generate_documents(
-    sessions: int, *, seed: int, law: Law = LAW
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def generate_documents(sessions: int, *, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Number and features of each document that pages show: [documents], [documents, WIDTH].
 
     Args:
-        sessions, seed, law: as of `generate_pages`.
+        sessions, seed: as of `generate_pages`.
     """
-    for number, block in enumerate(draw(sessions, seed=seed, law=law)):
+    for number, block in enumerate(draw(sessions, seed=seed)):
         shown = np.unique(block.documents[block.where])
         traits = block.traits.reshape(-1, TRAITS)[shown - block.query[0] * CANDIDATES]
         yield shown, features_of(stream(f"{NAME} features", seed, number), traits)

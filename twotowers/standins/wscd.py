@@ -92,15 +92,14 @@ LAW = Law(
 )
 
 
-def wscd_pages(rng: np.random.Generator, sessions: int, law: Law = LAW) -> Iterator[pa.RecordBatch]:
+def wscd_pages(rng: np.random.Generator, sessions: int) -> Iterator[pa.RecordBatch]:
     """Pages in random order, for `twotowers.logs.sessions.write_sessions`.
 
     Args:
         rng: source of randomness.
         sessions: number of pages.
-        law: their distribution.
     """
-    for query, documents, clicks in draw(rng, sessions, law):
+    for query, documents, clicks in draw(rng, sessions):
         yield page_batch(query, documents, clicks, LOG)
 
 
