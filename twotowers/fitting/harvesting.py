@@ -31,7 +31,7 @@ import numpy as np
 
 from twotowers.errors import InputError, check_choice
 from twotowers.fitting.conditional import APART, NEVER, UNCLICKED
-from twotowers.fitting.curves import Curve, as_curve, contrasts
+from twotowers.fitting.curves import Curve, as_curve, contrasts, effective_clusters
 from twotowers.fitting.pair_counts import PairCounts, components
 
 ITERATIONS = 200
@@ -91,8 +91,7 @@ def harvest(
             slopes += np.tensordot(seen[part], of_pairs, (1, 1))
             np.add.at(by_query, cluster[part], np.einsum("djl,dl->dj", slopes, seen[part]))
         covariance = by_query.T @ by_query
-        with np.errstate(invalid="ignore", divide="ignore"):
-            queries = (by_query**2).sum(0) ** 2 / (by_query**4).sum(0)
+        queries = effective_clusters(by_query)
     reason = np.full(counts.factors, "", object)
     reason[~np.isfinite(estimate)] = UNCLICKED
     if estimator != "naive":

@@ -29,7 +29,7 @@ from scipy.sparse import csr_array, hstack
 from scipy.special import digamma, gammaln, polygamma
 
 from twotowers.fitting.conditional import APART, NEVER, UNCLICKED
-from twotowers.fitting.curves import Curve, as_curve, contrasts
+from twotowers.fitting.curves import Curve, as_curve, contrasts, effective_clusters
 from twotowers.fitting.pair_counts import PairCounts
 
 BOUND = 15.0
@@ -67,8 +67,7 @@ def fit_marginal(counts: PairCounts, *, reference: int = 0, level: float = 0.95)
         own = len(free)
         covariance[np.ix_(free, free)] = (steps.T @ steps)[:own, :own] * groups / max(groups - 1, 1)
         estimate[free], resistance[free] = found[:own], np.diag(inverse)[:own]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            queries[free] = ((steps**2).sum(0) ** 2 / (steps**4).sum(0))[:own]
+        queries[free] = effective_clusters(steps)[:own]
     else:
         reason[reason == ""] = UNCLICKED
         reason[reference] = ""
