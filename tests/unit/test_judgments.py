@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ from scipy.stats import spearmanr
 from sklearn.datasets import load_svmlight_file
 
 import twotowers as tt
-from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.face.judgments import check_ids
 
@@ -384,22 +382,6 @@ def test_the_command_writes_weights(tmp_path, capsys):
 def test_bad_arguments_of_weights_are_told(options, told):
     with pytest.raises(tt.InputError, match=told):
         tt.weights(pages(100), **options)
-
-
-def test_the_page_runs_and_its_ranker_follows_relevance(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    log = pages(6000, queries=60).query("position < 4")
-    log.to_csv("clicks.csv", index=False)
-    features = log[["query", "document"]].drop_duplicates()
-    number = features["document"].str[-1].astype(int)
-    features.assign(f1=number, f2=number % 2).to_csv("features.csv", index=False)
-    page = (ROOT / "docs" / "use.md").read_text()
-    names = {}
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(block, names)  # noqa: S102 (our own documentation)
-    known = pd.DataFrame({"f1": [0, 1, 2, 3], "f2": [0, 1, 0, 1]})
-    np.testing.assert_allclose(names["ranker"].predict(known), RELEVANCE, atol=0.1)
-    assert spearmanr(names["itself"].predict(known), RELEVANCE)[0] > 0.9
 
 
 # The prior

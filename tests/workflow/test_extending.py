@@ -1,4 +1,4 @@
-"""docs/extending.md works: its files and changes, one after the other, give a page and a script."""
+"""docs/extending.md works: its files and changes, one after the other, give a page."""
 
 from __future__ import annotations
 
@@ -131,19 +131,6 @@ def python(project: Project, *arguments: str) -> str:
     )
     assert run.returncode == 0, run.stderr
     return run.stdout + run.stderr
-
-
-def test_the_script_of_the_page_runs(extended):
-    wide = (
-        "import pandas, runpy; pandas.set_option('display.width', 999, 'display.max_columns', 99)"
-    )
-    run = f"{wide}; runpy.run_path('mine.py', run_name='__main__')"
-    lines = [line.split() for line in python(extended, "-c", run).splitlines()]
-    heads = [line for line in lines if line and not line[0].isdigit()]
-    assert heads[0][:2] == ["position", "estimate"]
-    assert [head[-5:] for head in heads[1:]] == 3 * [["seed", "ndcg@5", "ndcg@10", "mrr@10", "arp"]]
-    assert ["prior" in head for head in heads[1:]] == [True, False, False]
-    assert ["flat_weight" in head for head in heads[1:]] == [False, False, True]
 
 
 def test_a_format_of_ones_own_is_one_of_the_command(extended):
