@@ -231,7 +231,15 @@ def test_a_setting_reads_some_features_of_a_log_in_parts(parts):
     rows = found.groupby("metric")["value"].mean()
     for name in ("dcg@1", "dcg@5", "dcg@10", "mrr@10", "ndcg@10"):
         assert rows[name] == pytest.approx(rows[f"query_{name}"])
-    # As many test pages as annotated queries.
+    # A test page for each annotated query, 0 where no test page has its number.
+    joined = found.loc[found["metric"] == "query_nll", "value"]
+    pages = observed_pages(
+        parts / "pages.parquet",
+        {split: Portion(**portion) for split, portion in PORTIONS.items()},
+        positions=22, seed=1, places="positions",
+    ).sessions["test"].page  # fmt: skip
+    assert (joined > 0).tolist() == np.isin(np.arange(20), pages).tolist()
+    assert rows["joined_nll"] == pytest.approx(joined[joined > 0].mean())
     counts = found.groupby("metric").size()
     assert counts["query_nll"] == counts["query_dcg@10"] == 20
     assert 0.5 < rows["logged_ndcg@10"] < 1

@@ -229,12 +229,13 @@ class Setting(Settled):
     ] = Field(default=(), validate_default=False)
     """What is measured besides. `validation`: losses of the validation split, by which lanes may be
     chosen, and of a simulated log nDCG@5. `queries`: nDCG@5 of every test query; of a real log with
-    annotations, all metrics of every annotated query, NLL of as many test pages and nDCG of the
-    logged order. `recovery`: MCC with the user's relevance over documents, nDCG@1 and @3. `places`:
-    that MCC over the places of lists that a ranker sorts. `ties`: nDCG if the later of equal
-    documents ranks first. The last three need a simulated log. `epochs`: the watched loss after
-    each epoch of training. `uncertainty`: standard errors of the probabilities of pairs and
-    positions, and of a simulated log the share of intervals that hold the truth."""
+    annotations, all metrics of every annotated query, NLL of the test page with its number (as
+    published by Hager 2026, chapter 3), and nDCG of the logged order. `recovery`: MCC with the
+    user's relevance over documents, nDCG@1 and @3. `places`: that MCC over the places of lists that
+    a ranker sorts. `ties`: nDCG if the later of equal documents ranks first. The last three need a
+    simulated log. `epochs`: the watched loss after each epoch of training. `uncertainty`: standard
+    errors of the probabilities of pairs and positions, and of a simulated log the share of
+    intervals that hold the truth."""
     chosen: dict[str, list] = Field(default={}, alias="lanes")
     """Values of the log's lanes to fit, by column; all if absent."""
 

@@ -14,7 +14,7 @@ from scipy.special import expit
 from twotowers.jobs.uncertainty import of_uncertainty
 from twotowers.logs.counts import Counts
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.results.annotated import logged_ndcg, nll_of_pages, of_each_query
+from twotowers.results.annotated import joined_by_number, logged_ndcg, nll_of_pages, of_each_query
 from twotowers.results.metrics import (
     arp,
     correlation,
@@ -148,8 +148,12 @@ def of_epochs(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
 
 
 def of_annotated(judged: Judged, fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
-    """Metrics of every annotated query and the NLL of as many test pages, for paired tests; and
-    nDCG of the logged order of test pages."""
+    """Metrics of every annotated query, and NLL of the test page with its number, for paired tests;
+    the mean of these NLL; and nDCG of the logged order of test pages.
+
+    That numbers of pages and annotated queries coincide says nothing. As published, the mean leaves
+    out queries whose number no test page has, and tests take their NLL for 0.
+    """
     test = task.splits["test"]
     if fitted.scores is not None:
         found = of_each_query(fitted.scores(judged.inputs), judged.labels, where=judged.where)
@@ -161,9 +165,13 @@ def of_annotated(judged: Judged, fitted: Fitted, task: Task, log: int) -> Iterat
         yield {"metric": "logged_ndcg@10", "value": logged_ndcg(scores, where=pages.where).mean()}
     if fitted.page_losses is not None:
         _, given = fitted.page_losses(test)
-        pages = nll_of_pages(given, test.sessions[log].where)[: len(judged.labels)]
-        for page, value in enumerate(pages):
-            yield {"metric": "query_nll", "query": page, "value": value}
+        pages = test.sessions[log]
+        nll, queries = nll_of_pages(given, pages.where), np.arange(len(judged.labels))
+        joined = joined_by_number(nll, pages.page, queries)
+        if np.isfinite(joined).any():
+            yield {"metric": "joined_nll", "value": np.nanmean(joined)}
+        for query, value in enumerate(np.nan_to_num(joined)):
+            yield {"metric": "query_nll", "query": query, "value": value}
 
 
 def _ndcg_at_5(fitted: Fitted, split: Split) -> np.ndarray:

@@ -99,7 +99,7 @@ def observed_pages(
     for split, rows in found.items():
         place = np.broadcast_to(np.arange(positions, dtype=np.uint8), (len(rows), positions))
         clicks, where = log.clicks[rows], log.where[rows]
-        sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where)
+        sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where, rows)
     return ObservedPages(log.pair[first], log.where[first], sessions, log.ids)
 
 

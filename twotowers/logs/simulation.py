@@ -216,9 +216,11 @@ class Sessions:
         documents: [sessions, positions] list index of the document at each position.
         clicks: [sessions, positions] bool.
         where: [sessions, positions] bool, False behind the end of a list.
+        page: [sessions] the number of each page in a real log, from 0; None if simulated.
     """
 
     query: np.ndarray
     documents: np.ndarray
     clicks: np.ndarray
     where: np.ndarray
+    page: np.ndarray | None = None

@@ -9,7 +9,7 @@ queries. The objective is the same. With the additive model this is the two-towe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -51,6 +51,9 @@ CHUNK = 256
 """Queries evaluated at a time, which bounds memory."""
 PAGES = 20_000
 """Pages evaluated at a time, which bounds memory."""
+
+OF_PAGES = "query", "documents", "clicks", "where"
+"""What the objective reads of `Sessions`."""
 
 Lanes = list[tuple[int, str]]
 """The log and the weighting of each lane."""
@@ -264,19 +267,17 @@ def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
             field="sessions",
             expected="one setting for each number of sessions, or a log that is recorded as cells",
         )
-    columns = (
-        jnp.asarray(np.stack([getattr(log, column.name) for log in logs]))
-        for column in fields(logs[0])
-    )
-    return SessionLoss(jnp.asarray(split.inputs), *columns)
+    columns = {
+        name: jnp.asarray(np.stack([getattr(log, name) for log in logs])) for name in OF_PAGES
+    }
+    return SessionLoss(jnp.asarray(split.inputs), **columns)
 
 
 def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
     """The objective on this many of its sessions, evenly spaced (on all, if it has fewer)."""
     sessions = min(sessions, loss.units)
     chosen = np.arange(sessions) * loss.units // sessions
-    columns = ("query", "documents", "clicks", "where")
-    return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in columns})
+    return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in OF_PAGES})
 
 
 def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
