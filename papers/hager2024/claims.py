@@ -8,7 +8,7 @@ from __future__ import annotations
 import pandas as pd
 
 from papers.hager2024.items.propensities import EM, ratios
-from papers.hager2024.judges import cross_encoders, tuning
+from papers.hager2024.judges import artefacts, cross_encoders, tuning
 from papers.hager2024.judges.common import DEBIASED, NAIVE, SETS, cells, effects, means
 from papers.hager2024.names import METHODS, POINTWISE, RANKING
 from papers.hager2024.significance import changes, counted
@@ -419,4 +419,4 @@ def fewer_by_query(results):
     return [(found["query"], found["run"])]
 
 
-CLAIMS = in_order(CLAIMS, cross_encoders.CLAIMS, tuning.CLAIMS)
+CLAIMS = in_order(CLAIMS, cross_encoders.CLAIMS, tuning.CLAIMS, artefacts.CLAIMS)
