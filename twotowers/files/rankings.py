@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_range
 from twotowers.files.artefacts import atomic
-from twotowers.files.tables import read_table
+from twotowers.files.tables import MATRIX, matrix_of, read_table, rows_of
 
 TYPES = {
     "query": pa.int64(),
     "document": pa.int32(),
     "label": pa.float32(),
-    "features": None,  # fixed-size lists, whose size depends on the data set
+    "features": None,  # rows of float32, whose width depends on the data set
 }
 
 
@@ -121,25 +121,15 @@ def rank(rankings: Rankings, scores: np.ndarray, *, top: int | None = None) -> R
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
-    """Write the four columns to parquet, features as fixed-size lists of float32."""
-    features = np.ascontiguousarray(rankings.features, dtype=np.float32)
+    """Write the four columns to parquet, features as rows of float32."""
     columns = {
         "query": pa.array(rankings.query, pa.int64()),
         "document": pa.array(rankings.document, pa.int32()),
         "label": pa.array(rankings.label, pa.float32()),
-        "features": pa.FixedSizeListArray.from_arrays(
-            pa.array(features.ravel(), pa.float32()), features.shape[1]
-        ),
+        "features": rows_of(rankings.features),
     }
     with atomic(path) as temporary:
-        # Features hardly compress, so a dictionary encoding would only cost time.
-        pq.write_table(
-            pa.table(columns),
-            temporary,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=["query", "document", "label"],
-        )
+        pq.write_table(pa.table(columns), temporary, **MATRIX)
 
 
 def read_rankings(path: str | Path) -> Rankings:
@@ -149,6 +139,6 @@ def read_rankings(path: str | Path) -> Rankings:
         InputError: the file cannot be read, or a column is missing or has another type.
     """
     table = read_table(path, TYPES)
-    features = table["features"].combine_chunks()
-    values = features.flatten().to_numpy().reshape(len(table), features.type.list_size)
-    return Rankings(*(table[name].to_numpy() for name in list(TYPES)[:3]), values)
+    return Rankings(
+        *(table[name].to_numpy() for name in list(TYPES)[:3]), matrix_of(table["features"])
+    )

@@ -3,7 +3,7 @@
 A parquet file with a row per document and the columns
 
     document   int64, as in the log's `documents`; no document twice
-    features   fixed-size list of float32
+    features   a row of float32, as bytes
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.files.tables import read_table, write_batches
+from twotowers.files.tables import MATRIX, matrix_of, read_table, rows_of, write_batches
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,11 @@ def write_documents(path: str | Path, batches: Iterable[tuple[np.ndarray, np.nda
 
     def tables() -> Iterator[pa.Table]:
         for document, features in batches:
-            values = np.ascontiguousarray(features, np.float32)
-            lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
-            yield pa.table({"document": pa.array(document, pa.int64()), "features": lists})
+            yield pa.table(
+                {"document": pa.array(document, pa.int64()), "features": rows_of(features)}
+            )
 
-    # Features hardly compress, so a dictionary encoding would only cost time.
-    return write_batches(path, tables(), use_dictionary=False)
+    return write_batches(path, tables(), **MATRIX)
 
 
 def read_documents(path: str | Path) -> Described:
@@ -80,8 +79,6 @@ def read_documents(path: str | Path) -> Described:
     """
     table = read_table(path, {"document": pa.int64(), "features": None})
     document = table["document"].to_numpy()
-    features = table["features"].combine_chunks()
-    values = features.flatten().to_numpy().reshape(len(table), features.type.list_size)
     order = np.argsort(document, kind="stable")
     document = document[order]
     twice = document[1:][np.diff(document) == 0]
@@ -89,4 +86,4 @@ def read_documents(path: str | Path) -> Described:
         raise InputError(
             f"{twice[0]} occurs twice", path=path, field="document", expected="each document once"
         )
-    return Described(document, values[order])
+    return Described(document, matrix_of(table["features"])[order])
