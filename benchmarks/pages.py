@@ -202,7 +202,7 @@ def with_hourly(rows: list[dict]) -> list[dict]:
 def sizes_of_sessions(rows: list[dict]) -> str:
     sizes = [key.split()[1] for key in rows[0] if key.startswith("seconds")]
     columns = [f"{int(size):,} sessions, s = seconds {size} : #" for size in sizes]
-    columns += [f"{int(size):,} sessions, GB = fit_gb {size} : .2f" for size in sizes]
+    columns += [f"{int(sizes[-1]):,} sessions, GB = fit_gb {sizes[-1]} : .2f"]
     return " | ".join(["model : upper", *columns])
 
 
@@ -225,9 +225,6 @@ TABLES: dict[str, Table] = {
     "sessions": scaling_table("sessions", "temperature", "sessions", "cells", most=(10**6, 10**9)),
     "lanes": scaling_table("lanes", "lanes"),
     "two-jobs": scaling_table("two jobs", "lanes"),
-    "queries": scaling_table("queries", "queries"),
-    "documents": scaling_table("documents", "documents"),
-    "width": scaling_table("width", "width"),
     "clickmodels": Table(
         "clickmodels",
         "model : upper | distinct pages = distinct : , | pairs : , | reading, s = read : # | "
