@@ -350,11 +350,13 @@ def _real() -> str:
 
 
 def _told(row) -> str:
-    """Alarms of a test, its p and what it found; a dash if it could not be run."""
+    """Alarms of a test, or its p, and what it found; a dash if it could not be run."""
     if np.isnan(row.p) and np.isnan(row.value):
         return "–"
-    told = [] if np.isnan(row.tests) else [f"{row.alarms:.0f} of {row.tests:.0f}"]
-    if not np.isnan(row.p):
+    told = []
+    if not np.isnan(row.tests):
+        told.append(f"{row.alarms:.0f} of {row.tests:.0f}")
+    elif not np.isnan(row.p):
         told.append(f"p {'< 1e-6' if row.p < 1e-6 else f'= {row.p:.2g}'}")
     return "; ".join(told if np.isnan(row.value) else [*told, f"{row.value:.3g}"])
 

@@ -123,10 +123,16 @@ def fit_table(part: str, baselines: tuple[str, ...], references: tuple[str, ...]
     return Table(part, columns, lambda rows: fits.summary(rows, baselines, references))
 
 
-def scaling_table(grid: str, *sizes: str, most: tuple[int, ...] = ()) -> Table:
-    """A row per size, with both towers; of `sessions` only those in `most`, if it is given.
+def scaling_table(grid: str, *sizes: str, most: tuple[int, ...] = (), beside: str = "") -> Table:
+    """A row per size, with both towers.
 
     Seconds are relative to the first size of the same tower and temperature.
+
+    Args:
+        grid: Of the part `scaling`.
+        sizes: What differs between its rows.
+        most: Numbers of sessions to show; all if empty.
+        beside: Another grid with the same first size, whose seconds are shown, too.
     """
 
     def make(rows: list[dict]) -> list[dict]:
@@ -139,6 +145,9 @@ def scaling_table(grid: str, *sizes: str, most: tuple[int, ...] = ()) -> Table:
             own = found.setdefault(tuple(row[size] for size in sizes), row | {"peak": 0})
             own |= {f"{tower} epoch": seconds, f"{tower} relative": seconds / start}
             own["peak"] = max(own["peak"], row["peak_gb"])
+        for row in (row for row in rows if row["grid"] == beside):
+            own = found[(row[sizes[0]],)]
+            own[f"{row['tower']} beside"] = row["seconds"] / row["epochs"]
         return list(found.values())
 
     columns = "".join(f"{size}{'' if size == 'temperature' else ' : ,'} | " for size in sizes)
@@ -146,6 +155,8 @@ def scaling_table(grid: str, *sizes: str, most: tuple[int, ...] = ()) -> Table:
         f"{tower}, s = {tower} epoch : # | relative = {tower} relative : .2f | "
         for tower in scaling.TOWERS
     )
+    if beside:
+        columns += "".join(f"{t}, {beside}, s = {t} beside : # | " for t in scaling.TOWERS)
     return Table("scaling", f"{columns}data, GB = data_gb : # | most memory, GB = peak : .2f", make)
 
 
@@ -223,8 +234,7 @@ TABLES: dict[str, Table] = {
         "its plain scan, s = scan : # | peak memory, GB = peak_gb : .2f",
     ),
     "sessions": scaling_table("sessions", "temperature", "sessions", "cells", most=(10**6, 10**9)),
-    "lanes": scaling_table("lanes", "lanes"),
-    "two-jobs": scaling_table("two jobs", "lanes"),
+    "lanes": scaling_table("lanes", "lanes", beside="two jobs"),
     "clickmodels": Table(
         "clickmodels",
         "model : upper | distinct pages = distinct : , | pairs : , | reading, s = read : # | "

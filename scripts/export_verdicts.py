@@ -26,6 +26,7 @@ from twotowers.results.standing import REAL
 PAGE = ROOT / "docs" / "verdicts.md"
 RESTS = "rests on fits that fail a gate: "
 """Before the fits, in the reason of a verdict (`twotowers.results.judging`)."""
+FIT = ["paper", "name", "setting"]
 
 
 def main() -> None:
@@ -54,10 +55,18 @@ def records(root: Path = ROOT) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
+def gates(root: Path = ROOT) -> pd.DataFrame:
+    """All recorded gates that fail: `paper`, the `name` of the record, `setting` and `text`."""
+    tables = [pd.DataFrame(columns=[*FIT, "text"])]
+    for path in sorted(root.glob("papers/*/recorded/gates/*.csv")):
+        tables.append(pd.read_csv(path).assign(paper=path.parts[-4], name=path.stem))
+    return pd.concat(tables, ignore_index=True)
+
+
 def of_records(root: Path = ROOT) -> dict[str, str]:
     """The tables of recorded verdicts, by their places."""
     found = records(root)
-    return {"recorded": verdicts(found), "failing": failing(found)}
+    return {"recorded": verdicts(found), "failing": failing(found, gates(root))}
 
 
 def verdicts(found: pd.DataFrame) -> str:
@@ -72,14 +81,26 @@ def verdicts(found: pd.DataFrame) -> str:
     return markdown(["paper, run", "whose", "stands on", "claims", *tally([])], rows)
 
 
-def failing(found: pd.DataFrame) -> str:
-    """Fits whose gates fail, and the claims that are undecided for it."""
+def failing(found: pd.DataFrame, gates: pd.DataFrame) -> str:
+    """Fits whose gates fail, and the claims that are undecided for it.
+
+    Args:
+        found: Verdicts, from `records`. Their reasons name the fits that they rest on.
+        gates: All that fail, from `gates`; records of older code have none.
+    """
     rows = found[found["reason"].str.startswith(RESTS)]
     texts = rows["reason"].str.removeprefix(RESTS).str.split("; ")
-    groups = rows.assign(fit=texts).explode("fit").groupby(["paper", "name", "fit"], sort=False)
+    rows = rows.assign(fit=texts).explode("fit")
+    rows[["setting", "reason"]] = rows["fit"].str.split(" ", n=1, expand=True)
+    named = rows.groupby(FIT).agg(claims=("claim", ", ".join), reason=("reason", "first"))
+    told = gates.groupby(FIT).agg(text=("text", "; ".join)).join(named, how="outer")
+    told["text"] = told["text"].fillna(told["reason"])
     return markdown(
-        ["paper, run", "fit", "undecided for it"],
-        ([f"{paper}, {name}", fit, ", ".join(own["claim"])] for (paper, name, fit), own in groups),
+        ["paper, run", "fit", "what fails", "undecided for it"],
+        (
+            [f"{paper}, {name}", setting, own["text"], own["claims"]]
+            for (paper, name, setting), own in told.fillna("–").iterrows()
+        ),
     )
 
 

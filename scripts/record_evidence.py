@@ -1,5 +1,7 @@
 """The verdicts of the papers' pages -> papers/<key>/recorded/<name>.csv, which is kept in git.
 
+Gates that fail go to recorded/gates/<name>.csv.
+
 `make record SCALE=paper PAPERS=zhang2023` makes the pages first, and calls this. The tables of
 docs/verdicts.md follow from these files.
 """
@@ -11,10 +13,13 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pandas as pd
+
 from scripts.export_verdicts import PAGE, of_records
 from scripts.filling import fill_page
 from twotowers import ROOT
 from twotowers.errors import InputError
+from twotowers.files.artefacts import atomic
 from twotowers.files.yamls import read_yaml
 from twotowers.report.paper_page import SUMMARY
 from twotowers.report.words import seed_range
@@ -76,6 +81,9 @@ def record(figures: Path, paper: str, *, name: str, scale: str, root: Path = ROO
             "seconds": about["seconds"] if about["seconds"] is None else round(about["seconds"]),
         },
     )
+    failing = pd.DataFrame(summary["gates"], columns=["setting", "text"])
+    with atomic(kept.parent / "gates" / kept.name) as temporary:
+        failing.to_csv(temporary, index=False, lineterminator="\n")
     print(f"{len(summary['claims'])} verdicts kept in {kept}")
     return kept
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scripts.standins.targets import SEED, Tables, Target, mean_of, told
+from scripts.standins.targets import SEED, Tables, Target, mean_of, thousandths, told
 from twotowers.datasets.preprocess import preprocess_stratified
 from twotowers.files.rankings import Rankings
 from twotowers.rankers.trees import fit_lambdamart, some_queries
@@ -59,7 +59,7 @@ def measure(name: str) -> Tables:
         ("ARP, random order", chance[1], "not printed"),
         ("ARP, LambdaMART on 20 queries", production[:, 1].mean(), f"{printed[1]:.3f}"),
         ("ARP, LambdaMART on all training queries", best[1], f"{ideal[1]} (IPS)"),
-        *((f"share of label {grade}", share, "not printed") for grade, share in enumerate(labels)),
+        ("shares of labels 0 to 4", thousandths(labels), "not printed"),
     ]
     return {name: rows, f"{name}-further": told(seen, "published")}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -91,6 +91,11 @@ def missed(found: Tables) -> list[str]:
     """The rows whose numbers miss their targets."""
     rows = (row for each in found.values() if not isinstance(each, str) for row in each)
     return [str(row) for row in rows if not row.met]
+
+
+def thousandths(values: Iterable[float]) -> str:
+    """Several numbers in one cell."""
+    return ", ".join(f"{value:.3f}" for value in values)
 
 
 def told(rows: Sequence[tuple], *further: str) -> str:

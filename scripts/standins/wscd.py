@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scripts.standins.targets import SEED, Tables, Target, descend, told
+from scripts.standins.targets import SEED, Tables, Target, descend, thousandths, told
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
@@ -75,7 +75,7 @@ def pages_of(law: Law, sessions: int) -> tuple[np.ndarray, ...]:
     return tuple(np.concatenate(column) for column in drawn)
 
 
-def seen(sessions: int) -> list[tuple[str, float]]:
+def seen(sessions: int) -> list[tuple[str, float | str]]:
     """What is not published of the real log."""
     query, documents, clicks = pages_of(LAW, sessions)
     _, shown = np.unique(documents, return_counts=True)
@@ -86,7 +86,7 @@ def seen(sessions: int) -> list[tuple[str, float]]:
         ("clicks per session", number.mean()),
         ("share of sessions without a click", (number == 0).mean()),
         ("share of sessions with two clicks or more", (number > 1).mean()),
-        *((f"click rate at position {k}", clicks[:, k - 1].mean()) for k in (1, 2, 3, 5, 10)),
+        ("click rates at positions 1, 2, 3, 5, 10", thousandths(clicks.mean(0)[[0, 1, 2, 4, 9]])),
     ]
 
 

@@ -32,9 +32,18 @@ def test_claims_by_verdict_apart_for_origin_and_data():
 
 
 def test_a_fit_that_fails_has_the_claims_that_rest_on_it():
-    assert failing(FOUND).splitlines()[2:] == [
-        "| b, laptop | x by -1 | 1 |",
-        "| b, laptop | y by -2 | 1, 2 |",
+    gates = pd.DataFrame(columns=["paper", "name", "setting", "text"])
+    assert failing(FOUND, gates).splitlines()[2:] == [
+        "| b, laptop | x | by -1 | 1 |",
+        "| b, laptop | y | by -2 | 1, 2 |",
+    ]
+    gates.loc[0] = ["b", "laptop", "y", "by -2 in 1 of 3 lanes"]
+    gates.loc[1] = ["b", "laptop", "z", "falls"]
+    gates.loc[2] = ["b", "paper", "y", "falls"]
+    assert failing(FOUND, gates).splitlines()[3:] == [
+        "| b, laptop | y | by -2 in 1 of 3 lanes | 1, 2 |",
+        "| b, laptop | z | falls | – |",
+        "| b, paper | y | falls | – |",
     ]
 
 

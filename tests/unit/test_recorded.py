@@ -55,6 +55,7 @@ def page(folder, **provenance):
     }  # fmt: skip
     rows = [claim("1", "fig1"), claim("2a", "fig1", CONTRADICTED, reason="fails: it, and that")]
     told = {"provenance": about | provenance, "claims": rows, "digest": "of today"}
+    told["gates"] = [("deep", "predicts clicks worse"), ("deep", "still falls, at the limit")]
     (folder / "sample2025").mkdir()
     (folder / "sample2025" / "summary.json").write_text(json.dumps(told))
 
@@ -64,6 +65,10 @@ def test_verdicts_are_kept_and_read_again(tmp_path):
     path = record(tmp_path, "sample2025", name="mine-laptop", scale="laptop", root=tmp_path)
     assert path == tmp_path / "papers/sample2025/recorded/mine-laptop.csv"
     assert list(pd.read_csv(path)) == [*FOUND, *WITH]
+    gates = pd.read_csv(path.parent / "gates" / path.name)
+    assert gates.to_numpy().tolist() == [
+        ["deep", "predicts clicks worse"], ["deep", "still falls, at the limit"],
+    ]  # fmt: skip
     found = read_recorded([path], digest="of today")
     assert set(found) == {"1", "2a"}
     (row,) = found["2a"]
