@@ -111,7 +111,9 @@ def _keys(schema: Mapping[str, Any], section: str, seen: dict[str, str]) -> Iter
     for key, each in schema["properties"].items():
         text = inspect.cleandoc(each.get("description", "")).replace("\n", " ")
         name = f"**`{key}`**" if key in required else f"`{key}`"
-        line = f"- {name} {_words(each)}{'' if key in required else _default(each)}. {text}".strip()
+        line = (
+            f"- {name}: {_words(each)}{'' if key in required else _default(each)}. {text}".strip()
+        )
         if seen.setdefault(line, section) == section:
             yield line
         else:

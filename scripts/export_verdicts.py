@@ -78,7 +78,7 @@ def verdicts(found: pd.DataFrame) -> str:
         counts = tally(own.to_dict("records"))
         run = f"{paper}, {name}" if name else paper
         rows.append([run, origin.removesuffix(" claim"), data, len(own), *counts.values()])
-    return markdown(["paper, run", "whose", "stands on", "claims", *tally([])], rows)
+    return markdown(["paper, run", "whose claims", "stands on", "claims", *tally([])], rows)
 
 
 def failing(found: pd.DataFrame, gates: pd.DataFrame) -> str:
