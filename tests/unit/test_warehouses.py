@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -139,6 +140,11 @@ def spark():
         pytest.skip("Spark needs Java")
     builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
+    names = ["split", "query", "document", "position", "click"]
+    session.createDataFrame(FLAT, names).createOrReplaceTempView("log_rows")
+    schema = "split string, query string, documents array<string>, clicks array<boolean>"
+    pages = [tuple(page.values()) for page in PAGES]
+    session.createDataFrame(pages, schema).createOrReplaceTempView("log_pages")
     yield session
     session.stop()
 
@@ -146,13 +152,24 @@ def spark():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_spark(spark, expected, layout):
-    names = ["split", "query", "document", "position", "click"]
-    spark.createDataFrame(FLAT, names).createOrReplaceTempView("log_rows")
-    schema = "split string, query string, documents array<string>, clicks array<boolean>"
-    pages = [tuple(page.values()) for page in PAGES]
-    spark.createDataFrame(pages, schema).createOrReplaceTempView("log_pages")
     found = spark.sql(statement("spark", layout)).collect()
     check(map(tuple, found), layout, expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_spark_counts_is_fitted_here(spark, tmp_path):
+    names = {"spark": spark, "statement": statement("spark", "pages")}
+    for block in re.findall(r"```python\n(.*?)```", TEXT, re.S):
+        # Spark's own process has a folder of its own.
+        exec(block.replace('"cells"', f'"{tmp_path}/cells"'), names)  # noqa: S102 (our own documentation)
+    shown = pd.DataFrame([page for page in PAGES if page["documents"]])
+    log, ours = names["log"], names["tt"].read_log(shown)
+    assert log.counted
+    assert log.count().to_numpy().tolist() == ours.count().to_numpy().tolist()
+    fits = [names["tt"].fit(each, "pbm").relevance() for each in (log, ours)]
+    keys = ["query", "document"]
+    first, second = (fit.sort_values(keys).reset_index(drop=True) for fit in fits)
+    pd.testing.assert_frame_equal(first, second)
 
 
 @pytest.mark.filterwarnings("ignore")
