@@ -270,6 +270,21 @@ def test_annotated_queries():
     assert np.isin(query, train).mean() == pytest.approx(0.127, abs=0.01)
 
 
+def test_annotators_may_see_what_is_shown():
+    usual, world = World(2000, 1, LAW), World(2000, 1, LAW, annotators="shown")
+    query, length = world.annotated(300)
+    np.testing.assert_array_equal(query, usual.annotated(300)[0])
+    found = world.candidates(query, LARGEST_POOL)
+    np.testing.assert_array_equal(usual.seen(query, length, found).sum(1), length)
+    seen = world.seen(query, length, found)
+    np.testing.assert_array_equal(seen.sum(1), world.layout(query).sum(1))
+    for own, scores in zip(seen, found.score, strict=True):
+        assert not own[CANDIDATES:].any()
+        assert scores[own].min() > scores[:CANDIDATES][~own[:CANDIDATES]].max()
+    with pytest.raises(InputError, match=r"annotators: 'all' is unknown"):
+        World(2000, 1, LAW, annotators="all")
+
+
 def test_memory_does_not_grow_with_the_log():
     """A page is drawn from its number alone: the last chunk of a huge log needs no other."""
     page = World(2_000_000, 1, LAW)._pages(np.arange(1_999_990, 2_000_000))

@@ -93,7 +93,7 @@ class DataSet(Settled):
     """Size of the generated stand-in, per scale."""
     law: dict[str, float | str] = Field(default={})
     """Of a generated log with text: what it is drawn from, where that is not the calibrated law
-    (`twotowers.standins.baidu.Law`), such as {agreement: 1}; and its `users`."""
+    (`twotowers.standins.baidu.Law`), such as {agreement: 1}; and its `users` and `annotators`."""
     encoder: dict[Scale, Encoder] = Field(default={})
     """Of a generated log with text: the encoder whose vectors follow the lexical features, per
     scale. Without it, documents have lexical features only."""

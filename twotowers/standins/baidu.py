@@ -67,6 +67,8 @@ PROPENSITIES = (
 )  # fmt: skip
 """Examination of the position-based users: All Pairs, as published with chapter 3 of the thesis."""
 USERS = ("mixed", "position_based")
+ANNOTATED = ("candidates", "shown")
+"""What annotators may see of a query: candidates as they come, or what the ranker shows."""
 CHUNK = 8192
 """Sessions to draw at a time."""
 FILE = Path(__file__).with_name("baidu.yaml")
@@ -193,15 +195,18 @@ class World:
         seed: of the draw.
         law: the distribution.
         users: 'mixed', some of whom read from top to bottom; or 'position_based'.
+        annotators: 'candidates' or 'shown', see `ANNOTATED`.
     """
 
     sessions: int
     seed: int
     law: Law
     users: str = "mixed"
+    annotators: str = "candidates"
 
     def __post_init__(self):
         check_choice(self.users, USERS, field="users")
+        check_choice(self.annotators, ANNOTATED, field="annotators")
 
     def key(self, purpose: str) -> np.uint64:
         return key_of(f"{NAME} {purpose}", self.seed)
@@ -332,6 +337,20 @@ class World:
         kept = uniforms(self.key("annotated short"), query) >= TOO_SHORT_ANNOTATED
         return query[kept], length[kept]
 
+    def seen(self, query: np.ndarray, length: np.ndarray, found: Candidates) -> np.ndarray:
+        """[queries, candidates] bool: the documents that annotators see.
+
+        Args:
+            query, length: of `annotated`. What is shown does not depend on the lengths.
+            found: the candidates of these queries.
+        """
+        if self.annotators == "candidates":
+            return np.arange(found.score.shape[1]) < length[:, None]
+        # A page shows the ranker's first. Documents beyond its candidates are never ranked.
+        ranked = found.score[:, :CANDIDATES].argsort(axis=1)[:, ::-1].argsort(axis=1)
+        seen = ranked < self.layout(query).sum(1)[:, None]
+        return np.pad(seen, [(0, 0), (0, found.score.shape[1] - seen.shape[1])])
+
     def labels(self, relevance: np.ndarray) -> np.ndarray:
         """Labels 0 to 4, with the published shares among all documents."""
         cuts = np.sqrt(1 + self.law.among**2) * ndtri(np.cumsum(LABELS)[:-1])
@@ -343,14 +362,14 @@ def world_of(sessions: int, seed: int, law: Mapping[str, float | str]) -> World:
 
     Args:
         sessions, seed: see `World`.
-        law: the changes; also `users`.
+        law: the changes; also `users` and `annotators`.
 
     Raises:
         InputError: see `Law.but` and `World`.
     """
-    changes = dict(law)
-    users = changes.pop("users", USERS[0])
-    return World(sessions, seed, Law.read().but(**changes), users)
+    own = {name: law[name] for name in ("users", "annotators") if name in law}
+    changes = {name: value for name, value in law.items() if name not in own}
+    return World(sessions, seed, Law.read().but(**changes), **own)
 
 
 def worth(match: np.ndarray) -> np.ndarray:

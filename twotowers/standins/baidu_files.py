@@ -138,7 +138,7 @@ def annotation_rows(world: World, queries: int) -> Iterator[pa.RecordBatch]:
     for start in range(0, len(query), QUERIES):
         own, number = query[start : start + QUERIES], length[start : start + QUERIES]
         found = world.candidates(own, LARGEST_POOL)
-        row, slot = np.nonzero(np.arange(LARGEST_POOL) < number[:, None])
+        row, slot = np.nonzero(world.seen(own, number, found))
         texts = _texts(world, own[row], slot, found.traits[row, slot], np.zeros(len(row), int))
         yield pa.RecordBatch.from_pydict(
             {
