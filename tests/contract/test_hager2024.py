@@ -28,16 +28,17 @@ JUDGED = {claim.id: claim for claim in CLAIMS}
 OF_QUERIES = JUDGED.pop("37")
 PRINT_SAYS_OTHERWISE = {"14", "17"}
 """Claims that the printed numbers contradict."""
-NOT_PRINTED = {"28", "29", "30", "31", "32", "33", "34", "35", "36", "38"}
+NOT_PRINTED = {"28", "29", "30", "31", "32", "33", "34", "35", "36", "38", "39"}
 OURS = {
-    "baidu-naive": 6.7, "baidu-towers": 6.8, "baidu-softmax": 7, "baidu-weighted": 7.1,
+    "whole-naive": 7, "before-ips": 7.1,
     "agreed-position-naive": 9, "agreed-position-towers": 9.5, "agreed-position-softmax": 9,
-    "agreed-position-weighted": 9.4, "agreed-naive": 8.5, "once-after-naive": 6.9,
+    "agreed-position-weighted": 9.4, "agreed-naive": 8.5, "once-naive": 6.9,
     "once-after-ips": 6.9, "still-softmax": 6.5, "unclicked-softmax": 7,
     "built-naive": 7, "built-layer": 7, "built-batch": 6.9, "built-towers": 7.1,
     "built-perceptron": 7.1,
 }  # fmt: skip
 """Made-up means of our settings."""
+SHOWN = {"shown-naive": 0.5, "shown-towers": 0.505, "shown-softmax": 0.51, "shown-weighted": 0.5}
 TUNED = {
     "point-naive": (7.0, 0.25), "two-tower": (7.1, 0.23), "regression-em": (7.0, 0.23),
     "point-ips": (6.9, 0.23), "list-naive": (7.5, None), "list-ips": (7.6, None),
@@ -74,8 +75,11 @@ def filled():
         {"setting": cells, "metric": "logged_ndcg@10", "value": ranking.loc[cells] / 10, "seed": 0}
     )
     ours = pd.DataFrame({"setting": OURS.keys(), "metric": "dcg@10", "value": OURS.values()})
+    shown = pd.DataFrame({"setting": SHOWN.keys(), "metric": "ndcg@10", "value": SHOWN.values()})
+    runs = select(table, setting="ltr-point-naive", metric="dcg@10")[["seed"]]
+    ours = pd.concat([ours, shown]).merge(runs, how="cross")
     joined = table[table["metric"] == LOSS].assign(metric="joined_nll")
-    parts = [table, order, ours.assign(seed=0), tuned(), joined]
+    parts = [table, order, ours, tuned(), joined]
     table = pd.concat(parts, ignore_index=True)
     other = table["setting"].isin([f"{of}-{m}" for of in ("baidu", "ours", "ltr")
                                    for m in ("two-tower", "point-ips")])  # fmt: skip
@@ -148,13 +152,14 @@ MUTATIONS = [
                       "tower_dropout": 0.3}, "NLL"),
     ("31", to(7.2), {"setting": "built-batch"}, "batch normalisation"),
     ("31", to(7.3), {"setting": "built-perceptron"}, "perceptron"),
-    ("32", to(7.5), {"setting": "baidu-weighted"}, "gain in DCG@10"),
+    ("32", to(7.5), {"setting": "before-ips"}, "gain in DCG@10"),
     ("33", to(9.1), {"setting": "agreed-position-towers"}, "gain in DCG@10"),
     ("34", to(7), {"setting": "agreed-naive"}, "in agreement"),
     ("35", to(6.91), {"setting": "once-after-ips"}, "size of the difference"),
     ("36", to(7.5), {"setting": "still-softmax"}, "without dropout"),
     ("38", to(0.3), {"setting": "ltr-two-tower", "metric": "joined_nll"}, "joined pages less"),
     ("38", to(0.1), {"setting": "ltr-two-tower", "metric": "joined_nll"}, "off that on all"),
+    ("39", to(0.52), {"setting": "shown-towers"}, "gain in nDCG@10"),
 ]  # fmt: skip
 
 
