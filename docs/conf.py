@@ -25,6 +25,8 @@ html_show_copyright = False
 # Headings have the anchors that GitHub gives them.
 myst_heading_anchors = 4
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+napoleon_use_ivar = True
 default_role = "code"  # of `names` in docstrings
 
 

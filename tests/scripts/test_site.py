@@ -10,6 +10,7 @@ from sphinx.util.inventory import InventoryFile
 import twotowers
 from tests.browser import check_page, find_chromium
 from twotowers import ROOT
+from twotowers.models.names import MODELS
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +34,16 @@ def test_every_public_name_and_every_page_is_there(site):
     assert pages - set(found["std:doc"]) == set()
 
 
+def test_each_click_model_has_its_name_and_formula(site):
+    text = (site / "docs/models.html").read_text(encoding="utf-8")
+    for name, file in MODELS.items():
+        heading, model = f'<section id="{name}">', f'id="twotowers.models.{file}.'
+        assert model in text.partition(heading)[2].partition("<section ")[0], name
+
+
 @pytest.mark.skipif(not find_chromium(), reason="Chromium is not installed")
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", ["docs/index", "docs/settings", "docs/api"])
+@pytest.mark.parametrize("name", ["docs/index", "docs/settings", "docs/api", "docs/models"])
 def test_pages_in_a_browser(site, name, width):
     # A link to "#" leads to the top.
     assert set(check_page(site / f"{name}.html", width)) <= {"link to no anchor: #"}
