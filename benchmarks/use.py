@@ -34,6 +34,7 @@ from twotowers.files.rankings import Rankings
 from twotowers.models.names import MODELS
 from twotowers.randomness import stream
 from twotowers.results.metrics import ndcg
+from twotowers.results.statistics import over_seeds
 
 RESULTS = Path(__file__).parent / "results"
 PAGES = [ROOT / "docs" / name for name in ("use.md", "logs.md")]
@@ -170,6 +171,10 @@ def cut(user: str, seed: int, pages: int) -> list[dict]:
 METHODS = ("labels", "weights, true curve", "weights", "weights, unclipped", "click rates",
            "LightGBM, clicks", "LightGBM, its own", "XGBoost, clicks", "XGBoost, its own",
            "production")  # fmt: skip
+DEBIASED = {"weights": "click rates", "weights, true curve": "click rates",
+            "LightGBM, its own": "LightGBM, clicks",
+            "XGBoost, its own": "XGBoost, clicks"}  # fmt: skip
+"""Methods that debias, and what they are compared with."""
 
 
 def rankings_of(name: str, folder: Path | None) -> tuple[Rankings, Rankings, int]:
@@ -311,8 +316,8 @@ def tables() -> dict[str, str]:
     found = {}
     if (path := RESULTS / "use_judgments.csv").exists():
         rows = pd.read_csv(path, dtype={"evidence": str})
-        whole = rows[rows["evidence"] == "all"].groupby(["grader", "user"], sort=False)
-        wide = whole["correlation"].mean().unstack("user").reindex(columns=list(USERS))
+        whole = rows[rows["evidence"] == "all"]
+        wide = _over_seeds(whole, "correlation", ["grader", "user"])[list(USERS)]
         found["judgments"] = _table(wide.reset_index())
         own = rows[(rows["grader"] == "pbm") & (rows["user"] == "position-based")]
         own = own[own["evidence"] != "all"].rename(columns={"evidence": "examinations from"})
@@ -329,11 +334,24 @@ def tables() -> dict[str, str]:
         found["seen-rates"] = _table(wide.unstack("users").reindex(curve.index[:-1]).reset_index())
     if (path := RESULTS / "use_debiasing.csv").exists():
         rows = pd.read_csv(path)
-        by = rows.groupby(["method", "data"])["ndcg"].agg(["mean", "sem"])
-        told = by.apply(lambda row: f"{row['mean']:.3f} ({row['sem']:.3f})", axis=1)
-        wide = told.unstack("data").reindex([m for m in METHODS if m in rows["method"].to_list()])
+        wide = _over_seeds(rows, "ndcg", ["method", "data"])
+        wide = wide.reindex([method for method in METHODS if method in wide.index])
         found["debiasing"] = _table(wide.reset_index())
+        own = rows.pivot(index=["data", "seed"], columns="method", values="ndcg")
+        compared = {f"{new} less {old}": own[new] - own[old] for new, old in DEBIASED.items()
+                    if new in own}  # fmt: skip
+        long = pd.DataFrame(compared).melt(var_name="methods", ignore_index=False).reset_index()
+        band = over_seeds(long, ["methods", "data"]).set_index(["methods", "data"])
+        told = band.apply(lambda b: f"{b['value']:.3f} ({b['low']:.3f} to {b['high']:.3f})", axis=1)
+        found["debiased"] = _table(told.unstack("data").loc[list(compared)].reset_index())
     return found
+
+
+def _over_seeds(rows: pd.DataFrame, name: str, by: list[str]) -> pd.DataFrame:
+    """The mean with its error in brackets: a row per first, a column per second of `by`."""
+    means = rows.groupby(by, sort=False)[name].agg(["mean", "sem"])
+    told = means.apply(lambda row: f"{row['mean']:.3f} ({row['sem']:.3f})", axis=1)
+    return told.unstack(by[1])
 
 
 def _table(frame: pd.DataFrame) -> str:
