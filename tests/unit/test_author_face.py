@@ -235,6 +235,13 @@ def test_a_wrong_simulation_is_named(clicks, change, told):
         tt.simulate(clicks.rankings, **change)
 
 
+def test_wrong_seeds_and_lists_are_named(clicks):
+    with pytest.raises(tt.InputError, match="seeds: 'a' is out of range"):
+        tt.fit(clicks, tt.TwoTower(), training=QUICK, seeds=["a"])
+    with pytest.raises(tt.InputError, match="lists: 'x' was given"):
+        tt.fit(clicks, tt.TwoTower(), training=QUICK).evaluate("x")
+
+
 def test_towers_are_refused_for_a_log_without_features():
     with pytest.raises(tt.InputError, match="needs features"):
         tt.fit("log.csv", tt.TwoTower())

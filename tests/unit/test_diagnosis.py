@@ -157,6 +157,13 @@ def rows_of(query, order, clicks) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def test_actions_know_the_bias_factors(said):
+    found = replace(said["strong"].evidence, bias=("position", "device"))
+    assert lights(found)[2].action == (
+        "twotowers weights LOG --bias position device --out weights.csv"
+    )
+
+
 def test_cascade_users_are_noticed():
     users = {name: pages_of("strong", 3_000, users=name) for name in ("product", "cascade")}
     found = {name: tt.diagnose(frame_of(*pages)) for name, pages in users.items()}
@@ -250,6 +257,9 @@ def test_two_tower_models_of_features_are_tested(featured, left_out, alarm):
     found = tt.diagnose(log, features.drop(columns=left_out or []), policy="score")
     assert found.evidence.towers.linear.alarm == alarm
     assert ("is misspecified (section 5)" in found.lights[2].answer) == alarm
+    copied = replace(found.evidence.health, pages=2_000, lag=1_000, repeated=1_000)
+    red = lights(replace(found.evidence, health=copied))[2]  # There is no curve to keep fixed.
+    assert (red.colour, "misspecified" in red.answer) == ("red", False)
     auc = found.tables()["Overlap of features"]["AUC"]
     assert auc.between(0.5, 0.9).all()
 

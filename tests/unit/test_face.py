@@ -201,6 +201,8 @@ def test_the_layout_may_be_told(rows):
 def test_logs_of_text_and_of_pages(tmp_path):
     wscd = "0\t0\tQ\t7\t1\t30\t10\n0\t5\tC\t10\n"
     (tmp_path / "wscd.txt").write_text(wscd)
+    (tmp_path / "wscd.tsv").write_text(wscd)
+    assert tt.read_log(tmp_path / "wscd.tsv", format="wscd").pages == 1
     (tmp_path / "wscd.gz").write_bytes(gzip.compress(wscd.encode()))
     (tmp_path / "yandex").write_text("7_0\t30,10 : 10;7_0\t30,10 : 10;")
     pages = pa.table({"query_id": [7], "query_doc_ids": [[30, 10]], "clicks": [[0, 1]]})

@@ -350,3 +350,22 @@ def test_the_overview_lists_the_commands(capsys):
         assert "--column" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="2"):
         main(["fot"])
+
+
+@pytest.mark.parametrize("command", [fit, compare])
+def test_a_log_that_was_appended_twice_is_told(log, capsys, command):
+    rows = pd.read_csv(log).assign(query=lambda rows: rows["session"] % 97)
+    again = rows.assign(session=rows["session"] + 10_000)
+    pd.concat([rows, again]).to_csv(log, index=False)
+    assert command(log) == 0
+    told = "600 of 1,200 pages are there again, 600 pages further on"
+    assert told in capsys.readouterr().out
+    rows.to_csv(log, index=False)
+    assert command(log) == 0
+    assert "there again" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("prior", [5, (1.1,), {"mean": 0.5}])
+def test_a_prior_is_two_numbers_or_a_name(log, prior):
+    with pytest.raises(InputError, match=r"prior: .* was given \(expected \(prior, mean\)"):
+        tt.fit(log, "pbm", prior=prior)

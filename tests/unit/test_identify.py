@@ -142,7 +142,7 @@ def test_the_command_knows_costs_where_there_are_clicks(tmp_path, capsys):
     # The first document, seen first with a click rate of 9.5 / 10, to a position with 4.5 / 10.
     cost = 1 / 0.95**2 + 1 / (0.95 * 0.45) - 2
     out = capsys.readouterr().out
-    assert f"1 feature vectors, at a total cost of {cost:.6g}:" in out
+    assert f"1 feature vectors, at a total cost of {cost:.6g} (in" in out
     assert f"query=1 document=0 from position=1 to position=2 (cost {cost:.4g})" in out
 
 
@@ -313,3 +313,19 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         run.stdout.close()
         assert run.stderr.read() == b""
     assert run.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("clicks", "told"),
+    [
+        ([9, 5, 3, 4, 3, 2, 4], "verdict: identified up to one constant, but hardly: "),
+        ([9, 5, 3, 4, 3, 2, 0], "but its clicks fall into 2 parts: "),
+        ([0] * 7, "identified up to one constant, but no document was clicked: "),
+    ],
+)
+def test_the_verdict_says_what_clicks_make_of_it(tmp_path, capsys, clicks, told):
+    path = write(tmp_path / "log.csv", JOINED, impressions=20, clicks=clicks)
+    assert command(path) == 0
+    out = capsys.readouterr().out
+    assert told in out
+    assert ("within a part, the weakest link" in out) == ("2 parts" in told)

@@ -169,3 +169,28 @@ def test_positions_from_0_are_told_which_option_reads_them(tmp_path, capsys):
 
 def test_each_estimator_that_commands_name_is_there():
     assert tuple(ESTIMATORS) == defaults.ESTIMATORS
+
+
+@pytest.mark.parametrize(("estimator", "other"), [("conditional", "odds"), ("odds", "conditional")])
+def test_clicks_of_the_other_form_are_noticed(estimator, other):
+    rng = np.random.default_rng(1)
+    document, position = (each.ravel() for each in np.indices((600, 3)))
+    attraction = rng.uniform(0.05, 0.95, 600)[document]
+    chance = attraction * EXAMINATION[position]
+    if estimator == "conditional":  # Log-odds add up.
+        odds = attraction / (1 - attraction) * EXAMINATION[position]
+        chance = odds / (1 + odds)
+    log = pd.DataFrame({"query": document // 2, "document": document, "position": position + 1})
+    log = log.assign(impressions=200, clicks=rng.binomial(200, chance))
+    wrong = "form that this curve supposes"
+    assert wrong in str(tt.propensities(log, estimator=estimator))
+    assert wrong not in str(tt.propensities(log, estimator=other))
+    assert tt.propensities(log, estimator="all_pairs").slope is None
+
+
+def test_what_too_few_clicks_link_is_not_said_to_be_apart():
+    log = cells(60)
+    log.loc[log["position"] == 3, "clicks"] = 0
+    said = str(tt.propensities(log))
+    assert "too few documents link those without an estimate" in said
+    assert "never tells" not in said

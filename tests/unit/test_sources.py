@@ -94,6 +94,7 @@ def test_declared_source():
     ("change", "message"),
     [
         ({"widht": 3}, "'widht' is unknown .*did you mean 'width'"),
+        ({"fromat": "rows", "splits": {LOG: "log.csv"}}, "'fromat' is unknown .*mean 'format'"),
         ({"name": 3}, "name: 3 is not text"),
         ({"width": 0}, "width: 0 is out of range"),
         ({"width": 2.5}, "width: 2.5 is out of range .*an integer"),

@@ -12,13 +12,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from twotowers.commands.fit import add_prior, prior_of, report
+from twotowers.commands.fit import add_prior, prior_of, report, told_of
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError, check_range
 from twotowers.face.defaults import TEST
 from twotowers.files.artefacts import atomic, check_target
-from twotowers.logs.sessions import seen_lines
 from twotowers.models.names import MODELS
 
 EPILOG = FORMAT_HELP
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     tell(f"read as {log.layout}")
     models = saved or options.models or list(MODELS)
     table = compare(log, models, prior=prior, test=options.test, seed=options.seed)
-    tell(f"{log.pages:,} pages", *seen_lines(log.stored.path))
+    tell(f"{log.pages:,} pages", *told_of(log))
     tell(*with_differences(table.to_dict("records")))
     if options.out:
         with atomic(options.out) as temporary:

@@ -18,6 +18,7 @@ from twotowers.errors import InputError, check_range
 from twotowers.face.defaults import MEAN, PRIOR
 from twotowers.face.logs import ClickLog
 from twotowers.files.artefacts import check_target
+from twotowers.logs.health import copied_lines
 from twotowers.logs.sessions import seen_lines
 from twotowers.models.names import MODELS
 
@@ -121,7 +122,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _tell_pages(part: ClickLog, held_out: ClickLog | None) -> None:
     further = "which are predicted here" if held_out is None else f"{held_out.pages:,} held out"
-    tell(f"{part.pages:,} pages to fit, {further}", *seen_lines(part.stored.path))
+    tell(f"{part.pages:,} pages to fit, {further}", *told_of(part))
+
+
+def told_of(log: ClickLog) -> Iterator[str]:
+    """What the reader left out, and how much of the log is there again."""
+    yield from seen_lines(log.stored.path)
+    if "page_count" not in log.layout.columns:  # Such pages have no order of time.
+        yield from copied_lines(log.stored.path)
 
 
 def report(rows: list[dict[str, Any]]) -> list[str]:

@@ -28,6 +28,8 @@ FURTHER = {"vectors": (ANNOTATIONS,), "baidu": (ANNOTATIONS,)}
 """For some formats, parts that a data set may have besides."""
 DECLARED_IN_CONFIG = {LETOR: ("name", "width", "label_max", "splits"), LOG: ("name", "splits")}
 """The keys that a configuration must give for rankings, and for a click log."""
+KEYS = (*DECLARED_IN_CONFIG[LETOR], "format", "reading")
+"""All keys that a declaration may have."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -173,6 +175,8 @@ def _check_declared(mapping: Any) -> None:
     where, optional = "data source", ("format",)
     if not isinstance(mapping, Mapping):
         _check_keys(mapping, DECLARED_IN_CONFIG[LETOR], where)
+    for key in mapping:
+        check_choice(key, KEYS, field=where)
     form, parts = mapping.get("format", LETOR), mapping.get("splits")
     check_choice(form, FORMATS, field=f"{where}: format")
     if "format" not in mapping and isinstance(parts, Mapping) and LOG in parts:

@@ -14,7 +14,7 @@ from scipy.special import expit, logit, stdtrit
 
 from twotowers.errors import InputError
 from twotowers.face.comparison import predictions
-from twotowers.face.defaults import TEST
+from twotowers.face.defaults import BIAS, TEST
 from twotowers.face.fits import fit_click_model
 from twotowers.face.logs import ClickLog, Folder, no_clicks
 from twotowers.face.propensities import Propensities, reference_of
@@ -23,7 +23,7 @@ from twotowers.fitting.conditional import conditional_influences, fit_conditiona
 from twotowers.fitting.counted_pairs import read_pairs
 from twotowers.fitting.curves import Curve, effective_clusters
 from twotowers.fitting.forms import Forms, compare_forms
-from twotowers.fitting.specification import Slope, fit_slope
+from twotowers.fitting.specification import Slope
 from twotowers.identifiability.strength import Strength, strength_of_log
 from twotowers.logs.clicks_above import Dependence, clicks_above
 from twotowers.logs.conversion import to_cells
@@ -106,6 +106,11 @@ class Evidence:
     def labels(self) -> list[str]:
         """[K] names of the factors."""
         return [", ".join(map(str, row)) for row in self.curve.names.itertuples(index=False)]
+
+    @property
+    def flags(self) -> str:
+        """What commands need to know of bias, such as " --bias position device"."""
+        return "" if self.bias == BIAS else f" --bias {' '.join(self.bias)}"
 
     @property
     def pages(self) -> float:
@@ -269,10 +274,6 @@ def gather(
         form: Propensities(each, name, tuple(bias), counts, log.kind)
         for (form, each), name in zip(curves.items(), ("conditional", "odds"), strict=True)
     }
-    slopes = {
-        form: fit_slope(counts, form=form, rng=stream("diagnosis, slope"), reference=reference)
-        for form in curves
-    }
     table, compared = _compared(log, models)
     towers = None
     if features is not None:
@@ -287,7 +288,7 @@ def gather(
         product=curve["product"],
         odds=curve["additive"],
         whole=strength_of_log(counts),
-        slopes=slopes,
+        slopes={form: each.slope for form, each in curve.items()},
         forms=compare_forms(counts, *curves.values(), rng=stream("diagnosis, forms")),
         above=None if sessions is None or gaps else clicks_above(sessions),
         placement=placement(cells),

@@ -379,6 +379,9 @@ def fit_click_model(
     fitted = partial(_fitted, chosen, iterations=iterations, tolerance=tolerance)
     if isinstance(prior, str):
         check_name(prior)
+    elif prior is not None and not (isinstance(prior, (tuple, list)) and len(prior) == 2):
+        expected = "(prior, mean), 'rate', 'chosen' or None"
+        raise InputError(f"{prior!r} was given", field="prior", expected=expected)
     smoothing = Prior() if prior is None or isinstance(prior, str) else imagined(*prior)
     if prior == CHOSEN:
         from twotowers.face.held_out import chosen_prior  # here, as it fits by what is here

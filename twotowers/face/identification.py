@@ -27,7 +27,7 @@ from twotowers.files.batches import (
 )
 from twotowers.files.columns import Rows
 from twotowers.identifiability.diagnosis import COUNTS, Report, check_columns, check_log
-from twotowers.identifiability.strength import weakest_link
+from twotowers.identifiability.strength import ENOUGH_SWAPS, Strength, number_of, weakest_link
 from twotowers.logs.layouts import TABLES, Layout, parts_of, recognised
 
 DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
@@ -250,9 +250,10 @@ def describe(report: Report) -> Iterator[str]:
             yield f"  {number + 1}: " + ", ".join(
                 _name(report.factors, each) for each in members.tolist()
             )
-    yield f"verdict: {'identified up to one constant' if report.identified else 'not identified'}"
-    if report.rates:
-        yield from _how_well(report)
+    tied = report.strength() if report.rates and report.clicks.any() else None
+    yield f"verdict: {_verdict(report, tied)}"
+    if tied is not None and len(tied.links):
+        yield weakest_link(tied, lambda each: _name(report.factors, each))
     if report.merging:
         yield from _repairs(
             f"merging would treat {len(report.merging.pairs):,} pairs of bias factors as one, at "
@@ -268,7 +269,11 @@ def describe(report: Report) -> Iterator[str]:
         )
     if report.intervention:
         swaps = report.intervention
-        total = f"at a total cost of {swaps.total:.6g}" if report.rates else "for example"
+        total = (
+            f"at a total cost of {swaps.total:.6g} (in proportion to the variance that is left)"
+            if report.rates
+            else "for example"
+        )
         costs = [f" (cost {cost:.4g})" if report.rates else "" for cost in swaps.cost]
         yield from _repairs(
             f"intervention would swap {len(swaps.cost):,} feature vectors, {total}:",
@@ -283,18 +288,19 @@ def describe(report: Report) -> Iterator[str]:
         )
 
 
-def _how_well(report: Report) -> Iterator[str]:
-    """What clicks say of the links."""
-    if not report.clicks.any():
-        yield "no document was clicked: such a log says nothing, however well it is connected"
-    elif found := report.strength():
-        if found.components > len(report.sizes):
-            yield (
-                f"clicks tie only {found.components:,} parts of it: documents that link them were "
-                "not clicked, or on one side only"
-            )
-        if len(found.links):
-            yield weakest_link(found.links, lambda each: _name(report.factors, each))
+def _verdict(report: Report, tied: Strength | None) -> str:
+    """The verdict of the theorem, and what clicks make of it."""
+    said = "identified up to one constant" if report.identified else "not identified"
+    if report.rates and not report.clicks.any():
+        return f"{said}, but no document was clicked: such a log says nothing"
+    if tied is not None and tied.components > len(report.sizes):
+        return (
+            f"{said}, but its clicks fall into {tied.components:,} parts: documents that link them "
+            "were not clicked, or on one side only"
+        )
+    if tied is not None and report.identified and 4 / tied.between**2 < ENOUGH_SWAPS:
+        return f"{said}, but hardly: {number_of(4 / tied.between**2)} effective swaps tie it"
+    return said
 
 
 def _repairs(heading: str, repairs: Iterable[str], count: int) -> Iterator[str]:

@@ -21,6 +21,7 @@ from scipy.special import stdtrit
 
 from twotowers.face.evidence import ABOVE, Evidence
 from twotowers.fitting.curves import ENOUGH_SWAPS
+from twotowers.logs.health import COPIED
 from twotowers.report.diagnosis_page import AMBER, GREEN, RED, Light
 from twotowers.report.words import numbered
 
@@ -28,8 +29,6 @@ PRECISE = 1.6
 """Largest factor, up or down at 95 %, to which a ratio is known for a green light."""
 MOST = 0.9
 """Share of the impressions at positions beyond doubt, for an amber light."""
-COPIED = 0.05
-"""Share of pages that are repeated at one distance, for a red light."""
 STRAY = 0.01
 """Share of clicks, or of pages, that is worth a warning."""
 SURE = 0.01
@@ -158,12 +157,17 @@ def _able(found: Evidence) -> Light:
             "No: everything was shown at one position.",
             "With one position there is no position bias to learn.",
         )
+    known = f"each is known to a factor of {worst:.2g} or better"
+    if number == kinds and worst <= PRECISE and form_of(found) in ("odds", "open"):
+        return ABLE(
+            AMBER,
+            f"Yes, at all {kinds} {_plural(found)}, if its form is right: {known}, but odds tell "
+            "another curve, and the log does not speak for the product.",
+            "Read both curves in section 7.",
+        )
     if number == kinds and worst <= PRECISE:
         return ABLE(
-            GREEN,
-            f"Yes, at all {kinds} {_plural(found)}: each is known to a factor of {worst:.2g} or "
-            "better.",
-            "Read the curve in section 3.",
+            GREEN, f"Yes, at all {kinds} {_plural(found)}: {known}.", "Read the curve in section 3."
         )
     if number == kinds:
         times = (np.log(worst) / np.log(PRECISE)) ** 2
@@ -272,7 +276,7 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
             "Do not divide clicks by the product curve: odds describe these users better, and the "
             f"two curves differ by more than their errors, most {farthest(found)}.",
             "Use the odds of section 7 as the bias of an additive two-tower model, or train one: "
-            "twotowers propensities LOG --estimator odds",
+            f"twotowers propensities LOG{found.flags} --estimator odds",
         )
     if flat(found):
         return ADVICE(
@@ -286,8 +290,9 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
             "Weights may help, but two forms of the curve differ by more than their errors, and "
             f"the log does not say which is right. They differ most {farthest(found)}.",
             "Collect more, or train twice and keep what holds both times: with clicks weighed by "
-            "the product (twotowers weights LOG --out weights.csv), and with the odds as the bias "
-            "of an additive model (twotowers propensities LOG --estimator odds --out odds.csv).",
+            f"the product (twotowers weights LOG{found.flags} --out weights.csv), and with the "
+            f"odds as the bias of an additive model (twotowers propensities LOG{found.flags} "
+            "--estimator odds --out odds.csv).",
         )
     share = float(found.weights["share"].iloc[0])
     clip = ""
@@ -297,14 +302,14 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
         return ADVICE(
             AMBER,
             "Debias with care: use the curve where it has no remark." + clip,
-            "Weigh clicks at those positions (twotowers weights LOG --out weights.csv), and run "
-            "the swaps of section 8 for the others.",
+            f"Weigh clicks at those positions (twotowers weights LOG{found.flags} --out "
+            "weights.csv), and run the swaps of section 8 for the others.",
         )
     return ADVICE(
         AMBER if clip else GREEN,
         f"Debias: weigh each click by 1 / examination. {share:.0%} of the clicks are left in "
         f"effect.{clip}",
-        "twotowers weights LOG --out weights.csv",
+        f"twotowers weights LOG{found.flags} --out weights.csv",
     )
 
 
@@ -321,7 +326,7 @@ TOWERS = {
 def _of_towers(found: Evidence, light: Light) -> Light:
     """The advice, with what tests of two-tower models add."""
     more = TOWERS.get(found.towers.alarms) if found.towers else None
-    if more is None:
+    if more is None or light.colour == RED:  # There is no curve to keep fixed.
         return light
     colour = AMBER if light.colour == GREEN else light.colour
     return replace(light, colour=colour, answer=f"{light.answer} {more}")

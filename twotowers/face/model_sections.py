@@ -220,10 +220,9 @@ def policy(found: Evidence) -> Section:
     )
     table = Table("Inverse propensity weights", columns, rows)
     free = f"{placed.same.value:.0%}" if np.isfinite(placed.same.value) else "no known share"
-    answer = [
-        f"A document that is shown again is at the same position in {free} of the cases.",
-        "Positions without an estimate have no weight, and are left out of the table.",
-    ]
+    answer = [f"A document that is shown again is at the same position in {free} of the cases."]
+    if not found.weighed.all():
+        answer.append("Positions without an estimate have no weight; the table leaves them out.")
     doubtful = found.weighed & ~found.sure
     if doubtful.any():
         answer.append(

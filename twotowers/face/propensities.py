@@ -21,6 +21,7 @@ from twotowers.fitting.curves import Curve
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.marginal import fit_marginal
 from twotowers.fitting.pair_counts import PairCounts
+from twotowers.fitting.specification import Slope, fit_slope
 from twotowers.identifiability.strength import (
     Strength,
     best_swaps,
@@ -31,7 +32,8 @@ from twotowers.identifiability.strength import (
     weakest_link,
 )
 from twotowers.logs.conversion import to_cells
-from twotowers.report.words import numbered
+from twotowers.randomness import stream
+from twotowers.report.words import ANYTHING, numbered
 
 ESTIMATORS: dict[str, Callable[..., Curve]] = {
     "conditional": fit_conditional,
@@ -45,8 +47,12 @@ ESTIMATORS: dict[str, Callable[..., Curve]] = {
 (benchmarks/propensities.py)."""
 HARVESTED = ("all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes")
 """These also need pairs without a click."""
+FORMS = {"conditional": "product", "odds": "additive"}
+"""The form of examination and relevance that an estimator supposes, where a test of it is known."""
 WITHOUT_GRAPH = ("all_pairs", "adjacent_chain", "pivot_one")
 """Of these, the information is no graph between bias factors."""
+DOUBTFUL = 0.01
+"""Level of the test of the form."""
 TARGET = 0.1
 """The error of a log-ratio that sessions are told for: about a tenth of the ratio."""
 ENDINGS = (".csv", ".parquet")
@@ -101,6 +107,18 @@ class Propensities:
         """[K] the power of sessions by which information grows (`growth_of`)."""
         return growth_of(self.counts, self.curve)
 
+    @cached_property
+    def slope(self) -> Slope | None:
+        """The test of the estimator's form (`twotowers.fitting.specification`): whether documents
+        that attract more lose another share (of odds: other odds) to position. None of estimators
+        that suppose neither form. It tells nothing of clicks that depend on clicks above, which
+        `twotowers.diagnose` asks.
+        """
+        if self.estimator not in FORMS:
+            return None
+        form, rng = FORMS[self.estimator], stream("diagnosis, slope")
+        return fit_slope(self.counts, form=form, rng=rng, reference=self.curve.reference)
+
     def links(self) -> Native:
         """Pairs of bias factors that showed the same documents, the weakest first.
 
@@ -125,7 +143,7 @@ class Propensities:
             error: standard error of the logarithm of a ratio; .1 is about a tenth of the ratio.
 
         Returns:
-            a frame: the bias columns, and `times`; infinite where such a log never tells.
+            a frame: the bias columns, and `times`; infinite where nothing in the log tells.
         """
         times = sessions_needed(self.curve, 1.0, error, self.growth)
         return native(self.curve.names.assign(times=times), self.kind)
@@ -217,22 +235,31 @@ class Propensities:
 
     def _interval(self, k: int) -> str:
         low, high = self.curve.low[k], self.curve.high[k]
-        return f"{low:.3f} to {high:.3f}" if high < 1000 else f"{low:.3f} to {high:.0e}"
+        return "anything" if low * ANYTHING < high else f"{low:.3f} to {high:.3f}"
 
     def _weak(self) -> Iterator[str]:
-        """The weakest link, and what it would take to know more."""
-        links = None if self.estimator in WITHOUT_GRAPH else self.strength.links
-        if links is not None and len(links):
+        """The weakest link, what it would take to know more, and whether the form is doubtful."""
+        if self.estimator not in WITHOUT_GRAPH and len(self.strength.links):
             names = self.curve.names
-            yield weakest_link(links, lambda k: ", ".join(map(str, names.iloc[k])))
+            yield weakest_link(self.strength, lambda k: ", ".join(map(str, names.iloc[k])))
         times = sessions_needed(self.curve, 1.0, TARGET, self.growth)
         finite = times[np.isfinite(times)]
         if (times == np.inf).any():
-            yield "a log of this kind never tells those without an estimate; swaps would"
+            yield (
+                "a log of this kind never tells those without an estimate; swaps would"
+                if np.unique(self.counts.component).size > 1
+                else "too few documents link those without an estimate; swaps would tell them"
+            )
         if finite.max(initial=0) > 1:
             yield (
                 f"{finite.max():.2g} times this log would know every other ratio to a tenth "
                 f"(error {TARGET:g})"
+            )
+        if self.slope is not None and self.slope.p < DOUBTFUL:
+            yield (
+                f"these clicks do not follow the {FORMS[self.estimator]} form that this curve "
+                f"supposes (p = {self.slope.p:.1g}), so its intervals say too much: "
+                "twotowers diagnose compares two forms"
             )
 
 

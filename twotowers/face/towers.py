@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, check_range
 from twotowers.experiment.fields import read
 from twotowers.face.fitting import Trained
 from twotowers.models.protocol import ClickModel
@@ -159,10 +159,13 @@ class TowerFit:
             InputError: the towers read numbers of pairs, so they know no other documents.
         """
         from twotowers.experiment.log import tower_inputs
-        from twotowers.files.rankings import mask, pad
+        from twotowers.files.rankings import Rankings, mask, pad
         from twotowers.results.metrics import arp, mrr, ndcg
 
         model = self.setting.model
+        if not isinstance(lists, Rankings | None):
+            expected = "ranked lists, such as those of tt.read_rankings, or None"
+            raise InputError(f"{lists!r:.60} was given", field="lists", expected=expected)
         if lists is None:
             inputs, where, labels = self.test.inputs, self.test.where, self.test.relevance
         elif model.by_pair:
@@ -232,6 +235,8 @@ def fit_towers(
     fitted: list[list[Fitted]] = []
     if not seeds:
         raise InputError(f"{seeds!r} is empty", field="seeds", expected="one seed or more")
+    for seed in seeds:
+        check_range(seed, field="seeds", low=0, high=2**31 - 1, whole=True)
     for seed in seeds:
         task, found = fit_lanes(clicks.files, setting, seed=seed)
         lanes = [{**task.logs[number], **values} for number, values in task.lanes]

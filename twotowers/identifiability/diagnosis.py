@@ -75,7 +75,7 @@ class Report:
 
 def check_columns(wanted: Iterable[str], names: Iterable[str], path: object) -> None:
     """Raise InputError for a missing column. The message offers the nearest name."""
-    names = list(names)
+    names = list(dict.fromkeys(names))
     for name in wanted:
         if name not in names:
             raise InputError("no such column", field=name, path=path, expected=nearest(name, names))

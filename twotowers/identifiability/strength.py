@@ -127,25 +127,26 @@ def strength(information: np.ndarray) -> Strength:
     return Strength(component, second, halves, between, resistance, links)
 
 
-def weakest_link(links: pd.DataFrame, name: Callable[[int], str]) -> str:
+def weakest_link(found: Strength, name: Callable[[int], str]) -> str:
     """The weakest link in words.
 
     Args:
-        links: of a `Strength`, one or more.
+        found: the strength of a log, with a link or more. Between parts of it there is none.
         name: the name of a factor, by its number.
 
     Example:
         >>> weights = np.array([[0, 50, 0], [50, 0, 2], [0, 2, 0]])
         >>> found = strength(np.diag(weights.sum(0)) - weights)
-        >>> weakest_link(found.links, lambda number: f"position={number + 1}")
+        >>> weakest_link(found, lambda number: f"position={number + 1}")
         'the weakest link is between position=2 and position=3: error of the log-ratio 0.71, \
 8 effective swaps, fewer than 20; nothing else ties the two'
     """
-    link = links.iloc[0]
+    link = found.links.iloc[0]
+    where = "within a part, the" if found.components > 1 else "the"
     few = f", fewer than {ENOUGH_SWAPS:g}" if link["swaps"] < ENOUGH_SWAPS else ""
     bridge = "; nothing else ties the two" if link["share"] > 0.999 else ""
     return (
-        f"the weakest link is between {name(int(link['one']))} and {name(int(link['other']))}: "
+        f"{where} weakest link is between {name(int(link['one']))} and {name(int(link['other']))}: "
         f"error of the log-ratio {link['error']:.2g}, {number_of(link['swaps'])} effective swaps"
         f"{few}{bridge}"
     )

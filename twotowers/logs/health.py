@@ -5,6 +5,7 @@ Nothing here is an estimate: every number is a count of the log, so none has an 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ LATER = 0.2
 """The share of the pages, the last ones of the log, that are looked for in those before."""
 COPIES = (2, 3)
 """How often a log may have been appended."""
+COPIED = 0.05
+"""Share of pages that are repeated at one distance, above which the log was appended twice."""
 
 NOISE = 6.0
 """Standard errors of the difference of two counts, beyond which it is no chance."""
@@ -136,6 +139,19 @@ def health(cells: str | Path, sessions: str | Path | None = None) -> Health:
             connection.execute(f"CREATE TEMP VIEW pages AS {statement}")
             counts |= _of_pages(connection)
     return Health(**counts)
+
+
+def copied_lines(sessions: str | Path) -> Iterator[str]:
+    """A line that says how much of a log is there again, if it is so much that it was copied."""
+    with database(sessions, MEMORY, None) as connection:
+        connection.execute(f"CREATE TEMP VIEW pages AS {PAGES.format(path=text(sessions))}")
+        pages = connection.execute("SELECT count(*) FROM pages").fetchone()[0]
+        lag, repeated = _repeated(connection, pages)
+    if lag and repeated > COPIED * pages:
+        yield (
+            f"{repeated:,} of {pages:,} pages are there again, {lag:,} pages further on: was the "
+            "log appended, or written, more than once?"
+        )
 
 
 def pages_with_gaps(sessions: str | Path, place: str) -> int:

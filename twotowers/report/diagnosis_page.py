@@ -11,10 +11,9 @@ from typing import Any
 
 from twotowers.files.artefacts import atomic
 from twotowers.report.rendering import render
+from twotowers.report.words import ANYTHING
 
 GREEN, AMBER, RED = "green", "amber", "red"
-ANYTHING = 1e6
-"""Ratio of the ends of an interval that says nothing."""
 SIGNS = {GREEN: "✓", AMBER: "!", RED: "✗"}
 
 
@@ -195,12 +194,15 @@ def interval(low: Any, high: Any) -> str:
 
 
 def axis(table: Table) -> tuple[float, float]:
-    """The ends of a logarithmic axis that holds the estimates of a table, and 1."""
-    one = table.bars[0] if table.bars else 0
-    values = [row[one] for row in table.rows if row[one]]
-    finite = [each for each in values if math.isfinite(each) and each > 0]
-    low, high = min([0.5, *finite]) / 2, max([1.0, *finite]) * 2
-    return max(low, 1e-4), min(high, 1e4)
+    """The ends of a logarithmic axis that holds 1, the estimates of a table, and of each interval
+    what is within a tenth and ten times the estimate."""
+    ends = []
+    for row in table.rows if table.bars else ():
+        estimate, low, high = (row[each] for each in table.bars)
+        if estimate and math.isfinite(estimate):
+            ends += [max(low or 0, estimate / 10), min(high or estimate, estimate * 10)]
+    finite = [each for each in ends if math.isfinite(each)]
+    return max(min([0.5, *finite]), 1e-4), min(max([2.0, *finite]), 1e4)
 
 
 def strip(table: Table, row: Sequence[Any]) -> dict[str, float] | None:

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 MISSING = "–"
 """What stands where there is no number and no text."""
 
+ANYTHING = 1e6
+"""Ratio of the ends of an interval that says nothing."""
+
 KINDS = {"fig": "Figure", "table": "Table", "appendix": "Appendix"}
 """What an item's name begins with, and how it is printed."""
 
