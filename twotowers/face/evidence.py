@@ -288,7 +288,7 @@ def gather(
         product=curve["product"],
         odds=curve["additive"],
         whole=strength_of_log(counts),
-        slopes={form: each.slope for form, each in curve.items()},
+        slopes={form: slope for form, each in curve.items() if (slope := each.slope)},
         forms=compare_forms(counts, *curves.values(), rng=stream("diagnosis, forms")),
         above=None if sessions is None or gaps else clicks_above(sessions),
         placement=placement(cells),
