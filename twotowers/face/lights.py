@@ -4,8 +4,8 @@
    left out or a user should know changes what the log means.
 2. *Can it give propensities?* Green: every position has an estimate beyond doubt, and the widest
    interval reaches to `PRECISE` times the estimate. Amber: those beyond doubt have at least `MOST`
-   of what is shown, or all are beyond doubt but some are imprecise, or another form of the curve differs and the
-   log does not speak for this one. Red: less.
+   of what is shown, or all are beyond doubt but some are imprecise, or another form of the curve
+   differs and the log does not speak for this one. Red: less.
 3. *What to do?* The first of these that holds: mend the log; run swaps; use a click model instead
    of weights, since clicks depend on clicks above; use another form; do not debias, since
    examination does not fall; use weights where they are known; use weights.
