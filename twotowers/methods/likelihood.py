@@ -267,10 +267,8 @@ def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
             field="sessions",
             expected="one setting for each number of sessions, or a log that is recorded as cells",
         )
-    columns = {
-        name: jnp.asarray(np.stack([getattr(log, name) for log in logs])) for name in OF_PAGES
-    }
-    return SessionLoss(jnp.asarray(split.inputs), **columns)
+    columns = {name: np.stack([getattr(log, name) for log in logs]) for name in OF_PAGES}
+    return jax.device_put(SessionLoss(split.inputs, **columns))
 
 
 def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
@@ -308,12 +306,12 @@ def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
         }
         weight = np.stack([sums.get(name, weight)[log] for log, name in lanes])
         of_lanes = {
-            "log": jnp.asarray([log for log, _ in lanes]),
+            "log": np.array([log for log, _ in lanes]),
             "weightings": tuple(name for _, name in lanes),
         }
-    counts = jax.tree.map(jnp.asarray, split.counts)
-    weight = jnp.asarray(weight, jnp.float32)
-    return CountLoss(jnp.asarray(split.inputs), counts, weight, **of_lanes)
+    return jax.device_put(
+        CountLoss(split.inputs, split.counts, weight.astype(np.float32), **of_lanes)
+    )
 
 
 def cell_losses(model, split: Split, log: int) -> np.ndarray:
@@ -350,12 +348,11 @@ def page_losses(
     equal for a model of cells. Both are [sessions, K].
     """
     pages, parts = split.sessions[log], []
-    inputs = jnp.asarray(split.inputs)
     for start in range(0, len(pages.query), PAGES):
         rows = slice(start, start + PAGES)
         documents = pages.documents[rows].astype(np.int32)
         where, clicks = pages.where[rows], pages.clicks[rows] & pages.where[rows]
-        columns = inputs[pages.query[rows]], documents
+        columns = split.inputs[pages.query[rows]], documents
         if isinstance(model, PageTowers):
             parts.append(_both_losses(model, *columns, where, clicks))
         else:

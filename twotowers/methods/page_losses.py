@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 from scipy.special import expit, log_expit
 
@@ -73,14 +73,16 @@ def page_loss(task: Task, name: str, loss: Callable, given: np.ndarray | None = 
     clicks, where = (
         np.stack([getattr(log, name) for log in split.sessions]) for name in ("clicks", "where")
     )
-    return PageLoss(
-        inputs=jnp.asarray(table_of(split)),
-        document=jnp.asarray(np.stack([rows_of(split, log) for log in logs])),
-        clicks=jnp.asarray(clicks),
-        where=jnp.asarray(where),
-        log=jnp.asarray([log for log, _ in task.lanes]),
-        loss=loss,
-        given=None if given is None else jnp.asarray(given, jnp.float32),
+    return jax.device_put(
+        PageLoss(
+            inputs=table_of(split),
+            document=np.stack([rows_of(split, log) for log in logs]),
+            clicks=clicks,
+            where=where,
+            log=np.array([log for log, _ in task.lanes]),
+            loss=loss,
+            given=None if given is None else np.asarray(given, np.float32),
+        )
     )
 
 
