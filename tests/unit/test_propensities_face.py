@@ -186,6 +186,7 @@ def test_clicks_of_the_other_form_are_noticed(estimator, other):
     assert wrong in str(tt.propensities(log, estimator=estimator))
     assert wrong not in str(tt.propensities(log, estimator=other))
     assert tt.propensities(log, estimator="all_pairs").slope is None
+    assert bool(tt.weights(log).doubt) == (estimator == "conditional")
 
 
 def test_what_too_few_clicks_link_is_not_said_to_be_apart():

@@ -119,6 +119,17 @@ class Propensities:
         form, rng = FORMS[self.estimator], stream("diagnosis, slope")
         return fit_slope(self.counts, form=form, rng=rng, reference=self.curve.reference)
 
+    @property
+    def doubt(self) -> str:
+        """What `slope` says against the whole curve; '' if nothing."""
+        if self.slope is None or not self.slope.p < DOUBTFUL:
+            return ""
+        return (
+            f"these clicks do not follow the {FORMS[self.estimator]} form that this curve supposes "
+            f"(p = {self.slope.p:.1g}), so its intervals say too much: twotowers diagnose compares "
+            "two forms"
+        )
+
     def links(self) -> Native:
         """Pairs of bias factors that showed the same documents, the weakest first.
 
@@ -255,12 +266,8 @@ class Propensities:
                 f"{finite.max():.2g} times this log would know every other ratio to a tenth "
                 f"(error {TARGET:g})"
             )
-        if self.slope is not None and self.slope.p < DOUBTFUL:
-            yield (
-                f"these clicks do not follow the {FORMS[self.estimator]} form that this curve "
-                f"supposes (p = {self.slope.p:.1g}), so its intervals say too much: "
-                "twotowers diagnose compares two forms"
-            )
+        if self.doubt:
+            yield self.doubt
 
 
 def check_links(estimator: str) -> None:
