@@ -381,9 +381,10 @@ NAMES = {"additive": "odds", "marginal": "empirical Bayes"}
 def write_page() -> None:
     """Put tables and figure of the results into docs/propensities.md."""
     found = pd.read_csv(RESULTS)
-    tables = {"coverage": _coverage(judged(found)), "priors": _priors()}
+    table = judged(found)
+    tables = {"coverage": _coverage(table), "estimators": _estimators(table), "priors": _priors()}
     fill_page(PAGE, tables)
-    draw_coverage(judged(found), PICTURE)
+    draw_coverage(table, PICTURE)
 
 
 def _coverage(table: pd.DataFrame) -> str:
@@ -397,6 +398,25 @@ def _coverage(table: pd.DataFrame) -> str:
         rows.append([setting, "odds" if form == "additive" else "product", *shares, words])
     heads = "setting", "form", "coverage", "all", "without doubt", "largest bias"
     return markdown([*heads, "meets the thresholds"], rows)
+
+
+def _estimators(table: pd.DataFrame) -> str:
+    """A row per estimator: all of its intervals, over the settings of product and additive users.
+
+    Settings of few swaps and of few queries hold hardly any sure interval, and are left out.
+    """
+    table = table[~table["setting"].str.contains("few|cascade")]
+    rows = []
+    for estimator, group in table.groupby("estimator", sort=False):
+        additive = group["setting"].str.contains("additive")
+        product = group[~additive]
+        shares = (product["with doubt"], group.loc[additive, "with doubt"])
+        row = [f"{each.min():.3f} to {each.max():.3f}" for each in shares]
+        row.append(f"{product['bias'].max():.2f}")
+        row.append(f"{product['length'].min():.2f} to {product['length'].max():.2f}")
+        rows.append([NAMES.get(estimator, estimator), *row])
+    heads = "coverage, product users", "coverage, additive users", "largest bias", "length"
+    return markdown(["estimator", *heads], rows)
 
 
 def _priors() -> str:
