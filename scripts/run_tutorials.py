@@ -1,4 +1,4 @@
-"""Run the tutorials of docs/, and write into them what they print.
+"""Run the tutorials of docs/ and coming_from.md, and write into them what they print.
 
     python -m scripts.run_tutorials
 
@@ -26,7 +26,7 @@ from pathlib import Path
 from twotowers import ROOT
 from twotowers.files.artefacts import atomic
 
-PAGES = sorted((ROOT / "docs").glob("tutorial_*.md"))
+PAGES = [*sorted((ROOT / "docs").glob("tutorial_*.md")), ROOT / "docs" / "coming_from.md"]
 BLOCK = re.compile(
     r"^```(?P<kind>sh|python)(?: (?P<needs>\w+))?\n(?P<code>.*?)^```\n(?:\n```text\n.*?^```\n)?",
     re.MULTILINE | re.DOTALL,

@@ -40,3 +40,12 @@ def test_weights_come_closer_to_the_truth_than_clicks():
     (page,) = (page for page in PAGES if page.stem == "tutorial_log")
     clicks, weighted = map(float, re.findall(r"^ +error +(\S+)$", page.read_text(), re.MULTILINE))
     assert weighted < clicks / 3
+
+
+def test_what_tables_say_to_do_here_is_run_by_a_block():
+    text = next(page for page in PAGES if page.stem == "coming_from").read_text(encoding="utf-8")
+    run = "".join(re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    here = re.findall(r"^\|.*\|(.*)\|$", text, re.MULTILINE)
+    calls = [code for cell in here for code in re.findall(r"`(.*?)`", cell)]
+    assert len(calls) >= 10
+    assert [code for code in calls if code not in run] == []
