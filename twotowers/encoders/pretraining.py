@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import jax
@@ -23,6 +24,10 @@ from twotowers.errors import InputError
 
 POSITIONS = 50
 """Positions that have a parameter of bias."""
+
+TOGETHER = 20
+"""Steps of one program. A program asks for its memory anew each time that it is called, which for a
+small encoder takes as long as half a step."""
 
 ClickLoss = Callable[[jax.Array, jax.Array, jax.Array, jax.Array], jax.Array]
 """(scores [pages, positions], bias [positions], clicks, where [pages, positions]) -> [pages]."""
@@ -184,23 +189,27 @@ def pretrain(
     )
 
     @jax.jit
-    def step(params, state, batch: Batch, key, columns):
-        def total(params):
-            model = nnx.merge(graph, params, rest)
-            parts = click_and_token_loss(model, columns, batch, loss, settings, key)
-            return sum(parts), jnp.stack(parts)
+    def train(carry, some: Batch, columns):
+        def step(carry, batch: Batch):
+            params, state, number = carry
+            key = jax.random.fold_in(jax.random.key(seed), number)
 
-        gradient, parts = jax.grad(total, has_aux=True)(params)
-        updates, state = optimiser.update(gradient, state, params)
-        return optax.apply_updates(params, updates), state, parts
+            def total(params):
+                model = nnx.merge(graph, params, rest)
+                parts = click_and_token_loss(model, columns, batch, loss, settings, key)
+                return sum(parts), jnp.stack(parts)
 
-    state, seen = optimiser.init(params), []
-    root = jax.random.key(seed)
-    for number, batch in enumerate(steps):
-        key = jax.random.fold_in(root, number)
-        params, state, parts = step(params, state, batch, key, columns)
-        seen.append(parts)
-    return nnx.merge(graph, params, rest), np.array(seen).reshape(-1, 2)
+            gradient, parts = jax.grad(total, has_aux=True)(params)
+            updates, state = optimiser.update(gradient, state, params)
+            return (optax.apply_updates(params, updates), state, number + 1), parts
+
+        return jax.lax.scan(step, carry, some)
+
+    carry, seen, steps = (params, optimiser.init(params), 0), [np.zeros((0, 2))], iter(steps)
+    while some := list(islice(steps, TOGETHER)):
+        carry, parts = train(carry, jax.tree.map(lambda *each: np.stack(each), *some), columns)
+        seen.append(np.asarray(parts))
+    return nnx.merge(graph, carry[0], rest), np.concatenate(seen)
 
 
 def vectors_of(
