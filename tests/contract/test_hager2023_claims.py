@@ -276,6 +276,7 @@ def test_few_runs_tell_nothing_of_differences_between_runs(name):
     found = decide(AT[name], of_seeds(3))
     assert found.verdict == UNDECIDED
     assert found.reason == "deviations between 3 runs, and the thesis has 10"
+    assert decide(AT[name], made_up()).cause != found.cause
 
 
 def test_the_least_significant_difference_has_the_p_of_the_test():
