@@ -157,6 +157,17 @@ def rows_of(query, order, clicks) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def test_no_light_is_green_for_a_curve_of_the_wrong_form():
+    rng = np.random.default_rng(3)
+    document, place = (each.ravel() for each in np.indices((400, PLACES)))
+    odds = np.exp(rng.normal(-0.5, 1, 400))[document] * EXAMINATION[place]
+    log = pd.DataFrame({"query": document // 2, "document": document, "position": place + 1})
+    log = log.assign(impressions=60, clicks=rng.binomial(60, odds / (1 + odds)))
+    found = tt.diagnose(log)
+    assert colours(found) == ["green", "amber", "amber"]
+    assert found.lights[1].answer.startswith("As odds, at all 6 positions")
+
+
 def test_actions_know_the_bias_factors(said):
     found = replace(said["strong"].evidence, bias=("position", "device"))
     assert lights(found)[2].action == (

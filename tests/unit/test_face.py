@@ -324,7 +324,7 @@ def test_how_well_a_log_is_identified_is_told():
     )
     apart = tt.identify(cells.assign(clicks=[20, 10, 0, 0]))
     assert apart.identified
-    assert "clicks tie only 2 parts of it" in str(apart)
+    assert "its clicks fall into 2 parts" in str(apart)
     assert "no document was clicked" in str(tt.identify(cells.assign(clicks=0)))
 
 

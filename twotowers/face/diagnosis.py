@@ -128,8 +128,8 @@ def diagnose(
         ...          "documents": [["a", "b"], ["b", "a"]] * 200,
         ...          "clicks": [[1, 0], [1, 0], [0, 1], [0, 0]] * 100}
         >>> found = diagnose(pa.table(pages))
-        >>> [each.colour for each in found.lights[:2]]
-        ['green', 'green']
+        >>> found.lights[0].colour
+        'green'
     """
     bias = check_names(bias, field="bias")
     log = as_log(log)

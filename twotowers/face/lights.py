@@ -4,8 +4,8 @@
    left out or a user should know changes what the log means.
 2. *Can it give propensities?* Green: every position has an estimate beyond doubt, and the widest
    interval reaches to `PRECISE` times the estimate. Amber: those beyond doubt have at least `MOST`
-   of what is shown, or all are beyond doubt but some are imprecise, or another form of the curve
-   differs and the log does not speak for this one. Red: less.
+   of what is shown, or all are beyond doubt but some are imprecise, or the log speaks for odds.
+   Red: less.
 3. *What to do?* The first of these that holds: mend the log; run swaps; use a click model instead
    of weights, since clicks depend on clicks above; use another form; do not debias, since
    examination does not fall; use weights where they are known; use weights.
@@ -159,16 +159,19 @@ def _able(found: Evidence) -> Light:
             "With one position there is no position bias to learn.",
         )
     known = f"each is known to a factor of {worst:.2g} or better"
-    if number == kinds and worst <= PRECISE and form_of(found) in ("odds", "open"):
+    if number == kinds and worst <= PRECISE and form_of(found) == "odds":
         return ABLE(
             AMBER,
-            f"Yes, at all {kinds} {_plural(found)}, if its form is right: {known}, but odds tell "
-            "another curve, and the log does not speak for the product.",
+            f"As odds, at all {kinds} {_plural(found)}: the product curve, of which {known}, "
+            "differs from that of odds, and the log speaks for odds.",
             "Read both curves in section 7.",
         )
     if number == kinds and worst <= PRECISE:
+        more = ", if its form is right: odds differ" if form_of(found) == "open" else ""
         return ABLE(
-            GREEN, f"Yes, at all {kinds} {_plural(found)}: {known}.", "Read the curve in section 3."
+            GREEN,
+            f"Yes, at all {kinds} {_plural(found)}: {known}{more}.",
+            "Read the curve in section 3.",
         )
     if number == kinds:
         times = (np.log(worst) / np.log(PRECISE)) ** 2
