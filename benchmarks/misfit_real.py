@@ -33,6 +33,7 @@ from twotowers.datasets.preprocess import signed_log1p
 from twotowers.datasets.sources import LETOR
 from twotowers.experiment.config import DataSet
 from twotowers.files.yamls import read_yaml
+from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.specification import fit_slope
@@ -120,7 +121,8 @@ def without_features(name: str, data: DataSet) -> list[dict]:
     given = FeatureCounts.of_arrays(cells["query"], pair, factor, *counted, none)
     rows = []
     for form in ("product", "additive"):
-        slope = fit_slope(given.counts, form=form, rng=stream("slope", name, form))
+        curve = fit_conditional(given.counts, form=form)
+        slope = fit_slope(given.counts, curve, form=form, rng=stream("slope", name, form))
         compared = hausman(given, fit_tower(given, "linear", form=form))
         print(f"{name}, {form}: curve given each pair, and of click rates by position")
         print(compared.curve.round(3).to_string(index=False))

@@ -243,7 +243,7 @@ def one_test(job: tuple[str, int]) -> list[dict]:
     rng = stream("benchmark of propensities, halves", name, seed)
     rows = []
     for form in ("product", "additive"):
-        slope = fit_slope(counts, form=form, rng=rng)
+        slope = fit_slope(counts, fit_conditional(counts, form=form), form=form, rng=rng)
         rows.append({"setting": name, "form": form, "slope": slope.value, "alarm": slope.p < 0.05})
     return rows
 

@@ -6,6 +6,8 @@ MEAN = 0.5
 """The mean of a prior whose strength alone is told."""
 FEATURE, BIAS = ("query", "document"), ("position",)
 """Columns of the feature vector, and of the bias factor."""
+SURE = 0.01
+"""Level of tests of a log. Each says something false of one log in a hundred."""
 TEST = 0.2
 """The share of pages that a comparison holds out."""
 ESTIMATORS = ("conditional", "odds", "all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes")

@@ -109,7 +109,8 @@ class Evidence:
 
     @property
     def flags(self) -> str:
-        """What commands need to know of bias, such as " --bias position device"."""
+        """The option that names the bias factor, such as " --bias position device"; '' if the
+        position alone is one, as commands suppose."""
         return "" if self.bias == BIAS else f" --bias {' '.join(self.bias)}"
 
     @property

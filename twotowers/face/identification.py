@@ -298,8 +298,8 @@ def _verdict(report: Report, tied: Strength | None) -> str:
             f"{said}, but its clicks fall into {tied.components:,} parts: documents that link them "
             "were not clicked, or on one side only"
         )
-    if tied is not None and report.identified and 4 / tied.between**2 < ENOUGH_SWAPS:
-        return f"{said}, but hardly: {number_of(4 / tied.between**2)} effective swaps tie it"
+    if tied is not None and report.identified and tied.swaps < ENOUGH_SWAPS:
+        return f"{said}, but hardly: {number_of(tied.swaps)} effective swaps tie it"
     return said
 
 

@@ -20,9 +20,9 @@ from functools import partial
 import numpy as np
 from scipy.special import stdtrit
 
+from twotowers.face.defaults import SURE
 from twotowers.face.evidence import ABOVE, Evidence
 from twotowers.fitting.curves import ENOUGH_SWAPS
-from twotowers.logs.health import COPIED
 from twotowers.report.diagnosis_page import AMBER, GREEN, RED, Light
 from twotowers.report.words import numbered
 
@@ -32,8 +32,6 @@ MOST = 0.9
 """Share of the impressions at positions beyond doubt, for an amber light."""
 STRAY = 0.01
 """Share of clicks, or of pages, that is worth a warning."""
-SURE = 0.01
-"""Level of the tests. Each says something false of one log in a hundred."""
 DROPPED = 0.01
 """Share of pages without a click, below which they are taken to have been left out."""
 DEPENDS = 0.9
@@ -124,12 +122,10 @@ def warnings(found: Evidence) -> Iterator[tuple[str, str]]:
 
 def _sound(found: Evidence) -> Light:
     health = found.health
-    if health.pages and health.lag and (health.repeated or 0) > COPIED * health.pages:
+    if health.copied:
         return SOUND(
             RED,
-            f"No. {health.repeated:,} of {numbered(health.pages, 'page')} are there again, "
-            f"{numbered(health.lag, 'page')} further on: the log was appended, or written, more "
-            "than once.",
+            f"No. {health.copied}: the log was appended, or written, more than once.",
             "Remove the copies. Every error on this page is too small until then.",
         )
     if told := list(warnings(found)):
@@ -220,8 +216,7 @@ def _why_not(found: Evidence) -> str:
             f"Clicks tie only {found.whole.components} separate parts: the documents that link "
             "them were not clicked."
         )
-    swaps = 4 / found.whole.between**2
-    if swaps < ENOUGH_SWAPS:
+    if (swaps := found.whole.swaps) < ENOUGH_SWAPS:
         halves = found.whole.halves
         half = named(found, halves != halves[found.curve.reference])
         return (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from twotowers.face import lights
+from twotowers.face.defaults import SURE
 from twotowers.face.evidence import Evidence
 from twotowers.report.diagnosis_page import Column, Fact, Section, Table
 from twotowers.report.words import numbered
@@ -297,7 +298,7 @@ def _told_of_models(found: Evidence) -> Iterator[str]:
             "The curve of section 3 is then the mean examination of a position over all pages. It "
             "is no propensity of a single page, where examination depends on what is above."
         )
-    elif above is not None and above.p < lights.SURE and above.ratio > 1 / lights.DEPENDS:
+    elif above is not None and above.p < SURE and above.ratio > 1 / lights.DEPENDS:
         yield (
             f"Clicks of a page come together: with a click above, the odds are {above.ratio:.2g} "
             "times those without. Users differ in how readily they click. The curve holds."

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.face.defaults import BIAS
+from twotowers.face.defaults import BIAS, SURE
 from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.logs import Folder, as_log, no_clicks
 from twotowers.files.artefacts import atomic, check_ending
@@ -51,8 +51,6 @@ FORMS = {"conditional": "product", "odds": "additive"}
 """The form of examination and relevance that an estimator supposes, where a test of it is known."""
 WITHOUT_GRAPH = ("all_pairs", "adjacent_chain", "pivot_one")
 """Of these, the information is no graph between bias factors."""
-DOUBTFUL = 0.01
-"""Level of the test of the form."""
 TARGET = 0.1
 """The error of a log-ratio that sessions are told for: about a tenth of the ratio."""
 ENDINGS = (".csv", ".parquet")
@@ -109,20 +107,22 @@ class Propensities:
 
     @cached_property
     def slope(self) -> Slope | None:
-        """The test of the estimator's form (`twotowers.fitting.specification`): whether documents
-        that attract more lose another share (of odds: other odds) to position. None of estimators
-        that suppose neither form. It tells nothing of clicks that depend on clicks above, which
-        `twotowers.diagnose` asks.
+        """A test of the form that the estimator supposes (`twotowers.fitting.specification`).
+
+        Under the product form, a position takes the same share of the clicks of every document;
+        under odds, it changes the odds of every document alike. The test asks whether documents
+        that attract more differ. It does not ask whether clicks depend on clicks above, as
+        `twotowers.diagnose` does. None if the estimator supposes neither form.
         """
         if self.estimator not in FORMS:
             return None
         form, rng = FORMS[self.estimator], stream("diagnosis, slope")
-        return fit_slope(self.counts, form=form, rng=rng, reference=self.curve.reference)
+        return fit_slope(self.counts, self.curve, form=form, rng=rng)
 
     @property
     def doubt(self) -> str:
         """What `slope` says against the whole curve; '' if nothing."""
-        if self.slope is None or not self.slope.p < DOUBTFUL:
+        if self.slope is None or not self.slope.p < SURE:
             return ""
         return (
             f"these clicks do not follow the {FORMS[self.estimator]} form that this curve supposes "
@@ -249,7 +249,7 @@ class Propensities:
         return "anything" if low * ANYTHING < high else f"{low:.3f} to {high:.3f}"
 
     def _weak(self) -> Iterator[str]:
-        """The weakest link, what it would take to know more, and whether the form is doubtful."""
+        """Lines on the weakest link, on how many more sessions would tell, and on a wrong form."""
         if self.estimator not in WITHOUT_GRAPH and len(self.strength.links):
             names = self.curve.names
             yield weakest_link(self.strength, lambda k: ", ".join(map(str, names.iloc[k])))

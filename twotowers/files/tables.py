@@ -20,7 +20,7 @@ reading it. Floats hardly compress, so a dictionary would only cost time."""
 
 
 def rows_of(matrix: np.ndarray) -> pa.Array:
-    """A matrix as a column: a row is the bytes of its float32 numbers.
+    """A matrix as a column. Each row holds its float32 numbers as bytes.
 
     Parquet stores a nesting level with each number of a list, and takes four times as long to read.
 

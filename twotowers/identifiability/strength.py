@@ -81,6 +81,11 @@ class Strength:
         return np.diag(weight.sum(0)) - weight
 
     @property
+    def swaps(self) -> float:
+        """Effective number of swaps that tie the two halves; 0 if the log falls apart."""
+        return 4 / self.between**2
+
+    @property
     def components(self) -> int:
         """Their number."""
         return int(self.component.max(initial=-1)) + 1

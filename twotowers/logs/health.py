@@ -106,6 +106,11 @@ class Health:
     lag: int | None = None
     repeated: int | None = None
 
+    @property
+    def copied(self) -> str:
+        """How much of the log is there again, if it is so much that it was copied; else ''."""
+        return _copied(self.pages or 0, self.lag or 0, self.repeated or 0)
+
 
 def health(cells: str | Path, sessions: str | Path | None = None) -> Health:
     """Count what tells whether a log is sound.
@@ -142,16 +147,20 @@ def health(cells: str | Path, sessions: str | Path | None = None) -> Health:
 
 
 def copied_lines(sessions: str | Path) -> Iterator[str]:
-    """A line that says how much of a log is there again, if it is so much that it was copied."""
+    """`Health.copied` of a log of pages as a question, if it was copied."""
     with database(sessions, MEMORY, None) as connection:
         connection.execute(f"CREATE TEMP VIEW pages AS {PAGES.format(path=text(sessions))}")
         pages = connection.execute("SELECT count(*) FROM pages").fetchone()[0]
-        lag, repeated = _repeated(connection, pages)
-    if lag and repeated > COPIED * pages:
-        yield (
-            f"{repeated:,} of {pages:,} pages are there again, {lag:,} pages further on: was the "
-            "log appended, or written, more than once?"
-        )
+        told = _copied(pages, *_repeated(connection, pages))
+    if told:
+        yield f"{told}: was the log appended, or written, more than once?"
+
+
+def _copied(pages: int, lag: int | None, repeated: int) -> str:
+    if not lag or repeated <= COPIED * pages:
+        return ""
+    many = "" if lag == 1 else "s"
+    return f"{repeated:,} of {pages:,} pages are there again, {lag:,} page{many} further on"
 
 
 def pages_with_gaps(sessions: str | Path, place: str) -> int:

@@ -139,8 +139,8 @@ def recognised(
     first = files_of(path)[0]
     if isinstance(first, Path) and not first.is_file():
         raise InputError("there is no such file", path=path, expected="a click log")
-    of_text = format not in (None, "ubi", "sessions", *TABLES)
-    if isinstance(first, Path) and (of_text or not is_table(first)):
+    told = format not in (None, *TABLES) and not given  # Its reader knows its columns, if any.
+    if told or (isinstance(first, Path) and not is_table(first)):
         return Layout(format or _of_text(first), given)
     names = column_names(first)
     ours = set(names) >= SESSIONS and "page_count" not in usual(names)  # Ours count no pages.

@@ -367,8 +367,8 @@ def world_of(sessions: int, seed: int, law: Mapping[str, float | str]) -> World:
     Raises:
         InputError: see `Law.but` and `World`.
     """
-    own = {name: law[name] for name in ("users", "annotators") if name in law}
-    changes = {name: value for name, value in law.items() if name not in own}
+    changes = dict(law)
+    own = {name: changes.pop(name) for name in ("users", "annotators") if name in law}
     return World(sessions, seed, Law.read().but(**changes), **own)
 
 
