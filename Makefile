@@ -40,7 +40,7 @@ docs: .venv/installed
 	PYTHONPATH=. $(BIN)/python -m sphinx -q -W --keep-going -b html -c docs . site
 
 test: lint
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from twotowers.workflow.compiling import QUICKLY
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -10,3 +12,12 @@ ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("XLA_FLAGS", QUICKLY)
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker runs all tests of a file, since they share fixtures. Long ones begin first."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: item.get_closest_marker("workflow") is None)

@@ -11,18 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.project import PAPER, ROOT, Finished, Project, clean_project, own_environment
+from tests.workflow.project import FEW, PAPER, ROOT, Finished, Project, clean_project, own_environment
 
 
 @pytest.fixture(scope="session")
 def clean_copy(tmp_path_factory) -> Callable[..., Project]:
-    """Make a clean, committed copy of the project's files, for one paper: clean_copy(name)."""
+    """Make a clean, committed copy of the project's files, for one paper and some of its items."""
     if not (ROOT / ".git").exists():
         pytest.skip("only git knows which files are the project's")
     environment = own_environment(tmp_path_factory.mktemp("caches"))
 
-    def copy(name: str, paper: str = PAPER) -> Project:
-        return clean_project(tmp_path_factory.mktemp(name) / "two-towers", environment, paper)
+    def copy(name: str, paper: str = PAPER, items: tuple[str, ...] = ()) -> Project:
+        folder = tmp_path_factory.mktemp(name) / "two-towers"
+        return clean_project(folder, environment, paper, items)
 
     return copy
 
@@ -36,7 +37,7 @@ def unbuilt(clean_copy) -> Project:
 @pytest.fixture(scope="session")
 def finished(clean_copy) -> Finished:
     """A smoke run on two cores. Tests do not change its files."""
-    project = clean_copy("finished")
+    project = clean_copy("finished", items=FEW)
     run = project.snakemake("--cores", "2")
     assert run.code == 0, run.text[-5000:]
     return Finished(project, run, project.digests())

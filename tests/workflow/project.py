@@ -8,18 +8,22 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import yaml
 
 from twotowers.experiment.matrix import expanded
+from twotowers.results.claims import Claim
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "hager2025"
 """The only paper of most tests of the pipeline."""
+FEW = ("fig2", "appendixA", "appendixA_features", "lemmas")
+"""Items of PAPER that need each kind of job and a quarter of the time of all."""
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 SMOKE = ["--config", "scale=smoke"]
 PLUGINS = Path(__file__).with_name("plugins")
@@ -156,6 +160,25 @@ class Project:
         assert lines == 1, "config.yaml names its papers in one line"
         file.write_text(text)
 
+    def trim(self, items: tuple[str, ...]) -> None:
+        """Leave some items in the paper, with what they need and the claims on them."""
+        folder = self.folder / "papers" / self.paper
+        claims = import_module(f"papers.{self.paper}.claims").CLAIMS
+        kept = {claim.id for claim in claims if on(claim, items)}
+        experiment = yaml.safe_load((folder / "experiment.yaml").read_text())
+        needed = {need for name in items for need in experiment["items"][name]["needs"]}
+        for part in (experiment, *experiment["scales"].values()):
+            for section, names in (("items", items), ("settings", needed), ("studies", needed)):
+                if section in part:
+                    part[section] = {k: each for k, each in part[section].items() if k in names}
+        brief = experiment["brief"]
+        brief["claims"] = [claim for claim in brief["claims"] if claim in kept]
+        text = yaml.safe_dump(experiment, sort_keys=False, default_flow_style=None, width=10**6)
+        (folder / "experiment.yaml").write_text(text)
+        with (folder / "claims.py").open("a") as file:
+            file.write(f"CLAIMS = [claim for claim in CLAIMS if claim.id in {sorted(kept)}]\n")
+        shutil.rmtree(folder / "recorded")
+
     def git(self, *arguments: str) -> str:
         """Run git in the copy, without the user's settings."""
         author = ["-c", "user.name=tests", "-c", "user.email=tests@example.org"]
@@ -221,13 +244,25 @@ def own_environment(caches: Path) -> dict[str, str]:
     }
 
 
-def clean_project(folder: Path, environment: dict[str, str], paper: str = PAPER) -> Project:
-    """A clean, committed copy of the project's files in a new folder, for one paper."""
+def on(claim: Claim, items: Iterable[str]) -> bool:
+    """Whether a claim needs no other items than these."""
+    return {claim.item, *claim.also} <= {*items}
+
+
+def clean_project(
+    folder: Path, environment: dict[str, str], paper: str = PAPER, items: tuple[str, ...] = ()
+) -> Project:
+    """A clean, committed copy of the project's files in a new folder, for one paper.
+
+    Only the given items of the paper are left, if there are any.
+    """
     project = Project(folder, environment, paper)
     for path in project_files():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / path, folder / path)
     project.pin()
+    if items:
+        project.trim(items)
     project.git("init", "--quiet")
     project.git("add", "--all")
     project.git("commit", "--quiet", "--message", "A clean copy")

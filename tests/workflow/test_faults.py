@@ -25,8 +25,8 @@ from tests.soak import running_jobs, soak
 from tests.workflow.project import PAPER, Project
 from twotowers.randomness import stream
 
-# A group of its own has its own finished project, and runs beside the pipeline's other tests.
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("faults")]
+# With the tests of the pipeline, since they share the finished project.
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
 
 STUDY = f"results/smoke/fits/{PAPER}/appendix_a/2021.parquet"
 FIGURE = f"figures/smoke/{PAPER}/appendixA.csv"
