@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.project import FEW, PAPER, ROOT, Finished, Project, clean_project, own_environment
+from tests.workflow.project import (
+    FEW,
+    PAPER,
+    ROOT,
+    Finished,
+    Project,
+    clean_project,
+    own_environment,
+)
 
 
 @pytest.fixture(scope="session")

@@ -26,8 +26,7 @@ VECTORS = (DOCUMENTS, ANNOTATIONS)
 
 # A profile changes how jobs run, and not which jobs there are. Two scales show that.
 @pytest.mark.parametrize(
-    ("profile", "scale"),
-    [*(("default", scale) for scale in SCALES), ("gpu", "smoke")],
+    ("profile", "scale"), [*(("default", scale) for scale in SCALES), ("gpu", "smoke")]
 )
 def test_a_plan_has_every_job_that_is_declared(unbuilt, profile, scale):
     run = planned(unbuilt, profile, PAPERS, scale)
