@@ -352,7 +352,11 @@ def test_the_overview_lists_the_commands(capsys):
         main(["fot"])
 
 
-@pytest.mark.parametrize("command", [fit, compare])
+def judge(log):
+    return main(["judgments", str(log), "--out", str(log.parent / "qrels.txt")])
+
+
+@pytest.mark.parametrize("command", [fit, compare, judge])
 def test_a_log_that_was_appended_twice_is_told(log, capsys, command):
     rows = pd.read_csv(log).assign(query=lambda rows: rows["session"] % 97)
     again = rows.assign(session=rows["session"] + 10_000)

@@ -186,7 +186,7 @@ def test_clicks_of_the_other_form_are_noticed(estimator, other):
     assert wrong in str(tt.propensities(log, estimator=estimator))
     assert wrong not in str(tt.propensities(log, estimator=other))
     assert tt.propensities(log, estimator="all_pairs").slope is None
-    assert bool(tt.weights(log).doubt) == (estimator == "conditional")
+    assert bool(tt.weights(log).doubts) == (estimator == "conditional")
 
 
 def test_what_too_few_clicks_link_is_not_said_to_be_apart():
@@ -195,3 +195,15 @@ def test_what_too_few_clicks_link_is_not_said_to_be_apart():
     said = str(tt.propensities(log))
     assert "too few documents link those without an estimate" in said
     assert "never tells" not in said
+
+
+def test_counts_that_are_there_twice_are_noticed():
+    log = cells(60)
+    twice = pd.concat([log, log]).sort_values(["query", "document"])
+    said = "every count of this log is a multiple of 2: was each row written 2 times?"
+    for found, copied in ((log, False), (twice, True)):
+        assert (said in str(tt.propensities(found))) == copied
+        assert (said in "".join(tt.weights(found).lines())) == copied
+        light = tt.diagnose(found).lights[0]
+        assert (light.colour == "red", "Every count" in light.answer) == (copied, copied)
+    assert said not in str(tt.propensities(twice[:12]))  # Six pairs may have even counts by chance.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.fit import add_prior, prior_of, told_prior
+from twotowers.commands.fit import add_prior, prior_of, told_of, told_prior
 from twotowers.commands.options import add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
@@ -67,6 +67,8 @@ def run(options: argparse.Namespace) -> int:
     log = log_of(options)
     tell(f"read as {log.layout}")
     check_ids(log, options.to)
+    if not log.counted and (lines := [*told_of(log)]):
+        tell(*lines)
     fitted = fit_click_model(log, options.model, prior=prior)
     if beside := [*told_prior(fitted), *fitted.beside()]:
         tell(*beside)

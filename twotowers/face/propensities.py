@@ -32,6 +32,7 @@ from twotowers.identifiability.strength import (
     weakest_link,
 )
 from twotowers.logs.conversion import to_cells
+from twotowers.logs.health import multiple
 from twotowers.randomness import stream
 from twotowers.report.words import ANYTHING, numbered
 
@@ -119,16 +120,20 @@ class Propensities:
         form, rng = FORMS[self.estimator], stream("diagnosis, slope")
         return fit_slope(self.counts, self.curve, form=form, rng=rng)
 
-    @property
-    def doubt(self) -> str:
-        """What `slope` says against the whole curve; '' if nothing."""
-        if self.slope is None or not self.slope.p < SURE:
-            return ""
-        return (
-            f"these clicks do not follow the {FORMS[self.estimator]} form that this curve supposes "
-            f"(p = {self.slope.p:.1g}), so its intervals say too much: twotowers diagnose compares "
-            "two forms"
-        )
+    def doubts(self) -> Iterator[str]:
+        """What speaks against the whole curve: copies of the log, and `slope`."""
+        counts = np.append(self.counts.impressions, self.counts.clicks)
+        if (times := multiple(counts, (self.counts.clicks > 0).sum())) > 1:
+            yield (
+                f"every count of this log is a multiple of {times}: was each row written {times} "
+                "times? Then these intervals are too short"
+            )
+        if self.slope is not None and self.slope.p < SURE:
+            yield (
+                f"these clicks do not follow the {FORMS[self.estimator]} form that this curve "
+                f"supposes (p = {self.slope.p:.1g}), so its intervals say too much: twotowers "
+                "diagnose compares two forms"
+            )
 
     def links(self) -> Native:
         """Pairs of bias factors that showed the same documents, the weakest first.
@@ -266,8 +271,7 @@ class Propensities:
                 f"{finite.max():.2g} times this log would know every other ratio to a tenth "
                 f"(error {TARGET:g})"
             )
-        if self.doubt:
-            yield self.doubt
+        yield from self.doubts()
 
 
 def check_links(estimator: str) -> None:

@@ -59,14 +59,14 @@ class Weights:
         bias: the columns that name a bias factor.
         clip: the largest weight.
         log: the log whose rows they weigh.
-        doubt: what speaks against all of them; '' if nothing is known.
+        doubts: what speaks against all of them, as far as it is known.
     """
 
     table: pd.DataFrame
     bias: tuple[str, ...]
     clip: float
     log: ClickLog
-    doubt: str = ""
+    doubts: tuple[str, ...] = ()
 
     def frame(self) -> Native:
         """A row per bias factor.
@@ -180,8 +180,9 @@ class Weights:
             "they are for clicked documents in a listwise or pairwise loss, if a click's chance is "
             "examination x relevance. They are no weights of documents that were not clicked"
         )
-        if self.doubt:
-            yield self.doubt
+        if not self.log.counted:
+            yield "whether clicks depend on the clicks above, twotowers diagnose asks"
+        yield from self.doubts
 
 
 def weights(
@@ -217,13 +218,13 @@ def weights(
     check_by(by, bias)
     log = as_log(log)
     log.check_whole()
-    doubt = ""
+    doubts: tuple[str, ...] = ()
     if not isinstance(by, str) or by == PBM:
         curve = _of_fit(fit_click_model(log, by) if isinstance(by, str) else by, log)
     else:
         found = propensities(log, bias=bias, estimator=by)
         shown = {"impressions": found.counts.shown, "clicks": found.counts.clicked}
-        curve, doubt = found.curve.frame().assign(**shown), found.doubt
+        curve, doubts = found.curve.frame().assign(**shown), tuple(found.doubts())
     table = curve[list(bias)].reset_index(drop=True)
     propensity = curve["estimate"].to_numpy(float)
     with np.errstate(divide="ignore"):
@@ -239,7 +240,7 @@ def weights(
         clipped=known & (full > clip),
         reason=curve["reason"].to_numpy(),
     )
-    return Weights(table, tuple(bias), clip, log, doubt)
+    return Weights(table, tuple(bias), clip, log, doubts)
 
 
 def check_by(by: str | Fit, bias: Sequence[str]) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from twotowers.files.artefacts import atomic
 from twotowers.logs.warehouse import MEMORY, database, text
 
@@ -66,6 +68,12 @@ FROM (
     FROM read_parquet({path}) WHERE impressions > 0 GROUP BY query, document
 )
 """
+COMMON = """
+SELECT gcd(impressions, clicks) AS divisor, count_if(clicks > 0) AS clicked
+FROM read_parquet({path}) WHERE impressions > 0 GROUP BY divisor
+"""
+TELLING = 20
+"""Counts of clicks that must be multiples of a number before that number says anything."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,8 @@ class Health:
         one_position: pairs that were shown at one position only.
         unclicked: pairs that were never clicked.
         first: the smallest position.
+        multiple: the largest number that divides all counts of impressions and clicks; 1 if too few
+            clicks tell. Of a log that was written twice it is 2, in whatever order.
         pages: result pages; the following are None, too, where they are not known.
         without, several: pages without a click, and with several.
         repeats: pages that show a document twice.
@@ -96,6 +106,7 @@ class Health:
     one_position: int
     unclicked: int
     first: int
+    multiple: int
     pages: int | None = None
     without: int | None = None
     several: int | None = None
@@ -109,7 +120,8 @@ class Health:
     @property
     def copied(self) -> str:
         """How much of the log is there again, if it is so much that it was copied; else ''."""
-        return _copied(self.pages or 0, self.lag or 0, self.repeated or 0)
+        told = _copied(self.pages or 0, self.lag or 0, self.repeated or 0)
+        return told or (f"Every count is a multiple of {self.multiple}" * (self.multiple > 1))
 
 
 def health(cells: str | Path, sessions: str | Path | None = None) -> Health:
@@ -139,11 +151,32 @@ def health(cells: str | Path, sessions: str | Path | None = None) -> Health:
     with database(cells, MEMORY, None) as connection:
         found = connection.execute(PAIRS.format(path=text(cells))).fetchnumpy()
         counts: dict[str, Any] = {name: int(values[0]) for name, values in found.items()}
+        common = connection.execute(COMMON.format(path=text(cells))).fetchnumpy()
+        counts["multiple"] = multiple(common["divisor"], common["clicked"].sum())
         if sessions is not None:
             statement = PAGES.format(path=text(sessions))
             connection.execute(f"CREATE TEMP VIEW pages AS {statement}")
             counts |= _of_pages(connection)
     return Health(**counts)
+
+
+def multiple(counts: np.ndarray, telling: float) -> int:
+    """The largest number that divides all counts of a log; 1 if few clicks tell.
+
+    Of a log that was written twice it is 2. By chance, n counts of clicks are all even with a
+    probability of about 2^-n.
+
+    Args:
+        counts: counts of impressions and clicks, or a divisor of both of each cell.
+        telling: how many of them are clicks.
+
+    Example:
+        >>> multiple(np.array([4, 2, 0, 6]), telling=30), multiple(np.array([4, 3]), telling=30)
+        (2, 1)
+    """
+    if telling < TELLING or (counts % 1 != 0).any():
+        return 1
+    return int(np.gcd.reduce(counts.astype(np.int64)))
 
 
 def copied_lines(sessions: str | Path) -> Iterator[str]:
