@@ -368,7 +368,7 @@ def test_cores_hashes_and_a_kill_change_no_byte(recovered, finished):
 
 
 def test_a_paper_of_studies_gets_to_the_page(clean_copy):
-    project = clean_copy("studied", paper="chen2024")
+    project = clean_copy("studied", paper="chen2024", items=("fig5", "fig3a", "fig4c", "real_logs"))
     run = project.snakemake("--cores", "2")
     assert run.code == 0, run.text[-5000:]
     check_items(project)

@@ -53,7 +53,7 @@ def rests_on(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> str:
     rows = of_failing(results, failing)
     if not rows.any() or not differs(claim, pairs, results[~rows]):
         return ""
-    here = failing[failing["setting"].isin(results["setting"])]
+    here = failing[failing["setting"].isin(results["setting"].unique())]
     apart = [own for _, own in here.groupby("setting", sort=False)]
     alone = [own for own in apart if differs(claim, pairs, results[~of_failing(results, own)])]
     return told(pd.concat(alone or apart))
