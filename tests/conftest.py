@@ -10,6 +10,8 @@ from twotowers.workflow.compiling import QUICKLY
 ROOT = Path(__file__).resolve().parents[1]
 
 os.environ.setdefault("XLA_FLAGS", QUICKLY)
+# As jobs have it. Threads of two workers would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 

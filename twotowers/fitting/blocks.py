@@ -9,8 +9,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from typing import TypeVar
 
+Part = TypeVar("Part")
 Found = TypeVar("Found")
 
 CELLS = 1 << 17
@@ -36,10 +38,18 @@ def blocks(rows: int, width: int = 1) -> list[slice]:
     return [slice(start, start + size) for start in range(0, max(rows, 1), size)]
 
 
-def in_order(work: Callable[[slice], Found], parts: list[slice]) -> Iterator[Found]:
+def in_order(
+    work: Callable[[Part], Found], parts: list[Part], *, cells: float = inf
+) -> Iterator[Found]:
     """Yield `work(part)` for each part, in the order of the parts.
 
     Threads are only a few parts ahead of what has been taken, so that few results are in memory.
+
+    Args:
+        work: what to do.
+        parts: on what.
+        cells: how many entries all parts have. Of fewer than CELLS this thread does all, since to
+            start others would take longer.
 
     Example:
         >>> [int(part) for part in in_order(lambda rows: rows.start, [slice(0, 5), slice(5, 9)])]
@@ -47,7 +57,7 @@ def in_order(work: Callable[[slice], Found], parts: list[slice]) -> Iterator[Fou
         >>> list(in_order(str, []))
         []
     """
-    threads = min(cores(), len(parts))
+    threads = min(cores(), len(parts)) if cells > CELLS else 1
     if threads <= 1:
         yield from map(work, parts)
         return

@@ -192,7 +192,9 @@ class Chain:
             return self._of_tails(*part, values["attraction"], after_click, after_none)
 
         # Blocks are added in their order, so sums do not depend on the threads.
-        for (tails, block), each in zip(parts, in_order(of_part, parts), strict=True):
+        cells = sum(tails.pair.size for tails in self.tails)
+        found_of = in_order(of_part, parts, cells=cells)
+        for (tails, block), each in zip(parts, found_of, strict=True):
             logs, masses, ends, halts = each
             found += logs
             np.add.at(examined, tails.pair[:, block].ravel(), masses.ravel())
