@@ -10,7 +10,7 @@ from twotowers.workflow.compiling import QUICKLY
 ROOT = Path(__file__).resolve().parents[1]
 
 os.environ.setdefault("XLA_FLAGS", QUICKLY)
-# As jobs have it. Threads of two workers would wait for each other.
+# Jobs have one thread, too. With more, the threads of two workers would wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
@@ -18,7 +18,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker runs all tests of a file, since they share fixtures. Long ones begin first."""
+    """Give all tests of a file to one worker, so that their fixtures are made once.
+
+    The tests of the pipeline are the longest, so they begin first.
+    """
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))

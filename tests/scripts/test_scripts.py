@@ -184,7 +184,7 @@ def test_a_misspelt_metric_among_others_is_refused(draw):
 @pytest.fixture(scope="module")
 def claims(folder, fit, study) -> Path:
     path = folder / "claims" / f"{PAPER}.csv"
-    needs = {name: ["misfit-linear"] for claim in CLAIMS for name in (claim.item, *claim.also)}
+    needs = {name: ["misfit-linear"] for claim in CLAIMS for name in claim.items}
     needs |= {"appendixA": ["appendix_a"]}
     data = {"misfit-linear": "stand-in", "appendix_a": "simulation"}
     outputs = SimpleNamespace(claims=path, gates=folder / "gates.csv")

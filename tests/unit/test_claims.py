@@ -108,7 +108,7 @@ def test_words_and_comparison_come_from_the_same_number(condition, met, threshol
 def test_claims_name_items_that_there_are_and_whose_they_are(paper):
     items = read_yaml(ROOT / "papers" / paper / "experiment.yaml")["items"]
     for claim in _claims(paper):
-        assert {claim.item, *claim.also} <= set(items), claim.id
+        assert {*claim.items} <= set(items), claim.id
         assert claim.origin in ORIGINS
         assert claim.judged, claim.id
 

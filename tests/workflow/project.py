@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,13 +17,12 @@ from pathlib import Path
 import yaml
 
 from twotowers.experiment.matrix import expanded
-from twotowers.results.claims import Claim
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "hager2025"
 """The only paper of most tests of the pipeline."""
 FEW = ("fig2", "appendixA", "appendixA_features", "lemmas")
-"""Items of PAPER that need each kind of job and a quarter of the time of all."""
+"""Items of PAPER that need a job of each rule. They take a quarter of the time of all items."""
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 SMOKE = ["--config", "scale=smoke"]
 PLUGINS = Path(__file__).with_name("plugins")
@@ -161,10 +160,10 @@ class Project:
         file.write_text(text)
 
     def trim(self, items: tuple[str, ...]) -> None:
-        """Leave some items in the paper, with what they need and the claims on them."""
+        """Remove all other items from the paper, with their settings, studies and claims."""
         folder = self.folder / "papers" / self.paper
         claims = import_module(f"papers.{self.paper}.claims").CLAIMS
-        kept = {claim.id for claim in claims if on(claim, items)}
+        kept = {claim.id for claim in claims if {*claim.items} <= {*items}}
         experiment = yaml.safe_load((folder / "experiment.yaml").read_text())
         needed = {need for name in items for need in experiment["items"][name]["needs"]}
         for part in (experiment, *experiment["scales"].values()):
@@ -244,17 +243,16 @@ def own_environment(caches: Path) -> dict[str, str]:
     }
 
 
-def on(claim: Claim, items: Iterable[str]) -> bool:
-    """Whether a claim needs no other items than these."""
-    return {claim.item, *claim.also} <= {*items}
-
-
 def clean_project(
     folder: Path, environment: dict[str, str], paper: str = PAPER, items: tuple[str, ...] = ()
 ) -> Project:
     """A clean, committed copy of the project's files in a new folder, for one paper.
 
-    Only the given items of the paper are left, if there are any.
+    Args:
+        folder: where to.
+        environment: the environment variables of its runs.
+        paper: the paper.
+        items: the items that the paper keeps (`Project.trim`). It keeps all if none is named.
     """
     project = Project(folder, environment, paper)
     for path in project_files():

@@ -126,7 +126,9 @@ def _tell_pages(part: ClickLog, held_out: ClickLog | None) -> None:
 
 
 def told_of(log: ClickLog) -> Iterator[str]:
-    """What the reader left out, and how much of the log is there again."""
+    """What the reader left out, and how much of the log is there again; of pages only."""
+    if log.counted:
+        return
     yield from seen_lines(log.stored.path)
     if "page_count" not in log.layout.columns:  # Such pages have no order of time.
         yield from copied_lines(log.stored.path)

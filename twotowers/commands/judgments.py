@@ -67,10 +67,8 @@ def run(options: argparse.Namespace) -> int:
     log = log_of(options)
     tell(f"read as {log.layout}")
     check_ids(log, options.to)
-    if not log.counted and (lines := [*told_of(log)]):
-        tell(*lines)
     fitted = fit_click_model(log, options.model, prior=prior)
-    if beside := [*told_prior(fitted), *fitted.beside()]:
+    if beside := [*told_of(log), *told_prior(fitted), *fitted.beside()]:
         tell(*beside)
     found = fitted.judgments(
         grades=grades,

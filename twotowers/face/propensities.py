@@ -121,7 +121,7 @@ class Propensities:
         return fit_slope(self.counts, self.curve, form=form, rng=rng)
 
     def doubts(self) -> Iterator[str]:
-        """What speaks against the whole curve: copies of the log, and `slope`."""
+        """Say what speaks against the whole curve: that the log was copied, or the test `slope`."""
         counts = np.append(self.counts.impressions, self.counts.clicks)
         if (times := multiple(counts, (self.counts.clicks > 0).sum())) > 1:
             yield (

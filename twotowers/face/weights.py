@@ -181,7 +181,7 @@ class Weights:
             "examination x relevance. They are no weights of documents that were not clicked"
         )
         if not self.log.counted:
-            yield "whether clicks depend on the clicks above, twotowers diagnose asks"
+            yield "twotowers diagnose tests whether clicks depend on the clicks above"
         yield from self.doubts
 
 

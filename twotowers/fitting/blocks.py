@@ -48,8 +48,8 @@ def in_order(
     Args:
         work: what to do.
         parts: on what.
-        cells: how many entries all parts have. Of fewer than CELLS this thread does all, since to
-            start others would take longer.
+        cells: how many entries all parts have together. This thread works on CELLS or fewer by
+            itself, because it takes longer to start others.
 
     Example:
         >>> [int(part) for part in in_order(lambda rows: rows.start, [slice(0, 5), slice(5, 9)])]

@@ -73,7 +73,7 @@ SELECT gcd(impressions, clicks) AS divisor, count_if(clicks > 0) AS clicked
 FROM read_parquet({path}) WHERE impressions > 0 GROUP BY divisor
 """
 TELLING = 20
-"""Counts of clicks that must be multiples of a number before that number says anything."""
+"""So many counts of clicks must be multiples of a number before that number says anything."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class Health:
         one_position: pairs that were shown at one position only.
         unclicked: pairs that were never clicked.
         first: the smallest position.
-        multiple: the largest number that divides all counts of impressions and clicks; 1 if too few
-            clicks tell. Of a log that was written twice it is 2, in whatever order.
+        multiple: the largest number that divides all counts (`multiple`). It is 2 if the log was
+            written twice, in whatever order.
         pages: result pages; the following are None, too, where they are not known.
         without, several: pages without a click, and with several.
         repeats: pages that show a document twice.
@@ -120,8 +120,9 @@ class Health:
     @property
     def copied(self) -> str:
         """How much of the log is there again, if it is so much that it was copied; else ''."""
-        told = _copied(self.pages or 0, self.lag or 0, self.repeated or 0)
-        return told or (f"Every count is a multiple of {self.multiple}" * (self.multiple > 1))
+        if told := _copied(self.pages or 0, self.lag or 0, self.repeated or 0):
+            return told
+        return f"Every count is a multiple of {self.multiple}" if self.multiple > 1 else ""
 
 
 def health(cells: str | Path, sessions: str | Path | None = None) -> Health:
@@ -161,9 +162,9 @@ def health(cells: str | Path, sessions: str | Path | None = None) -> Health:
 
 
 def multiple(counts: np.ndarray, telling: float) -> int:
-    """The largest number that divides all counts of a log; 1 if few clicks tell.
+    """The largest number that divides all counts of a log; 1 if fewer than TELLING are of clicks.
 
-    Of a log that was written twice it is 2. By chance, n counts of clicks are all even with a
+    It is 2 if the log was written twice. By chance, n counts of clicks are all even with a
     probability of about 2^-n.
 
     Args:

@@ -118,6 +118,11 @@ class Claim:
     gated: bool = True
 
     @property
+    def items(self) -> tuple[str, ...]:
+        """All items whose results the judge sees, its own first."""
+        return self.item, *self.also
+
+    @property
     def judged(self) -> list[Condition]:
         """The conditions that a verdict depends on."""
         return [condition for condition in self.conditions if condition.judged]

@@ -101,8 +101,8 @@ def authors_of(
     claim: Claim, authors: pd.DataFrame, items: Mapping[str, Sequence[str]]
 ) -> pd.DataFrame:
     """The authors' results that a claim is about: those of its items' settings and studies."""
-    own, asked = about(authors, claim.item), (claim.item, *claim.also)
-    return own[own["setting"].isin([need for name in asked for need in items[name]])]
+    own = about(authors, claim.item)
+    return own[own["setting"].isin([need for name in claim.items for need in items[name]])]
 
 
 def _answers(claim: Claim, results: pd.DataFrame) -> bool:
@@ -181,14 +181,14 @@ def judge_all(
     rows = []
     for claim in claims:
         claim = replace(claim, judge=asked_once(claim.judge))
-        for name in (claim.item, *claim.also):
+        for name in claim.items:
             if name not in (items if known is None else known):
                 raise InputError(
                     f"claim {claim.id} names an item that the paper does not have: {name!r}",
                     field="item",
                     expected=nearest(name, known or items),
                 )
-        needs = [need for name in (claim.item, *claim.also) for need in items.get(name, ())]
+        needs = [need for name in claim.items for need in items.get(name, ())]
         if claim.item in items:
             seen = results[results["setting"].isin(needs)]
             ours, on_all = _gated(claim, seen, gates), judge(claim, seen).verdict

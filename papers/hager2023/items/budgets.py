@@ -1,4 +1,4 @@
-"""A metric in [0, 1] against the number of simulated queries: panel: data set, curve: method."""
+"""A metric in [0, 1] against the number of simulated queries, by data set and method."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def table(
 
 
 def draw(table: pd.DataFrame, *, label: str) -> Figure:
-    """Our production ranker is the dotted line; the authors' is in the csv alone. Of intervals, the
-    part in [0, 1] is drawn."""
+    """Draw a panel per data set and a curve per method, with intervals cut at 0 and 1.
+
+    Our production ranker is the dotted line; the authors' is in the csv alone.
+    """
     table = table[(table["method"] != PRODUCTION) | (table["source"] == "reproduced")]
     table = table.assign(low=table["low"].clip(lower=0), high=table["high"].clip(upper=1))
     production = table["method"] == PRODUCTION
