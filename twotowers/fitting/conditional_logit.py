@@ -14,7 +14,7 @@ in time that grows with the square of the counts. Here it is a sum of the charac
 
 which is exact for M > N = sum_k n_k. With the lambda for which E[S] = C no term cancels another.
 Then P(|S - C| >= M) <= 2 exp(-M^2 / (2 V + 2 M / 3)) with V = sum_k n_k q_k (1 - q_k) (Bernstein),
-so M = 31 + 10 sqrt(V) misses less than a rounding error, however large the counts. Means and
+so M = 26 + 9 sqrt(V) misses less than a rounding error, however large the counts. Means and
 covariances of c are sums of the same kind.
 """
 
@@ -28,11 +28,11 @@ from scipy.special import expit, xlogy
 
 from twotowers.fitting.pair_counts import PairCounts
 
-ENTRIES = 500_000
-"""Of the largest array: few enough for a cache."""
-VANISHED = 45
-"""-ln of what is less than a rounding error of a probability."""
-CLASSES = np.unique(np.round(2.0 ** np.arange(1, 40, 0.5)).astype(int))
+ENTRIES = 100_000
+"""Of the largest array: few enough for the cache of a core."""
+VANISHED = 37
+"""-ln of what is less than a rounding error of a probability, 2^-53."""
+CLASSES = np.unique(np.round(2.0 ** np.arange(1, 40, 0.25)).astype(int))
 """The numbers of terms M: pairs with alike ones are computed together."""
 
 
@@ -72,14 +72,14 @@ def logit_moments(told: PairCounts, theta: np.ndarray) -> Moments:
     chance = expit(theta[told.factor] + _tilt(told, theta, clicks, starts)[told.pair])
     variance = told.impressions * chance * (1 - chance)
     total = np.add.reduceat(variance, starts)
-    terms = np.minimum(shown + 1, 31 + np.ceil(10 * np.sqrt(total)))
+    terms = np.minimum(shown + 1, 26 + np.ceil(9 * np.sqrt(total)))
     kind = np.searchsorted(CLASSES, terms)
     expected = np.empty_like(chance)
     information = np.zeros((factors, factors))
     likelihood = xlogy(told.clicks, chance).sum()
     likelihood += xlogy(told.impressions - told.clicks, 1 - chance).sum()
     lengths = np.diff(starts, append=len(told.pair))
-    for number, pairs in _blocks(kind, factors):
+    for number, pairs in _blocks(kind, total, factors):
         rows = np.repeat(starts[pairs] - np.cumsum(lengths[pairs]) + lengths[pairs], lengths[pairs])
         rows += np.arange(len(rows))
         local = np.repeat(np.arange(len(pairs)), lengths[pairs])
@@ -120,11 +120,10 @@ def _tilt(told: PairCounts, theta, clicks, starts) -> np.ndarray:
     return found
 
 
-def _blocks(kind: np.ndarray, factors: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Pairs with as many terms, as many at a time as memory holds."""
-    order = np.argsort(kind, kind="stable")
-    for number in np.unique(kind):
-        pairs = order[np.searchsorted(kind[order], number) :][: np.count_nonzero(kind == number)]
+def _blocks(kind: np.ndarray, total: np.ndarray, factors: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Pairs with as many terms and alike variances, as many at a time as a cache holds."""
+    order = np.lexsort((total, kind))
+    for number, pairs in enumerate(np.split(order, np.cumsum(np.bincount(kind)))):
         step = max(ENTRIES // int(CLASSES[number] * factors), 1)
         for start in range(0, len(pairs), step):
             yield number, np.sort(pairs[start : start + step])
@@ -146,16 +145,20 @@ def _sums(local, factor, impressions, chance, clicks, spread: float, terms: int,
     # Real and imaginary parts apart, since numpy is slow with complex numbers: a cell's
     # 1 - q + q e^(it).
     real, imag = 1 - chance * (1 - cosine), chance * sine
-    norm, angle = real**2 + imag**2, np.arctan2(imag, real)
+    norm = real**2 + imag**2
+    # In [0, pi], as imag is not negative. arctan2 would take twice the time.
+    with np.errstate(divide="ignore"):
+        angle = np.arctan(imag / real) + np.pi * (real < 0)
     size, angle = (np.add.reduceat(shown * each, starts) for each in (np.log(norm) / 2, angle))
     angle -= 2 * np.pi * ((clicks[:, None] * nodes) % terms) / terms
-    weight = np.exp(size + 1j * angle) * times
-    value = weight.real.sum(1)
-    # With E = n q e^(it) / (1 - q + q e^(it)) and terms w, sums of w E and of products w E E'.
+    # The terms w are squares of these roots.
+    root = np.exp(size / 2) * np.sqrt(times)
+    up, aside = root * np.cos(angle / 2), root * np.sin(angle / 2)
+    value = (up**2 - aside**2).sum(1)
+    # With E = n q e^(it) / (1 - q + q e^(it)), sums of w E and of products w E E'.
     shown = shown * chance / norm
     real, imag = shown * (cosine * real + sine * imag), shown * (sine * real - cosine * imag)
-    root = np.sqrt(weight / value[:, None])[local]
-    up, aside = root.real.copy(), root.imag.copy()
+    up, aside = ((each / np.sqrt(value)[:, None])[local] for each in (up, aside))
     parts = up * real - aside * imag, up * imag + aside * real
     mean = (up * parts[0] - aside * parts[1]).sum(1)
     again = (parts[0] ** 2 - parts[1] ** 2).sum(1) / impressions

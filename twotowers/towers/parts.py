@@ -189,8 +189,27 @@ def drop(
     if key is None or (isinstance(rate, float) and not rate):
         return hidden
     rate = value_of(rate)
-    kept = jax.random.bernoulli(key, 1 - rate, hidden.shape if shape is None else shape)
-    return hidden * kept / (1 - rate)
+    bits = _hashed(key, hidden.shape if shape is None else shape)
+    kept = (bits >> 8) < jnp.uint32((1 - rate) * 2**24)
+    return jnp.where(kept, hidden / (1 - rate), 0)
+
+
+def _hashed(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """32 random bits per entry: a hash of its place and the key.
+
+    It takes a tenth of the time of Threefry (jax.random), which would be half of a small tower's
+    training. Dropout needs no more. The hash is `lowbias32` of Wellons, "Prospecting for hash
+    functions" (2018), once for each half of the key.
+    """
+    places = jax.lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)
+    first, second = jax.random.key_data(key)
+    return _mixed(_mixed(places ^ first) + second)
+
+
+def _mixed(bits: jax.Array) -> jax.Array:
+    bits = (bits ^ (bits >> 16)) * jnp.uint32(0x7FEB352D)
+    bits = (bits ^ (bits >> 15)) * jnp.uint32(0x846CA68B)
+    return bits ^ (bits >> 16)
 
 
 def rows(features: jax.Array) -> jax.Array:
