@@ -24,7 +24,7 @@ from twotowers.objectives.likelihood import CountLoss
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.dense import MOMENTUM, DenseTower
 from twotowers.towers.lane import Lane
-from twotowers.towers.parts import reverse
+from twotowers.towers.parts import drop, reverse
 
 RNG = np.random.default_rng(0)
 UNITS, DOCUMENTS, WIDTH, POSITIONS = 6, 4, 3, 4
@@ -281,6 +281,33 @@ def test_dropout_of_examination_is_drawn_per_unit_and_position(layout):
     # Units do not share their draws.
     same = distance.argmin(1)
     assert (same[:, 0] != same[:, 1]).mean() > 0.5
+
+
+def test_entries_are_dropped_independently_of_each_other_and_of_other_keys():
+    shape, rate = (8, 500, 16), 0.3
+    masks = np.array([drop(jnp.ones(shape), rate, key) for key in jax.random.split(KEY, 40)]) > 0
+    # Over keys at each place, and over places of each key: shares as of independent draws.
+    deviation = np.sqrt(rate * (1 - rate))
+    for axis in (0, (1, 2, 3)):
+        count = masks.size / masks.mean(axis).size
+        z = (masks.mean(axis) - (1 - rate)) / (deviation / np.sqrt(count))
+        assert (z**2).mean() == pytest.approx(1, abs=5 * np.sqrt(2 / z.size))
+        assert abs(z).max() < 5.5
+    flat = (masks.reshape(40, -1) - (1 - rate)) / deviation
+    # Neighbours, and two keys at one place, are uncorrelated.
+    for lag in (1, 16, 8000):
+        assert abs((flat[:, lag:] * flat[:, :-lag]).mean()) * np.sqrt(flat[:, lag:].size) < 4
+    between = flat @ flat.T / np.sqrt(flat.shape[1])
+    assert abs(between[np.triu_indices(40, 1)]).max() < 4.5
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.25, 0.99])
+def test_dropped_entries_keep_their_mean_and_rates_are_nested(rate):
+    dropped = drop(jnp.ones(400_000), rate, KEY)
+    assert float(dropped.mean()) == pytest.approx(1, abs=5 * np.sqrt(rate / (1 - rate) / 400_000))
+    assert set(np.unique(dropped)) <= {0, np.float32(1 / (1 - rate))}
+    lower = drop(jnp.ones(400_000), rate / 2, KEY)
+    assert not ((lower == 0) & (dropped > 0)).any()
 
 
 def test_a_tower_of_positions():
