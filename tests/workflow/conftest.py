@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import sysconfig
@@ -27,7 +28,10 @@ def clean_copy(tmp_path_factory) -> Callable[..., Project]:
     """Make a clean, committed copy of the project's files, for one paper and some of its items."""
     if not (ROOT / ".git").exists():
         pytest.skip("only git knows which files are the project's")
-    environment = own_environment(tmp_path_factory.mktemp("caches"))
+    caches = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        caches = caches.parent  # All workers share it.
+    environment = own_environment(caches / "caches")
 
     def copy(name: str, paper: str = PAPER, items: tuple[str, ...] = ()) -> Project:
         folder = tmp_path_factory.mktemp(name) / "two-towers"

@@ -171,7 +171,7 @@ class Project:
                 if section in part:
                     part[section] = {k: each for k, each in part[section].items() if k in names}
         brief = experiment["brief"]
-        brief["claims"] = [claim for claim in brief["claims"] if claim in kept]
+        brief["claims"] = sorted(kept & {*brief["claims"]}) or sorted(kept)[:1]
         text = yaml.safe_dump(experiment, sort_keys=False, default_flow_style=None, width=10**6)
         (folder / "experiment.yaml").write_text(text)
         with (folder / "claims.py").open("a") as file:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.project import LONG, PAPERS, ROOT, SMOKE, Project, jobs
+from tests.workflow.project import LONG, PAPERS, ROOT, SMOKE, Project
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("environments")]
+# With the tests of the pipeline, since they share the finished project.
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
 
 COMMANDS = ROOT / "tests" / "conda" / "bin"
 TARGETS = (
@@ -58,24 +59,24 @@ def test_the_launcher_lacks_what_only_jobs_of_data_need(launcher, package):
     assert f"No module named '{package}'" in run.stderr
 
 
-def test_the_launcher_plans_a_run(launcher, unbuilt):
-    config = [*SMOKE, f"papers=[{','.join(PAPERS)}]"]
-    said = launch(launcher, unbuilt, "--dry-run", *LONG, *config)
-    assert jobs(said)["overview"] == {"figures/smoke/index.html"}
-
-
 def test_the_gpu_profile_trains_with_cuda(launcher, unbuilt):
     gpu = ["--workflow-profile", "profiles/gpu", "--sdm", "conda"]
-    said = launch(launcher, unbuilt, "--dry-run", *gpu, *SMOKE)
+    said = launch(launcher, unbuilt, "--dry-run", *gpu, *LONG, *SMOKE)
     planned = re.findall(r"^Conda environment envs/(\S+)\.yaml will be created", said, re.MULTILINE)
     assert sorted(planned) == ["data", "jax-cpu", "jax-cuda", "plots"]
+    asking = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: .*gpu=1\b", said, re.MULTILINE)
+    assert set(asking) == {"policy", "fit"}
 
 
-def test_each_job_runs_in_its_environment_and_changes_no_byte(launcher, clean_copy):
-    plain, project = clean_copy("plain"), clean_copy("conda")
-    assert plain.snakemake(*TARGETS, "--cores", "2").code == 0
-    said = launch(launcher, project, *TARGETS, "--sdm", "conda", "--cores", "2", *SMOKE)
+def test_the_launcher_plans_and_each_job_in_its_environment_changes_no_byte(
+    launcher, clean_copy, finished
+):
+    project = clean_copy("conda")
+    # The launcher's packages suffice to plan all papers.
+    config = [*SMOKE, f"papers=[{','.join(PAPERS)}]"]
+    said = launch(launcher, project, *TARGETS, "--sdm", "conda", "--cores", "2", *config)
     made = re.findall(r"^Environment for \S*/envs/(\S+)\.yaml created", said, re.MULTILINE)
     assert sorted(made) == ["data", "jax-cpu", "plots"]
     for file in TARGETS:
-        assert (project.folder / file).read_bytes() == (plain.folder / file).read_bytes()
+        expected = finished.project.folder / file
+        assert (project.folder / file).read_bytes() == expected.read_bytes()

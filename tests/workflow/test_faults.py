@@ -1,12 +1,12 @@
 """Faults of a run, made for real. Afterwards a run ends with the same bytes as before.
 
 All tests use one copy of the finished project, one after the other, and mostly its cheapest figure
-and the inputs of this figure. The last test checks that nothing has stuck.
+and the inputs of this figure. A fault leaves its file out: the run of a later test makes it. The
+last test makes all that is missing then.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -22,7 +22,8 @@ import pytest
 import yaml
 
 from tests.soak import running_jobs, soak
-from tests.workflow.project import PAPER, Project
+from tests.workflow.project import PAPER, SMOKE, Finished, Project
+from twotowers import SPLITS
 from twotowers.randomness import stream
 
 # With the tests of the pipeline, since they share the finished project.
@@ -42,23 +43,23 @@ def project(finished, tmp_path_factory) -> Project:
     return replace(finished.project, folder=folder)
 
 
-def remove(project: Project, *paths: str) -> dict[str, str]:
-    """Remove files. Returns their digests."""
-    digests = {path: digest(project, path) for path in paths}
+def remove(project: Project, *paths: str) -> None:
+    """Remove files. An earlier fault may have done so."""
     for path in paths:
-        (project.folder / path).unlink()
-    return digests
+        (project.folder / path).unlink(missing_ok=True)
 
 
-def digest(project: Project, path: str) -> str:
-    return hashlib.sha256((project.folder / path).read_bytes()).hexdigest()
-
-
-def check_made(project: Project, before: dict[str, str], **options) -> None:
-    """Assert that a run makes the removed files again, with the same bytes."""
-    run = project.snakemake("--cores", "1", *before, **options)
+def check_made(project: Project, finished: Finished, *paths: str, **options) -> None:
+    """Assert that a run makes files, with the same bytes as without faults."""
+    run = project.snakemake("--cores", "1", *paths, **options)
     assert run.code == 0, run.text
-    assert {path: digest(project, path) for path in before} == before
+    check_same(project, finished, *paths)
+
+
+def check_same(project: Project, finished: Finished, *paths: str) -> None:
+    for path in paths:
+        made, expected = (each.folder / path for each in (project, finished.project))
+        assert made.read_bytes() == expected.read_bytes(), path
 
 
 def failure(run) -> str:
@@ -100,18 +101,7 @@ def await_fork(run: subprocess.Popen) -> int:
     return next(iter(forks)).pid
 
 
-# Kills and signals
-
-
-def test_random_kills(project, finished, tmp_path):
-    shares = {"claims": 1.0, f"fits/{PAPER}/appendix_a": 1.0}
-    rng = stream("kills in a test", 1)
-    with (tmp_path / "log").open("w") as log:
-        records = soak(project, finished.digests, rng, log, kills=5, between=4, shares=shares)
-        *_, record = records
-    assert record.faults == [], (tmp_path / "log").read_text()[-5000:]
-    assert len(record.kills) == 5
-    assert record.chains >= 1
+# Signals
 
 
 @pytest.fixture
@@ -124,33 +114,31 @@ def heeded_interrupt() -> Iterator[None]:
 
 @pytest.mark.usefixtures("heeded_interrupt")
 def test_ctrl_c(project):
-    before = remove(project, STUDY)
+    remove(project, STUDY)
     run = project.start("--cores", "1", STUDY)
     await_job(run)
     os.killpg(run.pid, signal.SIGINT)
     text, _ = run.communicate(timeout=60)
     assert run.returncode == 1, text
     assert not (project.folder / STUDY).exists()
-    check_made(project, before)
 
 
-def test_sigterm(project):
-    before = remove(project, STUDY, FIGURE)
+def test_sigterm(project, finished):
+    remove(project, STUDY, FIGURE)
     run = project.start("--cores", "1", FIGURE)
     await_job(run)
     run.terminate()
     text, _ = run.communicate(timeout=60)
     assert run.returncode != 0, text
-    assert (project.folder / STUDY).exists()
     assert not (project.folder / FIGURE).exists()
-    check_made(project, before)
+    check_same(project, finished, STUDY)
 
 
 # Two runs
 
 
-def test_two_runs_in_one_folder(project):
-    before = remove(project, STUDY)
+def test_two_runs_in_one_folder(project, finished):
+    remove(project, STUDY)
     first = project.start("--cores", "1", STUDY)
     job = await_job(first)
     os.kill(job, signal.SIGSTOP)
@@ -162,29 +150,18 @@ def test_two_runs_in_one_folder(project):
     assert f"process {first.pid} " in line
     assert not second.jobs
     assert first.returncode == 0, text
-    assert {STUDY: digest(project, STUDY)} == before
-
-
-# Damage
-
-
-def test_deleted_intermediates(project):
-    before = remove(project, TRAIN)
-    assert "generate_standin" not in project.plan()
-    ranked = [f"results/smoke/rankings/{PAPER}/mslr30k/{s}.parquet" for s in ("train", "test")]
-    before |= remove(project, *ranked)
-    check_made(project, before)
+    check_same(project, finished, STUDY)
 
 
 # Clocks and places
 
 
-def test_a_clock_set_back(project):
-    before = remove(project, FIGURE)
+def test_a_clock_set_back(project, finished):
+    remove(project, FIGURE)
     tomorrow = time.time() + 86_400
     for path in (project.folder / "results").rglob("*.parquet"):
         os.utime(path, (tomorrow, tomorrow))
-    check_made(project, before)
+    check_made(project, finished, FIGURE)
     assert project.plan(FIGURE) == {}
 
 
@@ -195,14 +172,6 @@ def test_a_moved_folder(project):
         assert replace(project, folder=place).plan(FIGURE, STUDY) == {}
     finally:
         place.rename(project.folder)
-
-
-def test_no_home(project):
-    before = remove(project, FIGURE)
-    command = make(project, "--dry-run", "figures").stdout
-    cache = re.search("XDG_CACHE_HOME='(.*?)' .venv/bin/snakemake", command).group(1)
-    assert cache.startswith(str(project.folder))
-    check_made(project, before, HOME=NOWHERE, XDG_CACHE_HOME=cache)
 
 
 # No right, no room, no memory
@@ -234,7 +203,7 @@ def read_only() -> Iterator:
 
 
 def test_read_only_results(project, powerless, read_only):
-    before = remove(project, FIGURE)
+    remove(project, FIGURE)
     lock = project.folder / "results" / "run.lock"
     lock.unlink()
     read_only(lock.parent)
@@ -243,18 +212,15 @@ def test_read_only_results(project, powerless, read_only):
     assert run.code == 1
     assert "results: cannot be written: Permission denied" in run.text
     assert not run.jobs
-    check_made(project, before)
 
 
 def test_read_only_figures(project, powerless, read_only):
-    endings = ("pdf", "svg", "csv")
-    before = remove(project, *(FIGURE.replace("csv", ending) for ending in endings))
+    remove(project, *(FIGURE.replace("csv", ending) for ending in ("pdf", "svg", "csv")))
     folder = (project.folder / FIGURE).parent
     read_only(folder)
     line = failure(project.snakemake("--cores", "1", FIGURE, launcher=powerless))
     folder.chmod(0o755)
     assert f"figures/smoke/{PAPER}: cannot be written" in line
-    check_made(project, {path: before[path] for path in before if not path.endswith("pdf")})
 
 
 @pytest.fixture
@@ -265,15 +231,6 @@ def prlimit() -> str:
     return command
 
 
-def check_no_room(project: Project, launcher: tuple[str, ...]) -> None:
-    """Assert that a job without room on the disk says so, and succeeds with room."""
-    before = remove(project, TRAIN)
-    line = failure(project.snakemake("--cores", "1", TRAIN, launcher=launcher))
-    assert TRAIN in line
-    assert "no space left on the disk" in line
-    check_made(project, before)
-
-
 def test_full_disk(project):
     here = project.folder / Path(TRAIN).parent
     # Snakemake would remove an empty folder.
@@ -281,11 +238,14 @@ def test_full_disk(project):
     launcher = ("unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh")
     if not shutil.which("unshare") or subprocess.run([*launcher, "true"]).returncode:
         pytest.skip("no right to mount a small disk")
-    check_no_room(project, launcher)
+    remove(project, TRAIN)
+    line = failure(project.snakemake("--cores", "1", TRAIN, launcher=launcher))
+    assert TRAIN in line
+    assert "no space left on the disk" in line
 
 
 def test_out_of_memory(project, prlimit):
-    before = remove(project, STUDY)
+    remove(project, STUDY)
     run = project.start("--cores", "1", STUDY)
     # The limit applies to the process that is forked for the job, and to no other.
     subprocess.run([prlimit, "--pid", str(await_fork(run)), "--as=100000000"], check=True)
@@ -293,48 +253,100 @@ def test_out_of_memory(project, prlimit):
     assert run.returncode == 1, text
     assert "results/smoke/logs/fits" in text
     assert not (project.folder / STUDY).exists()
-    check_made(project, before)
+
+
+# What is missing
+
+
+def test_no_home(project, finished):
+    remove(project, FIGURE)
+    command = make(project, "--dry-run", "figures").stdout
+    cache = re.search("XDG_CACHE_HOME='(.*?)' .venv/bin/snakemake", command).group(1)
+    assert cache.startswith(str(project.folder))
+    check_made(project, finished, STUDY, FIGURE, HOME=NOWHERE, XDG_CACHE_HOME=cache)
+
+
+def test_deleted_intermediates(project, finished):
+    remove(project, TRAIN)
+    assert "generate_standin" not in project.plan()
+    ranked = [f"results/smoke/rankings/{PAPER}/mslr30k/{s}.parquet" for s in ("train", "test")]
+    remove(project, *ranked)
+    check_made(project, finished, TRAIN, *ranked)
 
 
 # Data from outside
 
 
-def configured(project: Project, folder: Path, source: dict | str) -> list[str]:
-    """Arguments that make the project read a data set from a folder."""
-    config = folder.parent / "config.yaml"
-    data = {"datasets": {"mine": {"source": source, "folder": str(folder)}}}
-    config.write_text(yaml.safe_dump(data | {"results": str(folder.parent / "results")}))
-    return ["--configfile", "config.yaml", str(config), "--config", "scale=smoke"]
+@dataclass(frozen=True)
+class Own:
+    """A data set from files in `data`, with results in `results`, and Snakemake's arguments."""
+
+    folder: Path
+    data: Path
+    results: Path
+    arguments: tuple[str, ...]
+
+    def write(self, text: str) -> None:
+        for split in SPLITS:
+            (self.data / f"{split}.txt").write_text(text)
 
 
-MINE = {
-    "name": "mine",
-    "width": 2,
-    "label_max": 4,
-    "splits": {split: f"{split}.txt" for split in ("train", "validation", "test")},
-}
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """One folder for the tests of data sets from files, which so share a plan."""
+    return tmp_path_factory.mktemp("own")
 
 
-def test_read_only_data(project, powerless, read_only, tmp_path):
-    folder = tmp_path / "data"
-    folder.mkdir()
-    for name in MINE["splits"].values():
-        (folder / name).write_text("1 qid:1 1:0.5 2:1\n")
-    read_only(folder)
-    target = f"{tmp_path}/results/smoke/raw/mine/train.parquet"
-    over = configured(project, folder, MINE)
-    run = project.snakemake(target, "--cores", "1", *over, launcher=powerless)
-    assert run.code == 0, run.text
-    assert Path(target).exists()
+@pytest.fixture
+def own(place) -> Iterator[Own]:
+    """A data set whose files are to be written. Nothing is made of it."""
+    data, results = place / "data", place / "results"
+    splits = {split: f"{split}.txt" for split in SPLITS}
+    source = {"name": "mine", "width": 2, "label_max": 4, "splits": splits}
+    datasets = {"mine": {"source": source, "folder": str(data)}}
+    config = place / "config.yaml"
+    config.write_text(yaml.safe_dump({"datasets": datasets, "results": str(results)}))
+    data.mkdir()
+    yield Own(place, data, results, ("--configfile", "config.yaml", str(config), *SMOKE))
+    for folder in (data, results):
+        shutil.rmtree(folder)
 
 
-def test_missing_data(project, tmp_path):
-    over = configured(project, tmp_path / "data", MINE)
-    target = f"{tmp_path}/results/smoke/raw/mine/manifest.json"
-    run = project.snakemake(target, "--cores", "1", "--retries", "0", *over)
+def test_missing_data(project, own):
+    target = f"{own.results}/smoke/raw/mine/manifest.json"
+    run = project.snakemake(target, "--cores", "1", "--retries", "0", *own.arguments)
     assert run.code == 1
-    assert f"{tmp_path}/data/train.txt" in run.text
+    assert f"{own.data}/train.txt" in run.text
     assert "Traceback" not in run.text
+
+
+def test_read_only_data(project, powerless, own, read_only):
+    own.write("1 qid:1 1:0.5 2:1\n")
+    read_only(own.data)
+    target = own.results / "smoke" / "raw" / "mine" / "train.parquet"
+    run = project.snakemake(str(target), "--cores", "1", *own.arguments, launcher=powerless)
+    assert run.code == 0, run.text
+    assert target.exists()
+
+
+def test_make_says_a_failure_and_its_log_in_a_few_lines(project, own):
+    """Messages as under the Makefile: jobs, failures, and failures again at the end."""
+    own.write("2 qid:1 1:0.5 2:1\n0 qid:1 1:x 2:0\n")
+    target = f"{own.results}/smoke/raw/mine/train.parquet"
+    logger = ("--logger", "towers")
+    run = project.snakemake(target, "--cores", "1", *own.arguments, *logger, PYTHONPATH=".:scripts")
+    assert run.code == 1
+    log = f"{own.results}/smoke/logs/raw/mine/train.log"
+    _, first, second, failed, where, once_more, last = filter(None, run.text.splitlines())
+    assert re.fullmatch(r"0 of 2 jobs done, \d+ s so far: Fetch mine and check its files", first)
+    assert re.fullmatch(r"1 of 2 jobs done, .* so far, .* to go: Read the train .* mine", second)
+    assert failed.startswith(f"parse failed: InputError: {own.data}/train.txt:2")
+    assert "1:x" in failed
+    assert where == f"(log: {log})"
+    assert once_more == f"failed: {failed.removeprefix('parse failed: ')} {where}"
+    assert re.fullmatch(r"1 of 2 jobs done, 1 failed, \d+ s", last)
+    assert "Traceback" in Path(log).read_text()
+    assert list(own.results.rglob("*.parquet")) == []
 
 
 # Make
@@ -369,9 +381,12 @@ def test_no_such_target(project):
 # At last
 
 
-def test_nothing_of_all_this_has_stuck(project, finished):
-    run = project.snakemake("--cores", "2")
-    assert run.code == 0, run.text[-5000:]
-    assert project.digests() == finished.digests
-    assert list((project.folder / "results").rglob(".*")) == []
-    assert project.plan() == {}
+def test_random_kills_and_that_nothing_of_all_this_has_stuck(project, finished, tmp_path):
+    """The trial ends when a run has made all that is missing, and compares it with `finished`."""
+    shares = {"claims": 1.0, f"fits/{PAPER}/appendix_a": 1.0}
+    rng = stream("kills in a test", 1)
+    with (tmp_path / "log").open("w") as log:
+        records = soak(project, finished.digests, rng, log, kills=2, between=4, shares=shares)
+        *_, record = records
+    assert record.faults == [], (tmp_path / "log").read_text()[-5000:]
+    assert len(record.kills) == 2
