@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -51,15 +53,25 @@ def long_table() -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def draw(folder: Path, name: str, settings=SETTINGS) -> dict[str, str]:
-    """Draw a row of panels of position bias; returns the item's files, relative to `folder`."""
-    titles = {setting: setting for setting in settings}
-    figure = position_bias.draw(bias_table(settings), settings=titles)
+@cache
+def drawn(settings: tuple[str, ...]) -> dict[str, bytes]:
+    """A row of panels of position bias, by ending."""
+    figure = position_bias.draw(
+        bias_table(settings), settings=dict(zip(settings, settings, strict=True))
+    )
     figures.source_note(figure, "Stand-in data (mslr30k), scale laptop, seeds 2021–2023")
-    links = {kind: f"{name}.{kind}" for kind in ("csv", "pdf", "svg")}
-    figures.save(figure, [folder / links["svg"], folder / links["pdf"]])
-    (folder / links["csv"]).write_text("value\n")
-    return links
+    with TemporaryDirectory() as folder:
+        files = {ending: Path(folder) / f"drawn.{ending}" for ending in ("svg", "pdf")}
+        figures.save(figure, [*files.values()])
+        return {ending: file.read_bytes() for ending, file in files.items()}
+
+
+def draw(folder: Path, name: str, settings=SETTINGS) -> dict[str, str]:
+    """Write a row of panels of position bias; returns the item's files, relative to `folder`."""
+    contents = {"csv": b"value\n"} | drawn(tuple(settings))
+    for ending, content in contents.items():
+        (folder / f"{name}.{ending}").write_bytes(content)
+    return {ending: f"{name}.{ending}" for ending in ("csv", "pdf", "svg")}
 
 
 def claim(number: str, item: str, verdict=REPRODUCED, **other) -> dict:

@@ -228,8 +228,7 @@ def test_regression_em_has_the_gradient_of_the_likelihood():
 
 
 @pytest.mark.parametrize("normalised", get_args(Normalised))
-@pytest.mark.parametrize("unclicked", ["uniform", "nothing"])
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize(("unclicked", "weights"), [("uniform", WEIGHTS), ("nothing", None)])
 def test_softmax(normalised, unclicked, weights):
     options = {"normalised": normalised, "unclicked": unclicked}
     given = np.ones_like(SCORES) if weights is None else weights
@@ -321,8 +320,7 @@ def test_attention_rank():
     np.testing.assert_allclose(slope, 0, **CLOSE)
 
 
-@pytest.mark.parametrize("labels", [LABELS, GRADES])
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize(("labels", "weights"), [(LABELS, WEIGHTS), (GRADES, None)])
 def test_lambda_rank(labels, weights):
     given = np.ones_like(SCORES) if weights is None else weights
     loss = partial(lambda_rank_loss, labels=labels, where=WHERE, weights=weights)

@@ -153,15 +153,14 @@ def test_equal_to_all_rows_if_each_batch_uses_all(name):
     np.testing.assert_allclose(used.history, every.history, rtol=1e-6)
 
 
-@pytest.mark.parametrize("steps", [6, None], ids=["batches", "own epochs"])
 @pytest.mark.parametrize(
-    ("tower", "kind"),
+    ("tower", "kind", "steps"),
     [
-        (BaselineTower, DynamicBayesian),
-        (partial(HashedTower, ratio=3.0), PositionBased),
-        (partial(QuotientRemainderTower, ratio=3.0), DocumentRate),
+        (BaselineTower, DynamicBayesian, None),
+        (partial(HashedTower, ratio=3.0), PositionBased, None),
+        (partial(QuotientRemainderTower, ratio=3.0), DocumentRate, 6),
     ],
-    ids=["two tables", "hashed", "quotient"],
+    ids=["two tables, own epochs", "hashed, own epochs", "quotient, batches"],
 )
 def test_equal_to_all_rows_if_a_step_needs_the_gradient_only(tower, kind, steps):
     """Plain gradient descent leaves rows without a gradient, whatever the batches."""

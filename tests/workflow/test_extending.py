@@ -151,31 +151,21 @@ def test_logs_of_ones_own_are_counted_and_what_was_left_out_is_said(extended):
     assert "clicks off page: 1\n" in (logs / "text" / "log.log").read_text()
 
 
-@pytest.mark.parametrize(
-    ("path", "before", "after", "rule", "changed"),
-    [
-        ("papers/mine/methods/click_rate.py", "2 * prior", "3 * prior", "fit", {"click-rate"}),
-        ("twotowers/logs/formats/lines.py", "start=1", "start=0", "parse", {"text"}),
-    ],
-)
-def test_editing_a_file_of_ones_own_reruns_what_it_changes(
-    extended, path, before, after, rule, changed
-):
-    with extended.edited(path, lambda text: text.replace(before, after)):
+def test_editing_files_of_ones_own_reruns_what_they_change(extended):
+    method, reader = "papers/mine/methods/click_rate.py", "twotowers/logs/formats/lines.py"
+    with (
+        extended.edited(method, lambda text: text.replace("2 * prior", "3 * prior")),
+        extended.edited(reader, lambda text: text.replace("start=1", "start=0")),
+    ):
         run = extended.snakemake("--dry-run", *CONFIG)
     assert run.code == 0, run.text
-    assert {path.split("/")[-2] for path in run.jobs[rule]} == changed
+    changed = {rule: {path.split("/")[-2] for path in run.jobs[rule]} for rule in ("parse", "fit")}
+    assert changed == {"parse": {"text"}, "fit": {"click-rate", "lines-em"}}
 
 
-@pytest.mark.parametrize(
-    ("path", "name", "typo"),
-    [
-        ("papers/mine/experiment.yaml", "click_rate", "click_rat"),
-        ("config/mine.yaml", "strays", "starys"),
-    ],
-)
-def test_a_misspelt_name_is_told_before_the_first_job(extended, path, name, typo):
-    with extended.edited(path, lambda text: re.sub(rf"\b{name}\b(?=[,:])", typo, text)):
+def test_a_misspelt_name_is_told_before_the_first_job(extended):
+    path = "papers/mine/experiment.yaml"
+    with extended.edited(path, lambda text: text.replace("click_rate,", "click_rat,")):
         run = extended.snakemake("--dry-run", *CONFIG)
     assert run.code != 0
-    assert f"did you mean '{name}'" in run.text
+    assert "did you mean 'click_rate'" in run.text
