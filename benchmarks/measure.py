@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".cache" / "benchmarks"
 
 ONE_THREAD = {
-    "XLA_FLAGS": compiling.ONE_THREAD,
+    "XLA_FLAGS": compiling.STEADILY,
     "NPROC": "1",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",

@@ -244,7 +244,6 @@ def test_editing_a_figures_drawing_redraws_it_and_the_pages(finished, tmp_path):
         run = project.snakemake("--cores", "2")
         assert run.code == 0, run.text[-5000:]
         assert run.jobs == {"figure": {f"figures/smoke/{PAPER}/lemmas.pdf"}, **PAGE}
-        assert project.plan() == {}
     changed = {p for p, date in dates.items() if p.stat().st_mtime_ns != date}
     assert {str(path.relative_to(folder)) for path in changed} == redrawn | {
         *PAGES,
@@ -314,6 +313,10 @@ def test_another_seed_adds_its_own_jobs_only(finished):
 # Killed in the middle of a fit, on one core, with another order of hashes
 
 
+FITTED = ("fig2", "appendixA_features")
+"""Items that are drawn from fits of each tower."""
+
+
 @pytest.fixture(scope="module")
 def recovered(clean_copy, finished) -> tuple[str, Finished]:
     """The messages of a killed run, and the run after it."""
@@ -322,11 +325,12 @@ def recovered(clean_copy, finished) -> tuple[str, Finished]:
     if taskset := shutil.which("taskset"):
         launcher = (taskset, "--cpu-list", str(min(os.sched_getaffinity(0))))
     options = {"launcher": launcher, "PYTHONHASHSEED": "77"}
-    process = project.start("--cores", "1", **options)
+    targets = [f"figures/smoke/{PAPER}/{item}.csv" for item in FITTED]
+    process = project.start("--cores", "1", *targets, **options)
     await_a_fit(project, process)
     os.killpg(process.pid, signal.SIGKILL)
     killed, _ = process.communicate()
-    run = project.snakemake("--cores", "1", **options)
+    run = project.snakemake("--cores", "1", *targets, **options)
     assert run.code == 0, run.text[-5000:]
     return killed, Finished(project, run, project.digests())
 
@@ -359,7 +363,8 @@ def test_a_killed_run_goes_on_where_it_was(recovered, finished):
 
 def test_cores_hashes_and_a_kill_change_no_byte(recovered, finished):
     _, after = recovered
-    assert after.digests == finished.digests
+    assert {f"smoke/{PAPER}/{item}.csv" for item in FITTED} <= after.digests.keys()
+    assert after.digests.items() <= finished.digests.items()
 
 
 # A paper of studies and of fits to given lists: its rankers serve all seeds
