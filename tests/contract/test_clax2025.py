@@ -388,11 +388,6 @@ def test_every_condition_of_every_judge_has_a_mutation():
     assert untested(JUDGED, MUTATIONS) == set()
 
 
-@pytest.mark.parametrize("name", JUDGED)
-def test_a_judge_without_its_data_says_so(name):
-    assert judge(JUDGED[name], made_up().iloc[:0]).verdict == NOT_TESTABLE
-
-
 NEEDED = [
     *product(("12", "13", "14", "15", "16"), ["hashed-ccm"]), ("16", "gradient-rctr"),
     *product(("31", "32", "33"), ["interval-dbn"]),

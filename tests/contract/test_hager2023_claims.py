@@ -204,11 +204,6 @@ def test_every_condition_of_every_judge_has_a_mutation():
     assert untested(AT, MUTATIONS) == set()
 
 
-@pytest.mark.parametrize("name", AT)
-def test_a_judge_without_its_data_says_so(name):
-    assert judge(AT[name], made_up().iloc[:0]).verdict == NOT_TESTABLE
-
-
 def test_lists_of_one_data_set_are_not_those_of_three():
     assert judge(AT["6"], made_up().query("setting != 'lists-yahoo'")).verdict == NOT_TESTABLE
 

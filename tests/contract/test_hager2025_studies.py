@@ -348,11 +348,6 @@ def test_a_policy_may_place_residuals_the_other_way_if_estimates_follow(judged):
     assert_borne_out(JUDGED["11e"], altered(judged, times(-1), where))
 
 
-@pytest.mark.parametrize("name", JUDGED)
-def test_a_judge_without_its_data_says_so(name):
-    assert judge(JUDGED[name], published.results("hager2025")).verdict == NOT_TESTABLE
-
-
 @pytest.mark.parametrize(("name", "varied"), [("17c", "features"), ("17d", "width")])
 def test_one_amount_is_compared_with_nothing(name, varied, judged):
     one = judged[judged["varied"].ne(varied) | judged["amount"].eq(4)]

@@ -1,0 +1,25 @@
+"""What the claims of every paper have in common."""
+
+from importlib import import_module
+
+import pandas as pd
+import pytest
+
+from twotowers import ROOT
+from twotowers.results.claims import NOT_TESTABLE, judge
+
+PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/claims.py"))
+CLAIMS = {
+    f"{paper} {claim.id}": claim
+    for paper in PAPERS
+    for claim in import_module(f"papers.{paper}.claims").CLAIMS
+}
+COLUMNS = ["setting", "metric", "position", "value", "seed", "sessions", "estimator"]
+
+
+# This one counts significant tests. Without results it finds none, which contradicts it.
+@pytest.mark.parametrize("name", sorted(CLAIMS.keys() - {"hager2024 37"}))
+def test_a_judge_without_its_data_says_so(name):
+    judgement = judge(CLAIMS[name], pd.DataFrame(columns=COLUMNS))
+    assert judgement.verdict == NOT_TESTABLE
+    assert judgement.reason
