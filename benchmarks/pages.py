@@ -290,6 +290,7 @@ TABLES: dict[str, Table] = {
         "peak memory, GB = peak_gb : .2f | cells shown = cells : , | cells held = held : , | "
         "every cell as two int64, GB = dense_gb : #",
     ),
+    "draws": Table("draws", " = what | an entry, ns = ns : # | times ours = ratio : #"),
     "road": Table("road", " = what | s = seconds : # | an hour = hourly : #", with_hourly),
     "site": Table(
         "site",
