@@ -289,14 +289,6 @@ def test_every_condition_of_every_judge_has_a_mutation():
     assert untested(BY_ID, MUTATIONS) == {("16a", nodes), ("16b", nodes)}
 
 
-def test_claims_have_unique_names_and_are_fully_told():
-    assert len(BY_ID) == len(CLAIMS)
-    for claim in CLAIMS:
-        texts = (claim.item, claim.statement, claim.where, claim.expected)
-        assert all(texts)
-        assert "{" not in "".join(texts)
-
-
 def test_the_papers_tables_are_published_as_read_here():
     table1 = select(AUTHORS, setting=LISTS).set_index(["method", "repair", "metric"])
     for lane, (mcc, gain, _, _, error) in TABLE1.items():
