@@ -41,4 +41,6 @@ def draw(
     dots = dots.assign(outer=pd.Categorical(dots["outer"], list(outer)))
     chart = Dots(dots, by={"inner": inner}, col={"metric": metrics})
     plot = chart.plot("outer", orient="y").label(x="", y="").share(x=False)
-    return chart.figure(plot, height=0.6 + 0.22 * len(groups))
+    # A line is as high as its dots need, which stand one below the other.
+    most = dots.groupby(["metric", "outer"], observed=True).size().max()
+    return chart.figure(plot, height=0.6 + len(groups) * max(0.22, 0.09 * most))
