@@ -268,7 +268,7 @@ def test_dropout_of_examination_is_drawn_per_unit_and_position(layout):
     plain = nll(attraction, np.asarray(examination, float)).sum((-2, -1))
     np.testing.assert_allclose(objective.losses(model, jnp.arange(UNITS), 0), plain, rtol=1e-5)
     losses = partial(objective.losses, model, jnp.arange(UNITS), 0)
-    draws = np.asarray(jax.vmap(losses)(jax.random.split(KEY, 3000)))
+    draws = np.asarray(jax.jit(jax.vmap(losses))(jax.random.split(KEY, 3000)))
     # A position's logit is 0, or scaled up, for all documents of a unit: 2^4 possible losses.
     kept = np.indices((2,) * POSITIONS).reshape(POSITIONS, -1).T
     possible = np.stack(
@@ -285,7 +285,8 @@ def test_dropout_of_examination_is_drawn_per_unit_and_position(layout):
 
 def test_entries_are_dropped_independently_of_each_other_and_of_other_keys():
     shape, rate = (8, 500, 16), 0.3
-    masks = np.array([drop(jnp.ones(shape), rate, key) for key in jax.random.split(KEY, 40)]) > 0
+    dropped = jax.vmap(lambda key: drop(jnp.ones(shape), rate, key))(jax.random.split(KEY, 40))
+    masks = np.asarray(dropped) > 0
     # Over keys at each place, and over places of each key: shares as of independent draws.
     deviation = np.sqrt(rate * (1 - rate))
     for axis in (0, (1, 2, 3)):
