@@ -1,6 +1,7 @@
 """Draws of dropout: the library's hash of a place and a key beside the generators of jax.random.
 
-Time is that of the processor: a fit runs on one thread, so other processes change it little.
+Time is that of the processor. Other work on the machine lengthens it too, so compare ratios of one
+run.
 """
 
 from __future__ import annotations
@@ -22,11 +23,10 @@ HASH = "ours, a hash"
 
 def run(*, entries: int, repeats: int) -> Iterator[dict]:
     """Yield a row per way to draw: nanoseconds per entry, and how many times ours that is."""
-    names = [HASH, *GENERATORS]
     took = child(
         "benchmarks.draws:time_draws", environment=ONE_THREAD, entries=entries, repeats=repeats
     )
-    for name in names:
+    for name in (HASH, *GENERATORS):
         yield {"what": name, "ns": took[name], "ratio": took[name] / took[HASH]}
 
 

@@ -1,6 +1,7 @@
 """Steps on all rows of a table, and on the used ones: time by table size, and what they fit.
 
-Time is that of the processor: a fit runs on one thread, so other processes change it little.
+Time is that of the processor. Other work on the machine lengthens it too, so compare ratios of one
+run.
 
 Expected before any fit was run: at the same learning rate, used rows learn more slowly. Adam on all
 rows moves a rare row for some 1 / (1 - .9) = 10 steps after each use, by its decaying moment, and

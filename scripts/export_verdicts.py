@@ -20,7 +20,6 @@ from twotowers.experiment.matrix import item_needs
 from twotowers.report.paper_page import tally
 from twotowers.results import published
 from twotowers.results.claims import CONTRADICTED, Claims
-from twotowers.results.gates import CONSTANT, DOCUMENTS, FALL, GAIN, RANKS, STARTS, WORDS
 from twotowers.results.judging import AUTHORS, authors_of, on_authors
 from twotowers.results.standing import REAL
 
@@ -28,11 +27,6 @@ PAGE = ROOT / "docs" / "verdicts.md"
 RESTS = "rests on fits that fail a gate: "
 """Before the fits, in the reason of a verdict (`twotowers.results.judging`)."""
 FIT = ["paper", "name", "setting"]
-BRIEF = {GAIN + each: each for each in (CONSTANT, RANKS, DOCUMENTS)} | {
-    FALL: "fall",
-    STARTS: "starts",
-}
-"""A word of the page in the place of a gate's (`twotowers.results.gates.WORDS`)."""
 
 
 def main() -> None:
@@ -101,10 +95,6 @@ def failing(found: pd.DataFrame, gates: pd.DataFrame) -> str:
     named = rows.groupby(FIT).agg(claims=("claim", ", ".join), reason=("reason", "first"))
     told = gates.groupby(FIT).agg(text=("text", "; ".join)).join(named, how="outer")
     told["text"] = told["text"].fillna(told["reason"])
-    for metric, word in BRIEF.items():
-        told["text"] = told["text"].str.replace(WORDS[metric], word)
-    lanes = r", fails in (\d+ of \d+) lanes"
-    told["text"] = told["text"].str.replace(lanes, r" (\1)", regex=True)
     return markdown(
         ["paper, run", "fit", "what fails", "undecided for it"],
         (

@@ -279,9 +279,8 @@ def test_deleted_intermediates(project, finished):
 
 @dataclass(frozen=True)
 class Own:
-    """A data set from files in `data`, with results in `results`, and Snakemake's arguments."""
+    """A data set: its files are in `data`. With `arguments`, Snakemake writes to `results`."""
 
-    folder: Path
     data: Path
     results: Path
     arguments: tuple[str, ...]
@@ -307,7 +306,7 @@ def own(place) -> Iterator[Own]:
     config = place / "config.yaml"
     config.write_text(yaml.safe_dump({"datasets": datasets, "results": str(results)}))
     data.mkdir()
-    yield Own(place, data, results, ("--configfile", "config.yaml", str(config), *SMOKE))
+    yield Own(data, results, ("--configfile", "config.yaml", str(config), *SMOKE))
     for folder in (data, results):
         shutil.rmtree(folder)
 
