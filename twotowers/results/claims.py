@@ -236,13 +236,18 @@ def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
 def outcome(claim: Claim, pairs: Iterable[tuple[Condition, object]]) -> Judgement:
     """The judgement on what a judge measured."""
     pairs = list(pairs)
-    told = claim.told(pairs)
+    verdict, reason = verdict_of(pairs)
+    return Judgement(verdict, claim.told(pairs), reason)
+
+
+def verdict_of(pairs: Iterable[tuple[Condition, object]]) -> tuple[str, str]:
+    """The verdict on what a judge measured, and its reason."""
     failed = [each for each, measured in pairs if each.judged and not each.met_by(measured)]
     if not failed:
-        return Judgement(REPRODUCED, told)
+        return REPRODUCED, ""
     if all(condition.otherwise for condition in failed):
-        return Judgement(NOT_TESTABLE, told, failed[0].otherwise)
-    return Judgement(CONTRADICTED, told, failing(failed))
+        return NOT_TESTABLE, failed[0].otherwise
+    return CONTRADICTED, failing(failed)
 
 
 def failing(conditions: Iterable[Condition]) -> str:

@@ -22,7 +22,10 @@ from twotowers.results.claims import (
     UNDECIDED,
     Claim,
     Judgement,
+    NotTestable,
+    TooFewRuns,
     judge,
+    verdict_of,
 )
 from twotowers.results.gates import gates_of, of_failing, told
 from twotowers.results.published import about
@@ -35,6 +38,7 @@ COLUMNS = [
 ]  # fmt: skip
 AUTHORS = {REPRODUCED: "holds", CONTRADICTED: "fails", UNDECIDED: "undecided"}
 """What is said of a claim on its authors' own numbers, for each verdict."""
+ANSWERS = REPRODUCED, CONTRADICTED
 FEW, RESAMPLES = 3, 30
 """Runs of a resample of the authors' runs, as many as most papers have; and the most resamples."""
 
@@ -78,7 +82,7 @@ def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
     seeds = sorted(authors.loc[several, "seed"].unique())
     if found.verdict == NOT_TESTABLE and seeds:
         # Some runs are missing.
-        seeds = [seed for seed in seeds if _answers(claim, _of_seeds(authors, [seed]))]
+        seeds = [seed for seed in seeds if _verdict(claim, _of_seeds(authors, [seed])) in ANSWERS]
         authors = _of_seeds(authors, seeds)
         found = decide(claim, authors)
     whole = judge(claim, authors)
@@ -88,8 +92,8 @@ def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
         return whole.measured, AUTHORS[whole.verdict], "printed means"
     every = list(combinations(seeds, FEW))
     chosen = every[:: max(1, len(every) // RESAMPLES)]
-    triples = [judge(claim, _of_seeds(authors, few)) for few in chosen]
-    answers = [each.verdict for each in triples if each.verdict in (REPRODUCED, CONTRADICTED)]
+    triples = [_verdict(claim, _of_seeds(authors, few)) for few in chosen]
+    answers = [verdict for verdict in triples if verdict in ANSWERS]
     said = f"{AUTHORS[whole.verdict]} on all {len(seeds)} runs together"
     if len(answers) > 1:
         share = np.mean([verdict == REPRODUCED for verdict in answers])
@@ -105,8 +109,12 @@ def authors_of(
     return own[own["setting"].isin([need for name in claim.items for need in items[name]])]
 
 
-def _answers(claim: Claim, results: pd.DataFrame) -> bool:
-    return judge(claim, results).verdict in (REPRODUCED, CONTRADICTED)
+def _verdict(claim: Claim, results: pd.DataFrame) -> str:
+    """The verdict of `judge`, without the texts, which take time; empty if it cannot answer."""
+    try:
+        return verdict_of(claim.measure(results))[0]
+    except (NotTestable, TooFewRuns):
+        return ""
 
 
 def _of_seeds(results: pd.DataFrame, seeds: Collection) -> pd.DataFrame:
@@ -131,7 +139,7 @@ def asked_once(judge: Callable) -> Callable:
 def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgement:
     """The verdict on a claim, with regard to the chance of seeds and to gates of fits."""
     found = decide(claim, results)
-    if not claim.gated or found.verdict not in (REPRODUCED, CONTRADICTED):
+    if not claim.gated or found.verdict not in ANSWERS:
         return found
     failing = rests_on(claim, results, gates)
     if not failing:
