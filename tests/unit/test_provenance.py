@@ -13,7 +13,7 @@ FILES = {
     "twotowers/__init__.py": "",
     "twotowers/a.py": '"""Module a."""\n\nfrom twotowers import b\n\n\ndef f():\n'
     '    """Double."""\n    return 2 * b.VALUE  # why\n',
-    "twotowers/b.py": "VALUE = 1\n",
+    "twotowers/b.py": 'VALUE = 1\n"""A value."""\n',
     "twotowers/unrelated.py": "VALUE = 1\n",
     "papers/p/study.py": "import twotowers.b\n",
 }
@@ -50,10 +50,11 @@ def changed(name, old, new):
         changed("twotowers/a.py", "# why", "# because"),
         changed("twotowers/a.py", "Module a.", "Another\n\nsummary."),
         changed("twotowers/a.py", "2 * b.VALUE", "2  *  b.VALUE"),
+        changed("twotowers/b.py", "A value.", "The value."),
         changed("twotowers/unrelated.py", "1", "2"),
         changed("papers/p/study.py", "import twotowers.b", "import twotowers.a"),
     ],
-    ids=["docstring", "comment", "module docstring", "spaces", "unrelated", "importer"],
+    ids=["docstring", "comment", "module docstring", "spaces", "value", "unrelated", "importer"],
 )
 def test_digest_stays(digest, edit):
     assert digest(edit) == digest(FILES)

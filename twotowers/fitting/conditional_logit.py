@@ -31,7 +31,7 @@ from twotowers.fitting.pair_counts import PairCounts
 ENTRIES = 100_000
 """Of the largest array: few enough for the cache of a core."""
 VANISHED = 37
-"""-ln of what is less than a rounding error of a probability, 2^-53."""
+"""exp(-37) < 2^-53, a rounding error of a probability: smaller terms are left out."""
 CLASSES = np.unique(np.round(2.0 ** np.arange(1, 40, 0.25)).astype(int))
 """The numbers of terms M: pairs with alike ones are computed together."""
 
@@ -123,7 +123,7 @@ def _tilt(told: PairCounts, theta, clicks, starts) -> np.ndarray:
 def _blocks(kind: np.ndarray, total: np.ndarray, factors: int) -> Iterator[tuple[int, np.ndarray]]:
     """Pairs with as many terms and alike variances, as many at a time as a cache holds."""
     order = np.lexsort((total, kind))
-    for number, pairs in enumerate(np.split(order, np.cumsum(np.bincount(kind)))):
+    for number, pairs in enumerate(np.split(order, np.cumsum(np.bincount(kind))[:-1])):
         step = max(ENTRIES // int(CLASSES[number] * factors), 1)
         for start in range(0, len(pairs), step):
             yield number, np.sort(pairs[start : start + step])

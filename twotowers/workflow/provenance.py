@@ -107,8 +107,10 @@ def _read(path: Path) -> tuple[str, set[str]]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
-        if (body := getattr(node, "body", None)) and _is_docstring(body[0]):
-            body[0] = ast.Pass()
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            # Of the module, class, function or attribute.
+            node.body = [ast.Pass() if _is_docstring(each) else each for each in body]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), names
 
 
