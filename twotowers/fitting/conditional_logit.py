@@ -69,7 +69,7 @@ def logit_moments(told: PairCounts, theta: np.ndarray) -> Moments:
     starts = told.starts
     clicks = np.add.reduceat(told.clicks, starts)
     shown = np.add.reduceat(told.impressions, starts)
-    chance = expit(theta[told.factor] + _tilt(told, theta, clicks, starts)[told.pair])
+    chance = expit(theta[told.factor] + tilt(told, theta, clicks, starts)[told.pair])
     variance = told.impressions * chance * (1 - chance)
     total = np.add.reduceat(variance, starts)
     terms = np.minimum(shown + 1, 26 + np.ceil(9 * np.sqrt(total)))
@@ -101,7 +101,7 @@ def logit_moments(told: PairCounts, theta: np.ndarray) -> Moments:
     return Moments(likelihood, expected, weight, information)
 
 
-def _tilt(told: PairCounts, theta, clicks, starts) -> np.ndarray:
+def tilt(told: PairCounts, theta, clicks, starts) -> np.ndarray:
     """[pairs] lambda with E[S] = C, by Newton's method within a bracket."""
     logits = theta[told.factor]
     target = np.log(clicks / (np.add.reduceat(told.impressions, starts) - clicks))

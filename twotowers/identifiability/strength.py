@@ -175,14 +175,15 @@ def strength_of_log(counts: PairCounts) -> Strength:
     told = counts.where()
     # A pair that was shown in two components is a pair of each.
     part = strong_components(told)[told.factor]
-    apart = PairCounts.of_arrays(
+    told = PairCounts.of_arrays(
         told.pair * counts.factors + part,
         told.factor,
         told.impressions,
         told.clicks,
         factors=counts.factors,
-    )
-    return strength(maximise(apart.where(), product_moments)[1].information)
+    ).where()
+    _, moments = maximise(told, product_moments, np.zeros(told.factors))
+    return strength(moments.information)
 
 
 def growth_of(counts: PairCounts, curve: Curve) -> np.ndarray:
