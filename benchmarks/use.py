@@ -4,8 +4,8 @@
     python -m benchmarks.use seen                          # what a rule for "seen" does to both
     python -m benchmarks.use debiasing --data NAME=FOLDER  # nDCG of rankers that learn from clicks
 
-The first simulates users of several click models, and grades documents by ten click models and by
-two rates: clicks over impressions, and clicks over expected clicks of the positions (COEC; Zhang
+The first simulates users of several click models, and grades documents by click models and by two
+rates: clicks over impressions, and clicks over expected clicks of the positions (COEC; Zhang
 and Jones 2007). The second leaves out documents below the lowest click of a page. The third
 simulates position-based users on rankings with labels, and trains LightGBM (and XGBoost, if it is
 installed) on their clicks. Each writes `benchmarks/results/use_<part>.csv`, and fills `docs/use.md`

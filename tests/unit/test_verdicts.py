@@ -116,6 +116,19 @@ def test_a_setting_with_one_seed_leaves_open_what_rests_on_it(judged, verdict):
     assert found.cause == (ONE_SEED if judged else "")
 
 
+def test_a_setting_with_one_seed_is_the_cause_if_seeds_in_common_are_asked_for():
+    """Without that seed the judge cannot answer, and more seeds of the other do not help."""
+    both = pd.concat([runs([1.0, 1.1, 0.9]), runs([0.5], "t")])
+
+    def ahead(results):
+        means = seed_means(results, {"setting": ("s", "t")})
+        return means["s"] - means["t"]
+
+    found = decide(claimed(above("the lead", 0), judge=ahead), both)
+    assert (found.verdict, found.cause) == (UNDECIDED, ONE_SEED)
+    assert "t has one seed" in found.reason
+
+
 def test_of_many_numbers_the_worst_needs_a_stricter_test():
     """A number that surely fails alone does not among twenty that hold."""
     values = np.full((4, 20), 5.0) + np.arange(4)[:, None] * 1e-3

@@ -32,7 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: those of the shell if None.
 
     Returns:
-        the exit status: 0; 1 from `identify` for a log that is not identified; 2 on bad input.
+        the exit status: 0; 1 from `identify`, `propensities` and `diagnose` for a log that cannot
+            give propensities; 2 on bad input.
     """
     given = sys.argv[1:] if arguments is None else arguments
     lines = "\n".join(f"  {name:<14}{line}" for name, line in COMMANDS.items())

@@ -262,8 +262,8 @@ def read_log(
             yandex; JSON in format ubi), a pattern of files such as `part-*.parquet`, a folder of
             such parts; or a frame of pandas, polars, Arrow or DuckDB.
         format: "rows" (a row per shown document), "pages" (a row per result page, with lists of
-            documents and clicks), "cells" (counted), "ubi", "vectors", "sessions", "yandex" or
-            "wscd".
+            documents and clicks), "cells" (counted), "ubi", "vectors", "sessions", "baidu",
+            "yandex" or "wscd".
         columns: our name -> the source's, for any column.
         session: the column of the result page. Its rows follow each other.
         query, document, position, clicks, impressions: the columns of these. Without a session and

@@ -76,14 +76,14 @@ def decide(claim: Claim, results: pd.DataFrame) -> Judgement:
     if least < 2:
         reason = "one seed tells nothing of chance"
         return replace(whole, verdict=UNDECIDED, reason=reason, cause=ONE_SEED)
+    if lone := _lone_setting(claim, pairs, results):
+        reason = f"{lone} has one seed, which tells nothing of chance"
+        return replace(whole, verdict=UNDECIDED, reason=reason, cause=ONE_SEED)
     try:
         left = [claim.measure(without_seed(results, seed)) for seed in seeds]
     except (NotTestable, TooFewRuns) as lacking:
         reason = f"without one of the seeds: {lacking}"
         return replace(whole, verdict=UNDECIDED, reason=reason, cause=SEEDS)
-    if lone := _lone_setting(claim, pairs, results):
-        reason = f"{lone} has one seed, which tells nothing of chance"
-        return replace(whole, verdict=UNDECIDED, reason=reason, cause=ONE_SEED)
     agree = least >= LEAST_ALONE and _alone_agree(claim, results, seeds, whole.verdict)
     return settle(claim, pairs, left, least=least, agree=agree)
 
