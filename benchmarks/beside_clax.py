@@ -16,16 +16,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.clickmodels import CONVERGED, LENGTH, MEMORY, TOLERANCE, log_of, progress
+from benchmarks.clickmodels import CONVERGED, LENGTH, MEMORY, TOLERANCE, estimated, log_of, progress
 from benchmarks.counting import THREADS
 from benchmarks.measure import child
 from benchmarks.pbm import clax_python
 from twotowers.face.fits import Fit, fit_click_model, means_of, model_of
 from twotowers.fitting.counted import PageLog
-from twotowers.fitting.em import fit_counts, fit_em
-from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics, Totals, distinct_pages
+from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import PAGES, ClickModel
@@ -122,12 +120,6 @@ def statistics_of(model: ClickModel, pair: np.ndarray, clicks: np.ndarray) -> St
     if model.statistics == PAGES:
         return Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=pairs))
     return Statistics.of_pages(model, Pages(pair, clicks, where, pairs, np.ones(len(pair))))
-
-
-def estimated(statistics: Statistics | Totals, prior: Prior, tolerance: float) -> Estimate:
-    if statistics.model.counts is not None:
-        return fit_counts(statistics, prior=prior)
-    return fit_em(statistics, prior=prior, tolerance=tolerance)
 
 
 def compared(rows: list[dict]) -> list[dict]:

@@ -21,6 +21,8 @@ from benchmarks.measure import CACHE, child, peak, seconds
 from twotowers.face.fits import Fit, means_of, model_of
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.em import fit_counts, fit_em
+from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.logs.sessions import write_sessions
@@ -154,11 +156,7 @@ def time_fit(*, log: str, name: str, converge: bool) -> dict:
         statistics, pairs = whole.statistics(model)
         found |= {"read": time.perf_counter() - start, "statistics": 0.0}
     counted, start = isinstance(statistics, Totals), time.perf_counter()
-    estimate = (
-        fit_counts(statistics, prior=PRIOR)
-        if counted
-        else fit_em(statistics, prior=PRIOR, tolerance=TOLERANCE)
-    )
+    estimate = estimated(statistics, PRIOR, TOLERANCE)
     found |= {"estimation": time.perf_counter() - start, "fit_gb": peak(), "pairs": len(pairs)}
     found |= {} if counted else {"rows": len(statistics.number)}
     fitted = Fit(name, model, LENGTH, estimate, pairs)
@@ -173,6 +171,12 @@ def time_fit(*, log: str, name: str, converge: bool) -> dict:
         final = means_of(*replace(fitted, estimate=after).losses(test))["conditional"]
         found |= {"converged": final, "further": len(after.history) - 1}
     return found
+
+
+def estimated(statistics: Statistics | Totals, prior: Prior, tolerance: float) -> Estimate:
+    if statistics.model.counts is not None:
+        return fit_counts(statistics, prior=prior)
+    return fit_em(statistics, prior=prior, tolerance=tolerance)
 
 
 def with_reading(fit: dict, read: dict) -> dict:

@@ -7,16 +7,14 @@ with the versions below. The quick size uses what is installed.
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.measure import CACHE, child, seconds
+from benchmarks.measure import CACHE, child, own_python, seconds
 
 SIZES = {
     "full": {"pages": 10_000_000, "queries": 1_000_000, "own": True},
@@ -39,7 +37,7 @@ KEYS = "split, query, document, position"
 
 def run(*, pages: int, queries: int, own: bool) -> Iterator[dict]:
     """Yield a row per engine: counting, and a plain scan of the same columns."""
-    python = engines_python() if own else Path(sys.executable)
+    python = own_python("engines", "the engines", *ENGINES) if own else sys.executable
     folder = CACHE / "counting"
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -120,18 +118,6 @@ def time_count(*, name: str, path: str) -> dict:
         time = seconds(lambda: count(path, out))
         cells = pq.read_metadata(out).num_rows
     return {"seconds": time, "cells": cells, "version": version(engine)}
-
-
-def engines_python() -> Path:
-    """The interpreter of the engines' environment. The environment is made once."""
-    folder = CACHE / "engines"
-    python = folder / "bin" / "python"
-    if not (folder / "installed").exists():
-        print("making the environment of the engines", file=sys.stderr)
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *ENGINES], check=True)
-        (folder / "installed").touch()
-    return python
 
 
 # The library

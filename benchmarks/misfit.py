@@ -131,10 +131,10 @@ def draw(setting: Setting, seed: int) -> dict:
     rows = QUERIES * DOCUMENTS
     shared = np.repeat(rng.normal(size=(QUERIES, WIDTH)), DOCUMENTS, 0)
     x = np.sqrt(0.3) * shared + np.sqrt(0.7) * rng.normal(size=(rows, WIDTH))
-    found = _standard(x @ rng.normal(size=WIDTH) if setting.relevance == "linear" else _net(x, rng))
+    found = standard(x @ rng.normal(size=WIDTH) if setting.relevance == "linear" else net(x, rng))
     left = 1 - setting.hidden - setting.curved
     found = np.sqrt(left) * found + np.sqrt(setting.hidden) * rng.normal(size=rows)
-    found += np.sqrt(setting.curved) * _standard(_net(x, rng))
+    found += np.sqrt(setting.curved) * standard(net(x, rng))
     if setting.steps:
         found = np.digitize(found, [-0.5, 0.3, 1, 1.7]) - 1.2
     if setting.clipped:
@@ -149,13 +149,13 @@ def draw(setting: Setting, seed: int) -> dict:
     return logged | {"features": x[pair, : setting.seen], "score": found[pair]}
 
 
-def _net(x: np.ndarray, rng) -> np.ndarray:
+def net(x: np.ndarray, rng) -> np.ndarray:
     """[rows] a network of three hidden units."""
     first = 2 * rng.normal(size=(x.shape[1], 3)) / np.sqrt(x.shape[1])
     return np.tanh(x @ first + rng.normal(size=3)) @ rng.choice([-1.0, 1.0], 3)
 
 
-def _standard(values: np.ndarray) -> np.ndarray:
+def standard(values: np.ndarray) -> np.ndarray:
     return (values - values.mean()) / values.std()
 
 

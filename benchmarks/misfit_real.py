@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 import twotowers as tt
-from benchmarks.misfit import POSITIONS, simulate
+from benchmarks.misfit import POSITIONS, net, simulate, standard
 from twotowers.datasets.download import locate
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import signed_log1p
@@ -74,10 +74,7 @@ def simulated(features: np.ndarray, labels: np.ndarray, law: str, seed: int) -> 
         gamma = labels.ravel() - 2
     else:
         value = x @ rng.normal(size=x.shape[1])
-        if law == "network":
-            first = 2 * rng.normal(size=(x.shape[1], 3)) / np.sqrt(x.shape[1])
-            value = np.tanh(x @ first + rng.normal(size=3)) @ rng.choice([-1.0, 1.0], 3)
-        gamma = 1.2 * (value - value.mean()) / value.std()
+        gamma = 1.2 * standard(net(x, rng) if law == "network" else value)
     logged = simulate(
         gamma.reshape(labels.shape), temperature=TEMPERATURE, sessions=SESSIONS, rng=rng
     )

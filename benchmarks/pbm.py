@@ -6,13 +6,11 @@ from `benchmarks/clax/requirements.txt`.
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import venv
 from collections.abc import Iterator
+from pathlib import Path
 
 from benchmarks import fits
-from benchmarks.measure import CACHE, ROOT, child
+from benchmarks.measure import ROOT, child, own_python
 from benchmarks.worlds import SEED, read_log, write_log
 from twotowers.models.position_based import PositionBased
 from twotowers.models.towers import two_towers
@@ -59,14 +57,7 @@ def fit_counts(*, tower: str, log: str, epochs: int) -> dict:
     return fits.timed_fit(model, objectives, settings, seed=SEED)
 
 
-def clax_python():
+def clax_python() -> Path:
     """The interpreter of CLAX's environment. The environment is made once."""
-    folder = CACHE / "clax"
-    python = folder / "bin" / "python"
-    if not (folder / "installed").exists():
-        print("making the environment of CLAX (6 GB, some minutes)", file=sys.stderr)
-        venv.create(folder, with_pip=True, clear=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--require-hashes"]
-        subprocess.run([*install, "--requirement", REQUIREMENTS], check=True)
-        (folder / "installed").touch()
-    return python
+    install = ("--require-hashes", "--requirement", REQUIREMENTS)
+    return own_python("clax", "CLAX (6 GB, some minutes)", *install)

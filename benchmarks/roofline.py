@@ -18,16 +18,9 @@ SIZES = {
 }
 
 
-def run(*, side: int, copied: int, cells: int, rows: int) -> Iterator[dict]:
+def run(**size: int) -> Iterator[dict]:
     """Yield the one row."""
-    yield child(
-        "benchmarks.roofline:rates",
-        environment=ONE_THREAD,
-        side=side,
-        copied=copied,
-        cells=cells,
-        rows=rows,
-    )
+    yield child("benchmarks.roofline:rates", environment=ONE_THREAD, **size)
 
 
 def rates(*, side: int, copied: int, cells: int, rows: int) -> dict:

@@ -30,7 +30,7 @@ from twotowers import ROOT
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import preprocess
 from twotowers.files.artefacts import atomic
-from twotowers.files.rankings import Rankings
+from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.models.names import MODELS
 from twotowers.randomness import stream
 from twotowers.results.metrics import ndcg
@@ -300,12 +300,10 @@ def _regression(features, label, weight, *, rounds: int) -> lightgbm.Booster:
 
 def _ndcg(scores: np.ndarray, rankings: Rankings) -> float:
     """Mean nDCG@10 over queries with a relevant document."""
-    sizes = np.diff(rankings.offsets)
-    where = np.arange(sizes.max()) < sizes[:, None]
-    padded = [np.zeros(where.shape, np.float32) for _ in range(2)]
-    for each, values in zip(padded, (scores, rankings.label), strict=True):
-        each[where] = values
-    return float(np.nanmean(ndcg(*padded, where=where)[padded[1].max(1) > 0]))
+    where = mask(rankings.lengths, int(rankings.lengths.max()))
+    given = (scores.astype(np.float32), rankings.label)
+    scores, labels = (pad(values, rankings.offsets, where.shape[1]) for values in given)
+    return float(np.nanmean(ndcg(scores, labels, where=where)[labels.max(1) > 0]))
 
 
 # Both

@@ -5,6 +5,7 @@ import os
 import re
 import time
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -43,7 +44,7 @@ from twotowers.workflow import records
 
 
 @pytest.fixture
-def here(monkeypatch):
+def here(monkeypatch, tmp_path):
     """What a part measures in processes of its own runs in this one, which has all imported."""
 
     def run(command, *, input, **options):
@@ -52,6 +53,8 @@ def here(monkeypatch):
         return SimpleNamespace(stdout=json.dumps(found | {"peak_gb": peak()}))
 
     monkeypatch.setattr(measure, "subprocess", SimpleNamespace(run=run, PIPE=None))
+    for module in ("__main__", "clickmodels"):
+        monkeypatch.setattr(f"benchmarks.{module}.CACHE", tmp_path)
 
 
 @pytest.fixture
@@ -315,8 +318,7 @@ def test_unknown_part(capsys):
     assert "no part fitz" in capsys.readouterr().err
 
 
-def test_quick_parts_run_and_fill_their_tables(here, tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
+def test_quick_parts_run_and_fill_their_tables(here, tmp_path):
     main(["roofline", "simulator", "counting", "--quick"])
     results = pages.read(tmp_path / "quick")
     assert set(results) == {"roofline", "simulator", "counting"} < set(PARTS)
@@ -330,7 +332,6 @@ def test_quick_parts_run_and_fill_their_tables(here, tmp_path, monkeypatch):
 
 
 def test_long_lists_are_the_same_log_in_both_layouts(here, tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
     # Steps set it in their own process, which is this one here.
     for module in (counts, simulation, simulated_clicks):
         monkeypatch.setattr(module, "LONGEST_DENSE", module.LONGEST_DENSE)
@@ -349,8 +350,6 @@ def test_long_lists_are_the_same_log_in_both_layouts(here, tmp_path, monkeypatch
 
 
 def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
-    monkeypatch.setattr(clickmodels, "CACHE", tmp_path)
     assert set(clickmodels.PUBLISHED) == set(MODELS)
     # By counting cells and pages, by EM of cells and of pages.
     some = {name: MODELS[name] for name in ("gctr", "cm", "pbm", "dbn")}
@@ -380,8 +379,6 @@ def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, c
 
 def test_click_models_run_beside_their_peers(here, tmp_path, monkeypatch):
     """Without the peers, which a test cannot install: our side, and the arrays that CLAX takes."""
-    monkeypatch.setattr("benchmarks.__main__.CACHE", tmp_path)
-    monkeypatch.setattr(clickmodels, "CACHE", tmp_path)
     monkeypatch.setattr(beside_clax, "MODELS", ["cm", "pbm"])
     monkeypatch.setattr(beside_pyclick, "TIMED", {"PBM": 1})
     monkeypatch.setattr(beside_pyclick, "PYCLICK", tmp_path / "nothing")
@@ -402,25 +399,26 @@ def test_click_models_run_beside_their_peers(here, tmp_path, monkeypatch):
         assert table["clicks"].to_pylist() == own["clicks"].tolist()
 
 
+@pytest.fixture(scope="module")
+def arrayed(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("log")
+    clickmodels.generate(folder=str(folder), train=1000, test=1000)
+    beside_clax.write_arrays(log=str(folder))
+    return folder
+
+
 @pytest.mark.parametrize("name", ["gctr", "dctr", "cm", "pbm", "ubm", "dcm", "dbn"])
-def test_arrays_have_the_estimates_of_the_file(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(clickmodels, "CACHE", tmp_path)
-    log, model = tmp_path / "log", clickmodels.model_of(name)[1]
-    log.mkdir()
-    clickmodels.generate(folder=str(log), train=1000, test=1000)
-    beside_clax.write_arrays(log=str(log))
-    arrays = dict(np.load(log / "train.npz"))
+def test_arrays_have_the_estimates_of_the_file(name, arrayed):
+    model, arrays = clickmodels.model_of(name)[1], dict(np.load(arrayed / "train.npz"))
     own = beside_clax.statistics_of(model, arrays["pair"] - 1, arrays["clicks"])
-    whole, _ = PageLog(log / "train.parquet", 10).statistics(model)
+    whole, _ = PageLog(arrayed / "train.parquet", 10).statistics(model)
     found, other = (beside_clax.estimated(each, Prior(1, 2), 1e-4) for each in (own, whole))
     for part, values in found.parameters.items():
         np.testing.assert_allclose(np.sort(values), np.sort(other.parameters[part]), rtol=1e-6)
 
 
-def test_ours_goes_on_until_it_predicts_as_well_as_the_peer(tmp_path):
-    clickmodels.generate(folder=str(tmp_path), train=1000, test=1000)
-    beside_clax.write_arrays(log=str(tmp_path))
-    given = {"log": str(tmp_path), "name": "pbm", "prior": {"": (1, 2)}}
+def test_ours_goes_on_until_it_predicts_as_well_as_the_peer(arrayed):
+    given = {"log": str(arrayed), "name": "pbm", "prior": {"": (1, 2)}}
     easy, hard = (beside_clax.fit(**given, wanted=wanted) for wanted in (3.0, 1.0))
     assert (easy["tolerance"], hard["tolerance"]) == (3e-4, 1e-8)
     assert easy["cycles"] < hard["cycles"]
