@@ -1,14 +1,15 @@
-"""Tables of refused values: `path.of.keys: value -> words | words` on a line."""
+"""Other values in nested mappings, and tables of those that are refused."""
 
 from __future__ import annotations
 
+import copy
 import re
 
 import yaml
 
 
 def refusals(table: str) -> list[tuple]:
-    """Keys, value and words of each row.
+    """Keys, value and words of each row: `path.of.keys: value -> words | words`.
 
     A value is YAML, and None removes the key. '^' in the words is the path of the keys.
     """
@@ -17,3 +18,16 @@ def refusals(table: str) -> list[tuple]:
         (path.split("."), yaml.safe_load(value), words.replace("^", path).split(" | "))
         for path, value, words in rows
     ]
+
+
+def put(content, keys, value):
+    """A copy with one value changed, or removed if it is None."""
+    content = copy.deepcopy(content)
+    inner = content
+    for key in keys[:-1]:
+        inner = inner[key]
+    if value is None:
+        del inner[keys[-1]]
+    else:
+        inner[keys[-1]] = value
+    return content

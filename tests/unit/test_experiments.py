@@ -1,12 +1,11 @@
 """Configuration and experiments: refusals and their hints."""
 
-import copy
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.refusals import refusals
+from tests.refusals import put, refusals
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
@@ -53,19 +52,6 @@ items:
 """)
 STUDIES = {"lemma": ", views, draws=1", **dict.fromkeys(("real", "a", "b"), "")}
 """Modules of studies, and their parameters."""
-
-
-def put(content, keys, value):
-    """A copy with one value changed, or removed if it is None."""
-    content = copy.deepcopy(content)
-    inner = content
-    for key in keys[:-1]:
-        inner = inner[key]
-    if value is None:
-        del inner[keys[-1]]
-    else:
-        inner[keys[-1]] = value
-    return content
 
 
 # config.yaml

@@ -1,11 +1,11 @@
 """Settings of towers, examination, heads and training: lanes and refusals."""
 
-import copy
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.refusals import put
 from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
@@ -15,7 +15,7 @@ from twotowers.experiment.kinds import REQUIRED, kinds
 from twotowers.experiment.paper import OVERRIDDEN, PaperFile, load_paper
 from twotowers.experiment.settings import Setting
 from twotowers.files.yamls import read_yaml
-from twotowers.workflow.planning import Planner
+from twotowers.workflow.planning import PaperFiles, Planner
 
 CONFIG = read_config(read_yaml(ROOT / "config.yaml"))
 EXPERIMENT = yaml.safe_load("""
@@ -69,12 +69,7 @@ def load(tmp_path):
     """load(keys, value): load a paper 'p' with another value."""
 
     def load(keys=(), value=None):
-        experiment = copy.deepcopy(EXPERIMENT)
-        inner = experiment
-        for key in keys[:-1]:
-            inner = inner[key]
-        if keys:
-            inner[keys[-1]] = value
+        experiment = put(EXPERIMENT, keys, value) if keys else EXPERIMENT
         path = tmp_path / "papers" / "p" / "experiment.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(yaml.safe_dump(experiment))
@@ -91,7 +86,7 @@ def inputs_of(paper, name: str, seed: int) -> dict[str, str]:
     """The inputs of a fit."""
     setting = paper.settings[name]
     wanted = {"by_pair": setting.model.by_pair, "transfer": setting.transfer is not None}
-    return setting.log.fit_inputs(planned(paper).files_of("p"), seed, **wanted)
+    return setting.log.fit_inputs(PaperFiles(planned(paper), "p"), seed, **wanted)
 
 
 def test_a_section_is_read_after_those_whose_entries_it_names():
@@ -363,7 +358,7 @@ def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
     experiment = load(["settings", "fit"], setting)
     fit = experiment.settings["fit"]
     assert fit.lanes["log"] == {"repair": ["near", "none"], "views": [100.0]}
-    assert fit.log.clicks_inputs(planned(experiment).files_of("p"), 1) == {}
+    assert fit.log.clicks_inputs(PaperFiles(planned(experiment), "p"), 1) == {}
     inputs = inputs_of(experiment, "fit", 1)
     assert list(inputs) == ["clicks"]
     assert inputs["clicks"].endswith("clicks/p/lists/main/1.parquet")
@@ -402,7 +397,7 @@ def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
     monkeypatch.setitem(EXPERIMENT, "logs", {"main": RANKED})
     setting = {"log": "main", "model": {"tower": "embedding"}, "method": "alternation"}
     paper = load(["settings", "fit"], setting)
-    inputs = paper.logs["main"].clicks_inputs(planned(paper).files_of("p"), 7)
+    inputs = paper.logs["main"].clicks_inputs(PaperFiles(planned(paper), "p"), 7)
     assert {name: path.split("/", 2)[2] for name, path in inputs.items()} == {
         "train": "rankings/p/mslr30k/train.parquet",
         "policy": "policies/p/mslr30k/annotated-linear/5.parquet",

@@ -61,21 +61,10 @@ RECORDS = {
 """The record of the job that makes it."""
 
 ENVIRONMENTS = {
-    "generate_standin": "data",
-    "encode": "jax-cpu",
-    "fetch": "data",
-    "parse": "data",
-    "preprocess": "data",
-    "policy": "jax-{device}",
-    "clicks": "jax-cpu",
-    "fit": "jax-{device}",
-    "study": "jax-cpu",
-    "figure": "plots",
-    "table": "plots",
-    "claims": "plots",
-    "page": "plots",
-    "overview": "plots",
-    "crate": "plots",
+    **dict.fromkeys(("generate_standin", "fetch", "parse", "preprocess"), "data"),
+    **dict.fromkeys(("policy", "fit"), "jax-{device}"),
+    **dict.fromkeys(("encode", "clicks", "study"), "jax-cpu"),
+    **dict.fromkeys(("figure", "table", "claims", "page", "overview", "crate"), "plots"),
 }
 """The environment of each rule's jobs under `--sdm conda`: a file of envs/."""
 

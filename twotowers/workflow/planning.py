@@ -31,7 +31,7 @@ from twotowers.jobs.fit import TRANSFER
 from twotowers.workflow import descriptions
 from twotowers.workflow.dataset_jobs import dataset_jobs
 from twotowers.workflow.evidence import evidence_digest, recorded
-from twotowers.workflow.plan import REFUSED
+from twotowers.workflow.plan import REFUSED, WILDCARDS
 from twotowers.workflow.provenance import Edge, code_digest
 from twotowers.workflow.targets import ENDINGS, Targets
 
@@ -67,22 +67,11 @@ class Planner(Targets):
             self.standin_size(dataset, part)
         return self.file("raw", dataset=dataset, split=part)
 
-    def files_of(self, paper: str) -> PaperFiles:
-        """The paths of a paper's artefacts."""
-        return PaperFiles(self, paper)
-
     # Jobs
 
     def jobs(self) -> dict[str, dict[str, dict]]:
         """By rule and wildcards: inputs, parameters and priority."""
-        jobs = {
-            rule: {}
-            for rule in (
-                *("generate_standin", "encode", "fetch", "parse", "preprocess", "policy"),
-                *("clicks", "fit", "study", "figure", "table", "claims", "page"),
-                *("overview", "crate"),
-            )
-        }
+        jobs = {rule: {} for rule in WILDCARDS}
         for key, paper in self.papers.items():
             self._paper_jobs(jobs, key, paper)
             jobs["claims"][key] = self._claims(key)
@@ -154,7 +143,7 @@ class Planner(Targets):
         return 4 * papers[::-1].index(name) + stage if name else stage
 
     def _paper_jobs(self, jobs: dict, key: str, paper: Paper) -> None:
-        files = self.files_of(key)
+        files = PaperFiles(self, key)
         for dataset in self.datasets_of(key, paper.needs):
             preparation = paper.datasets[dataset]
             if preparation.prepare is None:
@@ -211,7 +200,7 @@ class Planner(Targets):
             jobs[item.kind][f"{key}|{name}"] = self._item(key, name)
 
     def _clicks(self, jobs: dict, key: str, log: Any, seed: int) -> None:
-        inputs = log.clicks_inputs(self.files_of(key), seed)
+        inputs = log.clicks_inputs(PaperFiles(self, key), seed)
         if inputs is None:
             return
         dataset = log.datasets[0] if log.datasets else "lists"
