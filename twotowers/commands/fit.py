@@ -98,8 +98,7 @@ def run(options: argparse.Namespace) -> int:
         check_target(options.out, options.log, ".parquet")
     log = log_of(options)
     tell(f"read as {log.layout}")
-    held_out = None
-    part = log
+    part, held_out = log, None
     if options.test:
         parts = log.split({"train": 1 - options.test, "test": options.test}, seed=options.seed)
         part, held_out = parts["train"], parts["test"]
@@ -110,7 +109,8 @@ def run(options: argparse.Namespace) -> int:
     if log.counted:
         tell(f"{found.name} fitted to {len(found.pairs):,} query-document pairs, counted")
     else:
-        _tell_pages(part, held_out)
+        further = "which are predicted here" if held_out is None else f"{held_out.pages:,} held out"
+        tell(f"{part.pages:,} pages to fit, {further}", *told_of(part))
         tell(*report([{"model": found.name, **found.evaluate(held_out or part)}]))
     if beside := [*told_prior(found), *found.beside()]:
         tell(*beside)
@@ -118,11 +118,6 @@ def run(options: argparse.Namespace) -> int:
         found.save(options.out)
         tell(f"saved in {options.out}")
     return 0
-
-
-def _tell_pages(part: ClickLog, held_out: ClickLog | None) -> None:
-    further = "which are predicted here" if held_out is None else f"{held_out.pages:,} held out"
-    tell(f"{part.pages:,} pages to fit, {further}", *told_of(part))
 
 
 def told_of(log: ClickLog) -> Iterator[str]:

@@ -6,7 +6,6 @@ Only the command that is called is imported, so each starts quickly.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from importlib import import_module
 
@@ -64,10 +63,6 @@ def main(arguments: list[str] | None = None) -> int:
     except InputError as error:
         print(f"error: {as_typed(error)}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        # The reader, such as `head`, has closed the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 if __name__ == "__main__":

@@ -61,12 +61,6 @@ def told_of(statistics: Statistics, pairs: pa.Table) -> Told:
     return Told(curve, pairs, np.bincount(pair, known, len(pairs)) > 0)
 
 
-def columns_of(curve: Curve) -> dict[str, np.ndarray]:
-    """The columns of a saved fit."""
-    values = curve.estimate, curve.error, curve.low, curve.high
-    return dict(zip(COLUMNS, values, strict=True))
-
-
 def differing(table: pd.DataFrame, queries: np.ndarray) -> np.ndarray:
     """[positions] whether ratios to the first position differ by more than their errors.
 

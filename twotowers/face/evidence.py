@@ -17,9 +17,9 @@ from twotowers.face.comparison import predictions
 from twotowers.face.defaults import BIAS, TEST
 from twotowers.face.fits import fit_click_model
 from twotowers.face.logs import ClickLog, Folder, no_clicks
-from twotowers.face.propensities import Propensities, reference_of
+from twotowers.face.propensities import ESTIMATORS, FORMS, Propensities, reference_of
 from twotowers.face.tower_tests import TowerTests, tower_tests
-from twotowers.fitting.conditional import conditional_influences, fit_conditional
+from twotowers.fitting.conditional import conditional_influences
 from twotowers.fitting.counted_pairs import read_pairs
 from twotowers.fitting.curves import Curve, effective_clusters
 from twotowers.fitting.forms import Forms, compare_forms
@@ -137,11 +137,6 @@ class Evidence:
         steps = min(max(5, len(np.unique(self.curve_components)) - 1), MOST_SWAPS)
         return self.product.swaps_by_number(pages=self.swap_pages, steps=steps)
 
-    @cached_property
-    def errors_now(self) -> np.ndarray:
-        """[K] errors of the log-ratios to the reference, by the information; inf where apart."""
-        return np.sqrt(np.maximum(self.whole.resistance[self.curve.reference], 0))
-
     @property
     def weighed(self) -> np.ndarray:
         """[K] whether the factor has a weight: an estimate above 0, doubtful or not."""
@@ -218,12 +213,6 @@ class Evidence:
         far = stdtrit(freedom, 1 - 0.025 / max(self.both.sum(), 1))
         return self.both & (np.abs(distance) > np.maximum(far * error, SAME))
 
-    @property
-    def farthest(self) -> int | None:
-        """The factor at which the two forms differ most, in errors; None if none is compared."""
-        distance, error, _ = self.difference
-        return int(np.nanargmax(np.abs(distance) / error)) if self.both.any() else None
-
 
 def gather(
     log: ClickLog,
@@ -267,14 +256,11 @@ def gather(
     if not counts.clicked.sum():
         raise no_clicks(log)
     reference = reference_of(counts)
-    curves = {
-        form: fit_conditional(counts, form=form, reference=reference)
-        for form in ("product", "additive")
-    }
-    curve = {
-        form: Propensities(each, name, tuple(bias), counts, log.kind)
-        for (form, each), name in zip(curves.items(), ("conditional", "odds"), strict=True)
-    }
+    named = tuple(bias)
+    product, odds = (
+        Propensities(ESTIMATORS[name](counts, reference=reference), name, named, counts, log.kind)
+        for name in ("conditional", "odds")
+    )
     table, compared = _compared(log, models)
     towers = None
     if features is not None:
@@ -282,15 +268,15 @@ def gather(
         towers = tower_tests(cells, counts, features, scored=scored, reference=reference)
     return Evidence(
         log=log,
-        bias=tuple(bias),
+        bias=named,
         health=found,
         seen=seen,
         gaps=gaps,
-        product=curve["product"],
-        odds=curve["additive"],
+        product=product,
+        odds=odds,
         whole=strength_of_log(counts),
-        slopes={form: slope for form, each in curve.items() if (slope := each.slope)},
-        forms=compare_forms(counts, *curves.values(), rng=stream("diagnosis, forms")),
+        slopes={FORMS[each.estimator]: slope for each in (product, odds) if (slope := each.slope)},
+        forms=compare_forms(counts, product.curve, odds.curve, rng=stream("diagnosis, forms")),
         above=None if sessions is None or gaps else clicks_above(sessions),
         placement=placement(cells),
         models=table,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -97,3 +97,11 @@ def native(table: pa.Table | pd.DataFrame | Mapping[str, object], kind: str) -> 
     import narwhals as nw
 
     return nw.from_arrow(table, backend=POLARS).to_native()
+
+
+def both_ends(
+    names: pd.DataFrame, one: Iterable[int], other: Iterable[int], ending: str = "_with"
+) -> pd.DataFrame:
+    """Rows of a frame by their numbers, beside others, whose columns have an ending."""
+    ends = (names.iloc[[*map(int, each)]].reset_index(drop=True) for each in (one, other))
+    return next(ends).join(next(ends).add_suffix(ending))

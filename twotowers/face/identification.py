@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_names
 from twotowers.face.defaults import BIAS, FEATURE
-from twotowers.face.frames import PANDAS, Native, native, source_of
+from twotowers.face.frames import PANDAS, Native, both_ends, native, source_of
 from twotowers.face.logs import ClickLog
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import (
@@ -70,8 +70,8 @@ class Identification:
         merging, factors = self.report.merging, self.report.factors
         if merging is None:
             return None
-        one, other = (factors.iloc[each].reset_index(drop=True) for each in merging.pairs.T)
-        return native(one.join(other.add_suffix("_with")).assign(distance=merging.cost), self.kind)
+        ends = both_ends(factors, *merging.pairs.T)
+        return native(ends.assign(distance=merging.cost), self.kind)
 
     @cached_property
     def swaps(self) -> Native | None:
@@ -82,13 +82,8 @@ class Identification:
         if swaps is None:
             return None
         what = report.features.iloc[swaps.feature].reset_index(drop=True)
-        one, other = (
-            report.factors.iloc[each].reset_index(drop=True)
-            for each in (swaps.source, swaps.target)
-        )
-        return native(
-            what.join(one).join(other.add_suffix("_to")).assign(cost=swaps.cost), self.kind
-        )
+        ends = both_ends(report.factors, swaps.source, swaps.target, "_to")
+        return native(what.join(ends).assign(cost=swaps.cost), self.kind)
 
     @cached_property
     def weakest(self) -> Native | None:
@@ -106,11 +101,9 @@ class Identification:
         if found is None or found.links.empty:
             return None
         link = found.links.head(1)
-        one, other = (
-            self.report.factors.iloc[link[end]].reset_index(drop=True) for end in ("one", "other")
-        )
+        ends = both_ends(self.report.factors, link["one"], link["other"])
         told = link[["clicks", "swaps", "error", "share"]].reset_index(drop=True)
-        return native(one.join(other.add_suffix("_with")).join(told), self.kind)
+        return native(ends.join(told), self.kind)
 
     def __str__(self) -> str:
         return "\n".join(describe(self.report))

@@ -358,18 +358,16 @@ def form_of(found: Evidence) -> str:
 
 
 def farthest(found: Evidence) -> str:
-    """Where the two forms differ most, with numbers and errors."""
-    k = found.farthest
-    if k is None:
-        return "nothing is compared"
+    """Where the two forms differ most, in errors, with numbers; some factor is compared."""
+    distance, error, _ = found.difference
+    k = int(np.nanargmax(np.abs(distance) / error))
     one, other = (
         f"{curve.estimate[k]:.2g} ({curve.low[k]:.2g} to {curve.high[k]:.2g})"
         for curve in (found.curve, found.odds.curve)
     )
-    distance, error, _ = (each[k] for each in found.difference)
     return (
         f"at {named(found, np.arange(len(found.sure)) == k)}: examination {one}, odds {other}, "
-        f"{np.expm1(abs(distance)):.0%} apart, error {error:.1%}"
+        f"{np.expm1(abs(distance[k])):.0%} apart, error {error[k]:.1%}"
     )
 
 

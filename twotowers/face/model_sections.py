@@ -120,9 +120,7 @@ def misfit(found: Evidence) -> Section:
             kind,
             _finite(row["adjusted"]),
             "misspecified" if row["alarm"] else str(row["reason"]) or "passes",
-            _finite(row["value"]),
-            _finite(row["low"]),
-            _finite(row["high"]),
+            *(_finite(row[name]) for name in ("value", "low", "high")),
             row["unit"],
         )
         for kind, each in (("linear", towers.linear), ("deep", towers.deep))
@@ -138,18 +136,13 @@ def misfit(found: Evidence) -> Section:
         Column("High", "95 %"),
         Column("Unit"),
     )
-    curve = towers.linear.curve
     both = tuple(
         (
             found.labels[int(row["factor"])],
-            _finite(row["tower"]),
-            _finite(row["conditional"]),
-            _finite(row["difference"]),
-            _finite(row["low"]),
-            _finite(row["high"]),
+            *(_finite(row[name]) for name in ("tower", "conditional", "difference", "low", "high")),
             str(row["reason"]),
         )
-        for row in curve.to_dict("records")
+        for row in towers.linear.curve.to_dict("records")
     )
     named = (
         Column(", ".join(found.bias)),
@@ -200,10 +193,7 @@ def policy(found: Evidence) -> Section:
     rows = tuple(
         (
             "none" if not np.isfinite(row["clip"]) else f"{row['clip']:g}",
-            100 * row["share"],
-            100 * row["low"],
-            100 * row["high"],
-            100 * row["clipped"],
+            *(100 * row[name] for name in ("share", "low", "high", "clipped")),
         )
         for row in found.weights.to_dict("records")
     )

@@ -12,7 +12,7 @@ import pandas as pd
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.face.defaults import BIAS, SURE
-from twotowers.face.frames import PANDAS, Native, native
+from twotowers.face.frames import PANDAS, Native, both_ends, native
 from twotowers.face.logs import Folder, as_log, no_clicks
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fitting.conditional import fit_conditional
@@ -144,9 +144,9 @@ class Propensities:
             ties the two).
         """
         links = self.strength.links
-        one, other = (self._names(links[side]) for side in ("one", "other"))
+        ends = both_ends(self.curve.names, links["one"], links["other"])
         more = links[["clicks", "error", "swaps", "share"]]
-        return native(pd.concat([one, other.add_suffix("_with"), more], axis=1), self.kind)
+        return native(pd.concat([ends, more], axis=1), self.kind)
 
     def needed(self, error: float = TARGET) -> Native:
         """How many times this log it takes until each log-ratio has the asked error.
@@ -180,9 +180,9 @@ class Propensities:
             worst and mean: errors of the log-ratios afterwards.
         """
         found = self.swaps_by_number(pages=pages, steps=steps)
-        one, other = (self._names(found[side]) for side in ("one", "other"))
+        ends = both_ends(self.curve.names, found["one"], found["other"])
         more = found[["clicks", "joins", "worst", "mean"]]
-        return native(pd.concat([one, other.add_suffix("_with"), more], axis=1), self.kind)
+        return native(pd.concat([ends, more], axis=1), self.kind)
 
     def swaps_by_number(self, *, pages: float, steps: int = 5) -> pd.DataFrame:
         """The swaps as `twotowers.identifiability.strength.best_swaps` has them."""
@@ -219,9 +219,6 @@ class Propensities:
                 table.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
             else:
                 table.to_parquet(temporary, index=False)
-
-    def _names(self, numbers: pd.Series) -> pd.DataFrame:
-        return self.curve.names.iloc[numbers.to_numpy(int)].reset_index(drop=True)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -290,7 +290,8 @@ def _curve(found: Evidence) -> Section:
 
 def _what_to_do(found: Evidence) -> Section:
     names, swaps, pages = found.labels, found.swaps, found.swap_pages
-    now = np.delete(found.errors_now, found.curve.reference)
+    now = np.delete(found.whole.resistance[found.curve.reference], found.curve.reference)
+    now = np.sqrt(np.maximum(now, 0))  # by the information; infinite where apart
     rows: list[tuple[Any, ...]] = []
     if len(now):
         rows.append(("Nothing: this log", None, float(now.max()), float(now.mean())))

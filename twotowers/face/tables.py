@@ -57,7 +57,8 @@ def table_of(
         if kind == PER_POSITION:
             own |= {"position": np.arange(1, len(values) + 1)}
         if part == "examination" and conditional is not None:
-            own |= beside.columns_of(conditional)
+            told = (conditional.estimate, conditional.error, conditional.low, conditional.high)
+            own |= dict(zip(beside.COLUMNS, told, strict=True))
         if kind == PER_JUMP:
             position, last = np.divmod(np.arange(len(values)), round(len(values) ** 0.5))
             own |= {"position": position + 1, "last_click": last}

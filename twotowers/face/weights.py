@@ -17,7 +17,7 @@ from twotowers.face.defaults import BIAS, WEIGHED_BY
 from twotowers.face.fits import Fit, fit_click_model
 from twotowers.face.frames import Native, native
 from twotowers.face.logs import ClickLog, Folder, as_log
-from twotowers.face.propensities import propensities
+from twotowers.face.propensities import ENDINGS, propensities
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.warehouse import MEMORY, database, quoted
@@ -27,7 +27,6 @@ from twotowers.report.words import numbered
 PBM = "pbm"
 CLIP = 10.0
 """The largest weight, unless told."""
-ENDINGS = (".csv", ".parquet")
 ROWS = """
 COPY (
     SELECT page + 1 AS page, query, document, position, {bias}click, propensity, weight, doubtful
