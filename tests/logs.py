@@ -34,3 +34,9 @@ def clicked_rows(pages: int, *queries: str) -> pd.DataFrame:
             rows.append((page, queries[page % len(queries)], document, place, click))
     names = ["session", "query", "document", "position", "clicks"]
     return pd.DataFrame(rows, columns=names)
+
+
+def shop_rows(pages: int) -> pd.DataFrame:
+    """The same of five queries, under a shop's names."""
+    found = clicked_rows(pages, *(f"q{number}" for number in range(5)))
+    return found.set_axis(["sid", "q", "sku", "rank", "click"], axis=1).assign(device="phone")

@@ -1,6 +1,6 @@
 """CLAX's position-based model with its own trainer and collate function, timed.
 
-It runs in CLAX's environment. Of this project it imports only `benchmarks.measure`.
+It runs in CLAX's environment, called by `benchmarks.measure`, and imports nothing of this project.
 """
 
 from __future__ import annotations

@@ -10,11 +10,10 @@ import venv
 from importlib.metadata import distribution
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from packaging.requirements import Requirement
 
+from tests.logs import shop_rows
 from twotowers import ROOT
 
 pytestmark = pytest.mark.xdist_group("wheel")  # which is built once
@@ -105,12 +104,7 @@ def clean(wheel, tmp_path_factory):
     python = bin_of(folder / "venv") / "python"
     command = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
     subprocess.run([*map(str, command), str(wheel)], check=True)
-    rng, rows = np.random.default_rng(0), []
-    for page in range(300):
-        for place, document in enumerate(rng.permutation(["a", "b", "c"]), start=1):
-            chance = {"a": 0.1, "b": 0.8, "c": 0.4}[document] / place
-            rows.append((page, page % 5, document, place, int(rng.random() < chance), "phone"))
-    table = pd.DataFrame(rows, columns=["sid", "q", "sku", "rank", "click", "device"])
+    table = shop_rows(300)
     table.to_csv(folder / "clicks.csv", index=False)
     table.to_parquet(folder / "clicks.parquet")
     (folder / "parts").mkdir()

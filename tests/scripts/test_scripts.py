@@ -322,15 +322,8 @@ def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, 
     def item(title: str, kind: str, need: str, outputs: SimpleNamespace, origin: dict) -> dict:
         files = [str(path) for path in vars(outputs).values()]
         words = {"title": title, "caption": "Shown.", "expected": "Seen.", "kind": kind}
-        return {
-            **words,
-            "highlight": None,
-            "headings": {},
-            "metrics": {},
-            "needs": [need],
-            "files": files,
-            **origin,
-        }
+        shown = {"highlight": None, "headings": {}, "metrics": {}}
+        return {**words, **shown, "needs": [need], "files": files, **origin}
 
     figures = folder / "figures" / "smoke"
     outputs = SimpleNamespace(page=figures / PAPER / "index.html")

@@ -61,17 +61,22 @@ def frame_of(query, order, clicks) -> pd.DataFrame:
     )
 
 
+def rows_of(query, order, clicks) -> pd.DataFrame:
+    """A row per document shown."""
+    pages = len(query)
+    columns = {
+        "session": np.repeat(np.arange(pages), PLACES),
+        "query": np.repeat(query, PLACES),
+        "document": order.ravel(),
+        "position": np.tile(np.arange(1, PLACES + 1), pages),
+        "clicks": clicks.ravel().astype(int),
+    }
+    return pd.DataFrame(columns)
+
+
 def cells_of(query, order, clicks) -> pd.DataFrame:
     """The same log, counted."""
-    rows = pd.DataFrame(
-        {
-            "query": np.repeat(query, PLACES),
-            "document": order.ravel(),
-            "position": np.tile(np.arange(1, PLACES + 1), len(query)),
-            "impressions": 1,
-            "clicks": clicks.ravel().astype(int),
-        }
-    )
+    rows = rows_of(query, order, clicks).drop(columns="session").assign(impressions=1)
     return rows.groupby(["query", "document", "position"], as_index=False).sum()
 
 
@@ -142,19 +147,6 @@ def test_no_estimate_is_without_an_interval_or_a_reason(said):
         assert (table.loc[none, "reason"] != "").all()
         assert (table.loc[~none, ["low", "high"]].isna().sum(axis=1) != 1).all()
         assert (table["meaning"].str.len() > 10).all()
-
-
-def rows_of(query, order, clicks) -> pd.DataFrame:
-    """A row per document shown."""
-    pages = len(query)
-    columns = {
-        "session": np.repeat(np.arange(pages), PLACES),
-        "query": np.repeat(query, PLACES),
-        "document": order.ravel(),
-        "position": np.tile(np.arange(1, PLACES + 1), pages),
-        "click": clicks.ravel().astype(int),
-    }
-    return pd.DataFrame(columns)
 
 
 def test_no_light_is_green_for_a_curve_of_the_wrong_form():
@@ -434,17 +426,8 @@ def test_a_log_of_pages_with_clicks_only_is_no_evidence_of_users_who_stop():
 
 
 def test_without_position_no_light_is_green():
-    query, order, clicks = pages_of("strong", 2000)
-    rows = pd.DataFrame(
-        {
-            "session": np.repeat(np.arange(len(query)), PLACES),
-            "query": np.repeat(query, PLACES),
-            "document": order.ravel(),
-            "position": np.tile(np.arange(1, PLACES + 1), len(query)),
-            "clicks": clicks.ravel().astype(int),
-            "device": np.repeat(np.where(np.arange(len(query)) % 2, "a", "b"), PLACES),
-        }
-    )
+    rows = rows_of(*pages_of("strong", 2000))
+    rows["device"] = np.where(rows["session"] % 2, "a", "b")
     found = tt.diagnose(rows, bias=["device"])
     assert found.lights[0].colour == "amber"
     assert found.lights[0].action == "Add it: --bias position device"

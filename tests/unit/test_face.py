@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import twotowers as tt
-from tests.logs import clicked_rows
+from tests.logs import shop_rows
 from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.errors import InputError
@@ -30,9 +30,7 @@ FURTHER = ("jax", "flax", "optax", "rax", "sklearn", "lightgbm", "seaborn", "sna
 
 @pytest.fixture
 def rows():
-    """A row per shown document, under names of a shop's."""
-    found = clicked_rows(200, *(f"q{number}" for number in range(5)))
-    return found.set_axis(["sid", "q", "sku", "rank", "click"], axis=1).assign(device="phone")
+    return shop_rows(200)
 
 
 def run(code, folder=ROOT):

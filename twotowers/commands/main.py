@@ -63,7 +63,3 @@ def main(arguments: list[str] | None = None) -> int:
     except InputError as error:
         print(f"error: {as_typed(error)}", file=sys.stderr)
         return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())

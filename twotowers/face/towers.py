@@ -164,7 +164,7 @@ class TowerFit:
 
         model = self.setting.model
         if not isinstance(lists, Rankings | None):
-            expected = "ranked lists, such as those of tt.read_rankings, or None"
+            expected = "ranked lists, such as `rankings.validation`, or None"
             raise InputError(f"{lists!r:.60} was given", field="lists", expected=expected)
         if lists is None:
             inputs, where, labels = self.test.inputs, self.test.where, self.test.relevance

@@ -31,18 +31,9 @@ APART = {"stands_on": KINDS, "origin": ORIGINS}
 FORMATS = ("csv", "pdf", "svg", "tex")
 
 PAGE, SUMMARY = "index.html", "summary.json"
-SUMMARISED = (
-    "key",
-    "title",
-    "citation",
-    "provenance",
-    "tallies",
-    "whose",
-    "digest",
-    "items",
-    "claims",
-    "gates",
-)
+TOLD = ("key", "title", "citation", "provenance", "tallies", "whose", "digest")
+"""What a summary has of the page."""
+SUMMARISED = (*TOLD, "items", "claims", "gates")
 """What a summary has; one that another version wrote may lack some of it."""
 
 PREVIEW = 7, 5
@@ -230,9 +221,7 @@ def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
     """What the overview shows of a paper; links are relative to the paper's folder."""
     shown = ("name", "label", "title", "image", "size", "tally")
     return {
-        **{word: view[word] for word in ("key", "title", "citation", "provenance")},
-        **{word: view[word] for word in ("tallies", "whose")},
-        "digest": paper.digest,
+        **{word: view[word] for word in TOLD},
         "items": [
             {
                 **{word: item[word] for word in shown},
