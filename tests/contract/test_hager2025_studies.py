@@ -120,21 +120,14 @@ def as_found() -> pd.DataFrame:
         for sessions, error in grown.items()
     ]
     position = np.arange(1, 26)
+    # At strength 1 a fit that is stopped early lies where its optimum does.
+    forward = [(STOPPING["early stopping, start default"], -0.09), *rows[4:]]
     frames = [
         pd.DataFrame(
             {"position": position, "value": -np.log(position) * (1 - error / np.log(10))}
         ).assign(**where, strength=strength, seed=seed)
-        for where, error in rows
-        for strength in (-1.0, 0.0)
-        for seed in (1, 2)
-    ]
-    # At strength 1 a fit that is stopped early lies where its optimum does.
-    forward = [(STOPPING["early stopping, start default"], -0.09), *rows[4:]]
-    frames += [
-        pd.DataFrame(
-            {"position": position, "value": -np.log(position) * (1 - error / np.log(10))}
-        ).assign(**where, strength=1.0, seed=seed)
-        for where, error in forward
+        for strength, own in ((-1.0, rows), (0.0, rows), (1.0, forward))
+        for where, error in own
         for seed in (1, 2)
     ]
     frames.append(as_started())

@@ -25,14 +25,14 @@ BEYOND = "123456789012345678901234567890"  # no int64
 # Pages
 
 
-def write_pages(folder, name="pages.parquet", **columns):
+def write_table(folder, name="log.parquet", **columns):
     path = folder / name
     pq.write_table(pa.table(columns), path)
     return path
 
 
 def test_pages_of_clax_datasets(tmp_path):
-    path = write_pages(
+    path = write_table(
         tmp_path,
         query_id=pa.array([7, 8], pa.int32()),
         query_doc_ids=pa.array([[30, 10], [5]], pa.list_(pa.int32())),
@@ -47,27 +47,27 @@ def test_pages_of_clax_datasets(tmp_path):
 
 
 def test_pages_without_a_query_as_of_baidu(tmp_path):
-    path = write_pages(tmp_path, query_doc_ids=[[30, 10]], clicks=[[True, False]])
+    path = write_table(tmp_path, query_doc_ids=[[30, 10]], clicks=[[True, False]])
     assert taken(path, "pages")[0][0]["query"] == 0
 
 
 def test_pages_in_many_files(tmp_path):
     for part in range(3):
         columns = {"query_doc_ids": [[part, 9]], "clicks": [[0, 1]]}
-        write_pages(tmp_path, f"part-{part}.parquet", **columns)
+        write_table(tmp_path, f"part-{part}.parquet", **columns)
     log = open_log(tmp_path / "part-*.parquet", "pages")
     assert [row for batch in log.batches for row in batch["documents"].to_pylist()] == [
         [0, 9], [1, 9], [2, 9],
     ]  # fmt: skip
     assert log.seen["pages"] == 3
-    wrong = write_pages(tmp_path, "part-1.parquet", query_doc_ids=[[1]], clicks=[[-1]])
+    wrong = write_table(tmp_path, "part-1.parquet", query_doc_ids=[[1]], clicks=[[-1]])
     with pytest.raises(InputError, match="row 1: -1") as error:
         list(open_log(tmp_path / "part-*.parquet", "pages").batches)
     assert str(wrong) in str(error.value)
 
 
 def test_pages_of_other_names_with_lanes_and_bias_features(tmp_path):
-    path = write_pages(
+    path = write_table(
         tmp_path,
         q=[BEYOND],
         shown=[["é", BEYOND]],
@@ -91,7 +91,7 @@ def test_feather_pages(tmp_path):
 
 def test_clicks_as_documents_drop_strays_and_repeats_or_refuse_them(tmp_path):
     lists = {"query": [1, 2], "documents": [["a", "b"], ["c"]], "clicks": [["b", "z", "b"], []]}
-    path = write_pages(tmp_path, **lists)
+    path = write_table(tmp_path, **lists)
     found, seen = taken(path, "pages", clicks="documents")
     assert [page["clicks"] for page in found] == [[False, True], [False]]
     assert seen == {"pages": 2, "clicks": 3, "repeated_clicks": 1, "clicks_off_page": 1}
@@ -102,7 +102,7 @@ def test_clicks_as_documents_drop_strays_and_repeats_or_refuse_them(tmp_path):
 
 
 def test_numbers_of_clicks_are_repeats(tmp_path):
-    path = write_pages(tmp_path, query=[1, 1], documents=[["a"], ["b", "c"]], clicks=[[0], [3, 1]])
+    path = write_table(tmp_path, query=[1, 1], documents=[["a"], ["b", "c"]], clicks=[[0], [3, 1]])
     found, seen = taken(path, "pages")
     assert [page["clicks"] for page in found] == [[False], [True, True]]
     assert (seen["clicks"], seen["repeated_clicks"]) == (4, 2)
@@ -127,13 +127,13 @@ def test_numbers_of_clicks_are_repeats(tmp_path):
 )
 def test_wrong_pages_are_named(tmp_path, columns, field, message):
     good = {"query": [1, 2], "documents": [["a", "b"], ["c", "d"]], "clicks": [[0, 1], [1, 0]]}
-    error = refused(write_pages(tmp_path, **good | columns), "pages")
+    error = refused(write_table(tmp_path, **good | columns), "pages")
     assert message in str(error)
     assert error.field == field
 
 
 def test_pages_need_known_columns(tmp_path):
-    path = write_pages(tmp_path, asked=[1], documents=[["a"]], clicks=[[1]])
+    path = write_table(tmp_path, asked=[1], documents=[["a"]], clicks=[[1]])
     assert "or `columns` with the names in the file" in str(refused(path, "pages"))
     assert "no column 'qq'" in str(refused(path, "pages", columns={"query": "qq"}))
     with pytest.raises(InputError, match="clicks: 'hits'"):
@@ -158,7 +158,7 @@ def test_the_name_of_one_column_changes_no_other(tmp_path, format, name, columns
         shown = {"documents": [["b", "a"], ["c"]], "clicks": [[0, 1], [0]], "height": [[3, 4], [5]]}
     theirs = {ours: columns.get(ours, ours) for ours in ids | shown}
     further = {"lanes": ["strength"], "bias": ["height"]}
-    path = write_pages(tmp_path, **{theirs[ours]: each for ours, each in (ids | shown).items()})
+    path = write_table(tmp_path, **{theirs[ours]: each for ours, each in (ids | shown).items()})
     expected = taken(path, format, **further)
     page = expected[0][0]
     assert (page["split"], page["query"]) == ("test", 7)
@@ -186,7 +186,7 @@ def test_the_name_of_one_column_changes_no_other(tmp_path, format, name, columns
 )
 def test_names_that_are_not_free(tmp_path, format, settings, message):
     lists = {"documents": [["a"]], "clicks": [[1]], "position": [[1]]}
-    path = write_pages(tmp_path, session=[1], split=["log"], query=[7], t=[1], **lists)
+    path = write_table(tmp_path, session=[1], split=["log"], query=[7], t=[1], **lists)
     with pytest.raises(InputError, match=message):
         to_cells(path, tmp_path / "c.parquet", format=format, **settings)
 
@@ -205,7 +205,7 @@ def test_small_batches_equal_one(tmp_path, monkeypatch):
         "documents": [rng.integers(9, size=size).tolist() for size in sizes],
         "clicks": [rng.integers(2, size=size).tolist() for size in sizes],
     }
-    path = write_pages(tmp_path, **lists)
+    path = write_table(tmp_path, **lists)
     whole = taken(path, "pages")
     monkeypatch.setattr(tables, "ROWS", 7)
     assert taken(path, "pages") == whole
@@ -270,11 +270,11 @@ def test_rows_without_positions_stand_in_their_order(tmp_path):
 @pytest.mark.parametrize("name", ["rank", "Pos", "slot"])
 def test_positions_may_have_any_usual_name(tmp_path, name):
     columns = {"session": [1, 1], "query": [7, 7], "document": ["a", "b"], name: [2, 1]}
-    path = tmp_path / "rows.parquet"
-    pq.write_table(pa.table(columns | {"clicks": [0, 1]}), path)
+    path = write_table(tmp_path, **columns, clicks=[0, 1])
     assert taken(path, "rows")[0][0]["documents"] == ["b", "a"]
     assert "position in" in str(recognised(path))
-    pq.write_table(pa.table(columns | {"clicks": [0, 1]}).drop([name]), path)
+    del columns[name]
+    write_table(tmp_path, **columns, clicks=[0, 1])
     assert str(recognised(path)).endswith("positions by the order of rows")
 
 
@@ -360,19 +360,15 @@ def test_wrong_rows_of_later_batches_are_counted_over_all(tmp_path, monkeypatch)
     monkeypatch.setattr(tables, "ROWS", 4)
     columns = {"session": list(range(30)), "query": [1] * 30, "document": [2] * 30}
     columns |= {"position": [1] * 30, "clicks": [0] * 22 + [None] + [1] * 7}
-    path = tmp_path / "rows.parquet"
-    pq.write_table(pa.table(columns), path)
-    assert "row 23: a value is missing" in str(refused(path, "rows"))
+    assert "row 23: a value is missing" in str(refused(write_table(tmp_path, **columns), "rows"))
 
 
 def test_a_log_that_was_appended_twice_is_refused_at_any_size(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "ROWS", 6)
     columns = {"session": np.repeat(np.arange(20), 2), "query": [1] * 40, "document": [2, 3] * 20}
-    log = pa.table(columns | {"position": [1, 2] * 20, "clicks": [0] * 40})
-    path = tmp_path / "rows.parquet"
-    pq.write_table(log, path)
+    path = write_table(tmp_path, **columns, position=[1, 2] * 20, clicks=[0] * 40)
     assert len(taken(path, "rows")[0]) == 20
-    pq.write_table(pa.concat_tables([log, log]), path)
+    pq.write_table(pa.concat_tables([pq.read_table(path)] * 2), path)
     assert "row 41: 0 was there before other sessions" in str(refused(path, "rows"))
 
 
@@ -380,9 +376,7 @@ def test_a_log_that_was_appended_twice_is_refused_at_any_size(tmp_path, monkeypa
 def test_ids_of_rows_are_not_missing(tmp_path, name):
     columns = {"session": [1, 1], "query": [1, 1], "document": [2, 3], "position": [1, 2]}
     columns |= {"clicks": [0, 0], name: [1, None]}
-    path = tmp_path / "rows.parquet"
-    pq.write_table(pa.table(columns), path)
-    error = refused(path, "rows")
+    error = refused(write_table(tmp_path, **columns), "rows")
     assert "row 2: a value is missing" in str(error)
     assert error.field == name
 
@@ -391,20 +385,18 @@ def test_ids_of_rows_are_not_missing(tmp_path, name):
 def test_empty_text_is_no_id(tmp_path, name):
     columns = {"session": ["s", "s"], "query": ["q", "q"], "document": ["a", "b"]}
     columns |= {"position": [1, 2], "clicks": [0, 1], name: ["", "b"]}
-    path = tmp_path / "rows.parquet"
-    pq.write_table(pa.table(columns), path)
-    error = refused(path, "rows")
+    error = refused(write_table(tmp_path, **columns), "rows")
     assert "row 1: a value is missing" in str(error)
     assert error.field == name
     if name != "session":
-        cells = tmp_path / "cells.parquet"
-        pq.write_table(pa.table(columns | {"impressions": [1, 1]}).drop(["session"]), cells)
-        assert "row 1: a value is missing" in str(refused(cells, "cells"))
+        cells = columns | {"impressions": [1, 1]}
+        del cells["session"]
+        assert "row 1: a value is missing" in str(refused(write_table(tmp_path, **cells), "cells"))
 
 
 def test_empty_text_is_no_document_of_a_page(tmp_path):
     pages = {"query": ["q"] * 2, "documents": [["a"], ["b", ""]], "clicks": [[0], [0, 1]]}
-    error = refused(write_pages(tmp_path, **pages), "pages")
+    error = refused(write_table(tmp_path, **pages), "pages")
     assert "row 2: a value is missing" in str(error)
     assert error.field == "documents"
 
@@ -412,9 +404,7 @@ def test_empty_text_is_no_document_of_a_page(tmp_path):
 def test_a_page_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr("twotowers.files.columns.LONGEST", 50)
     columns = {"session": [1] * 60, "query": [1] * 60, "document": [2] * 60, "clicks": [0] * 60}
-    path = tmp_path / "rows.parquet"
-    pq.write_table(pa.table(columns), path)
-    assert "more than 50 rows" in str(refused(path, "rows"))
+    assert "more than 50 rows" in str(refused(write_table(tmp_path, **columns), "rows"))
 
 
 # Cells
@@ -432,7 +422,7 @@ def test_cells_are_counted_already(tmp_path):
 
 
 def test_cells_of_cells_are_the_same(tmp_path):
-    path = write_pages(
+    path = write_table(
         tmp_path, query=["x", "x"], documents=[["a", "b"], ["a"]], clicks=[[1, 0], [1]]
     )
     to_cells(path, tmp_path / "c.parquet", format="pages")
@@ -448,7 +438,7 @@ def test_bias_features_tell_cells_apart(tmp_path):
     assert to_cells(path, tmp_path / "c.parquet", format="cells", bias=["kind"]) == 2
     assert to_cells(path, tmp_path / "c.parquet", format="cells") == 1
     lists = {"query": [1, 1], "documents": [["a"], ["a"]], "clicks": [[1], [0]]}
-    path = write_pages(tmp_path, **lists, kind=[["x"], ["y"]])
+    path = write_table(tmp_path, **lists, kind=[["x"], ["y"]])
     assert to_cells(path, tmp_path / "c.parquet", format="pages", bias=["kind"]) == 2
 
 
@@ -476,7 +466,7 @@ def test_empty_logs(tmp_path):
     assert to_cells(rows, tmp_path / "c.parquet", format="rows") == 0
     header = "query,document,position,impressions,clicks\n"
     assert to_cells(write_rows(tmp_path, "", header), tmp_path / "c.parquet", format="cells") == 0
-    none = write_pages(
+    none = write_table(
         tmp_path,
         query=pa.array([], pa.int64()),
         documents=pa.array([], pa.list_(pa.string())),
@@ -557,17 +547,17 @@ def test_pages_that_are_counted(tmp_path, monkeypatch, clicks):
     counts = [int(each) for each in rng.integers(0, 8, len(pages))]
     query, documents, clicked = (list(each) for each in zip(*pages, strict=True))
     columns = {"query": query, "documents": documents, "clicks": clicked}
-    counted = write_pages(tmp_path, "counted.parquet", **columns, page_count=counts)
+    counted = write_table(tmp_path, "counted.parquet", **columns, page_count=counts)
     again = {name: [value for value, n in zip(each, counts, strict=True) for _ in range(n)]
              for name, each in columns.items()}  # fmt: skip
-    single = write_pages(tmp_path, "single.parquet", **again)
+    single = write_table(tmp_path, "single.parquet", **again)
     assert taken(counted, "pages", clicks=clicks) == taken(single, "pages", clicks=clicks)
     layout = recognised(counted)
     assert layout.columns["page_count"] == "page_count"
     assert str(layout).endswith(", a row for so many pages as 'page_count' says")
     more = {"split": ["train"] * len(counts), "page_count": counts}
-    assert recognised(write_pages(tmp_path, "split.parquet", **columns, **more)).format == "pages"
+    assert recognised(write_table(tmp_path, "split.parquet", **columns, **more)).format == "pages"
     error = refused(counted, "pages", clicks=clicks, repeats="error")
     assert f"row {twice.index(True) + 1}: " in str(error)
-    wrong = write_pages(tmp_path, **columns, page_count=[*counts[:-1], -1])
+    wrong = write_table(tmp_path, **columns, page_count=[*counts[:-1], -1])
     assert "page_count: row 20: -1" in str(refused(wrong, "pages", clicks=clicks))
