@@ -77,6 +77,15 @@ def least_squares_relevance(rows, o, features):
     return r / squares
 
 
+def means(rows, former):
+    """The mean by number of rows (number, value, weight); where none has weight, the former."""
+    total, weight = np.zeros(len(former)), np.zeros(len(former))
+    for number, value, w in rows:
+        total[number] += w * value
+        weight[number] += w
+    return np.divide(total, weight, out=former.copy(), where=weight > 0)
+
+
 def high_start(rates, seed=0):
     """From lower starts, clipping to 1 can stop the alternating estimators short of a fit."""
     return np.random.default_rng(seed).uniform(0.5, 1, (len(rates.rate), rates.factors))
@@ -139,6 +148,20 @@ def same_bytes_again(fit, start_of):
     assert first.examination.tobytes() == again.examination.tobytes()
 
 
+def steps_are_these(fit, slow, steps):
+    """`slow(rows, o, features)` is one step for one lane, row by row."""
+    rates = noisy()
+    start = high_start(rates)
+    found = fit(rates, start, steps=steps)
+    for lane in range(3):
+        o = start[lane]
+        for _ in range(steps):
+            r, o = slow(rows_of(rates, lane), o, rates.features)
+        np.testing.assert_allclose(found.relevance[lane], r, atol=2e-6)
+        np.testing.assert_allclose(found.examination[lane], o, atol=2e-6)
+    assert found.steps == steps
+
+
 def a_factor_never_seen_stays_as_it_started(fit, start_of, examination_of=np.asarray):
     rates = replace(exact(), factors=5)
     start = start_of(rates)
@@ -153,6 +176,14 @@ def extreme_rates_stay_finite(fit):
             found = fit(rates, np.full((1, 4), start), steps=5)
             assert np.isfinite(found.relevance).all()
             assert np.isfinite(found.examination).all()
+
+
+def a_fixed_point_ends_the_iteration_early(fit):
+    # With one row per feature and o = 1, relevance is the rate and nothing changes.
+    rates = exact(np.arange(4), np.arange(4))
+    found = fit(rates, np.ones((1, 4)), steps=2**31 - 1)
+    np.testing.assert_allclose(found.relevance[0, :4], rates.rate[0], rtol=1e-6)
+    assert (found.examination == 1).all()
 
 
 def bad_starts(fit, start_of):
