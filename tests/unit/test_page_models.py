@@ -109,6 +109,12 @@ def drawn(model, length, rng):
     }
 
 
+def repeated(model, chances, pages):
+    """The chances of one page, for many."""
+    own = {part: c for part, c in chances.items() if model.parts[part] == PER_DOCUMENT}
+    return {**chances, **{part: c.broadcast((pages, *c.log.shape)) for part, c in own.items()}}
+
+
 @pytest.mark.parametrize("length", [1, 3, 6])
 @pytest.mark.parametrize("name", MODELS)
 def test_probabilities_are_those_of_the_enumeration(name, length):
@@ -119,7 +125,7 @@ def test_probabilities_are_those_of_the_enumeration(name, length):
     assert sum(truth.values()) == pytest.approx(1, abs=1e-12)
     patterns = np.array(list(truth), bool)
     weights = np.array(list(truth.values()))
-    wide = {part: _repeated(c, model.parts[part], len(patterns)) for part, c in chances.items()}
+    wide = repeated(model, chances, len(patterns))
     where = np.ones(patterns.shape, bool)
 
     found = np.exp(model.log_likelihood(wide, patterns, where))
@@ -139,10 +145,6 @@ def test_probabilities_are_those_of_the_enumeration(name, length):
                 assert np.exp(conditional.other[row, k]) == pytest.approx(1 - expected, abs=1e-9)
 
 
-def _repeated(chance, kind, pages):
-    return chance.broadcast((pages, *chance.log.shape)) if kind == PER_DOCUMENT else chance
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_a_short_page_is_the_page_cut(name):
     model = MODELS[name]
@@ -151,10 +153,8 @@ def test_a_short_page_is_the_page_cut(name):
     short = joint(name, parts, 3)
     patterns = np.array([[*each, 0, 0] for each in short], bool)
     where = np.broadcast_to(np.arange(5) < 3, patterns.shape)
-    wide = {
-        part: _repeated(Chance.of(values), model.parts[part], len(patterns))
-        for part, values in parts.items()
-    }
+    chances = {part: Chance.of(values) for part, values in parts.items()}
+    wide = repeated(model, chances, len(patterns))
     found = np.exp(model.log_likelihood(wide, patterns, where))
     np.testing.assert_allclose(found, list(short.values()), atol=1e-9)
 
@@ -165,7 +165,7 @@ def test_examination_and_samples_agree_with_the_probabilities(name):
     rng = np.random.default_rng(11)
     chances = {part: Chance.of(v) for part, v in drawn(model, 4, rng).items()}
     pages = 40_000
-    wide = {part: _repeated(c, model.parts[part], pages) for part, c in chances.items()}
+    wide = repeated(model, chances, pages)
     where = np.arange(4) < rng.integers(1, 5, pages)[:, None]
     sample = model.sample(wide, where, rng=rng)
     assert not (sample["clicks"] & ~where).any()
@@ -186,14 +186,14 @@ def test_jax_has_the_same_likelihood_and_a_finite_gradient(name):
 
     def total(logits):
         chances = {part: Chance.from_logits(each) for part, each in logits.items()}
-        wide = {p: _repeated(c, model.parts[p], 20) for p, c in chances.items()}
+        wide = repeated(model, chances, 20)
         return model.log_likelihood(wide, jnp.asarray(clicks), jnp.asarray(where)).sum()
 
     logits = {part: jnp.asarray(logit(values)) for part, values in parts.items()}
     found = jax.jit(jax.value_and_grad(total))
     value, gradient = found(logits)
     chances = {p: Chance.of(values) for p, values in parts.items()}
-    wide = {p: _repeated(c, model.parts[p], 20) for p, c in chances.items()}
+    wide = repeated(model, chances, 20)
     assert float(value) == pytest.approx(model.log_likelihood(wide, clicks, where).sum(), rel=1e-5)
     assert all(np.isfinite(each).all() for each in gradient.values())
     assert any((np.asarray(each) != 0).any() for each in gradient.values())
@@ -222,9 +222,8 @@ def test_every_model_is_another():
     }
     values = {}
     for name, model in MODELS.items():
-        page = model
-        chances = {part: Chance.of(drawn_for[kind][part]) for part, kind in page.parts.items()}
-        values[name] = page.log_likelihood(chances, clicks, where).sum()
+        chances = {part: Chance.of(drawn_for[kind][part]) for part, kind in model.parts.items()}
+        values[name] = model.log_likelihood(chances, clicks, where).sum()
     assert values["dcm"] == values["dcm, simplified"]
     assert values["sdbn"] == values["sdbn, counted"]
     distinct = {round(float(value), 9) for value in values.values()}
@@ -234,22 +233,21 @@ def test_every_model_is_another():
 def test_relevance_and_users():
     relevance = np.array([[0.0, 2.0, 4.0]])
     for name, model in MODELS.items():
-        page = model
         if type(model).truth is None or "simplified" in name or "counted" in name:
             continue
-        truth = page.truth(relevance, 3)
-        assert set(truth) == set(page.parts), name
+        truth = model.truth(relevance, 3)
+        assert set(truth) == set(model.parts), name
         wide = lay_out(
-            {k: v[0] if page.parts[k] == PER_DOCUMENT else v for k, v in truth.items()},
-            page.parts,
+            {k: v[0] if model.parts[k] == PER_DOCUMENT else v for k, v in truth.items()},
+            model.parts,
             np.array([[0, 1, 2], [2, 1, 0]]),
         )
         chances = {part: Chance.from_logits(values) for part, values in wide.items()}
         if "attraction" in chances:
-            scores = page.relevance(chances)
+            scores = model.relevance(chances)
             assert (np.diff(scores[0]) > 0).all(), name
-        clicks = page.sample(chances, np.ones((2, 3), bool), rng=np.random.default_rng(0))["clicks"]
-        assert clicks.shape == (2, 3)
+        sample = model.sample(chances, np.ones((2, 3), bool), rng=np.random.default_rng(0))
+        assert sample["clicks"].shape == (2, 3)
     assert expit(MODELS["ubm"].truth(relevance, 3)["examination"][2, 2]) == pytest.approx(
         1, abs=1e-9
     )
@@ -296,7 +294,7 @@ def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction():
             truth[pattern] += prior * weight
     patterns, weights = np.array(list(truth), bool), np.array(list(truth.values()))
     chances = {part: Chance.of(values) for part, values in parts.items()}
-    wide = {part: _repeated(c, model.parts[part], len(patterns)) for part, c in chances.items()}
+    wide = repeated(model, chances, len(patterns))
     where = np.ones(patterns.shape, bool)
     found = np.exp(model.log_likelihood(wide, patterns, where))
     np.testing.assert_allclose(found, weights, atol=1e-9)
@@ -333,10 +331,8 @@ def test_a_mixture_separates_what_it_is_not_told_to_share():
         ):
             its = parts | {part: parts[f"{part}_{m}"] for part, m in numbers.items()}
             expected += prior * np.array(list(joint(name, its, 3).values()))
-        wide = {
-            part: _repeated(Chance.of(values), model.parts[part], len(patterns))
-            for part, values in parts.items()
-        }
+        chances = {part: Chance.of(values) for part, values in parts.items()}
+        wide = repeated(model, chances, len(patterns))
         found = model.log_likelihood(wide, patterns, np.ones(patterns.shape, bool))
         np.testing.assert_allclose(np.exp(found), expected, atol=1e-9)
 
@@ -412,10 +408,7 @@ def test_a_mixture_whose_models_share_nothing():
     assert expit(model.relevance(chances)) == pytest.approx(share * one + (1 - share) * two)
     patterns = np.array(list(product([False, True], repeat=3)))
     where = np.ones_like(patterns)
-    chances = {
-        part: chance.broadcast(patterns.shape) if model.parts[part] == PER_DOCUMENT else chance
-        for part, chance in chances.items()
-    }
+    chances = repeated(model, chances, len(patterns))
     total = np.exp(model.log_likelihood(chances, patterns, where))
     dbn = {"attraction": "attraction_2", "satisfaction": "satisfaction"}
     dbn = {part: chances[dbn.get(part, part)] for part in model.components[1].parts}

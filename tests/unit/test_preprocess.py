@@ -1,7 +1,6 @@
 """Published preprocessing, against closed forms and a loop over queries."""
 
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +17,6 @@ from twotowers.datasets.preprocess import (
 )
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def ragged(*labels, width=3) -> Rankings:
