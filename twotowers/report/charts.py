@@ -37,9 +37,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from twotowers.errors import InputError
+from twotowers.report import comparison
 from twotowers.report.figures import GREY, PAGE_WIDTH, STYLE, page, style
 
-SOURCES = ("reproduced", "published", "truth")
+SOURCES = (*comparison.SOURCES, comparison.TRUTH)
 Names = Mapping[str, Mapping[Hashable, str]]
 """One column, and the names of those of its values that are drawn, in their order."""
 
@@ -127,7 +128,7 @@ class Chart:
             InputError: a column is missing, or a source is unknown.
         """
         table, named = self.table.reset_index(drop=True), {**self.by, **self.col, **self.row}
-        _check_columns(table, [*named, "value", "low", "high", "source"])
+        comparison.check_columns(table, [*named, "value", "low", "high", "source"])
         # Seaborn takes no whole numbers that may be missing.
         numbers = table.select_dtypes("number").dtypes
         gaps = numbers[numbers.map(pd.api.types.is_extension_array_dtype)]
@@ -194,10 +195,7 @@ class Chart:
     def legend(self) -> list[Artist]:
         """Entries of the curves that are drawn, and of the voices that they are drawn in."""
         colours, markers = self.colours, self.markers
-        return [_entry(name, colours[name], markers[name]) for name in self.drawn] + self._voices()
-
-    def _voices(self) -> list[Artist]:
-        entries = []
+        entries = [_entry(name, colours[name], markers[name]) for name in self.drawn]
         if self._has_intervals():
             entries.append(self._interval())
         if self._has("published"):
@@ -234,7 +232,7 @@ class Chart:
 
     def _check_points(self, along: str) -> None:
         keys = [along, *self.by, *self.col, *self.row, "source"]
-        _check_columns(self.rows, keys)
+        comparison.check_columns(self.rows, keys)
         repeated = self.rows[self.rows.duplicated(keys)]
         if len(repeated):
             raise InputError(
@@ -373,19 +371,3 @@ def equal_spans(axes: Iterable[Axes], *, at_least: float = 0.0) -> None:
     half = np.ptp(ends, axis=1).max(initial=at_least) / 2
     for panel, middle in zip(drawn, ends.mean(axis=1), strict=True):
         panel.set_ylim(middle - half, middle + half)
-
-
-def _check_columns(table: pd.DataFrame, columns: Iterable[str]) -> None:
-    missing = [column for column in columns if column not in table.columns]
-    if missing:
-        raise InputError(
-            f"no column {', '.join(map(repr, missing))}",
-            expected=f"among the table's columns {', '.join(map(repr, table.columns))}",
-        )
-    unknown = set(table["source"]) - set(SOURCES)
-    if unknown:
-        raise InputError(
-            f"unknown source {sorted(map(str, unknown))[0]!r}",
-            field="source",
-            expected="'reproduced', 'published' or 'truth'",
-        )

@@ -13,11 +13,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, nearest
 from twotowers.report.words import MISSING
 from twotowers.results.statistics import select
 
-SOURCES = ("reproduced", "published")
+SOURCES, TRUTH = ("reproduced", "published"), "truth"
 
 # Everything else in an item's csv is a key column: it says which number this is.
 _MEASURES = ("value", "low", "high", "n", "source")
@@ -40,12 +40,9 @@ def side_by_side(
         InputError: a column is missing, a source is unknown, a row occurs twice, or nothing
             is left to compare.
     """
-    _check_columns(table.columns, ("value", "low", "high", "source"))
+    check_columns(table, ("value", "low", "high", "source"))
     # A reference, such as the simulated user's parameters, is drawn and not compared.
-    table = table[table["source"] != "truth"]
-    unknown = sorted(set(map(str, table["source"])) - set(SOURCES))
-    if unknown:
-        raise InputError(f"unknown source {unknown[0]!r}", field="source", expected=str(SOURCES))
+    table = table[table["source"] != TRUTH]
     keys = [column for column in table.columns if column not in _MEASURES]
     if not keys:
         raise InputError("no key column says which number a row is", field="table")
@@ -69,7 +66,7 @@ def _rounded(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def _highlighted(table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]]) -> pd.DataFrame:
-    _check_columns(table.columns, highlight)
+    check_columns(table, highlight)
     table = select(table, **{column: list(values) for column, values in highlight.items()})
     if table.empty:
         raise InputError(f"no row is left of {dict(highlight)}", field="highlight")
@@ -85,14 +82,23 @@ def _half(rows: pd.DataFrame, source: str, keys: list[str]) -> pd.DataFrame:
     return half
 
 
-def _check_columns(columns: Iterable[str], required: Iterable[str]) -> None:
-    columns = list(columns)
-    missing = [column for column in required if column not in columns]
+def check_columns(table: pd.DataFrame, columns: Iterable[str]) -> None:
+    """Check the columns of a table of numbers, and the sources of its rows.
+
+    Raises:
+        InputError: a column is missing, or a source is unknown.
+    """
+    missing = [column for column in columns if column not in table]
     if missing:
         raise InputError(
             f"no column {', '.join(map(repr, missing))}",
             field="table",
-            expected=f"among {', '.join(map(repr, columns))}",
+            expected=f"among {', '.join(map(repr, table))}",
+        )
+    known = (*SOURCES, TRUTH)
+    if unknown := sorted(set(map(str, table["source"])) - set(known)):
+        raise InputError(
+            f"unknown source {unknown[0]!r}", field="source", expected=nearest(unknown[0], known)
         )
 
 
@@ -141,18 +147,15 @@ def comparison_view(
         "rows": [
             {"keys": _marked(row, before), **_number_texts(values, formats[name])}
             for row, before, values, name in zip(
-                cells, [None, *cells[:-1]], numbers.itertuples(index=False), metric, strict=True
+                cells, [[], *cells[:-1]], numbers.itertuples(index=False), metric, strict=True
             )
         ],
     }
 
 
-def _marked(row: Sequence[str], before: Sequence[str] | None) -> list[tuple[str, bool]]:
+def _marked(row: Sequence[str], before: Sequence[str]) -> list[tuple[str, bool]]:
     """Each key's text, and whether it and all keys to its left repeat the row above."""
-    repeats = (
-        [False] * len(row) if before is None else [a == b for a, b in zip(row, before, strict=True)]
-    )
-    return [(text, all(repeats[: index + 1])) for index, text in enumerate(row)]
+    return [(text, row[:last] == before[:last]) for last, text in enumerate(row, start=1)]
 
 
 def _number_texts(values: Iterable[float], form: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,7 @@ class Page:
     title: str
     about: tuple[str, ...]
     lights: tuple[Light, ...]
-    sections: tuple[Section, ...] = field(default_factory=tuple)
+    sections: tuple[Section, ...] = ()
 
     def numbers(self) -> dict[str, Any]:
         """The page as data that JSON can hold: no NaN, and infinity as text."""
