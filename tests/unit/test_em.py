@@ -63,23 +63,15 @@ class Accidents(CellModel):
         }
 
 
-def clicked_position_based(attraction, examination):
-    return attraction * examination
-
-
-def clicked_trust_bias(attraction, examination):
-    return examination * (0.9 if attraction else 0.1)
-
-
-def clicked_accidents(attraction, examination, accident):
-    return max(attraction * examination, accident)
-
-
 POSITION_BASED = PositionBased()
+# With the chance of a click given what happened.
 MODELS = [
-    (POSITION_BASED, clicked_position_based),
-    (TrustBias(), clicked_trust_bias),
-    (Accidents(), clicked_accidents),
+    (POSITION_BASED, lambda attraction, examination: attraction * examination),
+    (TrustBias(), lambda attraction, examination: examination * (0.9 if attraction else 0.1)),
+    (
+        Accidents(),
+        lambda attraction, examination, accident: max(attraction * examination, accident),
+    ),
 ]
 NAMES = ["position-based", "trust bias", "accidents"]
 
@@ -313,15 +305,9 @@ def test_cells_may_be_split_and_reordered():
     once = cells.clicks // 2
     rng = np.random.default_rng(0)
     order = rng.permutation(2 * len(once))
-    halves = [
-        np.concatenate(pair)[order]
-        for pair in (
-            (cells.document, cells.document),
-            (cells.position, cells.position),
-            (once, cells.impressions - once),
-            (once, cells.clicks - once),
-        )
-    ]
+    first = cells._replace(impressions=once, clicks=once)
+    rest = cells._replace(impressions=cells.impressions - once, clicks=cells.clicks - once)
+    halves = [np.concatenate(pair)[order] for pair in zip(first, rest, strict=True)]
     plain = {"iterations": 30, "tolerance": 0, "accelerate": False}
     whole, split = (fit(each, **plain) for each in (cells, Cells(*halves)))
     for part, values in whole.parameters.items():
@@ -402,11 +388,6 @@ def test_priors_that_nobody_can_imagine(numbers):
     ],
 )
 def test_bad_cells(change, message):
-    good = {
-        "document": np.array([0, 1]),
-        "position": np.array([0, 0]),
-        "impressions": np.array([5, 5]),
-        "clicks": np.array([1, 2]),
-    }
+    good = Cells(*(np.array(each) for each in ([0, 1], [0, 0], [5, 5], [1, 2])))
     with pytest.raises(InputError, match=message):
-        Statistics.of_cells(POSITION_BASED, *(good | change).values(), pairs=2, positions=1)
+        Statistics.of_cells(POSITION_BASED, *good._replace(**change), pairs=2, positions=1)

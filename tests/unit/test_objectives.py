@@ -55,10 +55,8 @@ def sessions_objective(inputs=FEATURES) -> SessionLoss:
     return SessionLoss(jnp.asarray(inputs), *(jnp.asarray(stack(LOGS, name)) for name in names))
 
 
-COUNTS = Counts(
-    impressions=stack([cells_of(log, 4) for log in LOGS], "impressions"),
-    clicks=stack([cells_of(log, 4) for log in LOGS], "clicks"),
-)
+CELLS = [cells_of(log, 4) for log in LOGS]
+COUNTS = Counts(stack(CELLS, "impressions"), stack(CELLS, "clicks"))
 
 
 def counts_objective(inputs=FEATURES) -> CountLoss:
@@ -218,10 +216,6 @@ class Given:
         self.examination = jnp.asarray(bias, jnp.float32)
 
 
-def model_with(bias):
-    return Given(bias)
-
-
 EXTREME = np.array([-80, -30, -1, 0, 1e-3, 2, 30, 80.0])
 BIAS = np.array([0, -3.5, 12, -60, 60])
 
@@ -241,7 +235,7 @@ def extreme_objective(relevance, *, clicked, positions) -> CountLoss:
 def test_extreme_logits_against_double_precision(clicked, bias):
     for relevance in EXTREME:
         objective = extreme_objective([relevance], clicked=clicked, positions=1)
-        value = objective.losses(model_with([bias]), jnp.arange(1), 0)[0]
+        value = objective.losses(Given([bias]), jnp.arange(1), 0)[0]
         logit = relevance + bias
         expected = 5 * np.logaddexp(0, logit) - clicked * logit
         # n softplus(z) and c z cancel, so the error is a rounding error of either.
@@ -253,7 +247,7 @@ def test_extreme_logits_against_double_precision(clicked, bias):
 def extreme_gradients(relevance, bias):
     base = extreme_objective(EXTREME, clicked=3, positions=len(BIAS))
     objective = CountLoss(relevance, base.counts, base.weight)
-    return objective.losses(model_with(bias), jnp.arange(1), 0).sum()
+    return objective.losses(Given(bias), jnp.arange(1), 0).sum()
 
 
 @pytest.mark.parametrize("scale", [1, 1e3, 1e30])
@@ -275,7 +269,7 @@ def test_gradient_is_finite_where_relevance_and_bias_cancel(sign):
 def test_softplus_and_its_derivatives():
     z = jnp.asarray(EXTREME, jnp.float32)
     np.testing.assert_allclose(softplus(z), np.logaddexp(0, EXTREME), rtol=1e-5)
-    sigmoid = 1 / (1 + np.exp(-EXTREME))
+    sigmoid = expit(EXTREME)
     np.testing.assert_allclose(jax.vmap(jax.grad(softplus))(z), sigmoid, rtol=1e-5)
     second = jax.vmap(jax.grad(jax.grad(softplus)))(z)
     np.testing.assert_allclose(second, sigmoid * (1 - sigmoid), rtol=1e-4, atol=1e-7)
@@ -299,15 +293,15 @@ def test_counts_ignore_padded_documents_and_positions():
     index = jnp.arange(4)
     for lane in range(len(LOGS)):
         np.testing.assert_allclose(
-            padded.losses(model_with(longer), index, lane),
-            plain.losses(model_with(bias), index, lane),
+            padded.losses(Given(longer), index, lane),
+            plain.losses(Given(bias), index, lane),
             rtol=1e-5,
         )
 
 
 def test_sessions_ignore_what_stands_behind_the_list():
     log = LOGS[2]
-    model = model_with(np.arange(POSITIONS + 2))
+    model = Given(np.arange(POSITIONS + 2))
     relevance = RNG.normal(size=WHERE.shape).astype(np.float32)
 
     def objective(extra, documents, clicks):

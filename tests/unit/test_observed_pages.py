@@ -166,21 +166,31 @@ PORTIONS = {
     "validation": {"parts": ["part-0"], "share": 0.5},
     "test": {"parts": ["part-0"], "share": 0.5},
 }
+DIVISION = {split: Portion(**portion) for split, portion in PORTIONS.items()}
+LOG = {
+    "name": "log", "from": "dataset", "dataset": "d", "record": "sessions", "features": True,
+    "places": "positions", "positions": 22, "split": PORTIONS,
+}  # fmt: skip
+
+
+def fit_parts(parts, **setting):
+    files = {name: parts / f"{name}.parquet" for name in ("documents", "annotations")}
+    files |= {"log": parts / "pages.parquet"}
+    return fit_setting(files, read(Setting, {"log": LOG, **setting}), seed=1)
 
 
 def test_a_log_is_divided_by_its_parts(parts):
     path = parts / "pages.parquet"
     part = parts_of(path)
-    portions = {split: Portion(**portion) for split, portion in PORTIONS.items()}
-    found = divide_parts(part, np.zeros(len(part)), portions, seed=3, path=path)
+    found = divide_parts(part, np.zeros(len(part)), DIVISION, seed=3, path=path)
     later = np.flatnonzero(part != "part-0")
     assert found["train"].tolist() == later[: round(len(later) / 2)].tolist()
     halves = found["validation"], found["test"]
     assert sorted(np.concatenate(halves)) == np.flatnonzero(part == "part-0").tolist()
-    other = divide_parts(part, np.zeros(len(part)), portions, seed=4, path=path)
+    other = divide_parts(part, np.zeros(len(part)), DIVISION, seed=4, path=path)
     assert other["test"].tolist() != found["test"].tolist()
     # Shares of the same pages stay disjoint; without shares, splits are the same pages.
-    same = {split: Portion(["part-0"], first=0.25) for split in portions}
+    same = {split: Portion(["part-0"], first=0.25) for split in DIVISION}
     alike = divide_parts(part, np.zeros(len(part)), same, seed=3, path=path)
     assert alike["test"].tolist() == alike["validation"].tolist()
 
@@ -206,24 +216,17 @@ def test_pages_are_chosen_by_their_clicks_and_keep_their_gaps(parts):
     ],
 )
 def test_wrong_parts_are_refused(parts, change, message):
-    portions = {split: Portion(**portion) for split, portion in PORTIONS.items()} | change
+    path, portions = parts / "pages.parquet", DIVISION | change
     with pytest.raises(InputError, match=message):
-        observed_pages(parts / "pages.parquet", portions, positions=22, seed=1, places="positions")
+        observed_pages(path, portions, positions=22, seed=1, places="positions")
 
 
 def test_a_setting_reads_some_features_of_a_log_in_parts(parts):
-    log = {
-        "name": "log", "from": "dataset", "dataset": "d", "record": "sessions", "features": True,
-        "places": "positions", "positions": 22, "split": PORTIONS,
-    }  # fmt: skip
     training = short(0.01, batch=64, epochs=1)
 
     def run(columns):
         model = {"kind": "document_rate", "tower": "linear", "features": columns}
-        given = {"log": log, "model": model, "training": training, "measure": ["queries"]}
-        files = {"log": parts / "pages.parquet"}
-        files |= {name: parts / f"{name}.parquet" for name in ("documents", "annotations")}
-        return fit_setting(files, read(Setting, given), seed=1)
+        return fit_parts(parts, model=model, training=training, measure=["queries"])
 
     found = run([1, 12])
     pd.testing.assert_frame_equal(run([1, -1]), found)
@@ -233,11 +236,10 @@ def test_a_setting_reads_some_features_of_a_log_in_parts(parts):
         assert rows[name] == pytest.approx(rows[f"query_{name}"])
     # A test page for each annotated query, 0 where no test page has its number.
     joined = found.loc[found["metric"] == "query_nll", "value"]
-    pages = observed_pages(
-        parts / "pages.parquet",
-        {split: Portion(**portion) for split, portion in PORTIONS.items()},
-        positions=22, seed=1, places="positions",
-    ).sessions["test"].page  # fmt: skip
+    whole = observed_pages(
+        parts / "pages.parquet", DIVISION, positions=22, seed=1, places="positions"
+    )
+    pages = whole.sessions["test"].page
     assert (joined > 0).tolist() == np.isin(np.arange(20), pages).tolist()
     assert rows["joined_nll"] == pytest.approx(joined[joined > 0].mean())
     counts = found.groupby("metric").size()
@@ -248,31 +250,22 @@ def test_a_setting_reads_some_features_of_a_log_in_parts(parts):
 
 
 def test_pages_may_be_cut(parts):
-    portions = {split: Portion(**portion) for split, portion in PORTIONS.items()}
     path, given = parts / "pages.parquet", {"seed": 1, "places": "positions"}
     with pytest.raises(InputError, match="expected 1 to 9"):
-        observed_pages(path, portions, positions=9, **given)
-    whole = observed_pages(path, portions, positions=22, **given)
-    found = observed_pages(path, portions, positions=9, cut=True, **given)
+        observed_pages(path, DIVISION, positions=9, **given)
+    whole = observed_pages(path, DIVISION, positions=22, **given)
+    found = observed_pages(path, DIVISION, positions=9, cut=True, **given)
     for split, pages in found.sessions.items():
         same = whole.sessions[split]
         assert pages.where.tolist() == same.where[:, :9].tolist()
         assert pages.clicks.tolist() == same.clicks[:, :9].tolist()
     with pytest.raises(InputError, match="shows nothing down to position 1"):
-        observed_pages(path, portions, positions=1, cut=True, **given)
+        observed_pages(path, DIVISION, positions=1, cut=True, **given)
 
 
 def test_examination_is_harvested_and_weights_clicks(parts):
-    log = {
-        "name": "log", "from": "dataset", "dataset": "d", "record": "sessions", "features": True,
-        "places": "positions", "positions": 22, "split": PORTIONS,
-    }  # fmt: skip
-    files = {name: parts / f"{name}.parquet" for name in ("documents", "annotations")}
-    files |= {"log": parts / "pages.parquet"}
-
     def bias(method, model, **more):
-        given = {"log": log, "model": model, "method": method, **more}
-        rows = fit_setting(files, read(Setting, given), seed=1)
+        rows = fit_parts(parts, model=model, method=method, **more)
         return rows[rows["metric"] == "position_bias"].set_index("position")["value"]
 
     by_pair = {"kind": "position_based", "tower": "embedding"}

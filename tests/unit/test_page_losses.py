@@ -77,9 +77,8 @@ def plain_attention(f, t):
     return -sum(softmax(t) * log_softmax(f)) if len(f) else 0.0
 
 
-def plain_ratios(logits, highest=10):
-    p = softmax(logits)
-    return np.minimum(p[0] / p, highest)
+def to_first(ratios, highest=10):
+    return np.minimum(ratios[0] / ratios, highest)
 
 
 def ranks_of(f):
@@ -274,7 +273,7 @@ def test_weights_cancel_on_pages_with_one_click():
 
 
 def weights_at(logits, page):
-    return plain_ratios(logits[page][WHERE[page]]) if WHERE[page].any() else np.ones(0)
+    return to_first(softmax(logits[page][WHERE[page]])) if WHERE[page].any() else np.ones(0)
 
 
 @pytest.mark.parametrize("normalised", get_args(Normalised))
@@ -344,10 +343,6 @@ def test_lambda_rank_breaks_ties_as_rax_does():
 
 
 # Pairwise debiasing.
-
-
-def to_first(ratios, highest=10):
-    return np.minimum(ratios[0] / ratios, highest)
 
 
 def plain_debiasing(form):

@@ -11,6 +11,7 @@ from scipy.special import expit, log_softmax
 
 from tests.training import short
 from tests.unit import simulated
+from tests.unit.test_listwise import centred
 from tests.unit.test_method_kinds import task as task_of_counts
 from twotowers import SPLITS
 from twotowers.errors import InputError
@@ -183,10 +184,6 @@ def test_dropout_on_sessions_is_drawn_per_document():
 
 
 # Fits.
-
-
-def centred(values):
-    return values - values.mean(1, keepdims=True)
 
 
 def all_shown(each=60) -> Task:
