@@ -5,8 +5,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.logs.opening import open_log
+
+YANDEX = ROOT.parent / "shared" / "data" / "yandex_20_queries" / "trainSample"
+needs_yandex = pytest.mark.skipif(
+    not YANDEX.is_file(), reason="real data: ../shared/data is not on this machine"
+)
 
 
 def taken(path, format, **settings):

@@ -1,20 +1,13 @@
 """Readers of click logs in text formats: WSCD and the Yandex sample."""
 
-from pathlib import Path
-
 import pyarrow.parquet as pq
 import pytest
 
-from tests.logs import refused, taken
+from tests.logs import YANDEX, needs_yandex, refused, taken
 from tests.streams import cells_of
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.sessions import seen_in
-
-SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "trainSample"
-real_data = pytest.mark.skipif(
-    not SAMPLE.is_file(), reason="real data: ../shared/data is not on this machine"
-)
 
 
 def write_wscd_text(folder, *lines):
@@ -98,14 +91,14 @@ def test_yandex_pages_in_chunks(tmp_path, monkeypatch):
     assert "record 1: a document is clicked" in str(refused(path, "yandex", repeats="error"))
 
 
-@real_data
+@needs_yandex
 def test_the_yandex_sample_gives_the_same_cells_either_way(tmp_path):
-    assert to_sessions(SAMPLE, tmp_path / "s.parquet", format="yandex") == 35_064
+    assert to_sessions(YANDEX, tmp_path / "s.parquet", format="yandex") == 35_064
     assert seen_in(tmp_path / "s.parquet")["clicks_off_page"] == 417
     to_cells(tmp_path / "s.parquet", tmp_path / "c.parquet", format="sessions")
     found = pq.read_table(tmp_path / "c.parquet").drop_columns(["split"])
     assert found.replace_schema_metadata().equals(
-        cells_of(read_yandex(SAMPLE)).replace_schema_metadata()
+        cells_of(read_yandex(YANDEX)).replace_schema_metadata()
     )
     assert seen_in(tmp_path / "c.parquet") == seen_in(tmp_path / "s.parquet")
-    assert "59472 is clicked and not on the page" in str(refused(SAMPLE, "yandex", strays="error"))
+    assert "59472 is clicked and not on the page" in str(refused(YANDEX, "yandex", strays="error"))

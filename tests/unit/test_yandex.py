@@ -1,22 +1,17 @@
 """The reader of the Yandex sample, against a naive reader, broken records, and the sample."""
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.logs import YANDEX, needs_yandex
 from tests.streams import cells_of
 from twotowers.errors import InputError
 from twotowers.logs.counting import seen
 from twotowers.logs.formats.yandex import read as read_yandex
-
-SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "yandex_20_queries" / "trainSample"
-real_data = pytest.mark.skipif(
-    not SAMPLE.is_file(), reason="real data: ../shared/data is not on this machine"
-)
 
 
 def write(folder, text):
@@ -113,9 +108,9 @@ def test_no_file_and_no_record(tmp_path):
         cells_of(read_yandex(write(tmp_path, " \n")))
 
 
-@real_data
+@needs_yandex
 def test_the_sample():
-    log = cells_of(read_yandex(SAMPLE))
+    log = cells_of(read_yandex(YANDEX))
     counts = seen(log)
     assert counts["pages"] == 35_064
     assert counts["clicks_off_page"] == 417
