@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import takewhile
 from pathlib import Path
 
 from twotowers.errors import InputError
@@ -47,9 +48,9 @@ def visible_gpus() -> list[str]:
     try:
         listed = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()
         chosen = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(len(listed)))))
-        devices = [
-            listed[int(name)] if name.isdigit() else name for name in chosen.split(",") if name
-        ]
+        # As CUDA does, nothing from -1 on.
+        names = takewhile("-1".__ne__, (name.strip() for name in chosen.split(",")))
+        devices = [listed[int(name)] if name.isdigit() else name for name in names if name]
     except (OSError, subprocess.CalledProcessError, IndexError) as error:
         raise InputError(f"no GPU is visible: {error}", expected=" ".join(query)) from error
     if not devices:
