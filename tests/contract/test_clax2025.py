@@ -16,10 +16,8 @@ from papers.clax2025.judges.scale import PUBLISHED_ORDER as ORDER_AT_SCALE
 from papers.clax2025.names import HIDDEN, NINTH
 from papers.clax2025.orders import COMPRESSIONS, WITHOUT_TABLE, between_divisions, correlations
 from papers.clax2025.studies.em_gradient import run
+from tests.items import drawing, experiment
 from tests.judging import altered, assert_borne_out, assert_broken, by, to, untested
-from twotowers import ROOT
-from twotowers.experiment.kinds import build_drawing
-from twotowers.files.yamls import read_yaml
 from twotowers.models.names import MODELS
 from twotowers.report.comparison import side_by_side
 from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
@@ -264,13 +262,11 @@ def features_fitted():
 
 
 def test_figure_5_4_is_drawn():
-    item = read_yaml(ROOT / "papers/clax2025/experiment.yaml")["items"]["fig5.4"]
-    assert set(BORNE_OUT) == set(item["needs"])
-    options = {key: value for key, value in item["draw"].items() if key != "kind"}
-    drawing = build_drawing("dots", "clax2025", **options)
-    table = drawing.table(features_fitted(), bands("clax2025"))
+    assert set(BORNE_OUT) == set(experiment("clax2025").items["fig5.4"].needs)
+    figure = drawing("clax2025", "fig5.4")
+    table = figure.table(features_fitted(), bands("clax2025"))
     assert set(table["source"]) == {"reproduced", "published"}
-    assert len(drawing.draw(table).axes) >= 3
+    assert len(figure.draw(table).axes) >= 3
 
 
 # Judges.

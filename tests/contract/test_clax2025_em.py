@@ -10,14 +10,12 @@ from papers.clax2025.claims import CLAIMS
 from papers.clax2025.items import priors
 from papers.clax2025.names import HIDDEN, NINTH
 from papers.clax2025.studies.em_gradient import click_loss_difference, posteriors
-from twotowers import ROOT
-from twotowers.experiment.kinds import build_drawing
-from twotowers.files.yamls import read_yaml
+from tests.items import drawing, experiment
 from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import bands
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
-ITEMS = read_yaml(ROOT / "papers/clax2025/experiment.yaml")["items"]
+ITEMS = experiment("clax2025", "paper").items
 
 
 def study(difference):
@@ -93,14 +91,13 @@ def test_rounds_are_compared_on_their_own_division():
     for claim, setting in (("42", "gradient-dbn"), ("43", "rounds-dbn"), ("43", "em-dbn")):
         lacking = found[found["setting"] != setting]
         assert judge(JUDGED[claim], lacking).verdict == NOT_TESTABLE, claim
-    table = priors.table(found[found["setting"].isin(ITEMS["rounds"]["needs"])], None)
+    table = priors.table(found[found["setting"].isin(ITEMS["rounds"].needs)], None)
     assert set(table["n"]) == {1}
     assert "--" in priors.tex(table)
 
 
 def test_ranks_are_drawn():
-    options = {key: value for key, value in ITEMS["by_rank"]["draw"].items() if key != "kind"}
-    drawing = build_drawing("curves", "clax2025", **options)
-    table = drawing.table(by_rank(), bands("clax2025"))
-    assert set(table["setting"]) == set(ITEMS["by_rank"]["needs"])
-    assert len(drawing.draw(table).axes) == 5
+    figure = drawing("clax2025", "by_rank", "paper")
+    table = figure.table(by_rank(), bands("clax2025"))
+    assert set(table["setting"]) == set(ITEMS["by_rank"].needs)
+    assert len(figure.draw(table).axes) == 5

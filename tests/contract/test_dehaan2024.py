@@ -1,6 +1,6 @@
 """De Haan and Hager (2024): its claims, its printed numbers, its study and its drawings."""
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -10,10 +10,9 @@ from papers.dehaan2024.claims import CLAIMS
 from papers.dehaan2024.items.bins import bins
 from papers.dehaan2024.names import MODELS, by_query
 from papers.dehaan2024.studies.expert import run
+from tests.items import drawing
 from tests.judging import altered, assert_broken, to, untested
-from twotowers import ANNOTATIONS, ROOT
-from twotowers.experiment.kinds import build_drawing
-from twotowers.files.yamls import read_yaml
+from twotowers import ANNOTATIONS
 from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import bands, results
 from twotowers.standins.baidu import world_of
@@ -22,14 +21,7 @@ from twotowers.standins.baidu_files import write_part
 JUDGED = {claim.id: claim for claim in CLAIMS}
 PRINTED = {"1", "2", "3", "4", "5", "6", "7", "8"}
 """Claims that printed numbers decide."""
-ITEMS = read_yaml(ROOT / "papers/dehaan2024/experiment.yaml")["items"]
-
-
-def drawing(name):
-    draw = ITEMS[name]["draw"]
-    draw = draw if isinstance(draw, dict) else {"kind": draw}
-    options = {key: value for key, value in draw.items() if key != "kind"}
-    return build_drawing(draw["kind"], "dehaan2024", **options)
+item = partial(drawing, "dehaan2024")
 
 
 @cache
@@ -115,11 +107,11 @@ def test_every_condition_of_every_judge_has_a_mutation():
 
 
 def test_the_printed_intervals_are_those_of_the_paper():
-    table = drawing("table2").table(made_up(), bands("dehaan2024"))
+    table = item("table2").table(made_up(), bands("dehaan2024"))
     rows = table[(table["source"] == "published") & (table["setting"] == "two-tower")]
     half = (rows["high"] - rows["value"]).set_axis(rows["metric"])
     assert half.round(4).to_dict() == {"ndcg@10": 0.0063, "dcg@10": 0.16}
-    tex = drawing("table2").tex(table)
+    tex = item("table2").tex(table)
     assert r"$0.375 \pm .0063$" in tex
     assert tex.count("Two-tower") == 1
 
@@ -127,7 +119,7 @@ def test_the_printed_intervals_are_those_of_the_paper():
 def test_queries_are_binned_by_the_policy():
     policy = pd.Series([0.0, 0.05, 0.5, 0.99, 1.0])
     assert bins(policy).tolist() == [0.05, 0.05, 0.45, 0.95, 0.95]
-    figure = drawing("fig1")
+    figure = item("fig1")
     table = figure.table(made_up(), bands("dehaan2024"))
     counts = table[table["setting"] == "policy"].groupby("metric")["n"].sum()
     assert counts.to_dict() == {"gain": 200, "ndcg@10": 200}

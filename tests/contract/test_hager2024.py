@@ -1,6 +1,6 @@
 """Chapter 3 of the thesis: its claims, its printed numbers and its drawings."""
 
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import jax.numpy as jnp
@@ -15,16 +15,16 @@ from papers.hager2024.methods.monobert import click_loss, sequences_of
 from papers.hager2024.names import LOSS, METHODS, RANKING
 from papers.hager2024.significance import changes
 from papers.hager2024.studies import counts
+from tests.items import drawing
 from tests.judging import altered, assert_broken, times, to, untested
 from twotowers import ROOT
 from twotowers.encoders.sequences import sequences
-from twotowers.experiment.kinds import build_drawing
-from twotowers.files.yamls import read_yaml
 from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import bands, results
 from twotowers.results.statistics import select
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
+item = partial(drawing, "hager2024", scale="paper")
 OF_QUERIES = JUDGED.pop("37")
 PRINT_SAYS_OTHERWISE = {"14", "17"}
 """Claims that the printed numbers contradict."""
@@ -236,7 +236,7 @@ def test_more_is_significant_where_runs_of_a_query_count():
     )
     assert judge(OF_QUERIES, sure).verdict == CONTRADICTED
     assert judge(OF_QUERIES, printed()).verdict == NOT_TESTABLE
-    table = drawing("tests")
+    table = item("tests")
     rows = table.table(found, bands("hager2024"))
     own = rows[(rows["features"] == "ltr") & (rows["sign"] == 1)].set_index("unit")["value"]
     assert own.to_dict() == {"run": 1, "query": 0}
@@ -244,7 +244,7 @@ def test_more_is_significant_where_runs_of_a_query_count():
 
 
 def test_zou_and_chance_are_drawn():
-    figure = drawing("fig3.1")
+    figure = item("fig3.1")
     rows = figure.table(select(printed(), setting="random"), bands("hager2024"))
     values = rows.set_index(["method", "source"])["value"]
     assert values["DLA", "published"] == 6.236
@@ -278,15 +278,8 @@ def test_click_losses_of_cross_encoders():
     assert np.isfinite(click_loss("dla", weights)(*given)).all()
 
 
-def drawing(name, **options):
-    draw = read_yaml(ROOT / "papers/hager2024/experiment.yaml")["items"][name].get("draw", name)
-    draw = draw if isinstance(draw, dict) else {"kind": draw}
-    options |= {key: value for key, value in draw.items() if key != "kind"}
-    return build_drawing(draw["kind"], "hager2024", **options)
-
-
 def test_a_table_has_ours_above_the_printed_and_marks():
-    table = drawing("table3.5")
+    table = item("table3.5")
     ours = select(printed(), setting=[f"ltr-{method}" for method in METHODS])
     ours = ours[~ours["metric"].str.endswith("_change")]
     values = {"list-naive": [1.0, 2, 3], "list-ips": [2.0, 3.1, 4], "list-dla": [0.0, 0.9, 2]}
@@ -301,7 +294,7 @@ def test_a_table_has_ours_above_the_printed_and_marks():
 
 
 def test_propensities_are_drawn():
-    figure = drawing("fig3.2")
+    figure = item("fig3.2")
     rows = select(printed(), metric="propensity")
     logs = rows.assign(metric="position_bias", value=np.log(rows["value"]))
     table = figure.table(logs, bands("hager2024"))
@@ -337,7 +330,7 @@ def test_counts_are_those_of_a_log_by_hand(tmp_path):
             "percent_several": 100 / 3,
         }
     )
-    table = drawing("table3.1", needs=["counts"])
+    table = item("table3.1")
     rows = table.table(found.assign(setting="counts", seed=1), bands("hager2024"))
     (line,) = [each for each in table.tex(rows).splitlines() if each.startswith("Sessions &")]
     assert line.startswith(r"Sessions & -- & \textcolor{gray}{--} & $2$ & ")
