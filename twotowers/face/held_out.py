@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from twotowers.face.fits import Fit, check_pages
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from twotowers.face.fits import Fit, check_pages, means_of
 from twotowers.face.logs import ClickLog
 from twotowers.face.priors import TRIED
 from twotowers.face.reduction import reduced
@@ -14,9 +18,14 @@ from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.models.protocol import PER_DOCUMENT, ClickModel
 
 MEANS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5)
-"""Means of probabilities of documents that are tried, with two trials each."""
-TRIALS = (0.5, 2.0, 8.0, 32.0)
-"""Then trials, with the best of the means."""
+"""Means of probabilities of documents that are tried, with two trials each. A search for mean and
+trials starts at the best of them."""
+LEAST, MOST = (0.001, 0.1), (0.999, 100.0)
+"""Mean and trials are sought between these."""
+NEAR, GAIN = 0.05, 1e-5
+"""The search ends where log-odds of means, logarithms of trials and perplexities differ by less."""
+STEPS = np.array([[0, 0], [0.5, 0], [0, 0.7]])
+"""From the start of the search to its first three points."""
 HELD_OUT = 0.2
 
 
@@ -29,9 +38,10 @@ def chosen_prior(
 ) -> Prior:
     """Choose the prior of each part per document, one part after the other.
 
-    A fifth of the pages is held out, and each prior is judged by the log-likelihood of their
-    clicks, given the clicks above. Other parts keep one success in two trials: they have few
-    probabilities, so their prior matters little.
+    A fifth of the pages is held out, and each prior is judged by the conditional perplexity of
+    their clicks, the mean over positions. Nelder and Mead's search finds mean and trials together.
+    Other parts keep one success in two trials: they have few probabilities, so their prior matters
+    little.
 
     Args:
         log: with pages.
@@ -49,14 +59,26 @@ def chosen_prior(
     pages = None
     for part in (part for part, kind in model.parts.items() if kind == PER_DOCUMENT):
 
-        def loss(successes: float, trials: float, part: str = part) -> float:
+        def loss(at: np.ndarray, part: str = part) -> float:
             nonlocal pages
-            prior = Prior(1, TRIED, {**found, part: (successes, trials)})
+            prior = Prior(1, TRIED, {**found, part: imagined(at)})
             fit = Fit(model_name, model, longest, fitted(statistics, prior), pairs)
             pages = fit.arrays(parts["test"]) if pages is None else pages
-            return float(fit.losses(pages)[1].sum())
+            return means_of(*fit.losses(pages))["conditional"]
 
-        mean = min(MEANS, key=lambda mean: loss(2 * mean, 2.0))
-        trials = min(TRIALS, key=lambda trials: loss(mean * trials, trials))
-        found[part] = mean * trials, trials
+        start = min((np.array([logit(mean), np.log(TRIED)]) for mean in MEANS), key=loss)
+        best = minimize(
+            loss,
+            start,
+            method="Nelder-Mead",
+            bounds=[logit([LEAST[0], MOST[0]]), np.log([LEAST[1], MOST[1]])],
+            options={"initial_simplex": start + STEPS, "xatol": NEAR, "fatol": GAIN},
+        )
+        found[part] = imagined(best.x)
     return Prior(1, TRIED, found)
+
+
+def imagined(at: np.ndarray) -> tuple[float, float]:
+    """Imagined successes and trials, from the log-odds of the mean and the logarithm of trials."""
+    trials = float(f"{np.exp(at[1]):.3g}")
+    return float(f"{trials * expit(at[0]):.3g}"), trials
