@@ -37,14 +37,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse import coo_array, csr_array, diags_array, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
 from twotowers.errors import InputError
+from twotowers.fitting.blocks import blocks, in_order
+from twotowers.fitting.chain_information import STEP, Entries, information_of_chain, is_chain
+from twotowers.fitting.page_sets import PageSet, page_sets
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
-from twotowers.models.protocol import ONCE, PER_DOCUMENT, ClickModel
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, ClickModel, Credits, of_documents
 
 LOGGER = logging.getLogger(__name__)
 
@@ -56,14 +59,10 @@ EDGE = 0.01
 """An estimate that fewer successes, or fewer failures, stand behind is at 0, or at 1."""
 INSIDE = 1e-6
 """How far from 0 and 1 the slope is taken there."""
-STEP = 1e-5
-"""Of the differences, in log-odds: they are exact to about as large a share."""
 FLAT = 1e-4
 """The least information that counts, in trials: less says nothing of a probability."""
-PAGES = 2_000
-"""Distinct pages whose information is in memory at a time."""
 ENTRIES = 4_000_000
-"""Of the blocks that are inverted at a time, and of the information that is added up at a time."""
+"""Of the blocks that are inverted at a time."""
 LARGEST = 5_000
 """The most probabilities of documents that are inverted together: a minute, and a gigabyte."""
 
@@ -182,72 +181,104 @@ class _Point:
 
     def variance(self) -> np.ndarray:
         """[size] of the log-odds; infinite where they are not free."""
-        variance, free = np.full(self.size, np.inf), np.flatnonzero(self.free)
-        variance[free] = _inverse_diagonal(self.information(), free, self.of_documents[free])
+        chances = np.clip(self.chances, INSIDE, 1 - INSIDE)
+        imagined = chances * (1 - chances) * self.imagined
+        border = ~self.of_documents
+        variance, free, parts = np.full(self.size, np.inf), self.free[border], []
+        within = np.diag(imagined[border])
+
+        def of_set(some: PageSet) -> tuple[np.ndarray, np.ndarray, csr_array, np.ndarray]:
+            return self._of_set(some, chances, imagined)
+
+        # Sets are added in their order, so sums do not depend on the threads.
+        for documents, diagonal, solved, told in in_order(of_set, page_sets(self.statistics)):
+            variance[documents] = diagonal
+            within += told
+            parts.append((documents, solved[:, free]))
+        between = _inverse(within[free][:, free])
+        variance[border & self.free] = np.diag(between)
+        for documents, solved in parts:
+            variance[documents] += solved.multiply(solved @ between).sum(1)
         return variance
 
-    def information(self) -> csr_array:
-        """[size, size] observed information of the log-odds; as if there were no other edges."""
-        chances = np.clip(self.chances, INSIDE, 1 - INSIDE)
-        every = np.arange(self.size)
-        triples = [(every, every, chances * (1 - chances) * self.imagined)]
-        total, entries = csr_array((self.size, self.size)), self.size
-        for start in range(0, len(self.statistics.number), PAGES):
-            # A matrix takes memory and time for each probability, so there must not be many.
-            if entries > max(ENTRIES, self.size):
-                total, triples, entries = total + _matrix(triples, self.size), [], 0
-            new = self._of_rows(slice(start, start + PAGES), chances)
-            triples, entries = triples + new, entries + sum(len(value) for *_, value in new)
-        total = total + _matrix(triples, self.size)
-        return (total + total.T) / 2
+    def _of_set(
+        self, some: PageSet, chances: np.ndarray, imagined: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, csr_array, np.ndarray]:
+        """What some pages tell.
 
-    def _of_rows(self, rows: slice, chances: np.ndarray) -> list[tuple[np.ndarray, ...]]:
-        """The information of some distinct pages, as rows, columns and values to add up."""
+        Returns:
+            the free log-odds of their documents; the diagonal of the inverse of their information;
+            that inverse times the information which they share with the border; and what is left
+            of the border's information, since documents are free.
+        """
+        # Here the log-odds of documents come first, and those of the border after them.
+        kinds, own, size = self.model.parts, {}, 0
+        for part in sorted(kinds, key=lambda part: kinds[part] != PER_DOCUMENT):
+            index = self.statistics.index[part][some.rows]
+            if kinds[part] == PER_DOCUMENT:
+                own[part], size = size + some.place(index), size + len(some.pairs)
+            else:
+                own[part], size = size + index, size + self.statistics.sizes[part]
+        starts = [self.slices[part].start for part in of_documents(kinds)]
+        documents = np.concatenate([some.pairs[:0], *(start + some.pairs for start in starts)])
+        apart = np.arange(len(documents))
+        triples = [(apart, apart, imagined[documents]), *self._triples(some.rows, chances, own)]
+        row, column, value = (np.concatenate(each) for each in zip(*triples, strict=True))
+        matrix = coo_array((value, (row, column)), shape=(size, size)).tocsr()
+        matrix = ((matrix + matrix.T) / 2).tocsr()
+        free = np.flatnonzero(self.free[documents])
+        told = matrix[len(apart) :, len(apart) :].toarray()
+        matrix, beside = matrix[free][:, free].tocsr(), matrix[free][:, len(apart) :].tocsr()
+        found = list(_by_blocks(matrix, beside))
+        for members, _, solved in found:
+            told -= (beside[members].T @ solved).toarray()
+        if not found:
+            return free, np.empty(0), beside, told
+        members, diagonal, solved = zip(*found, strict=True)
+        order = free[np.concatenate(members)]
+        return documents[order], np.concatenate(diagonal), vstack(solved, "csr"), told
+
+    def _triples(
+        self, rows: np.ndarray, chances: np.ndarray, own: Mapping[str, np.ndarray]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield the information of some distinct pages, as rows, columns and values to add up.
+
+        Args:
+            rows: the pages.
+            chances: [size] probabilities.
+            own: part -> [rows, K] the row, or column, of what applies there.
+        """
         given = self.statistics
-        index = {part: at.start + given.index[part][rows] for part, at in self.slices.items()}
-        laid_out = {part: chances[own] for part, own in index.items()}
-        where, number = given.where[rows], given.number[rows][:, None]
-        triples, before = [], self._scores(laid_out, rows)
-        for part, values in laid_out.items():
-            # A probability that there is once is moved at all places at once.
-            once = self.model.parts[part] == ONCE
-            for place in [None] if once else range(values.shape[1]):
-                at = slice(None) if once else slice(place, place + 1)
-                moved = values.copy()
-                moved[:, at] = expit(logit(moved[:, at]) + STEP)
-                after = self._scores({**laid_out, part: moved}, rows)
-                by = np.broadcast_to(index[part][:, at][:, :1], where.shape)
-                # What is behind the end of a page has no score, and moves none.
-                seen = where if once else where & where[:, at]
-                for other, own in index.items():
-                    slope = (before[other] - after[other]) / STEP * number
-                    kept = seen & (slope != 0)
-                    triples.append((own[kept], by[kept], slope[kept]))
-        return triples
-
-    def _scores(self, chances: Mapping, rows: slice) -> dict[str, np.ndarray]:
-        """Per part [rows, K] what the clicks say against its log-odds."""
-        credits = self._credits(chances, rows)
-        return {
-            part: successes - trials * chances[part]
-            for part, (successes, trials) in credits.items()
-        }
-
-    def _credits(self, chances: Mapping, rows: slice) -> Mapping:
-        clicks, where = self.statistics.clicks[rows], self.statistics.where[rows]
-        if self.model.counts is not None:
-            return self.model.counts(clicks, where)
-        return self.model.expectations(chances, clicks, where)
+        page = {part: chances[at][given.index[part][rows]] for part, at in self.slices.items()}
+        clicks, where, number = given.clicks[rows], given.where[rows], given.number[rows][:, None]
+        entries = information_of_chain if is_chain(self.model) else _by_differences
+        for one, at, other, by, told in entries(self.model, page, clicks, where):
+            told = told * number
+            kept = told != 0
+            row, column = (
+                np.broadcast_to(own[part][:, place], told.shape)[kept]
+                for part, place in ((one, at), (other, by))
+            )
+            yield row, column, told[kept]
 
     def _totals(self, vector: np.ndarray) -> np.ndarray:
         """[3, size] successes, trials and impressions."""
         given, totals = self.statistics, np.zeros((3, self.size))
-        laid_out = {part: vector[at][given.index[part]] for part, at in self.slices.items()}
-        credits = self._credits(laid_out, slice(None))
-        for part, at in self.slices.items():
-            for total, each in zip(totals, (*credits[part], given.where), strict=True):
-                weight = (each * given.number[:, None]).ravel()
-                total[at] = np.bincount(given.index[part].ravel(), weight, given.sizes[part])
+        parts = blocks(*given.where.shape)
+
+        def of_rows(rows: slice) -> dict[str, list[np.ndarray]]:
+            where, number = given.where[rows], given.number[rows][:, None]
+            page = {part: vector[at][given.index[part][rows]] for part, at in self.slices.items()}
+            credits = _credits(self.model, page, given.clicks[rows], where)
+            return {
+                part: [(each * number).ravel() for each in (*credits[part], where)] for part in page
+            }
+
+        for rows, found in zip(parts, in_order(of_rows, parts), strict=True):
+            for part, at in self.slices.items():
+                index = given.index[part][rows].ravel()
+                for total, weight in zip(totals, found[part], strict=True):
+                    np.add.at(total[at], index, weight)
         return totals
 
 
@@ -265,33 +296,38 @@ class _Rates(_Point):
         return np.stack([np.concatenate([each[part] for part in self.slices]) for each in every])
 
 
-def _matrix(triples: list[tuple[np.ndarray, ...]], size: int) -> csr_array:
-    row, column, value = (np.concatenate(each) for each in zip(*triples, strict=True))
-    return coo_array((value, (row, column)), shape=(size, size)).tocsr()
+def _credits(
+    model: ClickModel, chances: Mapping[str, np.ndarray], clicks: np.ndarray, where: np.ndarray
+) -> Credits:
+    return (
+        model.expectations(chances, clicks, where)
+        if model.counts is None
+        else model.counts(clicks, where)
+    )
 
 
-def _inverse_diagonal(information: csr_array, free: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """The diagonal of the inverse of some rows and columns of the information.
+def _by_differences(
+    model: ClickModel, chances: Mapping[str, np.ndarray], clicks: np.ndarray, where: np.ndarray
+) -> Iterator[Entries]:
+    """The observed information of pages, as `information_of_chain` yields it."""
 
-    Args:
-        information: [size, size] symmetric.
-        free: the rows and columns.
-        apart: [free] bool, which of them belong to documents; the others are the border.
-    """
-    own = information[free][:, free].tocsr()
-    documents, border = np.flatnonzero(apart), np.flatnonzero(~apart)
-    found = np.empty(len(free))
-    beside = own[documents][:, border].tocsr()
-    within, parts = own[border][:, border].toarray(), []
-    for members, diagonal, solved in _by_blocks(own[documents][:, documents].tocsr(), beside):
-        found[documents[members]] = diagonal
-        within -= (beside[members].T @ solved).toarray()
-        parts.append((documents[members], solved))
-    between = _inverse(within)
-    found[border] = np.diag(between)
-    for members, solved in parts:
-        found[members] += solved.multiply(solved @ between).sum(1)
-    return found
+    def scores(chances: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        credits = _credits(model, chances, clicks, where)
+        return {part: one - trials * chances[part] for part, (one, trials) in credits.items()}
+
+    before, every = scores(chances), slice(None)
+    for part, values in chances.items():
+        # A probability that there is once is moved at all places at once.
+        once = model.parts[part] == ONCE
+        for place in range(1 if once else values.shape[1]):
+            at = slice(place, place + 1)
+            moved = values.copy()
+            moved[:, every if once else at] = expit(logit(values[:, every if once else at]) + STEP)
+            after = scores({**chances, part: moved})
+            # What is behind the end of a page has no score, and moves none.
+            seen = where if once else where & where[:, at]
+            for other in chances:
+                yield other, every, part, at, seen * (before[other] - after[other]) / STEP
 
 
 def _by_blocks(

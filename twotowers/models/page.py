@@ -113,7 +113,10 @@ class ChainModel(PageModel):
             "attraction": attractive & where,
         }
 
-    def expectations(self, chances, clicks, where) -> Credits:
+    def examined_given(
+        self, chances: Mapping[str, np.ndarray], clicks: np.ndarray, where: np.ndarray
+    ) -> np.ndarray:
+        """[pages, K] P(E_k = 1 | clicks), and 0 past the end of a page; see `expectations`."""
         parts = {name: Share.of(values) for name, values in chances.items()}
         after_click, after_none = self._laid_out(parts)
         goes_on, stops = map(_by_position, after_click.where(clicks, after_none))
@@ -130,14 +133,16 @@ class ChainModel(PageModel):
             np.divide(on, total, out=further[place], where=total > 0)
             silent[place] = np.where(inside[place], ignored[place] * total, 1)
         behind = np.cumsum(clicks.T[::-1], axis=0)[::-1] > 0  # a click here or below
-        examined = np.zeros((length + 1, pages))
+        examined = np.zeros((length, pages))
         examined[0] = 1
         for place in range(1, length):
             hidden = examined[place - 1] * further[place - 1]
             examined[place] = np.where(behind[place], 1, hidden)
-        examined[:-1] *= inside
-        examined = examined.T
-        now, then = examined[:, :-1], examined[:, 1:]
+        return (examined * inside).T
+
+    def expectations(self, chances, clicks, where) -> Credits:
+        now = self.examined_given(chances, clicks, where)
+        then = np.append(now[:, 1:], np.zeros((len(now), 1)), axis=1)
         known = where & np.append(where[:, 1:], np.zeros((len(where), 1), bool), axis=1)
         clicked = (clicks & known) * then, (clicks & known) * (1 - then)
         skipped = (~clicks & known) * then, (~clicks & known) * (now - then)
