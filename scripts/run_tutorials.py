@@ -13,6 +13,7 @@ and a diff show badly.
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import subprocess
@@ -60,7 +61,7 @@ def ran(text: str, folder: Path) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two pages say the same; each number may differ by one of its last digit.
+    """Whether two pages say the same; a number may differ by one of its last digit, or by rounding.
 
     Example:
         >>> same("0.25 of 1,000", "0.26 of 1,000"), same("0.25", "0.27"), same("0.2", "0.25")
@@ -73,6 +74,8 @@ def same(one: str, other: str) -> bool:
 
 
 def _near(one: str, other: str) -> bool:
+    if math.isclose(float(one), float(other), rel_tol=1e-12):  # of another processor
+        return True
     digits = {len(number.partition(".")[2]) for number in (one, other)}
     return len(digits) == 1 and abs(float(one) - float(other)) < 1.5 * 10.0 ** -digits.pop()
 

@@ -5,9 +5,10 @@ identity; Eq. 5.10 of the thesis), given the clicks,
 
     s = successes - p trials,
 
-which is what counting and EM know. The observed information is I = -ds/dh at the estimate, by
-differences of exact scores, of all pages at once and place by place within a page. Where
-nothing is hidden this is p (1 - p) trials, and the standard error of p is sqrt(p (1 - p) / trials).
+which is what counting and EM know. The observed information is I = -ds/dh at the estimate: of
+chains in closed form (`chain_information`), else by differences of exact scores, place by place
+within a page. Where nothing is hidden this is p (1 - p) trials, and the standard error of p is
+sqrt(p (1 - p) / trials).
 A prior that smooths the estimate counts with what it imagines.
 
 Documents of different queries share no page. So I consists of a block per set of documents that
