@@ -270,6 +270,12 @@ TABLES: dict[str, Table] = {
         "estimation, s = estimation : # | in all, s = seconds : # | peak memory, GB = fit_gb : .2f",
         chosen("fit"),
     ),
+    "clickmodels-errors": Table(
+        "clickmodels_errors",
+        "model : upper | sessions : , | probabilities = number : , | "
+        "with an error = told : .3f | EM, s = estimation : # | errors, s = errors : # | "
+        "peak memory before, GB = fit_gb : .2f | with errors, GB = peak_gb : .2f",
+    ),
     "steps": Table(
         "rows",
         "rows of the table = table : , | a step on all rows, s = all step : # | "

@@ -17,6 +17,7 @@ from benchmarks import (
     beside_clax,
     beside_pyclick,
     clickmodels,
+    clickmodels_errors,
     clickmodels_longest,
     fits,
     gpu,
@@ -355,7 +356,8 @@ def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, c
     some = {name: MODELS[name] for name in ("gctr", "cm", "pbm", "dbn")}
     for part in (clickmodels, clickmodels_longest):
         monkeypatch.setattr(part, "MODELS", some)
-    main(["clickmodels", "clickmodels_longest", "--quick"])
+    monkeypatch.setattr(clickmodels_errors, "HIDDEN", ("pbm", "dbn"))
+    main(["clickmodels", "clickmodels_longest", "clickmodels_errors", "--quick"])
     rows = pages.read(tmp_path / "quick")["clickmodels"]["rows"]
     fitted = {row["model"]: row for row in rows if row["what"] == "fit"}
     assert set(fitted) == set(some)
@@ -375,6 +377,12 @@ def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, c
     # Copies of pages add no pairs.
     assert {row["sessions"] for row in longest.values()} == {6000}
     assert all(row["pairs"] == fitted[name]["pairs"] for name, row in longest.items())
+    errors = pages.read(tmp_path / "quick")["clickmodels_errors"]["rows"]
+    pairs = fitted["dbn"]["pairs"]
+    # Examination by position; continuation once.
+    assert [row["number"] for row in errors] == [pairs + 10, 2 * pairs + 1]
+    # The first position fixes the scale.
+    assert [row["told"] * row["number"] for row in errors] == [pairs + 9, 2 * pairs + 1]
 
 
 def test_click_models_run_beside_their_peers(here, tmp_path, monkeypatch):
