@@ -123,25 +123,8 @@ def intervals(
         )
     kind = _Rates if isinstance(statistics, Totals) else _Point
     point = kind(statistics, parameters, prior or Prior())
-    variance = point.variance()
-    # Log-odds this uncertain say nothing of the probability.
-    told = point.free & (variance < 1 / FLAT)
-    spread = np.sqrt(np.where(told, variance, 0))
-    odds = logit(np.clip(point.values, INSIDE, 1 - INSIDE))
-    chance = expit(odds)
-    error = np.where(told, chance * (1 - chance) * spread, np.nan)
-    low = np.where(told, expit(odds - NORMAL * spread), 0.0)
-    high = np.where(told, expit(odds + NORMAL * spread), 1.0)
-    slope, at_zero, at_one = point.edges()
-    reach = -np.expm1(np.log1p(-LEVEL) / np.where(slope > 0, slope, 1))
-    edge = (at_zero | at_one) & (slope > 0)
-    error = np.where(edge, np.minimum(1 / np.where(slope > 0, slope, 1), 1), error)
-    high = np.where(edge & at_zero, reach, high)
-    low = np.where(edge & at_one, 1 - reach, low)
-    return {
-        part: Intervals(error[at], low[at], high[at], point.impressions[at])
-        for part, at in point.slices.items()
-    }
+    variance, slope = point.variance(), point.slope()
+    return {part: point.interval(at, variance[at], slope[at]) for part, at in point.slices.items()}
 
 
 class _Point:
@@ -154,31 +137,52 @@ class _Point:
             part: slice(*ends[place : place + 2]) for place, part in enumerate(statistics.sizes)
         }
         self.size = int(ends[-1])
-        self.values = np.concatenate([np.ravel(parameters[part]) for part in self.slices])
+        values = np.concatenate([np.ravel(parameters[part]) for part in self.slices])
         self.of_documents = np.zeros(self.size, bool)
-        imagined = np.zeros((2, self.size))
+        succeeded, self.imagined = np.zeros(self.size), np.zeros(self.size)
         for part, at in self.slices.items():
             self.of_documents[at] = self.model.parts[part] == PER_DOCUMENT
-            imagined[:, at] = np.reshape(prior.of(part), (2, 1))
-        self.imagined = imagined[1]
-        known = ~np.isnan(self.values)
-        self.chances = np.where(known, self.values, 0.5)
-        successes, trials, self.impressions = self._totals(self.chances)
-        self.tried = known & (trials + self.imagined > 0)
+            succeeded[at], self.imagined[at] = prior.of(part)
+        known = ~np.isnan(values)
+        self.chances = np.where(known, values, 0.5)
+        successes, trials, impressions = self._totals(self.chances)
+        self.impressions = impressions.copy()  # so that the rest of the array can go
+        successes += succeeded
+        trials += self.imagined
+        tried = known & (trials > 0)
         if holds_scale(self.model):
-            self.tried[self.slices["examination"].start] = False
-        successes, trials = successes + imagined[0], trials + imagined[1]
-        self.at_zero = self.tried & (successes < EDGE)
-        self.at_one = self.tried & (trials - successes < EDGE) & ~self.at_zero
-        self.free = self.tried & ~self.at_zero & ~self.at_one
+            tried[self.slices["examination"].start] = False
+        self.at_zero = tried & (successes < EDGE)
+        self.at_one = tried & (trials - successes < EDGE) & ~self.at_zero
+        self.free = tried & ~self.at_zero & ~self.at_one
 
-    def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """How steeply the likelihood falls from 0 or 1, in nats; and where the estimate is 0, 1."""
+    def interval(self, at: slice, variance: np.ndarray, slope: np.ndarray) -> Intervals:
+        """What is known of a part, by the variance of its log-odds and the slopes at its edges."""
+        # Log-odds this uncertain say nothing of the probability.
+        told = self.free[at] & (variance < 1 / FLAT)
+        spread = np.sqrt(np.where(told, variance, 0))
+        odds = logit(np.clip(self.chances[at], INSIDE, 1 - INSIDE))
+        chance = expit(odds)
+        error = np.where(told, chance * (1 - chance) * spread, np.nan)
+        low = np.where(told, expit(odds - NORMAL * spread), 0.0)
+        high = np.where(told, expit(odds + NORMAL * spread), 1.0)
+        steep = slope > 0
+        slope = np.where(steep, slope, 1)
+        reach = -np.expm1(np.log1p(-LEVEL) / slope)
+        error = np.where(steep, np.minimum(1 / slope, 1), error)
+        high = np.where(steep & self.at_zero[at], reach, high)
+        low = np.where(steep & self.at_one[at], 1 - reach, low)
+        return Intervals(error, low, high, self.impressions[at])
+
+    def slope(self) -> np.ndarray:
+        """[size] how steeply the likelihood falls from 0 or 1, in nats; 0 for other estimates."""
         edge = self.at_zero | self.at_one
+        if not edge.any():
+            return np.zeros(self.size)
         inside = np.clip(self.chances, INSIDE, 1 - INSIDE)
         successes, trials, _ = self._totals(np.where(edge, inside, self.chances))
         slope = successes / inside - (trials - successes) / (1 - inside)
-        return np.where(self.at_zero, -slope, slope) * edge, self.at_zero, self.at_one
+        return np.where(self.at_zero, -slope, slope) * edge
 
     def variance(self) -> np.ndarray:
         """[size] of the log-odds; infinite where they are not free."""
