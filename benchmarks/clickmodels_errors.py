@@ -1,7 +1,7 @@
 """Standard errors of click models: seconds and memory, by sessions.
 
-The logs are those of `benchmarks.clickmodels`. EM goes on to CONVERGED, as `twotowers fit` does,
-before the errors are timed: without an optimum, curvature says nothing.
+The logs are those of `benchmarks.clickmodels`. EM goes on to TOLERANCE, as `twotowers fit` does,
+before the errors are timed: away from an optimum, curvature says nothing.
 """
 
 from __future__ import annotations
@@ -11,26 +11,25 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.clickmodels import LENGTH, MEMORY, PRIOR, THREADS, log_of, needs_pages, progress
+from benchmarks.clickmodels import LENGTH, MEMORY, PRIOR, THREADS, log_of, progress
 from benchmarks.measure import child, peak
-from twotowers.face.fits import model_of
+from twotowers.face.fits import TOLERANCE, model_of
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.em import fit_em
-from twotowers.fitting.statistics import Statistics
+from twotowers.models.names import MODELS
 
 SIZES = {
     "full": {"sessions": [1_000_000, 10_000_000], "held_out": 500_000},
     "quick": {"sessions": [2_000], "held_out": 500},
 }
-CONVERGED = 1e-8
-HIDDEN = ("pbm", "ubm", "dcm", "ccm", "dbn", "sdbn")
 
 
 def run(*, sessions: list[int], held_out: int) -> Iterator[dict]:
-    """Yield a row per number of sessions and model."""
+    """Yield a row for each model with hidden events, at each number of sessions."""
+    hidden = [name for name in MODELS if model_of(name)[1].counts is None]
     for number in sessions:
         log = log_of(number, held_out)
-        for name in HIDDEN:
+        for name in hidden:
             progress(f"errors of {name} at {number:,} sessions")
             found = child(f"{__name__}:time_errors", log=log, name=name)
             yield {"model": name, "sessions": number, **found}
@@ -40,13 +39,10 @@ def time_errors(*, log: str, name: str) -> dict:
     """Seconds of the errors, and of EM before them; gigabytes; the share that has an error."""
     model = model_of(name)[1]
     whole = PageLog(f"{log}/train.parquet", LENGTH, memory=MEMORY, threads=THREADS)
-    if needs_pages(model):
-        statistics = Statistics.of_pages(model, whole.distinct)
-        del whole
-    else:
-        statistics, _ = whole.statistics(model)
+    statistics = whole.statistics(model)[0]
+    del whole  # and its distinct pages
     start = time.perf_counter()
-    fitted = fit_em(statistics, prior=PRIOR, tolerance=CONVERGED)
+    fitted = fit_em(statistics, prior=PRIOR, tolerance=TOLERANCE)
     ended, before = time.perf_counter(), peak()
     errors = np.concatenate([each.error for each in fitted.intervals.values()])
     return {

@@ -74,7 +74,8 @@ def same(one: str, other: str) -> bool:
 
 
 def _near(one: str, other: str) -> bool:
-    if math.isclose(float(one), float(other), rel_tol=1e-12):  # of another processor
+    # Processors round differently, which shows in numbers of 16 digits.
+    if math.isclose(float(one), float(other), rel_tol=1e-12):
         return True
     digits = {len(number.partition(".")[2]) for number in (one, other)}
     return len(digits) == 1 and abs(float(one) - float(other)) < 1.5 * 10.0 ** -digits.pop()

@@ -354,9 +354,8 @@ def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, c
     assert set(clickmodels.PUBLISHED) == set(MODELS)
     # By counting cells and pages, by EM of cells and of pages.
     some = {name: MODELS[name] for name in ("gctr", "cm", "pbm", "dbn")}
-    for part in (clickmodels, clickmodels_longest):
+    for part in (clickmodels, clickmodels_longest, clickmodels_errors):
         monkeypatch.setattr(part, "MODELS", some)
-    monkeypatch.setattr(clickmodels_errors, "HIDDEN", ("pbm", "dbn"))
     main(["clickmodels", "clickmodels_longest", "clickmodels_errors", "--quick"])
     rows = pages.read(tmp_path / "quick")["clickmodels"]["rows"]
     fitted = {row["model"]: row for row in rows if row["what"] == "fit"}
@@ -379,9 +378,9 @@ def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, c
     assert all(row["pairs"] == fitted[name]["pairs"] for name, row in longest.items())
     errors = pages.read(tmp_path / "quick")["clickmodels_errors"]["rows"]
     pairs = fitted["dbn"]["pairs"]
-    # Examination by position; continuation once.
+    # Beside the documents', PBM has ten probabilities of examination, DBN one of continuation.
     assert [row["number"] for row in errors] == [pairs + 10, 2 * pairs + 1]
-    # The first position fixes the scale.
+    # Examination of the first position has no error, since it fixes the scale.
     assert [row["told"] * row["number"] for row in errors] == [pairs + 9, 2 * pairs + 1]
 
 

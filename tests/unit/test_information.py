@@ -8,7 +8,8 @@ from scipy.optimize import brentq
 
 from tests.unit.test_fit_pages import HIDDEN, LENGTH, PAIRS, SEEN, log_of, statistics_of
 from twotowers.fitting import information
-from twotowers.fitting.chain_information import information_of_chain, is_chain
+from twotowers.fitting.chain_information import information_of_chain
+from twotowers.fitting.chains import is_chain
 from twotowers.fitting.em import Problem, fit_counts, fit_em
 from twotowers.fitting.information import intervals
 from twotowers.fitting.prior import Prior
@@ -55,7 +56,7 @@ def test_errors_are_those_of_a_numeric_hessian(name):
 
 @pytest.mark.parametrize("name", [name for name in HIDDEN if is_chain(HIDDEN[name])])
 def test_chains_in_closed_form_are_as_by_differences(name):
-    """For any probabilities, with pages of any length, and at every pair of probabilities."""
+    """Both ways agree on every two probabilities of a page, also away from the best fit."""
     model, rng = HIDDEN[name], np.random.default_rng(5)
     where = np.arange(LENGTH) < rng.integers(1, LENGTH + 1, 400)[:, None]
     clicks = where & (rng.random(where.shape) < 0.3)
@@ -66,7 +67,7 @@ def test_chains_in_closed_form_are_as_by_differences(name):
             page[part][:] = page[part][0, 0]
 
     def matrix(entries):
-        """[pages, n, n] of all log-odds of a page; what there is once has its first place."""
+        """[pages, n, n] information of a page's log-odds; a single probability has place 0."""
         order = list(page)
         found = np.zeros((len(where), *[len(order) * LENGTH] * 2))
         for one, at, other, by, told in entries(model, page, clicks, where):

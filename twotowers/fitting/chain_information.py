@@ -28,21 +28,15 @@ from itertools import product
 import numpy as np
 from scipy.special import expit, logit
 
-from twotowers.models.page import ChainModel, added
-from twotowers.models.protocol import ONCE, ClickModel
+from twotowers.models.page import ChainModel, added, next_place
+from twotowers.models.protocol import ONCE
 
 STEP = 1e-5
 """Of the differences of scores, in log-odds: they are exact to about as large a share."""
 
 Entries = tuple[str, slice, str, slice, np.ndarray]
-"""A part and some of its places, another part and some of its places, and the information that
-belongs to them: an array whose shape both broadcast to."""
-
-
-def is_chain(model: ClickModel) -> bool:
-    """Whether `information_of_chain` knows the model."""
-    hidden = isinstance(model, ChainModel) and model.counts is None
-    return hidden and type(model).expectations is ChainModel.expectations
+"""A part, some of its places, another part, some of its places, and their information: [pages, n].
+Either part has n places or one."""
 
 
 def information_of_chain(
@@ -50,22 +44,21 @@ def information_of_chain(
 ) -> Iterator[Entries]:
     """Yield the observed information of log-odds, page by page.
 
-    With an entry for a probability and another, there need not be one for the other and the first:
-    the sum of the matrix and its transpose, by 2, is the information.
+    Entries add up to a matrix M for each page. It need not be symmetric, since what two
+    probabilities share may stand on one side of the diagonal alone. Then it stands there twice. So
+    the information is (M + M') / 2.
 
     Args:
-        model: one that `is_chain` takes.
+        model: one that is a chain (`twotowers.fitting.chains.is_chain`).
         chances: part -> [pages, K] probabilities inside (0, 1).
         clicks, where: [pages, K] bool.
     """
     now = model.examined_given(chances, clicks, where)
-    then, follows = np.zeros(now.shape), np.zeros(where.shape, bool)
-    then[:, :-1] = now[:, 1:]
-    follows[:, :-1] = where[:, :-1] & where[:, 1:]
+    then, follows = next_place(now), where & next_place(where)
     clicked, skipped = clicks & follows, where & ~clicks & follows
 
     def score(chances, attracted, went_on, stopped):
-        """Part -> [pages, K] score of its log-odds, if so many users read a place, or went on."""
+        """Part -> [pages, K] score of its log-odds, given how many users did what at a place."""
         credits = added(
             {"attraction": attracted},
             model.credit_clicked(chances, clicked * went_on, clicked * stopped),
@@ -80,26 +73,29 @@ def information_of_chain(
         for part, own in chances.items()
     }
     on, off = (score(chances, (nothing, nothing), *each) for each in ((1.0, 0.0), (0.0, 1.0)))
-    # What a place's score gains if the user read it, and if the user read the next one, too.
+    # How much a place adds to the score if the user read it; and how much more if the user also
+    # read the next place.
     here = {part: off.get(part, nothing) for part in chances}
     here["attraction"] = here["attraction"] - (where & ~clicks) * chances["attraction"]
     below = {part: on.get(part, nothing) - off.get(part, nothing) for part in chances}
-    # The covariance of a place and one further down is `first` of that times `second` of this.
+    # The covariance of two places is `first` of the upper times `second` of the lower one.
     first = {part: here[part] * (1 - now) + below[part] * (1 - then) for part in chances}
     second = {part: here[part] * now + below[part] * then for part in chances}
+    every, once = slice(None), [part for part in chances if model.parts[part] == ONCE]
+    above = {part: np.cumsum(first[part], axis=1) - first[part] for part in once}
+    further = {
+        part: np.cumsum(second[part][:, ::-1], axis=1)[:, ::-1] - second[part] for part in once
+    }
     for one, other in product(chances, chances):
         same = (before.get(one, nothing) - moved[other].get(one, nothing)) / STEP
         same -= here[one] * here[other] * now * (1 - now)
         same -= (here[one] * below[other] + below[one] * here[other]) * then * (1 - now)
         same -= below[one] * below[other] * then * (1 - then)
-        every = slice(None)
-        if model.parts[other] == ONCE:
-            above = np.cumsum(first[other], axis=1) - first[other]
-            further = np.cumsum(second[other][:, ::-1], axis=1)[:, ::-1] - second[other]
-            same -= first[one] * further + second[one] * above
-            # That of the other and the one is the same, and comes without its own entries.
-            yield one, every, other, every, same if model.parts[one] == ONCE else 2 * same
-        elif model.parts[one] != ONCE:
+        if other in once:
+            same -= first[one] * further[other] + second[one] * above[other]
+            # What stands on one side of the diagonal alone stands there twice.
+            yield one, every, other, every, same if one in once else 2 * same
+        elif one not in once:
             yield one, every, other, every, same
             for place in range(now.shape[1] - 1):
                 at, rest = slice(place, place + 1), slice(place + 1, None)

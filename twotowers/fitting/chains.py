@@ -38,7 +38,7 @@ from twotowers.fitting.blocks import blocks, in_order
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.chances import NEVER, TINY, Share
 from twotowers.models.page import ChainModel
-from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_POSITION
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_POSITION, ClickModel
 
 SMALL = 1e-280
 """A product of chances below this is found by logarithms."""
@@ -148,9 +148,7 @@ class Chain:
             if a page has a gap.
         """
         model, where = statistics.model, statistics.where
-        if not isinstance(model, ChainModel) or model.counts is not None:
-            return None
-        if type(model).expectations is not ChainModel.expectations:
+        if not is_chain(model):
             return None
         (click_pair, none_pair), (click_place, _) = (
             _depends(model, kind) for kind in (PER_DOCUMENT, PER_POSITION)
@@ -286,6 +284,12 @@ class Chain:
                 ]
             )
         return found, examined, ends, halted
+
+
+def is_chain(model: ClickModel) -> bool:
+    """Whether the model is a chain with hidden events, and has the E-step of `ChainModel`."""
+    hidden = isinstance(model, ChainModel) and model.counts is None
+    return hidden and type(model).expectations is ChainModel.expectations
 
 
 def _divide(one: np.ndarray, other: np.ndarray, out: np.ndarray) -> None:

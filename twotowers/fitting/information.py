@@ -8,8 +8,7 @@ identity; Eq. 5.10 of the thesis), given the clicks,
 which is what counting and EM know. The observed information is I = -ds/dh at the estimate: of
 chains in closed form (`chain_information`), else by differences of exact scores, place by place
 within a page. Where nothing is hidden this is p (1 - p) trials, and the standard error of p is
-sqrt(p (1 - p) / trials).
-A prior that smooths the estimate counts with what it imagines.
+sqrt(p (1 - p) / trials). A prior that smooths the estimate counts with what it imagines.
 
 Documents of different queries share no page. So I consists of a block per set of documents that
 were shown together, and of a border of what all pages share: positions, and what there is once.
@@ -38,13 +37,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, diags_array, vstack
+from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
 from twotowers.errors import InputError
 from twotowers.fitting.blocks import blocks, in_order
-from twotowers.fitting.chain_information import STEP, Entries, information_of_chain, is_chain
+from twotowers.fitting.chain_information import STEP, Entries, information_of_chain
+from twotowers.fitting.chains import is_chain
 from twotowers.fitting.page_sets import PageSet, page_sets
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
@@ -157,7 +157,12 @@ class _Point:
         self.free = tried & ~self.at_zero & ~self.at_one
 
     def interval(self, at: slice, variance: np.ndarray, slope: np.ndarray) -> Intervals:
-        """What is known of a part, by the variance of its log-odds and the slopes at its edges."""
+        """Errors and intervals of a part.
+
+        Args:
+            at: the part's place in the vector.
+            variance, slope: [size of the part] of `variance` and `slope`.
+        """
         # Log-odds this uncertain say nothing of the probability.
         told = self.free[at] & (variance < 1 / FLAT)
         spread = np.sqrt(np.where(told, variance, 0))
@@ -192,14 +197,15 @@ class _Point:
         variance, free, parts = np.full(self.size, np.inf), self.free[border], []
         within = np.diag(imagined[border])
 
-        def of_set(some: PageSet) -> tuple[np.ndarray, np.ndarray, csr_array, np.ndarray]:
+        def of_set(some: PageSet) -> tuple[list[tuple], np.ndarray]:
             return self._of_set(some, chances, imagined)
 
         # Sets are added in their order, so sums do not depend on the threads.
-        for documents, diagonal, solved, told in in_order(of_set, page_sets(self.statistics)):
-            variance[documents] = diagonal
+        for found, told in in_order(of_set, page_sets(self.statistics)):
             within += told
-            parts.append((documents, solved[:, free]))
+            for documents, diagonal, solved in found:
+                variance[documents] = diagonal
+                parts.append((documents, solved[:, free]))
         between = _inverse(within[free][:, free])
         variance[border & self.free] = np.diag(between)
         for documents, solved in parts:
@@ -208,13 +214,13 @@ class _Point:
 
     def _of_set(
         self, some: PageSet, chances: np.ndarray, imagined: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, csr_array, np.ndarray]:
+    ) -> tuple[list[tuple[np.ndarray, np.ndarray, csr_array]], np.ndarray]:
         """What some pages tell.
 
         Returns:
-            the free log-odds of their documents; the diagonal of the inverse of their information;
-            that inverse times the information which they share with the border; and what is left
-            of the border's information, since documents are free.
+            some of the free log-odds of documents at a time, the diagonal of the inverse of their
+            information, and that inverse times the information that they share with the border;
+            and what is left of the border's information, since documents are free.
         """
         # Here the log-odds of documents come first, and those of the border after them.
         kinds, own, size = self.model.parts, {}, 0
@@ -234,14 +240,11 @@ class _Point:
         free = np.flatnonzero(self.free[documents])
         told = matrix[len(apart) :, len(apart) :].toarray()
         matrix, beside = matrix[free][:, free].tocsr(), matrix[free][:, len(apart) :].tocsr()
-        found = list(_by_blocks(matrix, beside))
-        for members, _, solved in found:
+        found = []
+        for members, diagonal, solved in _by_blocks(matrix, beside):
             told -= (beside[members].T @ solved).toarray()
-        if not found:
-            return free, np.empty(0), beside, told
-        members, diagonal, solved = zip(*found, strict=True)
-        order = free[np.concatenate(members)]
-        return documents[order], np.concatenate(diagonal), vstack(solved, "csr"), told
+            found.append((documents[free[members]], diagonal, solved))
+        return found, told
 
     def _triples(
         self, rows: np.ndarray, chances: np.ndarray, own: Mapping[str, np.ndarray]
@@ -253,8 +256,7 @@ class _Point:
             chances: [size] probabilities.
             own: part -> [rows, K] the row, or column, of what applies there.
         """
-        given = self.statistics
-        page = {part: chances[at][given.index[part][rows]] for part, at in self.slices.items()}
+        given, page = self.statistics, self._laid_out(chances, rows)
         clicks, where, number = given.clicks[rows], given.where[rows], given.number[rows][:, None]
         entries = information_of_chain if is_chain(self.model) else _by_differences
         for one, at, other, by, told in entries(self.model, page, clicks, where):
@@ -266,6 +268,11 @@ class _Point:
             )
             yield row, column, told[kept]
 
+    def _laid_out(self, vector: np.ndarray, rows: np.ndarray | slice) -> dict[str, np.ndarray]:
+        """Part -> [rows, K] the entry of a vector that applies at each position of some rows."""
+        index = self.statistics.index
+        return {part: vector[at][index[part][rows]] for part, at in self.slices.items()}
+
     def _totals(self, vector: np.ndarray) -> np.ndarray:
         """[3, size] successes, trials and impressions."""
         given, totals = self.statistics, np.zeros((3, self.size))
@@ -273,7 +280,7 @@ class _Point:
 
         def of_rows(rows: slice) -> dict[str, list[np.ndarray]]:
             where, number = given.where[rows], given.number[rows][:, None]
-            page = {part: vector[at][given.index[part][rows]] for part, at in self.slices.items()}
+            page = self._laid_out(vector, rows)
             credits = _credits(self.model, page, given.clicks[rows], where)
             return {
                 part: [(each * number).ravel() for each in (*credits[part], where)] for part in page
@@ -314,7 +321,7 @@ def _credits(
 def _by_differences(
     model: ClickModel, chances: Mapping[str, np.ndarray], clicks: np.ndarray, where: np.ndarray
 ) -> Iterator[Entries]:
-    """The observed information of pages, as `information_of_chain` yields it."""
+    """Yield the observed information of pages, in the form of `information_of_chain`."""
 
     def scores(chances: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         credits = _credits(model, chances, clicks, where)
@@ -322,12 +329,12 @@ def _by_differences(
 
     before, every = scores(chances), slice(None)
     for part, values in chances.items():
-        # A probability that there is once is moved at all places at once.
+        # A part with a single probability is moved at all places together.
         once = model.parts[part] == ONCE
         for place in range(1 if once else values.shape[1]):
             at = slice(place, place + 1)
-            moved = values.copy()
-            moved[:, every if once else at] = expit(logit(values[:, every if once else at]) + STEP)
+            columns, moved = every if once else at, values.copy()
+            moved[:, columns] = expit(logit(values[:, columns]) + STEP)
             after = scores({**chances, part: moved})
             # What is behind the end of a page has no score, and moves none.
             seen = where if once else where & where[:, at]

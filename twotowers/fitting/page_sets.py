@@ -1,4 +1,4 @@
-"""The pages of a log in sets that share no document, so that each can be worked on by itself.
+"""The pages of a log in sets. No two sets share a document, so each can be worked on by itself.
 
 >>> from twotowers.fitting.statistics import distinct_pages
 >>> from twotowers.models.dependent_click import DependentClick
@@ -15,23 +15,22 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from twotowers.fitting.blocks import CELLS
+from twotowers.fitting.pair_counts import components
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.protocol import of_documents
 
 
 @dataclass(frozen=True)
 class PageSet:
-    """Some rows of a log, and the documents on them.
+    """Some rows of a log, and the query-document pairs on them.
 
     Attributes:
-        rows: of `Statistics`.
-        pairs: of the documents; and some that no row has.
-        start: the place of the first of them in `order`.
-        order: [pairs of the log] their places, if all sets stand one behind the other.
+        rows: numbers of the rows in `Statistics`.
+        pairs: numbers of the pairs. Pairs without a row are in some set, too.
+        start: the place in `order` of the first pair.
+        order: [pairs of the log] places of all pairs, where one set stands behind the other.
     """
 
     rows: np.ndarray
@@ -45,16 +44,21 @@ class PageSet:
 
 
 def page_sets(statistics: Statistics, *, cells: int = CELLS) -> list[PageSet]:
-    """All rows and pairs, in sets of about so many cells: fewer only if the documents of a set
-    could not be told apart."""
+    """Divide all rows and pairs.
+
+    Args:
+        statistics: of any model.
+        cells: about how many a set has. It has more if pages share documents.
+    """
     rows, length = statistics.where.shape
     own = of_documents(statistics.model.parts)
     kind, of_rows = np.zeros(0, int), np.arange(rows)
     if own:
         pair, pairs = statistics.index[own[0]], statistics.sizes[own[0]]
-        first = pair[of_rows, statistics.where.argmax(1)]
-        kind = _shown_together(first, pair, statistics.where, pairs)
-        of_rows = kind[first]
+        row, place = np.nonzero(statistics.where)
+        # Of a row with one position, no pair meets another.
+        kind = np.arange(pairs) if length == 1 else components(row, pair[row, place], pairs)
+        of_rows = kind[pair[of_rows, statistics.where.argmax(1)]]
     by_kind = np.argsort(kind, kind="stable")
     order = np.empty_like(by_kind)
     order[by_kind] = np.arange(len(kind))
@@ -64,17 +68,8 @@ def page_sets(statistics: Statistics, *, cells: int = CELLS) -> list[PageSet]:
     starts = starts[np.diff(starts // max(cells // length, 1), prepend=-1) > 0]
     ends = np.searchsorted(kind[by_kind], of_rows[starts[1:]])
     return [
-        PageSet(by_row[slice(*own)], by_kind[slice(*its)], int(its[0]), order)
-        for own, its in zip(pairwise([*starts, rows]), pairwise([0, *ends, len(kind)]), strict=True)
+        PageSet(by_row[start:stop], by_kind[low:high], int(low), order)
+        for (start, stop), (low, high) in zip(
+            pairwise([*starts, rows]), pairwise([0, *ends, len(kind)]), strict=True
+        )
     ]
-
-
-def _shown_together(
-    first: np.ndarray, pair: np.ndarray, where: np.ndarray, pairs: int
-) -> np.ndarray:
-    """[pairs] a number for each set of pairs that pages link."""
-    if pair.shape[1] == 1:
-        return np.arange(pairs)
-    start = np.broadcast_to(first[:, None], pair.shape)[where]
-    links = coo_array((np.ones(len(start), bool), (start, pair[where])), shape=(pairs, pairs))
-    return connected_components(links.tocsr(), directed=False)[1]

@@ -142,8 +142,7 @@ class ChainModel(PageModel):
 
     def expectations(self, chances, clicks, where) -> Credits:
         now = self.examined_given(chances, clicks, where)
-        then = np.append(now[:, 1:], np.zeros((len(now), 1)), axis=1)
-        known = where & np.append(where[:, 1:], np.zeros((len(where), 1), bool), axis=1)
+        then, known = next_place(now), where & next_place(where)
         clicked = (clicks & known) * then, (clicks & known) * (1 - then)
         skipped = (~clicks & known) * then, (~clicks & known) * (now - then)
         return added(
@@ -164,6 +163,18 @@ def added(*credits: Credits) -> Credits:
     for part, (successes, trials) in (entry for each in credits for entry in each.items()):
         before = found.get(part)
         found[part] = (before[0] + successes, before[1] + trials) if before else (successes, trials)
+    return found
+
+
+def next_place(values: np.ndarray) -> np.ndarray:
+    """[pages, K] the value of each position's next one, and 0 at the last.
+
+    Example:
+        >>> next_place(np.array([[3, 1, 2]]))
+        array([[1, 2, 0]])
+    """
+    found = np.zeros_like(values)
+    found[:, :-1] = values[:, 1:]
     return found
 
 
