@@ -100,8 +100,7 @@ def fit(*, log: str, name: str, prior: dict, wanted: float | None) -> dict:
         estimate = estimated(statistics, imagined, tolerance)
         found |= {"file": time.perf_counter() - start, "pairs": len(pairs)}
         fitted = Fit(name, model, LENGTH, estimate, pairs)
-        metrics = means_of(*fitted.losses(test))
-        found |= {"conditional": metrics["conditional"], "perplexity": metrics["perplexity"]}
+        found |= means_of(*fitted.losses(test))
         if model.counts is not None:
             break
         found |= {"tolerance": tolerance, "cycles": len(estimate.history) - 1}

@@ -253,7 +253,8 @@ TABLES: dict[str, Table] = {
         "CLAX, s = clax arrays : # | times faster = faster arrays : # | "
         "CLAX's epochs = clax epochs | "
         "stopped by itself = clax ended : ? | conditional perplexity = conditional : .4f | "
-        "CLAX's = clax conditional : .4f | reached : ? | tolerance",
+        "CLAX's = clax conditional : .4f | reached : ? | tolerance | "
+        "log-likelihood a click = log_likelihood : .5f | CLAX's = clax log_likelihood : .5f",
         beside_clax.compared,
     ),
     "clickmodels-pyclick": Table(

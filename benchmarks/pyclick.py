@@ -19,9 +19,10 @@ import numpy as np
 
 from benchmarks.beside_pyclick import sessions_of
 from twotowers.experiment.kinds import build_model
-from twotowers.fitting.em import Problem, fit_counts, fit_em
+from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
+from twotowers.fitting.steps import Problem
 from twotowers.logs.opening import open_log
 from twotowers.models.names import MODELS as SHORT
 from twotowers.models.page import last_clicks

@@ -118,4 +118,5 @@ def fit_log(*, log: str, name: str, batch: int, learning_rate: float, epochs: in
         "ended": bool(clock.bad >= clock.patience),
         "conditional": float(found["test_cond_ppl"]),
         "perplexity": float(found["test_ppl"]),
+        "log_likelihood": float(found["test_ll"]),
     }

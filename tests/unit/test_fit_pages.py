@@ -10,9 +10,10 @@ from twotowers.errors import InputError
 from twotowers.experiment.kinds import build_model
 from twotowers.files import distinct
 from twotowers.fitting import blocks
-from twotowers.fitting.em import Problem, fit_counts, fit_em
+from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
+from twotowers.fitting.steps import Problem
 from twotowers.models.chances import Chance, Share
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.names import MODELS

@@ -10,10 +10,11 @@ from tests.unit.test_fit_pages import HIDDEN, LENGTH, PAIRS, SEEN, log_of, stati
 from twotowers.fitting import information
 from twotowers.fitting.chain_information import information_of_chain
 from twotowers.fitting.chains import is_chain
-from twotowers.fitting.em import Problem, fit_counts, fit_em
+from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
+from twotowers.fitting.steps import Problem
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.protocol import ONCE
 

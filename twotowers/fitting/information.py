@@ -35,6 +35,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
@@ -48,7 +49,8 @@ from twotowers.fitting.chains import is_chain
 from twotowers.fitting.page_sets import PageSet, page_sets
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
-from twotowers.models.protocol import ONCE, PER_DOCUMENT, ClickModel, Credits, of_documents
+from twotowers.fitting.steps import Problem, credits_of, slices_of
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, ClickModel, of_documents
 
 LOGGER = logging.getLogger(__name__)
 
@@ -132,12 +134,9 @@ class _Point:
 
     def __init__(self, statistics: Statistics | Totals, parameters: Mapping, prior: Prior):
         self.statistics, self.model = statistics, statistics.model
-        ends = np.cumsum([0, *statistics.sizes.values()])
-        self.slices = {
-            part: slice(*ends[place : place + 2]) for place, part in enumerate(statistics.sizes)
-        }
-        self.size = int(ends[-1])
+        self.slices = slices_of(statistics.sizes)
         values = np.concatenate([np.ravel(parameters[part]) for part in self.slices])
+        self.size = len(values)
         self.of_documents = np.zeros(self.size, bool)
         succeeded, self.imagined = np.zeros(self.size), np.zeros(self.size)
         for part, at in self.slices.items():
@@ -145,8 +144,8 @@ class _Point:
             succeeded[at], self.imagined[at] = prior.of(part)
         known = ~np.isnan(values)
         self.chances = np.where(known, values, 0.5)
-        successes, trials, impressions = self._totals(self.chances)
-        self.impressions = impressions.copy()  # so that the rest of the array can go
+        self.impressions = self._impressions()
+        successes, trials = self._totals(self.chances)
         successes += succeeded
         trials += self.imagined
         tried = known & (trials > 0)
@@ -185,7 +184,7 @@ class _Point:
         if not edge.any():
             return np.zeros(self.size)
         inside = np.clip(self.chances, INSIDE, 1 - INSIDE)
-        successes, trials, _ = self._totals(np.where(edge, inside, self.chances))
+        successes, trials = self._totals(np.where(edge, inside, self.chances))
         slope = successes / inside - (trials - successes) / (1 - inside)
         return np.where(self.at_zero, -slope, slope) * edge
 
@@ -274,24 +273,22 @@ class _Point:
         return {part: vector[at][index[part][rows]] for part, at in self.slices.items()}
 
     def _totals(self, vector: np.ndarray) -> np.ndarray:
-        """[3, size] successes, trials and impressions."""
-        given, totals = self.statistics, np.zeros((3, self.size))
-        parts = blocks(*given.where.shape)
+        """[2, size] successes and trials."""
+        return self.problem.totals(vector)
 
-        def of_rows(rows: slice) -> dict[str, list[np.ndarray]]:
-            where, number = given.where[rows], given.number[rows][:, None]
-            page = self._laid_out(vector, rows)
-            credits = _credits(self.model, page, given.clicks[rows], where)
-            return {
-                part: [(each * number).ravel() for each in (*credits[part], where)] for part in page
-            }
+    @cached_property
+    def problem(self) -> Problem:
+        """The E-step."""
+        return Problem(self.statistics)
 
-        for rows, found in zip(parts, in_order(of_rows, parts), strict=True):
+    def _impressions(self) -> np.ndarray:
+        """[size] how often what a probability belongs to was shown."""
+        given, found = self.statistics, np.zeros(self.size)
+        for rows in blocks(*given.where.shape):
+            shown = (given.where[rows] * given.number[rows][:, None]).ravel()
             for part, at in self.slices.items():
-                index = given.index[part][rows].ravel()
-                for total, weight in zip(totals, found[part], strict=True):
-                    np.add.at(total[at], index, weight)
-        return totals
+                np.add.at(found[at], given.index[part][rows].ravel(), shown)
+        return found
 
 
 class _Rates(_Point):
@@ -303,19 +300,14 @@ class _Rates(_Point):
         return np.divide(1, information, out=np.full(self.size, np.inf), where=self.free)
 
     def _totals(self, vector: np.ndarray) -> np.ndarray:
-        own = self.statistics
-        every = own.successes, own.trials, own.impressions
-        return np.stack([np.concatenate([each[part] for part in self.slices]) for each in every])
+        counted = self.statistics
+        return np.stack([self._joined(each) for each in (counted.successes, counted.trials)])
 
+    def _impressions(self) -> np.ndarray:
+        return self._joined(self.statistics.impressions)
 
-def _credits(
-    model: ClickModel, chances: Mapping[str, np.ndarray], clicks: np.ndarray, where: np.ndarray
-) -> Credits:
-    return (
-        model.expectations(chances, clicks, where)
-        if model.counts is None
-        else model.counts(clicks, where)
-    )
+    def _joined(self, of_parts: Mapping[str, np.ndarray]) -> np.ndarray:
+        return np.concatenate([of_parts[part] for part in self.slices])
 
 
 def _by_differences(
@@ -324,7 +316,7 @@ def _by_differences(
     """Yield the observed information of pages, in the form of `information_of_chain`."""
 
     def scores(chances: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        credits = _credits(model, chances, clicks, where)
+        credits = credits_of(model, chances, clicks, where)
         return {part: one - trials * chances[part] for part, (one, trials) in credits.items()}
 
     before, every = scores(chances), slice(None)

@@ -49,3 +49,6 @@ class Prior:
                 field="prior",
                 expected=f"the parts {sorted(parts)}",
             )
+
+
+NOTHING = Prior()

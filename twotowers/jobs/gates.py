@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 from scipy.special import xlogy
 
-from twotowers.fitting.prior import Prior
+from twotowers.fitting.prior import NOTHING, Prior
 from twotowers.methods.page_fits import pair_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.chances import Chance
@@ -30,7 +30,6 @@ from twotowers.results.gates import BESIDE, CONSTANT, DOCUMENTS, FALL, GAIN, RAN
 
 OF_PAGES, OF_CELLS = "log_likelihood_pyclick", "nll"
 """The metrics that are (minus) the loss, where a fit reports them."""
-NOTHING = Prior()
 LAST = 10
 """A fit at its limit is asked how much its loss fell in the last 1 / LAST of its epochs."""
 

@@ -23,8 +23,9 @@ from scipy.special import expit, logit
 
 from papers.clax2025.names import HIDDEN
 from twotowers.experiment.kinds import build_model
-from twotowers.fitting.em import Problem, fit_em
+from twotowers.fitting.em import fit_em
 from twotowers.fitting.statistics import Statistics, distinct_pages
+from twotowers.fitting.steps import Problem
 from twotowers.models.chances import Chance
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.names import MODELS
