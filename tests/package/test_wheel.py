@@ -151,8 +151,8 @@ def test_the_face_works_without_the_repository(clean):
         "['query', 'document', 'estimate', 'error', 'low', 'high', 'trials', 'impressions', "
         "'examinations']",
         "(3, 11)",
-        "['model', 'perplexity', 'conditional', 'log_likelihood', 'difference', 'error', "
-        "'difference_known', 'error_known', 'difference_unseen', 'error_unseen']",
+        "['model', 'perplexity', 'conditional', 'log_likelihood', 'behind', 'error', "
+        "'behind_known', 'error_known', 'behind_unseen', 'error_unseen']",
         "True",
     ]
 

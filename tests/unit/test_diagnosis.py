@@ -119,7 +119,7 @@ def test_four_logs(four, said, kind, identified, expected, told):
     assert beyond.tolist() == {"strong": [True] * 6, "fixed": [True] + [False] * 5}.get(
         kind, [True] * 3 + [False] * 3
     )
-    warned = "\n".join(tt.fit(log, "pbm").beside())
+    warned = "\n".join(tt.fit(log, "pbm").notes())
     assert ("the log does not tell at" in warned) == (kind in ("components", "fixed"))
     assert ("the log hardly tells at position 4, 5, 6" in warned) == (kind == "bridge")
 

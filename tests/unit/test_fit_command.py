@@ -122,7 +122,7 @@ def test_all_models_are_compared(log, tmp_path, capsys):
     # The best comes first, and the others are behind it.
     assert table["log_likelihood"].is_monotonic_decreasing
     behind = table["log_likelihood"].iloc[0] - table["log_likelihood"]
-    np.testing.assert_allclose(table["difference"], behind, atol=1e-12)
+    np.testing.assert_allclose(table["behind"], behind, atol=1e-12)
 
 
 def test_some_models_are_compared(log, capsys):

@@ -27,7 +27,7 @@ GIVEN = {
 }  # fmt: skip
 REPAIRS = {
     "none": {}, "near": {"merge": "nearest"}, "ends": {"merge": [[1, 4]]},
-    "cheap": {"swap": "cheapest"}, "random": {"swap": "random"},
+    "cheap": {"swap": "cheapest"}, "random": {"swap": "random"}, "split": {"split": True},
 }  # fmt: skip
 VIEWS = [50.0, 100_000.0]
 LOG = {
@@ -66,6 +66,14 @@ def lane(log, repair, views=VIEWS[1]):
 def test_lists_that_cannot_be_made(change, message):
     with pytest.raises(InputError, match=message):
         linked_lists(positions=4, **{**GIVEN, **change})
+
+
+def test_split_displays_have_a_bias_factor_each(log):
+    rows, plain = lane(log, "split"), lane(log, "none")
+    assert sorted(rows["factor"]) == list(range(len(rows)))
+    pairs = rows["document"].to_numpy(), rows["factor"].to_numpy()
+    assert len(set(factor_components(*pairs, factors=len(rows)))) == rows["document"].nunique()
+    np.testing.assert_array_equal(rows["clicks"], plain["clicks"])
 
 
 def test_clicks_are_those_of_the_user(log):

@@ -135,7 +135,7 @@ def apart(number: int = 300) -> pd.DataFrame:
 @pytest.mark.parametrize("model", ["ubm", "dbn", "dctr", "cm", "pbm"])
 def test_judgments_say_where_the_log_tells_no_examination(model):
     fitted = tt.fit(apart(), model)
-    assert any("does not tell at position 2" in line for line in fitted.beside())
+    assert any("does not tell at position 2" in line for line in fitted.notes())
     judged = fitted.judgments(min_examinations=0)
     table = judged.frame()
     second = table["document"].str[-1] == "2"
@@ -143,7 +143,7 @@ def test_judgments_say_where_the_log_tells_no_examination(model):
     lines = "\n".join(judged.lines())
     assert f"{second.sum()} judgments of documents shown only where the log does not tell" in lines
     strong = tt.fit(pages(900, queries=30).query("position < 4"), model)
-    assert not any("tell" in line for line in strong.beside())
+    assert not any("tell" in line for line in strong.notes())
     assert (strong.judgments().frame()["doubt"] == "").all()
 
 

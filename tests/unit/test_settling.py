@@ -370,7 +370,8 @@ def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
     [
         ({"queries": "train"}, "a log of lists has no 'queries'.*from: simulation"),
         ({"policy": {"ranker": "expert"}}, "'policy' does not belong here .*'lists', which are"),
-        ({"repairs": {"a": {"merge": "nearest", "swap": "random"}}}, "one of 'merge' and 'swap'"),
+        ({"repairs": {"a": {"merge": "nearest", "swap": "random"}}}, "one of 'merge', 'swap' and"),
+        ({"repairs": {"a": {"merge": "nearest", "split": True}}}, "two repairs at once"),
         ({"repairs": {"a": {"empty": True}}}, "repairs.a"),
         ({"repairs": {"a": {"merge": "nearest", "empty": True}}}, "repairs.a.*no empty places"),
         ({"split": {"train": 0.5, "validation": 0.25, "test": 0.25}}, "from: dataset"),
@@ -428,6 +429,7 @@ def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
         ({"policy": {"ranker": "linear", "seed": 5, "temperature": 1}}, "'temperature'"),
         ({"repairs": {"a": {"swap": "random"}}}, "repairs.a.*'merge: nearest', or nothing"),
         ({"repairs": {"a": {"merge": [[1, 2]]}}}, "repairs.a.*'merge: nearest', or nothing"),
+        ({"repairs": {"a": {"split": True}}}, "repairs.a.*'merge: nearest', or nothing"),
         ({"contexts": {"types": 3}}, "contexts"),
     ],
 )

@@ -1,10 +1,12 @@
 """Verdicts: how sure they are, which results a judge sees, and the error rates of the rule."""
 
+import re
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import stdtrit
 
 from benchmarks import verdicts as study
 from benchmarks.measure import ROOT
@@ -78,6 +80,16 @@ def test_every_verdict_of_a_mean_above_0(values, verdict, held):
     assert (found.verdict, found.held) == (verdict, held)
     assert bool(found.reason) == (verdict != REPRODUCED)
     assert found.cause == ("" if verdict != UNDECIDED else SEEDS if held else ONE_SEED)
+
+
+def test_an_open_number_is_told_with_the_interval_that_leaves_it_open():
+    """By the narrower interval of numbers that hold, this one would seem to fail."""
+    found = decide(claimed(above("it", 0)), runs([-0.5, -0.6, -0.4]))
+    assert found.verdict == UNDECIDED
+    low, high = re.search(r"threshold: (\S+) to (\S+)\)", found.reason).groups()
+    half = stdtrit(2, 0.995) * np.std([-0.5, -0.6, -0.4], ddof=1) / np.sqrt(3)
+    assert (float(low), float(high)) == pytest.approx((-0.5 - half, -0.5 + half), abs=1e-3)
+    assert float(high) > 0
 
 
 def test_a_claim_without_chance_decides_itself():

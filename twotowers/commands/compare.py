@@ -69,5 +69,5 @@ def with_differences(rows: list[dict[str, Any]]) -> list[str]:
     found = [f"{first} {'behind':>9} {'error':>8}"]
     for row, line in zip(rows, lines, strict=True):
         error = "" if row["error"] != row["error"] else f"{row['error']:8.4f}"
-        found.append(f"{line} {row['difference']:9.4f} {error:>8}".rstrip())
+        found.append(f"{line} {row['behind']:9.4f} {error:>8}".rstrip())
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
@@ -21,9 +21,6 @@ from twotowers.files.artefacts import check_target
 from twotowers.logs.health import copied_lines
 from twotowers.logs.sessions import seen_lines
 from twotowers.models.names import MODELS
-
-if TYPE_CHECKING:
-    from twotowers.face.fits import Fit
 
 EPILOG = FORMAT_HELP
 
@@ -77,15 +74,10 @@ def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
     return prior, mean
 
 
-def told_prior(found: Fit) -> Iterator[str]:
-    """What was chosen for documents, a line each."""
-    for part, (successes, trials) in found.estimate.prior.parts.items():
-        yield f"prior of {part}: mean {successes / trials:.3g}, as much as {trials:g} trials"
-
-
 def run(options: argparse.Namespace) -> int:
     """Fit the model; returns the exit status."""
-    from twotowers.face.fits import fit_click_model, model_of  # here: options need no science
+    from twotowers.face.fits import fit_click_model  # here: options need no science
+    from twotowers.face.models import model_of
     from twotowers.face.reduction import check_positions
 
     # Options are checked before the log is read, which may take minutes.
@@ -112,8 +104,8 @@ def run(options: argparse.Namespace) -> int:
         further = "which are predicted here" if held_out is None else f"{held_out.pages:,} held out"
         tell(f"{part.pages:,} pages to fit, {further}", *told_of(part))
         tell(*report([{"model": found.name, **found.evaluate(held_out or part)}]))
-    if beside := [*told_prior(found), *found.beside()]:
-        tell(*beside)
+    if notes := list(found.notes()):
+        tell(*notes)
     if options.out:
         found.save(options.out)
         tell(f"saved in {options.out}")

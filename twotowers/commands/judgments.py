@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.fit import add_prior, prior_of, told_of, told_prior
+from twotowers.commands.fit import add_prior, prior_of, told_of
 from twotowers.commands.options import add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
@@ -51,8 +51,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fit, grade and write; returns the exit status."""
     # Here: options need no science.
-    from twotowers.face.fits import fit_click_model, model_of
+    from twotowers.face.fits import fit_click_model
     from twotowers.face.judgments import check_evidence, check_grades, check_ids
+    from twotowers.face.models import model_of
     from twotowers.face.reduction import check_of_documents
 
     # Options and ids are checked before the fit, which may take minutes.
@@ -68,8 +69,8 @@ def run(options: argparse.Namespace) -> int:
     tell(f"read as {log.layout}")
     check_ids(log, options.to)
     fitted = fit_click_model(log, options.model, prior=prior)
-    if beside := [*told_of(log), *told_prior(fitted), *fitted.beside()]:
-        tell(*beside)
+    if notes := [*told_of(log), *fitted.notes()]:
+        tell(*notes)
     found = fitted.judgments(
         grades=grades,
         min_examinations=options.min_examinations,

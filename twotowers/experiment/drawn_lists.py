@@ -125,7 +125,7 @@ class DrawnLists(GivenLists):
                     "given": listed < len(lists.documents),
                     "document": document,
                     "position": position + 1,
-                    "factor": merged[position],
+                    "factor": np.arange(len(position)) if repair.split else merged[position],
                     "relevance": lists.labels[document],
                     "impressions": np.full(len(document), int(number)),
                     "clicks": given.ravel(),

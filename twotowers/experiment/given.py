@@ -42,13 +42,16 @@ class Repair(Settled):
     swap: Literal["cheapest", "random"] | None = None
     """How lists are chosen that are shown again with two documents swapped, until the graph is
     connected."""
+    split: Literal[True] | None = None
+    """Of drawn lists: the reverse of a repair. Every place of every list has a bias factor of its
+    own, so that no two displays are connected."""
 
     @model_validator(mode="after")
     def _one_repair(self) -> Repair:
         if self.empty and self.merge is None:
             raise refused("'empty' alone is no repair", "'empty' beside 'merge'")
-        if self.merge is not None and self.swap is not None:
-            raise refused("two repairs at once", "one of 'merge' and 'swap'")
+        if sum(each is not None for each in (self.merge, self.swap, self.split)) > 1:
+            raise refused("two repairs at once", "one of 'merge', 'swap' and 'split'")
         return self
 
 
@@ -88,7 +91,8 @@ class GivenLists(Log):
         }
 
     def has_factors(self, lanes: Mapping[str, Sequence]) -> bool:
-        return any(self.repairs[name].merge is not None for name in lanes["repair"])
+        repairs = [self.repairs[name] for name in lanes["repair"]]
+        return any(repair.merge is not None or repair.split for repair in repairs)
 
     @property
     def kinds(self) -> list[Kind]:

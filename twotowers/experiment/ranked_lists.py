@@ -81,7 +81,7 @@ class RankedLists(GivenLists):
     @model_validator(mode="after")
     def _possible_repairs(self) -> RankedLists:
         for name, repair in self.repairs.items():
-            if repair.swap or repair.merge not in (None, NEAREST):
+            if repair.swap or repair.split or repair.merge not in (None, NEAREST):
                 raise refused(
                     f"is {repair.model_dump(mode='json', exclude_none=True)!r}",
                     "'merge: nearest', or nothing, if a ranker sorts the lists",

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.face.defaults import PRIOR, TEST
-from twotowers.face.fits import Fit, check_pages, fit_click_model, means_of, model_of
+from twotowers.face.fits import Fit, fit_click_model, means_of
 from twotowers.face.frames import Native, native
-from twotowers.face.logs import ClickLog, as_log
+from twotowers.face.logs import ClickLog, as_log, check_pages
+from twotowers.face.models import model_of
 from twotowers.face.tables import pair_numbers
 from twotowers.models.names import MODELS
 from twotowers.models.page import PageModel
@@ -39,8 +40,8 @@ def compare(
 
     Returns:
         a frame with a row per model, the best first: model; perplexity, conditional and
-        log_likelihood of the held-out pages, as in `Fit.evaluate`; difference, by which the mean
-        log-likelihood is below that of the best model; error, the standard error of the difference,
+        log_likelihood of the held-out pages, as in `Fit.evaluate`; behind, by which the mean
+        log-likelihood is below that of the best model; error, the standard error of that,
         clustered by query, missing for the best model and in a log of one query; and both with the
         endings `_known` and `_unseen`: of query-document pairs that the fits know, and of others.
 
@@ -51,7 +52,7 @@ def compare(
         >>> pages = {"query": [1, 2] * 50, "documents": [["a", "b"]] * 100,
         ...          "clicks": [[1, 0]] * 90 + [[0, 1]] * 10}
         >>> found = compare(pa.table(pages), ["gctr", "dctr"])
-        >>> found["model"].to_pylist(), found["difference"].to_pylist()[0]
+        >>> found["model"].to_pylist(), found["behind"].to_pylist()[0]
         (['dctr', 'gctr'], 0.0)
     """
     log = as_log(log)
@@ -90,7 +91,7 @@ def predictions(fits: Sequence[Fit], log: ClickLog) -> pd.DataFrame:
             _clustered(np.where(where, (each - losses[best]), 0).sum(1), where.sum(1), query)
             for each in losses
         ]
-        table["difference" + ending], table["error" + ending] = zip(*behind, strict=True)
+        table["behind" + ending], table["error" + ending] = zip(*behind, strict=True)
         table.loc[best, "error" + ending] = np.nan
     return table.sort_values("log_likelihood", ascending=False, kind="stable")
 

@@ -22,13 +22,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.kinds import build_model, kind_of, kinds
 from twotowers.face import beside
 from twotowers.face.beside import Told, told_of
 from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.judgments import Judgments, judgments_of
-from twotowers.face.logs import ClickLog, as_log
+from twotowers.face.logs import ClickLog, as_log, check_pages
+from twotowers.face.models import model_of
 from twotowers.face.priors import CHOSEN, RATE, check_name, rate_prior
 from twotowers.face.reduction import check_of_documents, check_positions, reduced
 from twotowers.face.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
@@ -43,7 +43,6 @@ from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.page_fits import imagined, page_losses
 from twotowers.methods.task import Split
-from twotowers.models.names import MODELS
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
 
@@ -77,6 +76,9 @@ class Fit:
 
     def __repr__(self) -> str:
         return f"<{self.name} fitted to {len(self.pairs):,} query-document pairs>"
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *self.notes()])
 
     @cached_property
     def table(self) -> pa.Table:
@@ -227,7 +229,23 @@ class Fit:
             )
         return self.parameters("examination")
 
-    def beside(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
+        """What to know before the fit is used, line by line: `print(fit)` shows it.
+
+        The priors that were chosen for documents; examination beside what the log tells of it by
+        itself; and warnings where the two differ, or where the log does not tell.
+
+        Example:
+            >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [0, 1]]}
+            >>> print(fit_click_model(pa.table(pages), "dctr"))
+            <dctr fitted to 2 query-document pairs>
+            prior of attraction: mean 0.5, as much as 2 trials
+        """
+        for part, (successes, trials) in self.estimate.prior.parts.items():
+            yield f"prior of {part}: mean {successes / trials:.3g}, as much as {trials:g} trials"
+        yield from self._beside()
+
+    def _beside(self) -> Iterator[str]:
         """Examination of a position-based fit beside the conditional estimate, line by line.
 
         The last lines warn where the two differ by more than their errors, and, of any model that
@@ -406,43 +424,3 @@ def _fitted(
         return fit_counts(statistics, prior=prior)
     assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
     return fit_em(statistics, prior=prior, iterations=iterations, tolerance=tolerance)
-
-
-def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickModel]:
-    """The name of a click model, and the model.
-
-    Raises:
-        InputError: the name is unknown, or it is no click model.
-
-    Example:
-        >>> model_of("pbm")[0], model_of("user_browsing")[0], type(model_of("dbn")[1]).__name__
-        ('pbm', 'ubm', 'DynamicBayesian')
-    """
-    short = {name: each for each, name in MODELS.items()}
-    if isinstance(given, str):
-        try:
-            return short.get(given, given), build_model(MODELS.get(given, given))
-        except InputError as error:
-            if error.field is not None:
-                raise
-            expected = nearest(given, {*MODELS, *kinds("models")})
-            raise InputError(error.message, field="model", expected=expected) from None
-    if isinstance(given, type):
-        given = build_model(given)
-    if not isinstance(given, ClickModel):
-        raise InputError(
-            f"a {type(given).__name__} was given", field="model", expected="a name or a click model"
-        )
-    name = kind_of("models", type(given)).name
-    return short.get(name, name), given
-
-
-def check_pages(log: ClickLog) -> None:
-    """Raise InputError for a log that is counted already."""
-    if log.counted:
-        raise InputError(
-            "this log is counted, so its pages are not known",
-            path=log.source,
-            field="log",
-            expected="a log of pages: with a session, or with lists of documents",
-        )

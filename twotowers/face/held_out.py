@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from twotowers.face.fits import Fit, check_pages, means_of
-from twotowers.face.logs import ClickLog
+from twotowers.face.fits import Fit, means_of
+from twotowers.face.logs import ClickLog, check_pages
 from twotowers.face.priors import TRIED
 from twotowers.face.reduction import reduced
 from twotowers.fitting.estimates import Estimate

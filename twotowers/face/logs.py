@@ -310,3 +310,14 @@ def no_clicks(log: ClickLog) -> InputError:
 def as_log(given: object) -> ClickLog:
     """The log itself, or `read_log` of what was given."""
     return given if isinstance(given, ClickLog) else read_log(given)
+
+
+def check_pages(log: ClickLog) -> None:
+    """Raise InputError for a log that is counted already."""
+    if log.counted:
+        raise InputError(
+            "this log is counted, so its pages are not known",
+            path=log.source,
+            field="log",
+            expected="a log of pages: with a session, or with lists of documents",
+        )

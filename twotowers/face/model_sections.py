@@ -324,7 +324,7 @@ def _model_tables(found: Evidence) -> Iterator[Table]:
                 *(
                     _finite(row[name + ending])
                     for ending in ("", "_known", "_unseen")
-                    for name in ("difference", "error")
+                    for name in ("behind", "error")
                 ),
             )
             for row in found.models.to_dict("records")

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from twotowers.errors import InputError
 from twotowers.experiment.kinds import kinds
-from twotowers.face.fits import Fit, model_of
+from twotowers.face.fits import Fit
+from twotowers.face.models import model_of
 from twotowers.face.tables import COLUMNS, places_of
 from twotowers.files.tables import check_types, opened
 from twotowers.fitting.estimates import Estimate

@@ -182,6 +182,7 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
         "brief": paper.brief and _brief_view(paper.brief, rows),
         "readme": link(paper.readme, folder),
         "tally": tally(rows),
+        "causes": Counter(row["cause"] for row in rows if row["cause"]),
         "tallies": tallies(rows),
         "whose": tallies(rows, "origin"),
         "items": [_item_view(item, folder) for item in paper.items],

@@ -318,7 +318,10 @@ def rows_of(results: pd.DataFrame, **where) -> pd.DataFrame:
 
 
 def _told(where: Mapping[str, object]) -> str:
-    return ", ".join(f"{column} {value}" for column, value in where.items())
+    return ", ".join(
+        f"{column} {value!r}" if value == "" else f"{column} {value}"
+        for column, value in where.items()
+    )
 
 
 def _snapped(rows: pd.DataFrame, column: str, values: Sequence) -> pd.DataFrame:

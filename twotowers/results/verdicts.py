@@ -130,7 +130,8 @@ def settle(
     else:
         opened = [check for check, sure in zip(checked, right, strict=True) if not sure.all()]
         verdict = UNDECIDED
-        reason = "open: " + "; ".join(check.told(least - 1) for check in opened)
+        told = (check.told(least - 1, numbers=len(slack)) for check in opened)
+        reason = "open: " + "; ".join(told)
     cause = SEEDS if verdict == UNDECIDED else ""
     return Judgement(verdict, whole.measured, reason, f"{held} of {len(left)}", cause)
 
@@ -160,6 +161,11 @@ def half_width(error: np.ndarray, freedom: int, level: float = HOLDS) -> np.ndar
     return np.where(error == 0, 0, quantile * np.maximum(error, np.finfo(float).tiny))
 
 
+def failing_width(error: np.ndarray, freedom: int, numbers: int) -> np.ndarray:
+    """Half of each interval by which one of so many numbers surely fails."""
+    return half_width(error, freedom, 1 - (1 - FAILS) / numbers)
+
+
 def surely(
     slack: np.ndarray, met: np.ndarray, error: np.ndarray, freedom: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -172,8 +178,7 @@ def surely(
             standard error.
         freedom: Degrees of freedom.
     """
-    half = half_width(error, freedom)
-    stricter = half_width(error, freedom, 1 - (1 - FAILS) / slack.shape[-1])
+    half, stricter = half_width(error, freedom), failing_width(error, freedom, slack.shape[-1])
     certain = error == 0
     with np.errstate(invalid="ignore"):  # No distance, and no error either.
         return met & (certain | (slack - half > 0)), ~met & (certain | (slack + stricter < 0))
@@ -250,11 +255,16 @@ class _Check:
     error: np.ndarray
     held: np.ndarray
 
-    def told(self, freedom: int) -> str:
-        """The condition, and the interval of its weakest number."""
+    def told(self, freedom: int, *, numbers: int) -> str:
+        """The condition, and the interval of its weakest number, one of so many of the claim.
+
+        It is the interval that leaves the number open: the wider one if the number fails.
+        """
         if not self.condition.relation:
             return f"{self.condition.words} (not so in every seed, or fewer than {LEAST_ALONE})"
-        half = half_width(self.error, freedom)
+        half = np.where(
+            self.met, half_width(self.error, freedom), failing_width(self.error, freedom, numbers)
+        )
         at = np.argmin(self.slack - half)
         with np.errstate(invalid="ignore"):
             ends = " to ".join(written(self.slack[at] + sign * half[at]) for sign in (-1, 1))

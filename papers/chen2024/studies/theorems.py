@@ -1,7 +1,7 @@
-"""Theorem 1, Example 1, Proposition 3 and the number of swaps, on lists and random logs.
+"""Theorem 1, Proposition 3 and the number of swaps, on lists and random logs.
 
-A study, since nothing is fitted but DLA in Example 1: logarithms make clicks r(x) o(t) linear, so
-that solutions of a log are those of linear equations.
+A study, since nothing is fitted: logarithms make clicks r(x) o(t) linear, so that solutions of a
+log are those of linear equations.
 """
 
 from __future__ import annotations
@@ -11,11 +11,8 @@ import pandas as pd
 from scipy.special import expit
 
 from papers.chen2024.models.eye_tracking import EyeTracking
-from papers.chen2024.rates import same_rows
 from papers.chen2024.simulation import EXAMINATION, POSITIONS
 from papers.chen2024.studies.propositions import random_log
-from twotowers.fitting.alternating import LeastSquares, alternate
-from twotowers.fitting.click_rates import RateEstimate, click_mse, simulate_rates
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import node_intervention
 from twotowers.identifiability.linked_lists import Lists, linked_lists
@@ -25,19 +22,15 @@ from twotowers.results.metrics import correlation, ndcg
 MOST_COMPONENTS = 6
 
 
-def run(
-    inputs, *, seed: int, lists: list[dict], logs: int, scale: float, clicks: int, steps: int
-) -> pd.DataFrame:
+def run(inputs, *, seed: int, lists: list[dict], logs: int, scale: float) -> pd.DataFrame:
     """Check each statement.
 
     Args:
         inputs: none.
-        seed: draws random logs, clicks and starts.
+        seed: draws random logs.
         lists: of K = 1, 2, ... components, as in the settings' logs.
         logs: random logs, each of one to six components.
         scale: of relevance in the second solution, but in the first position's component.
-        clicks: N per display of Example 1.
-        steps: of DLA in Example 1.
     """
     drawn = []
     for number in range(logs):
@@ -45,12 +38,9 @@ def run(
         components = int(rng.integers(1, MOST_COMPONENTS + 1))
         drawn.append((components, *random_log(components, rng), rng))
     rows = theorem1(drawn) + proposition3(drawn) + swaps(drawn)
-    connected, *others = (linked_lists(positions=POSITIONS, **given) for given in lists)
-    for each in others:
+    for each in (linked_lists(positions=POSITIONS, **given) for given in lists[1:]):
         values, components = second_solution(each, scale), each.components
         rows += [("second solution", components, *value) for value in values.items()]
-    values = example1(connected, clicks, steps, stream("example 1", seed))
-    rows += [("example 1", None, *value) for value in values.items()]
     frame = pd.DataFrame(rows, columns=["theorem", "components", "metric", "value"])
     return frame.astype({"components": "Int64", "value": float}).assign(position=None)
 
@@ -161,23 +151,4 @@ def second_solution(lists: Lists, scale: float) -> dict[str, float]:
             lists.labels[lists.documents].astype(float),
             where=np.ones(lists.documents.shape, bool),
         ).mean(),
-    }
-
-
-def example1(lists: Lists, clicks: int, steps: int, rng: np.random.Generator) -> dict[str, float]:
-    """Every display has a bias factor of its own."""
-    feature, factor = lists.rows
-    truth = relevance_of(lists)
-    rate = simulate_rates(truth[feature] * EXAMINATION[factor], clicks, rng)
-    rows = len(feature)
-    rates = same_rows(feature, np.arange(rows), rate, features=len(truth), factors=rows)
-    found = alternate(rates, rng.random((1, rows)), LeastSquares(), steps=steps)
-    constant = RateEstimate(
-        relevance=np.ones((1, len(truth))),
-        examination=(np.bincount(rates.factor[0], rate) / np.bincount(rates.factor[0]))[None],
-    )
-    return {
-        "constant": click_mse(rates, constant)[0],
-        "click_mse": click_mse(rates, found)[0],
-        "mcc": correlation(truth, found.relevance)[0],
     }

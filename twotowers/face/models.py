@@ -1,0 +1,37 @@
+"""Click models by their names."""
+
+from __future__ import annotations
+
+from twotowers.errors import InputError, nearest
+from twotowers.experiment.kinds import build_model, kind_of, kinds
+from twotowers.models.names import MODELS
+from twotowers.models.protocol import ClickModel
+
+
+def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickModel]:
+    """The name of a click model, and the model.
+
+    Raises:
+        InputError: the name is unknown, or it is no click model.
+
+    Example:
+        >>> model_of("pbm")[0], model_of("user_browsing")[0], type(model_of("dbn")[1]).__name__
+        ('pbm', 'ubm', 'DynamicBayesian')
+    """
+    short = {name: each for each, name in MODELS.items()}
+    if isinstance(given, str):
+        try:
+            return short.get(given, given), build_model(MODELS.get(given, given))
+        except InputError as error:
+            if error.field is not None:
+                raise
+            expected = nearest(given, {*MODELS, *kinds("models")})
+            raise InputError(error.message, field="model", expected=expected) from None
+    if isinstance(given, type):
+        given = build_model(given)
+    if not isinstance(given, ClickModel):
+        raise InputError(
+            f"a {type(given).__name__} was given", field="model", expected="a name or a click model"
+        )
+    name = kind_of("models", type(given)).name
+    return short.get(name, name), given
