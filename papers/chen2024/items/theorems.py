@@ -37,7 +37,8 @@ EXAMPLE_1 = {
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per statement, number of components where it has one, and metric."""
-    found = over_seeds(measured(results, "theorems", metric=list(NAMES)), KEYS)
+    stated = [name for name in NAMES if name != "click_mse"]
+    found = over_seeds(measured(results, "theorems", metric=stated), KEYS)
     sizes = measured(
         results, "example2", metric=[name for pair in LEMMAS.values() for name in pair]
     )
