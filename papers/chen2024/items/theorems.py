@@ -68,5 +68,5 @@ def tex(table: pd.DataFrame) -> str:
             else (moment(row.value, None, digits=1 if row.metric in POWERS else 0))
         )
         name = NAMES.get(row.metric, "largest distance from simulation")
-        body.append(rf"{row.theorem.capitalize()}{where} & {name} & {value} \\")
+        body.append(rf"{row.theorem[0].upper() + row.theorem[1:]}{where} & {name} & {value} \\")
     return booktabs(["Statement", "", ""], body, columns="llr")
