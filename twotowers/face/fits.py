@@ -240,6 +240,8 @@ class Fit:
             >>> print(fit_click_model(pa.table(pages), "dctr"))
             <dctr fitted to 2 query-document pairs>
             prior of attraction: mean 0.5, as much as 2 trials
+            the log hardly tells at position 2: no interval there is to be trusted
+            `twotowers propensities` says more
         """
         for part, (successes, trials) in self.estimate.prior.parts.items():
             yield f"prior of {part}: mean {successes / trials:.3g}, as much as {trials:g} trials"
