@@ -371,7 +371,7 @@ def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
         ({"queries": "train"}, "a log of lists has no 'queries'.*from: simulation"),
         ({"policy": {"ranker": "expert"}}, "'policy' does not belong here .*'lists', which are"),
         ({"repairs": {"a": {"merge": "nearest", "swap": "random"}}}, "one of 'merge', 'swap' and"),
-        ({"repairs": {"a": {"merge": "nearest", "split": True}}}, "two repairs at once"),
+        ({"repairs": {"a": {"merge": "nearest", "split": True}}}, "'merge', 'swap' and 'split'"),
         ({"repairs": {"a": {"empty": True}}}, "repairs.a"),
         ({"repairs": {"a": {"merge": "nearest", "empty": True}}}, "repairs.a.*no empty places"),
         ({"split": {"train": 0.5, "validation": 0.25, "test": 0.25}}, "from: dataset"),

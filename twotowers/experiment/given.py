@@ -43,8 +43,8 @@ class Repair(Settled):
     """How lists are chosen that are shown again with two documents swapped, until the graph is
     connected."""
     split: Literal[True] | None = None
-    """Of drawn lists: the reverse of a repair. Every place of every list has a bias factor of its
-    own, so that no two displays are connected."""
+    """Of drawn lists: whether every place of every list has a bias factor of its own. This undoes
+    what repairs do: only places that show the same document stay connected."""
 
     @model_validator(mode="after")
     def _one_repair(self) -> Repair:

@@ -230,10 +230,12 @@ class Fit:
         return self.parameters("examination")
 
     def notes(self) -> Iterator[str]:
-        """What to know before the fit is used, line by line: `print(fit)` shows it.
+        """What to know before the fit is used, line by line. `print(fit)` shows it.
 
-        The priors that were chosen for documents; examination beside what the log tells of it by
-        itself; and warnings where the two differ, or where the log does not tell.
+        The first lines tell the priors of single parts. For a position-based fit, the next ones
+        show examination beside the conditional estimate. The last lines warn where the two differ
+        by more than their errors, and, of any model that tells documents apart, where the log does
+        not tell examination. The first call may read the log once more.
 
         Example:
             >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [0, 1]]}
@@ -245,14 +247,6 @@ class Fit:
         """
         for part, (successes, trials) in self.estimate.prior.parts.items():
             yield f"prior of {part}: mean {successes / trials:.3g}, as much as {trials:g} trials"
-        yield from self._beside()
-
-    def _beside(self) -> Iterator[str]:
-        """Examination of a position-based fit beside the conditional estimate, line by line.
-
-        The last lines warn where the two differ by more than their errors, and, of any model that
-        tells documents apart, where the log does not tell examination.
-        """
         if self.conditional is not None:
             yield from beside.lines(self._of_part("examination").to_pandas(), self.conditional)
         elif self.told is not None:

@@ -1,4 +1,4 @@
-"""EM on one vector: the probabilities of all parts of a click model, one after the other.
+"""EM of a click model on one vector, which holds the probabilities of all parts.
 
 `Problem` has the log's E-step, the M-step and the objective. `fitting.em` climbs it, and
 `fitting.information` asks it what an estimate expects of the log.
@@ -68,7 +68,7 @@ def slices_of(sizes: Mapping[str, int]) -> dict[str, slice]:
 
 
 class Problem:
-    """EM on one vector: the probabilities of all parts, one after the other.
+    """EM on one vector. It holds the probabilities of the first part, then those of the next.
 
     Args:
         statistics: sufficient statistics of a log, of a model with `counts` or `expectations`.

@@ -32,7 +32,7 @@ EXAMPLE_1 = {
     "own-factors-constant": ("example 1, a ranker that says 1", ["click_mse"]),
     "own-factors": ("example 1, DLA", ["click_mse", "mcc"]),
 }
-"""The settings, and what of them is shown."""
+"""Setting -> the name of its rows, and the metrics that the table shows."""
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
