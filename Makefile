@@ -43,7 +43,7 @@ test: lint
 	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 lint: .venv/installed
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules $(wildcard papers/*/rules.smk)
 	@said=$$($(BIN)/lint-imports --no-logo --cache-dir .cache/imports) || { echo "$$said"; exit 1; }

@@ -6,7 +6,6 @@ import numpy as np
 
 from papers.chen2024.judges.connectivity import GRAPH
 from papers.chen2024.models.contextual import Contextual
-from papers.chen2024.rates import same_rows
 from papers.chen2024.simulation import POSITIONS
 from papers.chen2024.studies.connectivity import components, graph
 from scripts.filling import markdown
@@ -17,7 +16,7 @@ from twotowers.experiment.ranked_lists import Contexts, click_chance, contexts_o
 from twotowers.files.rankings import Rankings, rank
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.alternating import LeastSquares, alternate
-from twotowers.fitting.click_rates import click_mse, fit_naive, simulate_rates
+from twotowers.fitting.click_rates import ClickRates, click_mse, fit_naive, simulate_rates
 from twotowers.identifiability.contexts import Places, assign_contexts, vector_ids
 from twotowers.jobs.transfer import gains
 from twotowers.rankers.svm import sample_queries, train_rank_svm
@@ -140,7 +139,14 @@ def click_errors(
     seen, factor = np.unique(places.shown, return_inverse=True)
     chance = click_chance(Contextual(), lists.label, vectors, places.shown, POSITIONS)
     rate = simulate_rates(chance, CLICKS, np.random.default_rng(SEED))
-    rates = same_rows(feature, factor, rate, features=feature.max() + 1, factors=len(seen))
+    rates = ClickRates(
+        feature=feature,
+        factor=factor[None],
+        rate=rate[None],
+        weight=np.ones((1, len(feature)), np.float32),
+        features=feature.max() + 1,
+        factors=len(seen),
+    )
     start = np.ones((1, len(seen)))
     fits = (fit_naive(rates), alternate(rates, start, LeastSquares(), steps=STEPS))
     return [click_mse(rates, fit)[0] for fit in fits]
