@@ -21,7 +21,7 @@ from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
 from twotowers.report.rendering import VERDICTS, link, render, svg_size
 from twotowers.report.words import bibtex, printed_name
-from twotowers.results.claims import ORIGINS
+from twotowers.results.claims import CONTRADICTED, ORIGINS, REPRODUCED
 from twotowers.results.judging import COLUMNS
 from twotowers.results.standing import KINDS
 
@@ -202,7 +202,31 @@ def _brief_view(brief: Mapping, rows: Sequence[Mapping]) -> dict:
                 expected=nearest(number, by_number),
             )
     decisive = [by_number[number] for number in brief["claims"]]
-    return {**brief, "claims": decisive, "tally": tally(decisive)}
+    counts = tally(decisive)
+    return {**brief, "claims": decisive, "tally": counts, "conclusion": conclusion(counts)}
+
+
+def conclusion(counts: Mapping[str, int]) -> str:
+    """One sentence on the claims that decide.
+
+    Args:
+        counts: Number of claims by verdict (`tally`).
+
+    Example:
+        >>> conclusion({"reproduced": 3, "contradicted": 0, "undecided": 1, "not testable": 0})
+        'What this run can tell holds.'
+        >>> conclusion({"reproduced": 1, "contradicted": 1, "undecided": 5, "not testable": 0})
+        'Some of it holds and some does not, but most of it stays open.'
+    """
+    held, failed = counts[REPRODUCED], counts[CONTRADICTED]
+    unknown = sum(counts.values()) - held - failed
+    if not held + failed:
+        return "This run cannot tell."
+    if failed:
+        said = "Some of it holds and some does not" if held else "What this run can tell fails"
+    else:
+        said = "What this run can tell holds" if unknown else "All of it holds"
+    return said + (", but most of it stays open." if unknown > held + failed else ".")
 
 
 def _item_view(item: ItemPage, folder: Path) -> dict:

@@ -47,7 +47,7 @@ LEVELS = shown("nDCG@5", digits=4)
 
 
 @CLAIMS.add(
-    "1", "table1", "Sec. 5.3",
+    "1", "table1", "Sec. 5.3, Corollary 5",
     "PAL gets worse as the logging policy knows more of relevance",
     above("nDCG@5 at Random less that at Oracle", GAP),
     at_most("the largest rise from a policy to the next stronger one", STEP), LEVELS,

@@ -73,7 +73,7 @@ def reversal_is_optimal(results: pd.DataFrame, label: str) -> Measured:
 
 
 @CLAIMS.add(
-    "21", "fig6", "ours",
+    "21", "fig6", "after Propositions 6 and 9 and Lemma 8, which allow 0",
     "At its best positive rate or scale a remedy ranks at least as well as PAL",
     *[
         at_least(f"{name} at its best on the test queries less PAL, under every policy,", -LOST)
