@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from papers.zhang2023.winners import POLICIES, won
 from twotowers.report.charts import Curves, equal_spans, with_truth
@@ -75,6 +76,9 @@ def draw(
     chart = Curves(table, by={"mixing_weight": POLICIES}, col={"setting": settings})
     plot = chart.plot(along).label(x=xlabel, y=label).share(y=False)
     figure = chart.figure(plot.scale(x="log") if log else plot)
+    if (table[along] % 1 == 0).all() and not log:
+        for axes in figure.axes:
+            axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     for axes, name in zip(figure.axes, settings, strict=True):
         means = table.loc[shared | (table["setting"] == name), "value"].dropna()
         if means.size:

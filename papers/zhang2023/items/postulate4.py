@@ -26,4 +26,5 @@ def draw(table: pd.DataFrame) -> Figure:
     }
     chart = Curves(curves, by={"tower": TOWERS}, col={"mixing_weight": drawn})
     plot = chart.plot("step").scale(x="log").label(x="Steps", y="Share of the loss explained")
-    return chart.figure(plot)
+    # A tower that has not started is worse than the rates of all clicks, by any amount.
+    return chart.figure(plot.limit(y=(-0.55, 1.05)))

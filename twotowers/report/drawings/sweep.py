@@ -65,6 +65,8 @@ def draw(
 ) -> Figure:
     """Dots of one place stand side by side, in the order of their names.
 
+    A panel has a measure, so it has a range of its own.
+
     Args:
         along: The lane on the x axis.
         xlabel: Its label.
@@ -74,7 +76,8 @@ def draw(
     points = spread(table, [curves, along, "metric", "source"])
     by = {curves: names or symbols(symbol, points[curves])}
     chart = Dots(points, by=by, col={"metric": metrics}, interval="± 1 sd over runs")
-    plot = chart.plot(along, lines=True).label(x=xlabel, y="Mean over runs")
+    only = next(iter(metrics.values())) if len(metrics) == 1 else ""
+    plot = chart.plot(along, lines=True).label(x=xlabel, y=only).share(y=False)
     return chart.figure(
         plot.scale(x="log") if powers else plot.scale(x=ticks(points[along])), height=2.35
     )
