@@ -37,6 +37,8 @@ def bins(policy: pd.Series) -> np.ndarray:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Two panels, a curve per model."""
+    """Two panels, a curve per model. Intervals end where nDCG and its differences do."""
+    least = -(table["metric"] == "gain").astype(float)
+    table = table.assign(low=table["low"].clip(lower=least), high=table["high"].clip(upper=1))
     chart = Curves(table, by={"setting": MODELS}, col={"metric": PANELS})
     return chart.figure(chart.plot("bin").label(x="nDCG@10 of the policy", y="").share(y=False))

@@ -46,7 +46,7 @@ def draw(table: pd.DataFrame, *, label: str) -> Figure:
         table.assign(source=table["source"].where(~production, "truth")),
         by={"method": METHODS},
         col={"dataset": {name: DATASETS[name] for name in table["dataset"].unique()}},
-        truth="Production",
+        truth="our production ranker",
     )
     plot = chart.plot("sessions").scale(x="log")
     return chart.figure(plot.label(x="Simulated queries", y=label).share(y=False), height=2.4)
