@@ -63,7 +63,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
         for name, need in paper["needs"].items()
     ]
     page = PaperPage(
-        **{word: paper[word] for word in ("key", "title", "citation", "brief")},
+        **{word: paper[word] for word in ("key", "title", "citation", "brief", "replaced")},
         readme=relpath(paper["readme"], folder),
         items=items,
         settings=settings,

@@ -524,6 +524,14 @@ def test_every_need_reads_one_kind_of_data(plan, made):
     assert needs_data(others, "paper")["real"] == "unverified data"
 
 
+def test_a_page_is_told_which_data_stand_in_place_of_its_own(plan, made, root):
+    assert page_paper(plan, "paper")["replaced"] == {}
+    data = {**CONFIG["datasets"], "mine": CONFIG["datasets"]["web"]}
+    changes = {"papers": ["paper"], "datasets": data, "replace": {"web": "mine"}}
+    mine = {"paper": load_paper("paper", read_config(CONFIG | changes), root)}
+    assert page_paper(made(changes, mine), "paper")["replaced"] == {"web": "mine"}
+
+
 def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
     outline = outlines(plan)["paper"]
     assert (outline["title"], list(outlines(plan))) == ("A paper", ["paper", "other"])

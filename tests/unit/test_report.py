@@ -188,6 +188,12 @@ def test_a_brief_answers_by_the_verdicts_of_the_claims_that_decide(tmp_path, ite
     assert "claim-3" not in brief
 
 
+def test_a_page_says_which_data_stand_in_place_of_the_papers(tmp_path, paper):
+    assert "stands in place of" not in build(tmp_path, paper)
+    page = build(tmp_path, replace(paper, replaced={"mslr30k": "mq2008"}))
+    assert "mq2008 stands in place of mslr30k" in page
+
+
 def test_a_brief_names_claims_of_the_paper(tmp_path, paper):
     with pytest.raises(InputError, match="'2' is no claim of the paper"):
         build(tmp_path, replace(paper, brief=BRIEF))

@@ -117,6 +117,7 @@ class PaperPage:
         brief: The question, the authors' answer, what to doubt, and the claims that decide:
             `twotowers.experiment.paper.Brief`.
         digest: Of the code and settings behind its verdicts.
+        replaced: From data sets of the paper to those that a configuration put in their place.
     """
 
     key: str
@@ -129,6 +130,7 @@ class PaperPage:
     claims: Sequence[Mapping[str, object]] = ()
     brief: Mapping[str, object] | None = None
     digest: str = ""
+    replaced: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_paper(paper: PaperPage, folder: str | Path) -> None:

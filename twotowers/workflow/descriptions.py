@@ -77,7 +77,10 @@ def page_paper(plan: Planner, key: str) -> dict:
         "brief": paper.brief and paper.brief.model_dump(),
         "readme": f"papers/{key}/README.md",
         **{kind: plan.file(kind, paper=key) for kind in ("claims", "gates")},
-        **_origin(plan, key, paper.needs),
+        **(origin := _origin(plan, key, paper.needs)),
+        "replaced": {
+            old: new for old, new in plan.config.replace.items() if new in origin["datasets"]
+        },
         "items": {name: _page_item(plan, key, name) for name in paper.items},
         "needs": {name: _page_need(plan, key, name) for name in paper.needs},
     }
