@@ -19,14 +19,15 @@ from twotowers import ROOT
 from twotowers.experiment.matrix import item_needs
 from twotowers.report.paper_page import tally
 from twotowers.results import published
-from twotowers.results.claims import CONTRADICTED, Claims
+from twotowers.results.claims import CONTRADICTED, REPRODUCED, Claims
 from twotowers.results.judging import AUTHORS, authors_of, on_authors
-from twotowers.results.standing import REAL
+from twotowers.results.standing import REAL, SIMULATION
 
 PAGE = ROOT / "docs" / "verdicts.md"
 RESTS = "rests on fits that fail a gate: "
 """Before the fits, in the reason of a verdict (`twotowers.results.judging`)."""
 FIT = ["paper", "name", "setting"]
+DECIDED = (REPRODUCED, CONTRADICTED)
 
 
 def main() -> None:
@@ -66,19 +67,54 @@ def gates(root: Path = ROOT) -> pd.DataFrame:
 def of_records(root: Path = ROOT) -> dict[str, str]:
     """The tables of recorded verdicts, by their places."""
     found = records(root)
-    return {"recorded": verdicts(found), "failing": failing(found, gates(root))}
+    return {
+        "recorded": verdicts(found),
+        "other-data": beside(found),
+        "failing": failing(found, gates(root)),
+    }
 
 
 def verdicts(found: pd.DataFrame) -> str:
-    """Claims by verdict: a row per paper, record, origin and kind of data, and one for all."""
-    keys = ["paper", "name", "origin", "stands_on"]
-    groups = [*found.groupby(keys), (("all", "", "", ""), found)]
+    """Claims by verdict: a row per paper, record, origin and kind of data, and one per record."""
+    keys = ["name", "paper", "origin", "stands_on"]
     rows = []
-    for (paper, name, origin, data), own in groups:
-        counts = tally(own.to_dict("records"))
-        run = f"{paper}, {name}" if name else paper
-        rows.append([run, origin.removesuffix(" claim"), data, len(own), *counts.values()])
+    for name, record in found.groupby("name"):
+        groups = [*record.groupby(keys), ((name, "all", "", ""), record)]
+        for (_, paper, origin, data), own in groups:
+            counts = tally(own.to_dict("records"))
+            whose = origin.removesuffix(" claim")
+            rows.append([f"{paper}, {name}", whose, data, len(own), *counts.values()])
     return markdown(["paper, run", "whose claims", "stands on", "claims", *tally([])], rows)
+
+
+def beside(found: pd.DataFrame, base: str = "laptop") -> str:
+    """Verdicts of other records beside those of `base`, a row per paper and record.
+
+    Claims that no data set enters are left out.
+    """
+    rows = []
+    own = found[(found["name"] == base) & (found["stands_on"] != SIMULATION)]
+    known = own.set_index(["paper", "claim"])["verdict"]
+    for (paper, name), other in found[found["name"] != base].groupby(["paper", "name"]):
+        there = other.set_index(["paper", "claim"])["verdict"].rename("there")
+        both = pd.concat([known.rename("here"), there], axis=1, join="inner")
+        here, there = (both[side].isin(DECIDED) for side in ("here", "there"))
+        opposite = both.index[here & there & (both["here"] != both["there"])]
+        same = both.index[here & (both["here"] == both["there"])]
+        rows.append(
+            [
+                f"{paper}, {name}",
+                len(both),
+                *(_ids(at) for at in (same, opposite)),
+                *(_ids(both.index[at]) for at in (here & ~there, there & ~here)),
+            ]
+        )
+    heads = ["the same", "the opposite", f"only {base} decides", "only this run decides"]
+    return markdown(["paper, run", "claims", *heads], rows)
+
+
+def _ids(at: pd.MultiIndex) -> str:
+    return ", ".join(at.get_level_values("claim")) or "–"
 
 
 def failing(found: pd.DataFrame, gates: pd.DataFrame) -> str:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from scripts.export_verdicts import PAGE, RESTS, failing, of_authors, of_records, verdicts
+from scripts.export_verdicts import PAGE, RESTS, beside, failing, of_authors, of_records, verdicts
 from scripts.filling import filled
 
 FOUND = pd.DataFrame(
@@ -24,11 +24,26 @@ def test_the_page_has_what_was_recorded():
 
 def test_claims_by_verdict_apart_for_origin_and_data():
     assert verdicts(FOUND).splitlines()[2:] == [
-        "| a, paper | the paper's | real data | 1 | 1 | 0 | 0 | 0 |",
         "| b, laptop | our | stand-in | 2 | 0 | 0 | 2 | 0 |",
         "| b, laptop | the paper's | stand-in | 1 | 0 | 0 | 1 | 0 |",
-        "| all |  |  | 4 | 1 | 0 | 3 | 0 |",
+        "| all, laptop |  |  | 3 | 0 | 0 | 3 | 0 |",
+        "| a, paper | the paper's | real data | 1 | 1 | 0 | 0 | 0 |",
+        "| all, paper |  |  | 1 | 1 | 0 | 0 | 0 |",
     ]
+
+
+def test_runs_on_other_data_stand_beside_those_of_the_papers():
+    here = ["reproduced", "reproduced", "reproduced", "undecided", "undecided", "reproduced"]
+    there = ["reproduced", "contradicted", "undecided", "contradicted", "undecided", "contradicted"]
+    records = [
+        pd.DataFrame(
+            {"paper": "b", "name": name, "claim": [*"123456"], "stands_on": "stand-in"}
+        ).assign(verdict=verdicts)
+        for name, verdicts in (("laptop", here), ("mine-laptop", there))
+    ]
+    for record in records:
+        record.loc[5, "stands_on"] = "simulation"
+    assert beside(pd.concat(records)).splitlines()[2:] == ["| b, mine-laptop | 5 | 1 | 2 | 3 | 4 |"]
 
 
 def test_a_fit_that_fails_has_the_claims_that_rest_on_it():
