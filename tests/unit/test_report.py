@@ -348,8 +348,8 @@ def test_what_the_rule_changes_is_told_by_paper_whose_and_data(tmp_path, item, p
 
 
 def test_a_square_for_each_claim_and_evidence_opens_the_claim(tmp_path, item, paper):
-    run = {"verdict": CONTRADICTED, "stands_on": "real data", "scale": "laptop", "changed": False}
-    told = dict.fromkeys(("name", "measured", "seeds", "date", "commit"), "x")
+    run = {"verdict": CONTRADICTED, "stands_on": "unverified data", "scale": "laptop"}
+    told = dict.fromkeys(("name", "measured", "seeds", "date", "commit"), "x") | {"changed": False}
     weaker = told | run | {"stands_on": "stand-in", "verdict": REPRODUCED}
     rows = [
         claim(authors_verdict="fails", statement="It <rises>"),
@@ -366,13 +366,13 @@ def test_a_square_for_each_claim_and_evidence_opens_the_claim(tmp_path, item, pa
         "Claim 2, this run: undecided. words",
         "Claim 1, recorded runs: none",
         "Claim 2, recorded runs: contradicted. words",
-        "Claim 1, real data: none",
-        "Claim 2, real data: contradicted. words",
+        "Claim 1, real or unverified data: none",
+        "Claim 2, real or unverified data: contradicted. words",
     ]
     assert section.count('href="sample2025/index.html#claim-2"') == 3
     assert "nothing from" not in section
     alone = overview(tmp_path, replace(paper, items=[replace(item, claims=rows[:1])]))
-    assert "nothing from recorded runs or real data" in alone
+    assert "nothing from recorded runs, nor from real or unverified data" in alone
 
 
 def test_metrics_have_the_names_of_the_paper(tmp_path, item, paper):

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from twotowers.results.judging import AUTHORS
 from twotowers.results.recorded import strength
-from twotowers.results.standing import REAL
+from twotowers.results.standing import REAL, UNVERIFIED
 
 BY_AUTHORS = {word: verdict for verdict, word in AUTHORS.items()}
-KINDS = ("the authors’ results", "this run", "recorded runs", "real data")
+KINDS = ("the authors’ results", "this run", "recorded runs", "real or unverified data")
 """Where a verdict may come from."""
 
 
@@ -33,7 +33,7 @@ def _verdicts(row: Mapping, scale: str) -> dict[str, str]:
     recorded = row.get("recorded", ())
     runs = [row | {"scale": scale, "changed": False}, *recorded]
     theirs = BY_AUTHORS.get(row["authors_verdict"], "")
-    real = _best([run for run in runs if run["stands_on"] == REAL])
+    real = _best([run for run in runs if run["stands_on"] in (REAL, UNVERIFIED)])
     return dict(zip(KINDS, (theirs, row["verdict"], _best(recorded), real), strict=True))
 
 
