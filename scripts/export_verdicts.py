@@ -90,31 +90,31 @@ def verdicts(found: pd.DataFrame) -> str:
 def beside(found: pd.DataFrame, base: str = "laptop") -> str:
     """Verdicts of other records beside those of `base`, a row per paper and record.
 
-    Claims that no data set enters are left out.
+    Claims that no data set enters are left out. Of claims that only `base` decides, those stand
+    apart that each seed of the other run leaves where `base` has them.
     """
     rows = []
     own = found[(found["name"] == base) & (found["stands_on"] != SIMULATION)]
-    known = own.set_index(["paper", "claim"])["verdict"]
+    known = own.set_index(["paper", "claim"])["verdict"].rename("here")
     for (paper, name), other in found[found["name"] != base].groupby(["paper", "name"]):
-        there = other.set_index(["paper", "claim"])["verdict"].rename("there")
-        both = pd.concat([known.rename("here"), there], axis=1, join="inner")
-        here, there = (both[side].isin(DECIDED) for side in ("here", "there"))
-        opposite = both.index[here & there & (both["here"] != both["there"])]
-        same = both.index[here & (both["here"] == both["there"])]
-        rows.append(
-            [
-                f"{paper}, {name}",
-                len(both),
-                *(_ids(at) for at in (same, opposite)),
-                *(_ids(both.index[at]) for at in (here & ~there, there & ~here)),
-            ]
-        )
-    heads = ["the same", "the opposite", f"only {base} decides", "only this run decides"]
+        there = other.set_index(["paper", "claim"])[["verdict", "held"]]
+        both = pd.concat([known, there], axis=1, join="inner")
+        here, decided = both["here"].isin(DECIDED), both["verdict"].isin(DECIDED)
+        equal = both["here"] == both["verdict"]
+        held = both["held"].str.extract(r"^(\d+) of (\d+)$").astype(float)
+        alike = (both["here"] == REPRODUCED) & (held[0] == held[1])
+        alike |= (both["here"] == CONTRADICTED) & (held[0] == 0)
+        kinds = [
+            here & equal, here & ~decided & alike, here & ~decided & ~alike,
+            here & decided & ~equal, decided & ~here,
+        ]  # fmt: skip
+        told = (", ".join(both.index[kind].get_level_values("claim")) or "–" for kind in kinds)
+        rows.append([f"{paper}, {name}", len(both), *told])
+    heads = [
+        "the same", "undecided, but so with each seed left out", "undecided", "the opposite",
+        f"undecided in {base} alone",
+    ]  # fmt: skip
     return markdown(["paper, run", "claims", *heads], rows)
-
-
-def _ids(at: pd.MultiIndex) -> str:
-    return ", ".join(at.get_level_values("claim")) or "–"
 
 
 def failing(found: pd.DataFrame, gates: pd.DataFrame) -> str:

@@ -33,17 +33,20 @@ def test_claims_by_verdict_apart_for_origin_and_data():
 
 
 def test_runs_on_other_data_stand_beside_those_of_the_papers():
-    here = ["reproduced", "reproduced", "reproduced", "undecided", "undecided", "reproduced"]
-    there = ["reproduced", "contradicted", "undecided", "contradicted", "undecided", "contradicted"]
+    yes, no, open_ = "reproduced", "contradicted", "undecided"
+    here, there = [yes, yes, yes, open_, open_, yes, no], [yes, no, open_, no, open_, no, open_]
+    held = ["3 of 3", "0 of 3", "3 of 3", "0 of 3", "", "0 of 3", "2 of 3"]
     records = [
         pd.DataFrame(
-            {"paper": "b", "name": name, "claim": [*"123456"], "stands_on": "stand-in"}
-        ).assign(verdict=verdicts)
-        for name, verdicts in (("laptop", here), ("mine-laptop", there))
+            {"paper": "b", "name": name, "claim": [*"1234567"], "stands_on": "stand-in"}
+        ).assign(verdict=verdicts, held=held)
+        for name, verdicts, held in (("laptop", here, ""), ("mine-laptop", there, held))
     ]
     for record in records:
         record.loc[5, "stands_on"] = "simulation"
-    assert beside(pd.concat(records)).splitlines()[2:] == ["| b, mine-laptop | 5 | 1 | 2 | 3 | 4 |"]
+    assert beside(pd.concat(records)).splitlines()[2:] == [
+        "| b, mine-laptop | 6 | 1 | 3 | 7 | 2 | 4 |"
+    ]
 
 
 def test_a_fit_that_fails_has_the_claims_that_rest_on_it():
