@@ -192,6 +192,24 @@ def time_diagnosis(*, path: str, out: str) -> dict:
     return {"seconds": time.perf_counter() - start, "cpu": time.process_time()}
 
 
+def time_identify(*, path: str) -> dict:
+    """Seconds of reading the log and telling whether bias is identified, and how well."""
+    import twotowers as tt
+
+    start = time.perf_counter()
+    print(tt.identify(path))
+    return {"seconds": time.perf_counter() - start, "cpu": time.process_time()}
+
+
+def time_propensities(*, path: str) -> dict:
+    """Seconds of reading the log and of the curve with its errors."""
+    import twotowers as tt
+
+    start = time.perf_counter()
+    tt.propensities(path).frame()
+    return {"seconds": time.perf_counter() - start, "cpu": time.process_time()}
+
+
 def time_duckdb(*, path: str) -> dict:
     """Seconds of DuckDB's group-by of the same file into cells."""
     import duckdb
@@ -213,9 +231,10 @@ def times(sizes: list[float]) -> pd.DataFrame:
         for size in sizes:
             child("benchmarks.diagnosis:write_log", path=path, rows=size)
             out = str(Path(folder) / "page.html")
-            for name, more in (("time_duckdb", {}), ("time_diagnosis", {"out": out})):
-                found = child(f"benchmarks.diagnosis:{name}", path=path, **more)
-                rows.append({"rows": int(size), "program": name.removeprefix("time_"), **found})
+            for name in ("duckdb", "identify", "propensities", "diagnosis"):
+                more = {"out": out} if name == "diagnosis" else {}
+                found = child(f"benchmarks.diagnosis:time_{name}", path=path, **more)
+                rows.append({"rows": int(size), "program": name, **found})
                 print(rows[-1], flush=True)
     return pd.DataFrame(rows)[["rows", "program", "seconds", "cpu", "peak_gb"]]
 
