@@ -62,22 +62,22 @@ def draw(
     names: Mapping[str, str] | None = None,
     symbol: str = "",
     powers: bool = False,
+    shared: bool = False,
 ) -> Figure:
     """Dots of one place stand side by side, in the order of their names.
-
-    A panel has a measure, so it has a range of its own.
 
     Args:
         along: The lane on the x axis.
         xlabel: Its label.
         symbol: What the legend calls the curves' lane, where its values are numbers.
         powers: Whether it is drawn on a logarithmic scale.
+        shared: Whether all measures have one unit, and their panels one range.
     """
     points = spread(table, [curves, along, "metric", "source"])
     by = {curves: names or symbols(symbol, points[curves])}
     chart = Dots(points, by=by, col={"metric": metrics}, interval="± 1 sd over runs")
     only = next(iter(metrics.values())) if len(metrics) == 1 else ""
-    plot = chart.plot(along, lines=True).label(x=xlabel, y=only).share(y=False)
+    plot = chart.plot(along, lines=True).label(x=xlabel, y=only).share(y=shared)
     return chart.figure(
         plot.scale(x="log") if powers else plot.scale(x=ticks(points[along])), height=2.35
     )
