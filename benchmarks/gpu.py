@@ -1,7 +1,8 @@
-"""Every fit of Hager et al. 2025 at scale paper on GPUs, and some of them again on cores.
+"""Figure 2 of Hager et al. 2025 at scale paper on GPUs, and its first seeds again on cores.
 
-The pipeline makes them in a folder of its own, as its users run it. Click logs are made on cores
-and kept for the next time. Fits are always compiled and made again.
+Its three settings are one of each tower. The pipeline makes them in a folder of its own, as its
+users run it. Click logs are made on cores and kept for the next time. Fits are always compiled and
+made again.
 """
 
 from __future__ import annotations
@@ -33,18 +34,16 @@ COMPILED = "compiled"
 SIZES = {
     "full": {
         "scale": "paper",
-        "settings": None,
-        # One of each tower.
-        "again": ["fit-linear", "fit-deep", "fit-embedding"],
+        "settings": ["fit-linear", "fit-deep", "fit-embedding"],
         "needs_gpu": True,
     },
     "quick": {
         "scale": "smoke",
         "settings": ["fit-linear"],
-        "again": ["fit-linear"],
         "needs_gpu": False,
     },
 }
+CORES = ["--workflow-profile=profiles/default"]
 LANE = ["strength", "temperature", "weighting", "metric", "position"]
 COMPARED = ("position_bias", "ndcg@10", "nll")
 SAMPLER = [
@@ -55,15 +54,15 @@ SAMPLER = [
 ]
 
 
-def run(
-    *, scale: str, settings: list[str] | None, again: list[str], needs_gpu: bool
-) -> Iterator[dict]:
+def run(*, scale: str, settings: list[str], needs_gpu: bool) -> Iterator[dict]:
     """Yield a row for the click logs, for all fits, for each setting, and for each fit again.
+
+    The first seed of each setting is also fitted on one core, to compare time and results. These
+    jobs run side by side.
 
     Args:
         scale: of the pipeline.
-        settings: of the experiment; None for all.
-        again: settings whose first seed is also fitted on a core, to compare time and results.
+        settings: of the experiment.
         needs_gpu: whether a missing GPU is an error. Otherwise all is done on cores.
 
     Raises:
@@ -73,17 +72,16 @@ def run(
     paper = load_paper(PAPER, read_config(read_yaml(ROOT / "config.yaml") | {"scale": scale}))
     jobs = {
         setting: [f"fits/{PAPER}/{setting}/{seed}" for seed in paper.seeds]
-        for setting in settings or paper.settings
+        for setting in settings
     }
     every = [job for of_setting in jobs.values() for job in of_setting]
     results = FOLDER / scale
     for old in ("fits", COMPILED):
         shutil.rmtree(results / old, ignore_errors=True)
 
-    profile = "gpu" if gpus else "default"
-    devices = [f"--workflow-profile=profiles/{profile}", f"--resources=gpu={len(gpus)}"]
+    devices = ["--workflow-profile=profiles/gpu", f"--resources=gpu={len(gpus)}"] if gpus else CORES
     kept = (results / "clicks").exists()
-    took = seconds(lambda: make(scale, every, *devices, "--until=clicks"))
+    took = seconds(lambda: make(scale, every, *CORES, "--until=clicks"))
     if not kept:
         yield {"what": "click logs, and all that is before them", "seconds": took}
     with sampled(gpus) as use:
@@ -91,12 +89,13 @@ def run(
     yield {"what": "all fits", **made(results, every), **use, "seconds": took}
     for setting, its in jobs.items():
         yield {"what": setting, **made(results, its)}
-    for setting in again:
-        job = jobs[setting][:1]
-        before = read_results(files(results, job))
+    first = {setting: its[:1] for setting, its in jobs.items()}
+    before = {setting: read_results(files(results, job)) for setting, job in first.items()}
+    for setting, job in first.items():
         yield {"what": f"{setting}, first seed", **made(results, job)}
-        make(scale, job, "--workflow-profile=profiles/default", "--force")
-        off = differences(before, read_results(files(results, job)))
+    make(scale, [job for (job,) in first.values()], *CORES, "--force")
+    for setting, job in first.items():
+        off = differences(before[setting], read_results(files(results, job)))
         yield {"what": f"{setting}, first seed, on one core", **made(results, job), **off}
 
 
