@@ -37,11 +37,7 @@ SIZES = {
         "settings": ["fit-linear", "fit-deep", "fit-embedding"],
         "needs_gpu": True,
     },
-    "quick": {
-        "scale": "smoke",
-        "settings": ["fit-linear"],
-        "needs_gpu": False,
-    },
+    "quick": {"scale": "smoke", "settings": ["fit-linear"], "needs_gpu": False},
 }
 CORES = ["--workflow-profile=profiles/default"]
 LANE = ["strength", "temperature", "weighting", "metric", "position"]
@@ -71,8 +67,7 @@ def run(*, scale: str, settings: list[str], needs_gpu: bool) -> Iterator[dict]:
     gpus = visible(needs_gpu)
     paper = load_paper(PAPER, read_config(read_yaml(ROOT / "config.yaml") | {"scale": scale}))
     jobs = {
-        setting: [f"fits/{PAPER}/{setting}/{seed}" for seed in paper.seeds]
-        for setting in settings
+        setting: [f"fits/{PAPER}/{setting}/{seed}" for seed in paper.seeds] for setting in settings
     }
     every = [job for of_setting in jobs.values() for job in of_setting]
     results = FOLDER / scale
