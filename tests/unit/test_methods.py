@@ -114,6 +114,13 @@ def world(tmp_path_factory):
     return folder, run(folder)
 
 
+def test_nothing_is_said_of_positions_that_training_does_not_show(tmp_path):
+    longer = {"positions": POSITIONS + 2}
+    write_world(tmp_path, **longer)
+    bias = run(tmp_path, log=LOG | longer, **PLAIN).query("metric == 'position_bias'")
+    assert bias["position"].tolist() == list(range(1, POSITIONS + 1))
+
+
 def test_results_have_the_documented_columns_and_all_lanes(world):
     _, results = world
     assert set(results) == {*LANES, "start", "metric", "position", "value", "model", "method"}

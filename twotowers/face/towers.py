@@ -125,7 +125,8 @@ class TowerFit:
 
         Returns:
             the lane columns, seed, position (from 1), and estimate: a difference of log-odds for
-            the additive model, of logarithms of probabilities for products.
+            the additive model, of logarithms of probabilities for products. It is NaN at positions
+            that training does not show.
 
         Raises:
             InputError: the method estimates no position bias.

@@ -16,9 +16,10 @@ from twotowers.experiment.log import Columns, tower_inputs
 from twotowers.experiment.parts import relevance_tower
 from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import mask, pad, read_rankings
-from twotowers.jobs.gates import gates
+from twotowers.jobs.gates import gates, totals
 from twotowers.jobs.measures import FURTHER, QUERIES, Judged, measure, of_annotated
 from twotowers.methods.task import Fitted, Task
+from twotowers.results.gates import RANKS
 
 TRANSFER = "twotowers.jobs.transfer"
 """The module that ranks test queries by trees, if a setting asks for it."""
@@ -105,7 +106,20 @@ def fit_lanes(
         logs=logs,
     )
     found = method.kind.holds(task, **method.arguments())
-    return task, [replace(fitted, scores=_remembered(fitted.scores)) for fitted in found]
+    return task, [
+        replace(fitted, scores=_remembered(fitted.scores), bias=_where_shown(fitted, task, number))
+        for fitted, (number, _) in zip(found, task.lanes, strict=True)
+    ]
+
+
+def _where_shown(fitted: Fitted, task: Task, log: int) -> np.ndarray | None:
+    """[positions] bias, NaN where training shows nothing: there it is what the fit started with."""
+    train = task.splits["train"]
+    if fitted.bias is None or train.factors is not None:
+        return fitted.bias
+    shown, _ = totals(train, log, RANKS, size=len(fitted.bias))
+    known = shown[: len(fitted.bias)] > 0
+    return np.where(known, fitted.bias, np.nan)
 
 
 def _remembered(scores: Callable | None) -> Callable | None:

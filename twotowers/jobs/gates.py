@@ -158,19 +158,19 @@ def trivial_loss(
         prior: what the fit that it is compared with imagines of each rate. An impression at the
             constant rate, if that is nothing.
     """
-    shown, clicked = _totals(train, log, name, _kept(train, log, possible))
+    shown, clicked = totals(train, log, name, _kept(train, log, possible))
     constant = clicked.sum() / max(shown.sum(), 1)
     successes, trials = prior.of("attraction")
     successes, trials = (successes, trials) if trials else (constant, 1)
     rate = (clicked + successes) / (shown + trials)
     weight = _pages(test, log, possible) if possible else _queries(test, log)
-    shown, clicked = _totals(test, log, name, weight, len(rate))
+    shown, clicked = totals(test, log, name, weight, len(rate))
     rate = np.pad(rate, (0, len(shown) - len(rate)), constant_values=successes / trials)
     # A click where the rate is 0 costs infinitely much; no click there costs nothing.
     return float(-(xlogy(clicked, rate) + xlogy(shown - clicked, 1 - rate)).sum())
 
 
-def _totals(
+def totals(
     split: Split, log: int, name: str, weight: np.ndarray | None = None, size: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Impressions and clicks of each position, each pair, or all, times the weights of the loss.
@@ -187,11 +187,15 @@ def _totals(
         pair = pair_of(split, log) if name == DOCUMENTS else None
     else:
         counts = split.counts.of_log(log)
-        weights = counts.spread(np.ones(len(split.where)) if weight is None else weight)
+        weights = 1 if weight is None else counts.spread(weight)
         shown, clicked = counts.impressions * weights, counts.clicks * weights
         place = counts.place
         pair = counts.of_documents(split.inputs) if name == DOCUMENTS else None
     at = {CONSTANT: np.zeros(1, int), RANKS: place, DOCUMENTS: pair}[name]
+    # First over the axes along which the number is the same, which costs less than counting.
+    at = at.reshape((1,) * (shown.ndim - at.ndim) + at.shape)
+    alike = tuple(axis for axis, length in enumerate(at.shape) if length == 1)
+    shown, clicked = (each.sum(axis=alike, keepdims=True) for each in (shown, clicked))
     at = np.broadcast_to(at, shown.shape).ravel()
     size = max(size, int(at.max(initial=0)) + 1)
     return np.bincount(at, shown.ravel(), size), np.bincount(at, clicked.ravel(), size)

@@ -51,7 +51,8 @@ def measure(
         rows += _on_annotations(fitted.scores(judged.inputs), judged)
     if fitted.bias is not None:
         bias = fitted.bias - fitted.bias[0]
-        rows += [("position_bias", rank, value) for rank, value in enumerate(bias, start=1)]
+        known = enumerate(bias, start=1)
+        rows += [("position_bias", rank, value) for rank, value in known if not np.isnan(value)]
     if fitted.bias_error is not None:
         errors = enumerate(fitted.bias_error, start=1)
         rows += [("position_bias_error", rank, value) for rank, value in errors]

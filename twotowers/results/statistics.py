@@ -176,11 +176,12 @@ def select(frame: pd.DataFrame, **where) -> pd.DataFrame:
     """
     if frame.empty:  # An empty frame may lack the columns.
         return frame
-    keep = np.ones(len(frame), dtype=bool)
+    kept = np.arange(len(frame))
     for column, wanted in where.items():
         one = isinstance(wanted, str) or not isinstance(wanted, Sequence)
-        keep &= _among(frame[column], [wanted] if one else wanted)
-    return frame[keep]
+        among = _among(frame[column].take(kept), [wanted] if one else wanted)
+        kept = kept[among]
+    return frame.take(kept)
 
 
 def _among(column: pd.Series, wanted: Sequence) -> np.ndarray:
