@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import twotowers as tt
 from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.face.identification import any_log, read_columns
+from twotowers.face.identification import any_log, count_columns, read_columns
 from twotowers.identifiability.diagnosis import check_log
 
 PAIR = ["query", "document"]
@@ -176,6 +177,43 @@ def test_ids_of_a_csv_file_stay_as_they_are(tmp_path, documents, positions, iden
     assert read_columns(any_log(tmp_path / "log.csv"), ["document"])["document"].tolist() == [
         str(each) for each in documents
     ]
+
+
+@pytest.mark.parametrize("columns", [(), ("clicks",), ("impressions",), ("impressions", "clicks")])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_counted_columns_are_those_of_the_rows(tmp_path, columns, ending):
+    """By pandas. Names may differ in case only, and ids are as they are."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({
+        "Query": rng.choice(["007", "7", "NA"], 500), "query": rng.integers(5, size=500),
+        "position": rng.integers(1, 4, 500), "height": rng.choice([0.5, 2.0], 500),
+        "impressions": rng.integers(3, size=500), "clicks": rng.integers(3, size=500),
+    })  # fmt: skip
+    table["clicks"] = table[["clicks", "impressions"]].min(axis=1)
+    names = ["Query", "query", "position", "height"]
+    table = table[[*names, *columns]]
+    path = tmp_path / f"log.{ending}"
+    table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
+    found, rows = count_columns(any_log(path), names)
+    if "impressions" not in columns:
+        shown = table.assign(impressions=1)
+        shown["clicks"] = shown["clicks"] > 0 if "clicks" in columns else 0
+    else:
+        shown = table[table["impressions"] > 0]
+    every = ["impressions", "clicks"] if "clicks" in columns else ["impressions"]
+    assert rows == len(shown)
+    assert found.columns.tolist() == [*names, *every]
+    for one, own in shown.groupby(names)[every].sum().iterrows():
+        (row,) = found[(found[names] == list(one)).all(axis=1)][every].to_numpy()
+        assert row.tolist() == own.tolist()
+    assert len(found) == shown.groupby(names).ngroups
+
+
+def test_a_count_that_others_hide_is_told(tmp_path):
+    """Added up, these two rows would be right."""
+    path = write(tmp_path / "log.csv", [(1, 0, 1), (1, 0, 1)], impressions=[9, 1], clicks=[0, 2])
+    with pytest.raises(InputError, match="clicks: row 2: 2 clicks on 1 impressions"):
+        tt.identify(path)
 
 
 def test_fractions_have_distances_and_whole_numbers_stay_whole(tmp_path, capsys):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_names
 from twotowers.face.defaults import BIAS, FEATURE
 from twotowers.face.frames import PANDAS, Native, both_ends, native, source_of
-from twotowers.face.logs import ClickLog
+from twotowers.face.logs import ClickLog, Folder
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import (
     are_numbers,
@@ -26,9 +27,16 @@ from twotowers.files.batches import (
     read_batches,
 )
 from twotowers.files.columns import Rows
-from twotowers.identifiability.diagnosis import COUNTS, Report, check_columns, check_log
+from twotowers.identifiability.diagnosis import (
+    COUNTS,
+    MOST_COUNTED,
+    Report,
+    check_columns,
+    check_log,
+)
 from twotowers.identifiability.strength import ENOUGH_SWAPS, Strength, number_of, weakest_link
 from twotowers.logs.layouts import TABLES, Layout, parts_of, recognised
+from twotowers.logs.warehouse import add_up_cells
 
 DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers as programs write them; 007 and NA are none."""
@@ -155,21 +163,19 @@ def identify(
         if columns is not None or name != "bias_features"
     }
     every = list(dict.fromkeys(name for columns in wanted.values() for name in columns))
-    table, path, kind = _table(log, every)
-    report = check_log(table, **wanted, repair=repair, path=path)
-    return Identification(report, kind)
-
-
-def _table(given: object, wanted: list[str]) -> tuple[pd.DataFrame, str, str]:
-    """The wanted columns with impressions and clicks; where they are from; and their library."""
-    log = given if isinstance(given, ClickLog) else any_log(given)
+    given = log if isinstance(log, ClickLog) else any_log(log)
+    check = partial(check_log, **wanted, repair=repair, path=str(given.source))
     # What users saw follows from whole pages.
-    whole = log.rows is None and "seen" not in log.settings
-    if whole and log.layout.format in TABULAR:
-        return read_columns(log, wanted), str(log.source), log.kind
-    ours = TABLES["cells"][0]
-    further = [name for name in wanted if name not in ours]
-    return log.cells(further).to_pandas(), str(log.source), log.kind
+    if given.layout.format not in TABULAR or given.rows is not None or "seen" in given.settings:
+        ours = TABLES["cells"][0]
+        cells = given.cells([name for name in every if name not in ours])
+        return Identification(check(cells.to_pandas()), given.kind)
+    try:
+        table, rows = count_columns(given, every)
+        return Identification(replace(check(table), rows=rows), given.kind)
+    except (InputError, _Uncounted):
+        # As they are, rows can be told.
+        return Identification(check(read_columns(given, every)), given.kind)
 
 
 def any_log(given: object) -> ClickLog:
@@ -196,28 +202,118 @@ def read_columns(log: ClickLog, wanted: Sequence[str]) -> pd.DataFrame:
         InputError: the table is missing, damaged or of another format, a column is missing,
             repeated or nested, or a count of a csv file is not a whole number.
     """
-    files, known = files_of(log.source), dict(log.layout.columns)
-    found = column_names(files[0])
-    theirs = {name: known.get(name, name) for name in [*wanted, *COUNTS]}
-    check_columns(wanted, [*found, *known], log.source)
-    names = {ours: name for ours, name in theirs.items() if ours in wanted or name in found}
-    columns = list(dict.fromkeys(names.values()))
-    numbers = are_numbers(*files, columns=columns)
-    batches = [as_kinds(batch, numbers) for each in files for batch in read_batches(each, columns)]
+    names = _names(log, wanted)
+    batches = list(_batches(log, names))
     if not batches:
         return pd.DataFrame(columns=list(names))
-    text = is_text_file(files[0])
-    table: dict[str, Any] = {}
-    for ours, name in names.items():
-        values = pa.chunked_array([batch[name] for batch in batches])
-        if pa.types.is_nested(values.type) or pa.types.is_float16(values.type):
-            raise InputError(f"has type {str(values.type)[:40]}", path=log.source, field=name)
+    table = pa.Table.from_batches(batches)
+    text = is_text_file(files_of(log.source)[0])
+    for place, (ours, name) in enumerate(names.items()):
         if text and ours in COUNTS:
-            values = Rows(log.source).whole(values.combine_chunks(), name)
-        elif text and not numbers[name]:
-            values = _decimals(values)
-        table[ours] = values
-    return pa.table(table).to_pandas()
+            values = Rows(log.source).whole(table[ours].combine_chunks(), name)
+            table = table.set_column(place, ours, pa.array(values))
+    return _with_decimals(table, text).to_pandas()
+
+
+class _Uncounted(Exception):
+    """A table has values that cannot be added up."""
+
+
+def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, int]:
+    """The distinct values of some columns of a table, with their impressions and clicks, and the
+    number of its rows with impressions. The table is never held whole.
+
+    Raises:
+        InputError: see `read_columns`.
+        _Uncounted: counts are no whole numbers, or out of range, or nothing was shown.
+    """
+    names, rows = _names(log, wanted), 0
+    counts = [name for name in COUNTS if name in names]
+    keys = [name for name in names if name not in counts]
+    if set(counts) & set(wanted):
+        raise _Uncounted
+
+    def shown() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for batch in _batches(log, names):
+            shown, clicks = _counts_of(batch, counts)
+            # DuckDB takes names that differ in case only for one.
+            columns = {f"key{place}": batch[name] for place, name in enumerate(keys)}
+            columns |= {"impressions": shown, "clicks": clicks}
+            batch = pa.record_batch([*columns.values()], names=[*columns])
+            batch = batch.filter(pc.greater(shown, 0))
+            rows += len(batch)
+            yield batch
+
+    folder = Folder()
+    path = folder.path / "counted.parquet"
+    try:
+        add_up_cells(shown(), path)
+    except (duckdb.Error, pa.ArrowException) as error:  # Such as columns of an odd type.
+        raise _Uncounted from error
+    if not rows:
+        raise _Uncounted
+    table = pq.read_table(path).rename_columns([*keys, *COUNTS])
+    table = _with_decimals(table, is_text_file(files_of(log.source)[0]))
+    return table.drop_columns([] if "clicks" in counts else ["clicks"]).to_pandas(), rows
+
+
+def _names(log: ClickLog, wanted: Sequence[str]) -> dict[str, str]:
+    """Our names and the table's, of the wanted columns, impressions and clicks that there are."""
+    known, found = dict(log.layout.columns), column_names(files_of(log.source)[0])
+    theirs = {name: known.get(name, name) for name in [*wanted, *COUNTS]}
+    check_columns(wanted, [*found, *known], log.source)
+    return {ours: name for ours, name in theirs.items() if ours in wanted or name in found}
+
+
+def _batches(log: ClickLog, names: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """Some columns of a table, under our names. Columns of whole numbers of a csv file are so."""
+    files, columns = files_of(log.source), list(dict.fromkeys(names.values()))
+    numbers = are_numbers(*files, columns=columns)
+    for batch in (batch for file in files for batch in read_batches(file, columns)):
+        for name, kind in zip(batch.schema.names, batch.schema.types, strict=True):
+            if pa.types.is_nested(kind) or pa.types.is_float16(kind):
+                raise InputError(f"has type {str(kind)[:40]}", path=log.source, field=name)
+        batch = as_kinds(batch, numbers)
+        yield pa.record_batch([batch[name] for name in names.values()], names=list(names))
+
+
+def _counts_of(batch: pa.RecordBatch, counts: Sequence[str]) -> tuple[pa.Array, pa.Array]:
+    """Impressions and clicks of rows. A row without impressions is one, with one click or none.
+
+    Raises:
+        _Uncounted: counts are no whole numbers, or out of range.
+    """
+    found = {name: _whole(batch[name]) for name in counts}
+    clicks = found.get("clicks", pa.repeat(0, len(batch)))
+    shown = found.get("impressions")
+    if shown is None:
+        shown, clicks = pa.repeat(1, len(batch)), pc.greater(clicks, 0).cast(pa.int64())
+    elif pc.any(pc.greater(clicks, shown)).as_py():
+        raise _Uncounted
+    return shown, clicks
+
+
+def _whole(values: pa.Array) -> pa.Array:
+    """Counts as int64; see `_counts_of`."""
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        raise _Uncounted
+    try:
+        values = values.cast(pa.int64())
+    except pa.ArrowException:
+        raise _Uncounted from None
+    least, most = pc.min_max(values).as_py().values()
+    if values.null_count or (len(values) and not 0 <= least <= most <= MOST_COUNTED):
+        raise _Uncounted
+    return values
+
+
+def _with_decimals(table: pa.Table, text: bool) -> pa.Table:
+    """The table of a text file. Columns that are text, all of which is numbers, become numbers."""
+    for place, name in enumerate(table.column_names if text else ()):
+        if pa.types.is_string(table[name].type):
+            table = table.set_column(place, name, _decimals(table[name]))
+    return table
 
 
 def _decimals(text: pa.ChunkedArray) -> pa.ChunkedArray:
