@@ -27,13 +27,7 @@ from twotowers.files.batches import (
     read_batches,
 )
 from twotowers.files.columns import Rows
-from twotowers.identifiability.diagnosis import (
-    COUNTS,
-    MOST_COUNTED,
-    Report,
-    check_columns,
-    check_log,
-)
+from twotowers.identifiability.diagnosis import COUNTS, Report, check_columns, check_log
 from twotowers.identifiability.strength import ENOUGH_SWAPS, Strength, number_of, weakest_link
 from twotowers.logs.layouts import TABLES, Layout, parts_of, recognised
 from twotowers.logs.warehouse import add_up_cells
@@ -174,7 +168,7 @@ def identify(
         table, rows = count_columns(given, every)
         return Identification(replace(check(table), rows=rows), given.kind)
     except (InputError, _Uncounted):
-        # As they are, rows can be told.
+        # Rows as they are let a message name the wrong one.
         return Identification(check(read_columns(given, every)), given.kind)
 
 
@@ -207,16 +201,15 @@ def read_columns(log: ClickLog, wanted: Sequence[str]) -> pd.DataFrame:
     if not batches:
         return pd.DataFrame(columns=list(names))
     table = pa.Table.from_batches(batches)
-    text = is_text_file(files_of(log.source)[0])
     for place, (ours, name) in enumerate(names.items()):
-        if text and ours in COUNTS:
+        if _is_text(log) and ours in COUNTS:
             values = Rows(log.source).whole(table[ours].combine_chunks(), name)
             table = table.set_column(place, ours, pa.array(values))
-    return _with_decimals(table, text).to_pandas()
+    return _with_decimals(table, log).to_pandas()
 
 
 class _Uncounted(Exception):
-    """A table has values that cannot be added up."""
+    """The rows of a table cannot be added up."""
 
 
 def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, int]:
@@ -224,8 +217,9 @@ def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, i
     number of its rows with impressions. The table is never held whole.
 
     Raises:
-        InputError: see `read_columns`.
-        _Uncounted: counts are no whole numbers, or out of range, or nothing was shown.
+        InputError: see `read_columns`; or a count is not a whole number.
+        _Uncounted: rows have more clicks than impressions, nothing was shown, a wanted column is a
+            count, or DuckDB does not know a column's type.
     """
     names, rows = _names(log, wanted), 0
     counts = [name for name in COUNTS if name in names]
@@ -236,12 +230,12 @@ def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, i
     def shown() -> Iterator[pa.RecordBatch]:
         nonlocal rows
         for batch in _batches(log, names):
-            shown, clicks = _counts_of(batch, counts)
-            # DuckDB takes names that differ in case only for one.
+            shown, clicks = _counts_of(batch, counts, log)
+            # DuckDB ignores case in names, so that two columns could become one.
             columns = {f"key{place}": batch[name] for place, name in enumerate(keys)}
             columns |= {"impressions": shown, "clicks": clicks}
             batch = pa.record_batch([*columns.values()], names=[*columns])
-            batch = batch.filter(pc.greater(shown, 0))
+            batch = batch.filter(shown > 0)
             rows += len(batch)
             yield batch
 
@@ -249,12 +243,12 @@ def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, i
     path = folder.path / "counted.parquet"
     try:
         add_up_cells(shown(), path)
-    except (duckdb.Error, pa.ArrowException) as error:  # Such as columns of an odd type.
+    except (duckdb.Error, pa.ArrowException) as error:
         raise _Uncounted from error
     if not rows:
         raise _Uncounted
     table = pq.read_table(path).rename_columns([*keys, *COUNTS])
-    table = _with_decimals(table, is_text_file(files_of(log.source)[0]))
+    table = _with_decimals(table, log)
     return table.drop_columns([] if "clicks" in counts else ["clicks"]).to_pandas(), rows
 
 
@@ -278,39 +272,30 @@ def _batches(log: ClickLog, names: Mapping[str, str]) -> Iterator[pa.RecordBatch
         yield pa.record_batch([batch[name] for name in names.values()], names=list(names))
 
 
-def _counts_of(batch: pa.RecordBatch, counts: Sequence[str]) -> tuple[pa.Array, pa.Array]:
+def _counts_of(
+    batch: pa.RecordBatch, counts: Sequence[str], log: ClickLog
+) -> tuple[np.ndarray, np.ndarray]:
     """Impressions and clicks of rows. A row without impressions is one, with one click or none.
 
     Raises:
-        _Uncounted: counts are no whole numbers, or out of range.
+        InputError, _Uncounted: see `count_columns`.
     """
-    found = {name: _whole(batch[name]) for name in counts}
-    clicks = found.get("clicks", pa.repeat(0, len(batch)))
-    shown = found.get("impressions")
-    if shown is None:
-        shown, clicks = pa.repeat(1, len(batch)), pc.greater(clicks, 0).cast(pa.int64())
-    elif pc.any(pc.greater(clicks, shown)).as_py():
+    found = {name: Rows(log.source).whole(batch[name], name) for name in counts}
+    clicks = found.get("clicks", np.zeros(len(batch), np.int64))
+    if "impressions" not in found:
+        return np.ones(len(batch), np.int64), np.minimum(clicks, 1)
+    if (clicks > found["impressions"]).any():
         raise _Uncounted
-    return shown, clicks
+    return found["impressions"], clicks
 
 
-def _whole(values: pa.Array) -> pa.Array:
-    """Counts as int64; see `_counts_of`."""
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        raise _Uncounted
-    try:
-        values = values.cast(pa.int64())
-    except pa.ArrowException:
-        raise _Uncounted from None
-    least, most = pc.min_max(values).as_py().values()
-    if values.null_count or (len(values) and not 0 <= least <= most <= MOST_COUNTED):
-        raise _Uncounted
-    return values
+def _is_text(log: ClickLog) -> bool:
+    return is_text_file(files_of(log.source)[0])
 
 
-def _with_decimals(table: pa.Table, text: bool) -> pa.Table:
-    """The table of a text file. Columns that are text, all of which is numbers, become numbers."""
-    for place, name in enumerate(table.column_names if text else ()):
+def _with_decimals(table: pa.Table, log: ClickLog) -> pa.Table:
+    """The table. If it is of a text file, a column of text that are all numbers becomes numeric."""
+    for place, name in enumerate(table.column_names if _is_text(log) else ()):
         if pa.types.is_string(table[name].type):
             table = table.set_column(place, name, _decimals(table[name]))
     return table
