@@ -1,8 +1,8 @@
 """Figure 2 of Hager et al. 2025 at scale paper on GPUs, and its first seeds again on cores.
 
-Its three settings are one of each tower. The pipeline makes them in a folder of its own, as its
-users run it. Click logs are made on cores and kept for the next time. Fits are always compiled and
-made again.
+Its three settings have a linear tower, a deep one, and a parameter per query-document pair. The
+pipeline makes them in a folder of its own, as its users run it. Click logs are made on cores and
+kept for the next time. Fits are always compiled and made again.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def test_ids_of_a_csv_file_stay_as_they_are(tmp_path, documents, positions, iden
 @pytest.mark.parametrize("columns", [(), ("clicks",), ("impressions",), ("impressions", "clicks")])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_counted_columns_are_those_of_the_rows(tmp_path, columns, ending):
-    """By pandas. Names may differ in case only, and ids are as they are."""
+    """pandas counts the same. Names that differ in case alone are two, and ids keep their text."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame({
         "Query": rng.choice(["007", "7", "NA"], 500), "query": rng.integers(5, size=500),
@@ -210,7 +210,7 @@ def test_counted_columns_are_those_of_the_rows(tmp_path, columns, ending):
 
 
 def test_a_count_that_others_hide_is_told(tmp_path):
-    """Added up, these two rows would be right."""
+    """The sum of both rows has no more clicks than impressions, but the second row has."""
     path = write(tmp_path / "log.csv", [(1, 0, 1), (1, 0, 1)], impressions=[9, 1], clicks=[0, 2])
     with pytest.raises(InputError, match="clicks: row 2: 2 clicks on 1 impressions"):
         tt.identify(path)

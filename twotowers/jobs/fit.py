@@ -113,7 +113,7 @@ def fit_lanes(
 
 
 def _where_shown(fitted: Fitted, task: Task, log: int) -> np.ndarray | None:
-    """[positions] bias, NaN where training shows nothing: there it is what the fit started with."""
+    """[positions] bias. It is NaN where training shows nothing: a fit leaves it at its start."""
     train = task.splits["train"]
     if fitted.bias is None or train.factors is not None:
         return fitted.bias

@@ -192,7 +192,7 @@ def totals(
         place = counts.place
         pair = counts.of_documents(split.inputs) if name == DOCUMENTS else None
     at = {CONSTANT: np.zeros(1, int), RANKS: place, DOCUMENTS: pair}[name]
-    # First over the axes along which the number is the same, which costs less than counting.
+    # Axes along which the number is constant are summed over first: that costs less than counting.
     at = at.reshape((1,) * (shown.ndim - at.ndim) + at.shape)
     alike = tuple(axis for axis, length in enumerate(at.shape) if length == 1)
     shown, clicked = (each.sum(axis=alike, keepdims=True) for each in (shown, clicked))
