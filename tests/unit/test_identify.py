@@ -5,6 +5,8 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
 import pytest
 
 import twotowers as tt
@@ -214,6 +216,24 @@ def test_a_count_that_others_hide_is_told(tmp_path):
     path = write(tmp_path / "log.csv", [(1, 0, 1), (1, 0, 1)], impressions=[9, 1], clicks=[0, 2])
     with pytest.raises(InputError, match="clicks: row 2: 2 clicks on 1 impressions"):
         tt.identify(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("clicks", 2, "clicks: row 5: 2 clicks on 1 impressions"),
+        ("clicks", -1, "clicks: row 5: -1 was found"),
+        ("query", None, "query: row 5: a value is missing"),
+    ],
+)
+def test_a_refused_table_is_not_held_whole(tmp_path, monkeypatch, column, value, message):
+    """The wrong row is in the last of three batches."""
+    monkeypatch.setattr("twotowers.face.identification.read_columns", None)
+    table = log(APART, impressions=1, clicks=0).astype({"query": "Int64"})
+    table.loc[4, column] = value
+    pa.feather.write_feather(pa.table(table), tmp_path / "log.feather", chunksize=2)
+    with pytest.raises(InputError, match=message):
+        tt.identify(tmp_path / "log.feather")
 
 
 def test_fractions_have_distances_and_whole_numbers_stay_whole(tmp_path, capsys):

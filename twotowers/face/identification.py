@@ -165,11 +165,16 @@ def identify(
         cells = given.cells([name for name in every if name not in ours])
         return Identification(check(cells.to_pandas()), given.kind)
     try:
-        table, rows = count_columns(given, every)
-        return Identification(replace(check(table), rows=rows), given.kind)
-    except (InputError, _Uncounted):
-        # Rows as they are let a message name the wrong one.
+        counted = count_columns(given, every)
+    except _Uncounted:
         return Identification(check(read_columns(given, every)), given.kind)
+    table, rows = counted
+    try:
+        return Identification(replace(check(table), rows=rows), given.kind)
+    except InputError:
+        # Rows as they are let a message name the wrong one.
+        check(read_columns(given, every))
+        raise
 
 
 def any_log(given: object) -> ClickLog:
@@ -217,9 +222,10 @@ def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, i
     number of its rows with impressions. The table is never held whole.
 
     Raises:
-        InputError: see `read_columns`; or a count is not a whole number.
-        _Uncounted: rows have more clicks than impressions, nothing was shown, a wanted column is a
-            count, or DuckDB does not know a column's type.
+        InputError: see `read_columns`; or a row has a missing value, a count that is not a whole
+            number, or more clicks than impressions.
+        _Uncounted: nothing was shown, a wanted column is a count, or DuckDB does not know a
+            column's type.
     """
     names, rows = _names(log, wanted), 0
     counts = [name for name in COUNTS if name in names]
@@ -229,14 +235,19 @@ def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, i
 
     def shown() -> Iterator[pa.RecordBatch]:
         nonlocal rows
+        before = 0
         for batch in _batches(log, names):
-            shown, clicks = _counts_of(batch, counts, log)
+            here = Rows(log.source, before)
+            shown, clicks = _counts_of(batch, counts, here)
+            for name in keys:
+                present = pc.or_(batch[name].is_valid(), pa.array(shown == 0))
+                here.check(present, name, lambda at: "a value is missing", "a value per row")
             # DuckDB ignores case in names, so that two columns could become one.
             columns = {f"key{place}": batch[name] for place, name in enumerate(keys)}
             columns |= {"impressions": shown, "clicks": clicks}
             batch = pa.record_batch([*columns.values()], names=[*columns])
             batch = batch.filter(shown > 0)
-            rows += len(batch)
+            before, rows = before + len(shown), rows + len(batch)
             yield batch
 
     folder = Folder()
@@ -273,20 +284,21 @@ def _batches(log: ClickLog, names: Mapping[str, str]) -> Iterator[pa.RecordBatch
 
 
 def _counts_of(
-    batch: pa.RecordBatch, counts: Sequence[str], log: ClickLog
+    batch: pa.RecordBatch, counts: Sequence[str], rows: Rows
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Impressions and clicks of rows. A row without impressions is one, with one click or none.
-
-    Raises:
-        InputError, _Uncounted: see `count_columns`.
-    """
-    found = {name: Rows(log.source).whole(batch[name], name) for name in counts}
+    """Impressions and clicks of rows. A row without impressions is one, with one click or none."""
+    found = {name: rows.whole(batch[name], name) for name in counts}
     clicks = found.get("clicks", np.zeros(len(batch), np.int64))
     if "impressions" not in found:
         return np.ones(len(batch), np.int64), np.minimum(clicks, 1)
-    if (clicks > found["impressions"]).any():
-        raise _Uncounted
-    return found["impressions"], clicks
+    shown = found["impressions"]
+    rows.check(
+        clicks <= shown,
+        "clicks",
+        lambda at: f"{clicks[at]} clicks on {shown[at]} impressions",
+        "no more clicks than impressions",
+    )
+    return shown, clicks
 
 
 def _is_text(log: ClickLog) -> bool:
