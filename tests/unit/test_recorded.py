@@ -18,8 +18,12 @@ from twotowers.workflow.evidence import evidence_digest
 HERE = {"verdict": UNDECIDED, "stands_on": STAND_IN}
 
 
-def kept(verdict=REPRODUCED, stands_on=STAND_IN, scale="paper", changed=False):
-    return {"verdict": verdict, "stands_on": stands_on, "scale": scale, "changed": changed}
+THREE = {"scale": "laptop", "seeds": "1–3"}
+
+
+def kept(verdict=REPRODUCED, stands_on=STAND_IN, **run):
+    found = {"verdict": verdict, "stands_on": stands_on}
+    return {**found, "scale": "paper", "seeds": "1–3", "changed": False, **run}
 
 
 def test_the_strongest_evidence():
@@ -29,6 +33,9 @@ def test_the_strongest_evidence():
         kept(changed=True),
         kept(scale="smoke"),
         kept(CONTRADICTED, scale="laptop"),
+        kept(scale="laptop", seeds="1–3, 7"),
+        kept(scale="laptop", seeds="1–10"),
+        kept(seeds="7"),
         kept(),
         kept(stands_on=UNVERIFIED, scale="smoke"),
         kept(stands_on=REAL, scale="smoke"),
@@ -37,15 +44,16 @@ def test_the_strongest_evidence():
     for weaker, stronger in pairwise(rising):
         here = {name: weaker[name] for name in ("verdict", "stands_on")}
         if not weaker["changed"]:
-            assert strongest(here, [stronger], scale=weaker["scale"]) is stronger
+            run = {name: weaker[name] for name in ("scale", "seeds")}
+            assert strongest(here, [stronger], **run) is stronger
         first = {"verdict": NOT_TESTABLE, "stands_on": STAND_IN}
-        assert strongest(first, [stronger, weaker], scale="smoke") is stronger
+        assert strongest(first, [stronger, weaker], scale="smoke", seeds="1") is stronger
 
 
 def test_this_run_counts_unless_another_is_stronger():
-    assert strongest(HERE, [], scale="laptop") is None
-    assert strongest(HERE, [kept(scale="laptop")], scale="laptop") is None
-    assert strongest(HERE, [kept(scale="smoke"), kept(changed=True)], scale="laptop") is None
+    assert strongest(HERE, [], **THREE) is None
+    assert strongest(HERE, [kept(**THREE)], **THREE) is None
+    assert strongest(HERE, [kept(scale="smoke"), kept(changed=True)], **THREE) is None
 
 
 def page(folder, **provenance):
@@ -99,6 +107,9 @@ def test_a_record_that_somebody_edited(tmp_path):
     table = pd.read_csv(path)
     table.assign(scale="huge").to_csv(path, index=False)
     with pytest.raises(InputError, match=r"laptop\.csv: scale: 'huge' is unknown"):
+        read_recorded([path], digest="")
+    table.assign(seeds="1-3").to_csv(path, index=False)
+    with pytest.raises(InputError, match=r"laptop\.csv: seeds: '1-3' was found"):
         read_recorded([path], digest="")
     table.drop(columns="digest").to_csv(path, index=False)
     with pytest.raises(InputError, match="digest: the column is missing"):

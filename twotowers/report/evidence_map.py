@@ -13,27 +13,26 @@ KINDS = ("the authors’ results", "this run", "recorded runs", "real or unverif
 """Where a verdict may come from."""
 
 
-def evidence_map(rows: Sequence[Mapping], scale: str) -> list[dict]:
+def evidence_map(rows: Sequence[dict], *, scale: str, seeds: str) -> list[dict]:
     """What the template needs of a paper.
 
     Args:
         rows: Its claims, each with what was `recorded` of it.
-        scale: Of this run.
+        scale, seeds: Of this run, in words.
 
     Returns:
         A row per kind of evidence that any claim has: its `name`, and the `verdicts` of all claims,
         an empty text where there is none. Of several recorded runs the strongest counts.
     """
-    found = [_verdicts(row, scale) for row in rows]
+    run = {"scale": scale, "seeds": seeds, "changed": False}
+    found = [_verdicts(row | run, row.get("recorded", ())) for row in rows]
     lines = ({"name": name, "verdicts": [each[name] for each in found]} for name in KINDS)
     return [line for line in lines if any(line["verdicts"])]
 
 
-def _verdicts(row: Mapping, scale: str) -> dict[str, str]:
-    recorded = row.get("recorded", ())
-    runs = [row | {"scale": scale, "changed": False}, *recorded]
+def _verdicts(row: Mapping, recorded: Sequence[Mapping]) -> dict[str, str]:
     theirs = BY_AUTHORS.get(row["authors_verdict"], "")
-    real = _best([run for run in runs if run["stands_on"] in (REAL, UNVERIFIED)])
+    real = _best([run for run in (row, *recorded) if run["stands_on"] in (REAL, UNVERIFIED)])
     return dict(zip(KINDS, (theirs, row["verdict"], _best(recorded), real), strict=True))
 
 

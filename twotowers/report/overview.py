@@ -18,7 +18,7 @@ from twotowers.report.evidence_map import KINDS, evidence_map
 from twotowers.report.paper_page import CLAIM_COLUMNS, PAGE, SUMMARISED, SUMMARY, tallies, tally
 from twotowers.report.rendering import render
 from twotowers.report.turned import turned
-from twotowers.report.words import printed_name
+from twotowers.report.words import printed_name, seed_range
 from twotowers.results.recorded import SCALES, strongest
 
 
@@ -41,8 +41,16 @@ def write_overview(
     with _alone(folder):
         found = summaries(folder, papers)
         finished = list(found.values())
-        rows = [_strongest(row, scale) for summary in finished for row in summary["claims"]]
-        maps = {each["key"]: evidence_map(each["claims"], scale) for each in finished}
+        seeds = {each["key"]: seed_range(each["provenance"]["seeds"]) for each in finished}
+        rows = [
+            _strongest(row, scale=scale, seeds=seeds[each["key"]])
+            for each in finished
+            for row in each["claims"]
+        ]
+        maps = {
+            each["key"]: evidence_map(each["claims"], scale=scale, seeds=seeds[each["key"]])
+            for each in finished
+        }
         known = {line["name"] for lines in maps.values() for line in lines}
         render(
             "overview.html.j2",
@@ -93,9 +101,9 @@ def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
     return {key: summary for key, summary in found.items() if summary is not None}
 
 
-def _strongest(row: Mapping, scale: str) -> dict:
+def _strongest(row: Mapping, **run: str) -> dict:
     """A claim with the verdict of its strongest evidence, and what that is, `by`, if recorded."""
-    best = strongest(row, row.get("recorded", ()), scale=scale)
+    best = strongest(row, row.get("recorded", ()), **run)
     if best is None:
         return {**row, "by": ""}
     found = {word: best[word] for word in ("verdict", "stands_on")}

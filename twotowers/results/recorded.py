@@ -6,6 +6,7 @@ page can show runs that are too long to repeat beside this one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -23,6 +24,8 @@ FOUND = ("claim", "measured", "verdict", "held", "reason", "stands_on")
 WITH = ("scale", "datasets", "seeds", "commit", "digest", "date", "processor", "seconds")
 """What it was found with: `digest` is that of the code and settings, `seconds` those of all jobs of
 the paper, on cores of this kind."""
+
+SEEDS = r"(\d+(–\d+)?(, |$))*"
 
 Row = Mapping[str, object]
 
@@ -50,7 +53,7 @@ def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list
         digest: Of the code and settings today.
 
     Raises:
-        InputError: a column is missing, or a scale is unknown.
+        InputError: a column is missing, a scale is unknown, or seeds are no numbers.
     """
     found: dict[str, list[dict]] = {}
     for path in map(Path, paths):
@@ -66,32 +69,41 @@ def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list
                     field="scale",
                     expected=nearest(row["scale"], SCALES),
                 )
+            if not re.fullmatch(SEEDS, row["seeds"]):
+                raise InputError(
+                    f"{row['seeds']!r} was found",
+                    path=path,
+                    field="seeds",
+                    expected="numbers, such as 7 or 1–3, 7",
+                )
             told = row | {"name": path.stem, "changed": row["digest"] != digest}
             found.setdefault(row["claim"], []).append(told)
     return found
 
 
-def strongest(here: Row, recorded: Sequence[Row], *, scale: str) -> Row | None:
+def strongest(here: Row, recorded: Sequence[Row], *, scale: str, seeds: str) -> Row | None:
     """The recorded verdict that is stronger evidence than this run's; None if there is none.
 
     Evidence is the stronger, first, if the claim could be tested, then if code and settings are
-    those of today, by the data that it stands on, and by the scale.
+    those of today, by the data that it stands on, by the scale, and by the number of seeds.
 
     Args:
         here: The row of this run.
         recorded: Of the same claim, from `read_recorded`.
         scale: Of this run.
+        seeds: Of this run, in words: 1–3.
 
     Example:
         >>> here = {"verdict": "undecided", "stands_on": "stand-in"}
-        >>> longer = {**here, "verdict": "reproduced", "scale": "paper", "changed": False}
-        >>> strongest(here, [longer], scale="laptop")["verdict"]
+        >>> longer = {**here, "verdict": "reproduced", "changed": False}
+        >>> longer |= {"scale": "laptop", "seeds": "1–10"}
+        >>> strongest(here, [longer], scale="laptop", seeds="1–3")["verdict"]
         'reproduced'
-        >>> strongest(here, [{**longer, "changed": True}], scale="laptop")
+        >>> strongest(here, [{**longer, "changed": True}], scale="laptop", seeds="1–3")
     """
     if not recorded:
         return None
-    own = {**here, "scale": scale, "changed": False}
+    own = {**here, "scale": scale, "seeds": seeds, "changed": False}
     best = max([own, *recorded], key=strength)
     return None if best is own else best
 
@@ -100,4 +112,11 @@ def strength(row: Row) -> tuple:
     """What evidence is sorted by: see `strongest`."""
     data = -list(KINDS).index(str(row["stands_on"]))
     tested = row["verdict"] != NOT_TESTABLE
-    return tested, not row["changed"], data, SCALES.index(str(row["scale"]))
+    scale = SCALES.index(str(row["scale"]))
+    return tested, not row["changed"], data, scale, _number(str(row["seeds"]))
+
+
+def _number(seeds: str) -> int:
+    """How many seeds some words name, such as 7 or 1–3, 7."""
+    ends = [[int(end) for end in part.split("–")] for part in seeds.split(", ") if part]
+    return sum(last[-1] - last[0] + 1 for last in ends)
