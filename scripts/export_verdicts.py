@@ -69,7 +69,7 @@ def of_records(root: Path = ROOT) -> dict[str, str]:
     found = records(root)
     return {
         "recorded": verdicts(found),
-        "other-data": beside(found),
+        "other-runs": beside(found),
         "failing": failing(found, gates(root)),
     }
 
@@ -112,7 +112,7 @@ def beside(found: pd.DataFrame, base: str = "laptop") -> str:
         rows.append([f"{paper}, {name}", len(both), *told])
     heads = [
         "the same", "undecided, but so with each seed left out", "undecided", "the opposite",
-        f"undecided in {base} alone",
+        "decided by this run alone",
     ]  # fmt: skip
     return markdown(["paper, run", "claims", *heads], rows)
 

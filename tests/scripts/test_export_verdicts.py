@@ -32,7 +32,7 @@ def test_claims_by_verdict_apart_for_origin_and_data():
     ]
 
 
-def test_runs_on_other_data_stand_beside_those_of_the_papers():
+def test_other_runs_stand_beside_those_at_laptop():
     yes, no, open_ = "reproduced", "contradicted", "undecided"
     here, there = [yes, yes, yes, open_, open_, yes, no], [yes, no, open_, no, open_, no, open_]
     held = ["3 of 3", "0 of 3", "3 of 3", "0 of 3", "", "0 of 3", "2 of 3"]

@@ -122,7 +122,7 @@ def test_the_command_tells_what_it_found(tmp_path, capsys, suffix):
         "verdict: not identified",
     ]
     assert "  position=3 and position=4 (distance 1)" in out
-    assert "would swap 1 feature vectors, for example:" in out
+    assert "feature vectors to swap: 1, for example:" in out
     assert "cost" not in out
     assert list(read_columns(any_log(path), ["position"])) == ["position"]
 
@@ -145,7 +145,7 @@ def test_the_command_knows_costs_where_there_are_clicks(tmp_path, capsys):
     # The first document, seen first with a click rate of 9.5 / 10, to a position with 4.5 / 10.
     cost = 1 / 0.95**2 + 1 / (0.95 * 0.45) - 2
     out = capsys.readouterr().out
-    assert f"1 feature vectors, at a total cost of {cost:.6g} (in" in out
+    assert f"feature vectors to swap: 1, at a total cost of {cost:.6g} (in" in out
     assert f"query=1 document=0 from position=1 to position=2 (cost {cost:.4g})" in out
 
 
@@ -249,7 +249,7 @@ def test_many_repairs_are_counted(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "components: 50" in out
     assert "and 30 more)" in out
-    assert "49 pairs of bias factors as one, at a total distance of 49:" in out
+    assert "pairs of bias factors to treat as one: 49, at a total distance of 49:" in out
     assert out.splitlines()[-1] == "  and 29 more"
 
 

@@ -342,8 +342,8 @@ def describe(report: Report) -> Iterator[str]:
         yield weakest_link(tied, lambda each: _name(report.factors, each))
     if report.merging:
         yield from _repairs(
-            f"merging would treat {len(report.merging.pairs):,} pairs of bias factors as one, at "
-            f"a total distance of {report.merging.total:.6g}:",
+            f"merging, pairs of bias factors to treat as one: {len(report.merging.pairs):,}, at a "
+            f"total distance of {report.merging.total:.6g}:",
             (
                 f"{_name(report.factors, one)} and {_name(report.factors, other)}"
                 f" (distance {cost:.4g})"
@@ -362,7 +362,7 @@ def describe(report: Report) -> Iterator[str]:
         )
         costs = [f" (cost {cost:.4g})" if report.rates else "" for cost in swaps.cost]
         yield from _repairs(
-            f"intervention would swap {len(swaps.cost):,} feature vectors, {total}:",
+            f"intervention, feature vectors to swap: {len(swaps.cost):,}, {total}:",
             (
                 f"{_name(report.features, each)} from {_name(report.factors, source)}"
                 f" to {_name(report.factors, target)}{cost}"
