@@ -69,6 +69,7 @@ def of_records(root: Path = ROOT) -> dict[str, str]:
     found = records(root)
     return {
         "recorded": verdicts(found),
+        "runs": runs(found),
         "other-runs": beside(found),
         "failing": failing(found, gates(root)),
     }
@@ -85,6 +86,19 @@ def verdicts(found: pd.DataFrame) -> str:
             whose = origin.removesuffix(" claim")
             rows.append([f"{paper}, {name}", whose, data, len(own), *counts.values()])
     return markdown(["paper, run", "whose claims", "stands on", "claims", *tally([])], rows)
+
+
+def runs(found: pd.DataFrame) -> str:
+    """What each recorded run was: a row per paper and record. Minutes are those of all its jobs."""
+    first = found.groupby(["name", "paper"], as_index=False).first()
+    rows = [
+        [
+            f"{run.paper}, {run.name}", run.seeds, run.date, run.commit, run.processor,
+            f"{float(run.seconds) / 60:.0f}" if run.seconds else "–",
+        ]
+        for run in first.itertuples(index=False)
+    ]  # fmt: skip
+    return markdown(["paper, run", "seeds", "date", "code", "processor", "minutes"], rows)
 
 
 def beside(found: pd.DataFrame, base: str = "laptop") -> str:

@@ -2,7 +2,16 @@
 
 import pandas as pd
 
-from scripts.export_verdicts import PAGE, RESTS, beside, failing, of_authors, of_records, verdicts
+from scripts.export_verdicts import (
+    PAGE,
+    RESTS,
+    beside,
+    failing,
+    of_authors,
+    of_records,
+    runs,
+    verdicts,
+)
 from scripts.filling import filled
 
 FOUND = pd.DataFrame(
@@ -29,6 +38,15 @@ def test_claims_by_verdict_apart_for_origin_and_data():
         "| all, laptop |  |  | 3 | 0 | 0 | 3 | 0 |",
         "| a, paper | the paper's | real data | 1 | 1 | 0 | 0 | 0 |",
         "| all, paper |  |  | 1 | 1 | 0 | 0 | 0 |",
+    ]
+
+
+def test_what_each_run_was():
+    about = {"seeds": "1–3", "date": "2026-11-28", "commit": "abc", "processor": "Xeon"}
+    found = FOUND.assign(**about, seconds=["90", "90", "90", ""])
+    assert runs(found).splitlines()[2:] == [
+        "| b, laptop | 1–3 | 2026-11-28 | abc | Xeon | 2 |",
+        "| a, paper | 1–3 | 2026-11-28 | abc | Xeon | – |",
     ]
 
 
