@@ -10,7 +10,7 @@ from twotowers.report.overview import write_overview
 from twotowers.report.paper_page import ItemPage, PaperPage, SettingPage, write_paper
 from twotowers.results.gates import lines
 from twotowers.results.recorded import read_recorded
-from twotowers.workflow.records import seconds
+from twotowers.workflow.records import cost
 
 
 def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, version: str):
@@ -37,7 +37,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
             "seeds": part["seeds"],
             "scale": scale,
             "version": version,
-            "seconds": seconds(log for name in needs for log in paper["needs"][name]["logs"]),
+            **cost(log for name in needs for log in paper["needs"][name]["logs"]),
         }
 
     items = [

@@ -89,16 +89,18 @@ def verdicts(found: pd.DataFrame) -> str:
 
 
 def runs(found: pd.DataFrame) -> str:
-    """What each recorded run was: a row per paper and record. Minutes are those of all its jobs."""
+    """What each recorded run was: a row per paper and record. Minutes are those of all its jobs,
+    gigabytes those of the largest."""
     first = found.groupby(["name", "paper"], as_index=False).first()
     rows = [
         [
             f"{run.paper}, {run.name}", run.seeds, run.date, run.commit, run.processor,
             f"{float(run.seconds) / 60:.0f}" if run.seconds else "–",
+            f"{float(run.megabytes) / 1000:.1f}" if run.megabytes else "–",
         ]
         for run in first.itertuples(index=False)
     ]  # fmt: skip
-    return markdown(["paper, run", "seeds", "date", "code", "processor", "minutes"], rows)
+    return markdown(["paper, run", "seeds", "date", "code", "processor", "minutes", "GB"], rows)
 
 
 def beside(found: pd.DataFrame, base: str = "laptop") -> str:

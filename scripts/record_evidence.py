@@ -78,7 +78,7 @@ def record(figures: Path, paper: str, *, name: str, scale: str, root: Path = ROO
             "digest": summary["digest"],
             "date": datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat(),
             "processor": processor(),
-            "seconds": about["seconds"] if about["seconds"] is None else round(about["seconds"]),
+            **{name: about[name] and round(about[name]) for name in ("seconds", "megabytes")},
         },
     )
     failing = pd.DataFrame(summary["gates"], columns=["setting", "text"])

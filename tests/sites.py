@@ -27,6 +27,7 @@ PROVENANCE = {
     "seeds": [2021, 2022, 2023],
     "version": "0.1.0-12-g7e674a0",
     "seconds": 83.2,
+    "megabytes": 2140.0,
 }
 RUN = {"scale": "laptop", "version": "0.1.0-12-g7e674a0"}
 

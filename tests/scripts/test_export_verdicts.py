@@ -43,10 +43,10 @@ def test_claims_by_verdict_apart_for_origin_and_data():
 
 def test_what_each_run_was():
     about = {"seeds": "1–3", "date": "2026-11-28", "commit": "abc", "processor": "Xeon"}
-    found = FOUND.assign(**about, seconds=["90", "90", "90", ""])
+    found = FOUND.assign(**about, seconds=["90", "90", "90", ""], megabytes=["2140"] * 3 + [""])
     assert runs(found).splitlines()[2:] == [
-        "| b, laptop | 1–3 | 2026-11-28 | abc | Xeon | 2 |",
-        "| a, paper | 1–3 | 2026-11-28 | abc | Xeon | – |",
+        "| b, laptop | 1–3 | 2026-11-28 | abc | Xeon | 2 | 2.1 |",
+        "| a, paper | 1–3 | 2026-11-28 | abc | Xeon | – | – |",
     ]
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.workflow.records import cause, failures, job_log, read, seconds
+from twotowers.workflow.records import cause, cost, failures, job_log, read
 
 
 def test_a_log_has_facts_what_was_said_and_the_outcome(tmp_path):
@@ -42,14 +42,14 @@ def test_seconds_on_cores_are_those_of_work_not_of_waiting(tmp_path):
     assert float(facts["processor"]) < 0.4 < float(facts["seconds"])
 
 
-def test_jobs_take_the_sum_of_their_seconds_or_an_unknown_time(tmp_path):
+def test_jobs_take_all_their_seconds_and_the_most_memory_or_it_is_unknown(tmp_path):
     logs = [tmp_path / "a.log", tmp_path / "b.log"]
-    for log, took in zip(logs, (1.5, 20), strict=True):
-        log.write_text(f"rule: fit\nseconds: {took}\noutcome: done\n")
-    assert seconds(logs) == 21.5
+    for log, took, memory in zip(logs, (1.5, 20), (812, 97), strict=True):
+        log.write_text(f"rule: fit\nseconds: {took}\nmemory: {memory} MB\noutcome: done\n")
+    assert cost(logs) == {"seconds": 21.5, "megabytes": 812}
+    unknown = {"seconds": None, "megabytes": None}
     logs[0].write_text("rule: fit\n")
-    assert seconds(logs) is None
-    assert seconds([*logs[1:], tmp_path / "gone.log"]) is None
+    assert cost(logs) == cost([*logs[1:], tmp_path / "gone.log"]) == unknown
 
 
 def test_the_librarys_messages_end_with_the_job(tmp_path):

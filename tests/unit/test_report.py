@@ -35,6 +35,7 @@ PROVENANCE = {
     "seeds": [2021],
     "version": "abc",
     "seconds": 3.0,
+    "megabytes": 812.0,
 }
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="504pt" height="198pt" viewBox="0 0 504 198"/>'
 HOSTILE = "<script>alert('x')</script>\"&{{ 7 * 7 }}"

@@ -58,7 +58,8 @@ class ItemPage:
         claims: Rows of the claims csv that belong to this item.
         files: From format (csv, pdf, svg, tex) to a link relative to the page.
         needs: The settings and studies that it is drawn from.
-        provenance: datasets (kind of data by name), scale, seeds, version, seconds.
+        provenance: datasets (kind of data by name), scale, seeds, version, seconds
+            of all jobs, megabytes of the largest.
         headings, metrics: What key columns and metrics are called, if not by their names.
     """
 
@@ -110,7 +111,7 @@ class PaperPage:
         title, citation: As printed.
         items: In the order of the paper.
         settings: Settings and studies that items are drawn from.
-        provenance: Like an item's, over the whole paper; seconds in total.
+        provenance: Like an item's, over the whole paper.
         readme: Link, relative to the page, to the README that lists the deviations.
         claims: Rows of the claims csv that belong to no single item. All rows of claims may have
             `recorded`, what earlier runs found (`twotowers.results.recorded`).

@@ -21,9 +21,10 @@ SCALES = ("smoke", "laptop", "paper")
 """From the weakest evidence to the strongest."""
 FOUND = ("claim", "measured", "verdict", "held", "reason", "stands_on")
 """What was found."""
-WITH = ("scale", "datasets", "seeds", "commit", "digest", "date", "processor", "seconds")
+WITH = ("scale", "datasets", "seeds", "commit", "digest", "date", "processor", "seconds",
+        "megabytes")  # fmt: skip
 """What it was found with: `digest` is that of the code and settings, `seconds` those of all jobs of
-the paper, on cores of this kind."""
+the paper on such a processor, `megabytes` the memory of the largest."""
 
 SEEDS = r"(\d+(–\d+)?(, |$))*"
 

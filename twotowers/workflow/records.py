@@ -86,11 +86,16 @@ def read(path: str | Path) -> dict[str, str]:
     return dict(match.groups() for line in lines if (match := _FACT.fullmatch(line)))
 
 
-def seconds(paths: Iterable[str | Path]) -> float | None:
-    """The total seconds of the jobs with these logs; None if a log does not say."""
+def cost(paths: Iterable[str | Path]) -> dict[str, float | None]:
+    """`seconds` of the jobs with these logs in total, and `megabytes` of the largest; None if a log
+    does not say."""
     jobs = [read(path) if Path(path).exists() else {} for path in paths]
-    known = all("seconds" in job for job in jobs)
-    return sum(float(job["seconds"]) for job in jobs) if known else None
+    if not all({"seconds", "memory"} <= job.keys() for job in jobs):
+        return {"seconds": None, "megabytes": None}
+    return {
+        "seconds": sum(float(job["seconds"]) for job in jobs),
+        "megabytes": max((float(job["memory"].split()[0]) for job in jobs), default=0.0),
+    }
 
 
 def failures(folder: str | Path, since: float) -> Iterator[tuple[Path, str]]:
