@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
-from twotowers.report.words import claim_text, duration, gigabytes, seed_range
+from twotowers.report.words import claim_text, duration, seed_range
 from twotowers.results import claims
 from twotowers.results.standing import KINDS
 
@@ -36,7 +36,7 @@ def render(template: str, out: str | Path, **view) -> None:
     )
     environment.filters.update(
         duration=duration,
-        gigabytes=gigabytes,
+        gigabytes=lambda megabytes: f"{megabytes / 1000:.1f} GB",
         seeds=seed_range,
         shown=claim_text,
         slug=lambda text: text.replace(" ", "-"),

@@ -65,11 +65,6 @@ def duration(seconds: float | None) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else spell(seconds)
 
 
-def gigabytes(megabytes: float) -> str:
-    """Memory as a reader says it: 2.1 GB."""
-    return f"{megabytes / 1000:.1f} GB"
-
-
 def claim_text(value: object) -> str:
     """A claim's value as it should be read: four digits of a number, any other text as it is."""
     if value is None or (isinstance(value, float) and math.isnan(value)) or value == "":
