@@ -386,12 +386,12 @@ def test_metrics_have_the_names_of_the_paper(tmp_path, item, paper):
     assert "held_out_loss" not in page
 
 
-@pytest.mark.parametrize("lost", ["whose", "authors_held"])
+@pytest.mark.parametrize("lost", ["whose", "authors_held", "megabytes"])
 def test_a_page_of_an_earlier_version_is_one_that_still_runs(tmp_path, paper, lost):
     assert "1 of 2" not in overview(tmp_path, paper)
     path = tmp_path / paper.key / "summary.json"
     summary = json.loads(path.read_text())
-    for part in (summary, *summary["claims"]):
+    for part in (summary, summary["provenance"], *summary["claims"]):
         part.pop(lost, None)
     path.write_text(json.dumps(summary))
     write_overview(tmp_path, {paper.key: outline(paper)}, **RUN)

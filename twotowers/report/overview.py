@@ -15,7 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from twotowers.report.evidence_map import KINDS, evidence_map
-from twotowers.report.paper_page import CLAIM_COLUMNS, PAGE, SUMMARISED, SUMMARY, tallies, tally
+from twotowers.report.paper_page import (
+    CLAIM_COLUMNS,
+    PAGE,
+    PROVENANCE,
+    SUMMARISED,
+    SUMMARY,
+    tallies,
+    tally,
+)
 from twotowers.report.rendering import render
 from twotowers.report.turned import turned
 from twotowers.report.words import printed_name, seed_range
@@ -130,8 +138,10 @@ def _summary(path: Path) -> dict | None:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    complete = summary.keys() >= set(SUMMARISED) and all(
-        set(CLAIM_COLUMNS) <= row.keys() for row in summary["claims"]
+    complete = (
+        summary.keys() >= set(SUMMARISED)
+        and summary["provenance"].keys() >= set(PROVENANCE)
+        and all(row.keys() >= set(CLAIM_COLUMNS) for row in summary["claims"])
     )
     return summary if complete else None
 

@@ -35,6 +35,9 @@ TOLD = ("key", "title", "citation", "provenance", "tallies", "whose", "digest")
 """What a summary has of the page."""
 SUMMARISED = (*TOLD, "items", "claims", "gates")
 """What a summary has; one that another version wrote may lack some of it."""
+PROVENANCE = ("datasets", "scale", "seeds", "version", "seconds", "megabytes")
+"""What is said of where results come from: kind of data by name, seconds of all jobs, and megabytes
+of the largest."""
 
 PREVIEW = 7, 5
 """Rows and columns of the small picture of a table."""
@@ -58,8 +61,7 @@ class ItemPage:
         claims: Rows of the claims csv that belong to this item.
         files: From format (csv, pdf, svg, tex) to a link relative to the page.
         needs: The settings and studies that it is drawn from.
-        provenance: datasets (kind of data by name), scale, seeds, version, seconds
-            of all jobs, megabytes of the largest.
+        provenance: PROVENANCE.
         headings, metrics: What key columns and metrics are called, if not by their names.
     """
 
