@@ -191,6 +191,52 @@ def test_a_log_that_was_appended_twice_is_not_sound(renamed):
     assert tt.diagnose(rows).lights[0].colour == "green"
 
 
+@pytest.mark.parametrize("kept", ["until the first click", "the last click"])
+def test_no_page_with_several_clicks_is_told(kept):
+    query, order, clicks = pages_of("strong", 4_000)
+    if kept == "the last click":
+        clicks = clicks[:, ::-1]
+    clicks = clicks & (np.cumsum(clicks, 1) == 1)
+    if kept == "the last click":
+        clicks = clicks[:, ::-1]
+    found = tt.diagnose(frame_of(query, order, clicks))
+    assert [each.colour for each in found.lights][::2] == ["amber", "amber"]
+    assert "0 pages of 4,000 have several clicks" in found.lights[0].answer
+    assert found.lights[2].answer.startswith("Do not weigh clicks by the curve")
+    (told,) = (each for each in found.page.sections if each.key == "models")
+    assert "if all clicks are logged" in told.answer[0]
+
+
+def test_copies_of_a_part_are_found_in_any_order():
+    pages = frame_of(*pages_of("strong", 4_000))
+    assert tt.diagnose(pages).lights[0].colour == "green"
+    again = pages[:1_500].sample(frac=1, random_state=0)
+    found = tt.diagnose(pd.concat([pages, again]).sort_values("query", ignore_index=True))
+    assert found.lights[0].colour == "red"
+    assert "were clicked alike both times" in found.lights[0].answer
+    health = next(each for each in found.page.sections if each.key == "health")
+    assert "were clicked alike both times" in health.answer[0]
+
+
+def test_few_queries_are_no_reason_to_swap():
+    """Many clicks of three queries: their differences are not known, whatever is swapped."""
+    found = tt.diagnose(frame_of(*pages_of("strong", 6_000, queries=3)))
+    assert found.lights[1].colour == "red"
+    assert "queries in effect" in found.lights[1].answer
+    for light in found.lights[1:]:
+        assert light.action.startswith("Collect pages of more queries")
+
+
+def test_closed_gaps_are_told(tmp_path, capsys):
+    rows = rows_of(*pages_of("strong", 2_000))
+    path = tmp_path / "log.csv"
+    rows[(rows["position"] != 2) | (rows["session"] % 2 == 0)].to_csv(path, index=False)
+    log = tt.read_log(path, gaps="close")
+    assert "gaps of positions were closed" in tt.diagnose(log).lights[0].answer
+    assert main(["propensities", str(path), "--gaps", "close"]) == 0
+    assert "--column shown_at=POSITION --bias shown_at" in capsys.readouterr().out
+
+
 def test_equal_pages_that_were_counted_are_no_copies():
     log = frame_of(*pages_of("strong", 600)).assign(page_count=[1, 2, 3] * 200)
     found = tt.diagnose(log)

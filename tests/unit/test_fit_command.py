@@ -259,6 +259,58 @@ def test_targets_are_checked_before_the_fit(log, tmp_path, capsys):
     assert {each.name for each in tmp_path.iterdir()} == {"folder", "log.csv"}
 
 
+def test_what_is_written_beside_a_target_never_replaces_the_log(log, tmp_path, capsys):
+    table = pd.read_csv(log)
+    for name in ("x.numbers.parquet", "parts/a.parquet", "parts/b.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        table.to_parquet(tmp_path / name)
+    for name in ("y.json", "events/y.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    before = {each: each.read_bytes() for each in tmp_path.rglob("*.*")}
+    for source, command, replaced in (
+        ("x.numbers.parquet", "count --number-ids --out x.parquet", "x.numbers.parquet"),
+        ("x.numbers.parquet", "count --to clax --out x.parquet", "x.numbers.parquet"),
+        ("parts", "count --out parts/a.parquet", "parts/a.parquet"),
+        ("parts", "fit --out parts/b.parquet", "parts/b.parquet"),
+        ("y.json", "diagnose --out y.html", "y.json"),
+        ("events", "diagnose --out events/y.html", "events/y.json"),
+    ):
+        name, *options, out = command.split()
+        assert main([name, str(tmp_path / source), *options, str(tmp_path / out)]) == 2
+        assert f"{tmp_path / replaced}: is the log itself" in capsys.readouterr().err
+    found = tt.diagnose(tmp_path / "x.numbers.parquet")
+    (tmp_path / "d.json").mkdir()
+    with pytest.raises(InputError, match=r"d\.json: is a folder"):
+        found.save(tmp_path / "d.html")
+    assert {each: each.read_bytes() for each in before} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("count --out c.parquet --to sessions --memory 1GB", "--memory: nothing is counted"),
+        ("compare --fitted f.parquet --test .5", "expected no --test"),
+        ("compare --fitted f.parquet --prior 5", "expected no --prior"),
+        ("fit --model PBM", "did you mean 'pbm'?"),
+    ],
+)
+def test_options_without_effect_are_refused(log, tmp_path, monkeypatch, capsys, options, message):
+    monkeypatch.chdir(tmp_path)
+    name, *others = options.split()
+    assert main([name, str(log), *others]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_user_may_stop_a_command(log, monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("twotowers.commands.fit.log_of", stop)
+    assert fit(log) == 130
+    assert capsys.readouterr().err == "stopped: nothing was written\n"
+
+
 @pytest.mark.parametrize(
     ("command", "ending"), [("fit", ".parquet"), ("compare", ".csv"), ("count", ".parquet")]
 )

@@ -218,6 +218,26 @@ def test_a_count_that_others_hide_is_told(tmp_path):
         tt.identify(path)
 
 
+def test_settings_of_the_reader_count_for_a_table_too(tmp_path):
+    pages = pd.DataFrame(
+        {"session": [1, 1, 2, 2], "query": 7, "document": [*"abba"], "position": [0, 1, 0, 1],
+         "clicks": [2, 0, 0, 1]}
+    )  # fmt: skip
+    pages.to_csv(path := tmp_path / "log.csv", index=False)
+    found = tt.identify(tt.read_log(path, first=0))
+    assert (found.identified, found.report.rows) == (True, 4)
+    with pytest.raises(InputError, match="2 clicks on one document"):
+        tt.identify(tt.read_log(path, first=0, repeats="error"))
+    with pytest.raises(InputError, match="repair: 'mrge'"):
+        tt.identify(path, repair="mrge")
+
+
+def test_rows_of_a_log_of_pages_are_documents_shown():
+    pages = pa.table({"query": [7] * 4, "documents": [["a", "b"], ["b", "a"]] * 2,
+                      "clicks": [[1, 0]] * 4})  # fmt: skip
+    assert tt.identify(pages).report.rows == 8
+
+
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import twotowers as tt
@@ -195,6 +196,17 @@ def test_what_too_few_clicks_link_is_not_said_to_be_apart():
     said = str(tt.propensities(log))
     assert "too few documents link those without an estimate" in said
     assert "never tells" not in said
+
+
+def test_clicks_that_were_left_out_are_told():
+    """Flags that are taken for clicked documents, of which most are on no page."""
+    pages = pa.table(
+        {"query": [*range(6)] * 50, "documents": [[0, 5, 7], [5, 0, 7], [7, 5, 0]] * 100,
+         "clicks": [[1, 0, 0], [0, 1, 0], [0, 1, 1]] * 100}
+    )  # fmt: skip
+    said = "clicks were left out, for their documents are not on their pages"
+    assert said in str(tt.propensities(tt.read_log(pages, listed="documents")))
+    assert said not in str(tt.propensities(pages))
 
 
 def test_counts_that_are_there_twice_are_noticed():

@@ -17,7 +17,8 @@ from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError, check_range
 from twotowers.face.defaults import TEST
-from twotowers.files.artefacts import atomic, check_target
+from twotowers.face.logs import check_out
+from twotowers.files.artefacts import atomic
 from twotowers.models.names import MODELS
 
 EPILOG = FORMAT_HELP
@@ -31,8 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fitted", nargs="+", metavar="FILE", help="saved fits to compare instead")
     parser.add_argument("--out", help="csv file to write the comparison to")
-    parser.add_argument("--test", type=float, default=TEST, help=f"share held out ({TEST})")
-    parser.add_argument("--seed", type=int, default=0, help="chooses these pages (0)")
+    parser.add_argument("--test", type=float, help=f"share held out ({TEST})")
+    parser.add_argument("--seed", type=int, help="chooses these pages (0)")
     add_prior(parser)
 
 
@@ -41,19 +42,23 @@ def run(options: argparse.Namespace) -> int:
     from twotowers.face.comparison import compare  # here: options need no science
     from twotowers.face.saved import load
 
-    if options.models and options.fitted:
-        raise InputError(
-            "a saved fit is not fitted again", field="--fitted", expected="no --models"
-        )
+    if options.fitted:
+        for name in ("models", "test", "seed", "prior", "prior_mean"):
+            if getattr(options, name) is not None:
+                option = f"--{name.replace('_', '-')}"
+                raise InputError(
+                    "a saved fit is not fitted again", field="--fitted", expected=f"no {option}"
+                )
+    test = TEST if options.test is None else options.test
+    check_range(test, field="--test", low=0.001, high=0.999)
     prior = prior_of(options)
-    check_range(options.test, field="--test", low=0.001, high=0.999)
     if options.out:
-        check_target(options.out, options.log, ".csv")
+        check_out(options.log, options.out, ".csv")
     saved = [load(path) for path in options.fitted or ()]
     log = log_of(options)
     tell(f"read as {log.layout}")
-    models = saved or options.models or list(MODELS)
-    table = compare(log, models, prior=prior, test=options.test, seed=options.seed)
+    models = saved or list(dict.fromkeys(options.models or MODELS))
+    table = compare(log, models, prior=prior, test=test, seed=options.seed or 0)
     tell(f"{log.pages:,} pages", *told_of(log))
     tell(*with_differences(table.to_dict("records")))
     if options.out:

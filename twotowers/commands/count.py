@@ -19,8 +19,7 @@ from pathlib import Path
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
-from twotowers.face.logs import ClickLog
-from twotowers.files.artefacts import check_target
+from twotowers.face.logs import ClickLog, check_out
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.ids import beside, number_cells, write_clax
@@ -48,13 +47,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="for cells: number queries and documents from 0, as fits need",
     )
-    parser.add_argument("--memory", default=MEMORY, help=f"memory limit for counting ({MEMORY})")
+    parser.add_argument("--memory", help=f"memory limit for counting ({MEMORY})")
 
 
 def run(options: argparse.Namespace) -> int:
     """Count or convert the log; returns the exit status."""
     out = Path(options.out)
-    check_target(out, options.log, *(() if options.to == "wscd" else (".parquet",)))
+    numbered = options.to == "clax" or (options.to == "cells" and options.number_ids)
+    endings = () if options.to == "wscd" else (".parquet",)
+    check_out(options.log, out, *endings, beside=[beside(out)] * numbered)
+    if options.memory is not None and options.to != "cells":
+        raise InputError("nothing is counted", field="--memory", expected="--to cells")
     if options.number_ids and options.to != "cells":
         raise InputError(
             f"{options.to} keep their ids", field="--number-ids", expected="--to cells"
@@ -75,18 +78,18 @@ def run(options: argparse.Namespace) -> int:
     if options.to in ("cells", "sessions"):
         tell(*seen_lines(out))
     tell(f"{written} written to {out}")
-    if options.to == "clax" or (options.to == "cells" and options.number_ids):
+    if numbered:
         tell(f"the ids of its numbers: {beside(out)}")
     return 0
 
 
 def _to_cells(log: ClickLog, options: argparse.Namespace, out: Path) -> int:
-    how = {"memory": options.memory, **log.reading(options.bias)}
+    how = {"memory": options.memory or MEMORY, **log.reading(options.bias)}
     if not options.number_ids:
         return to_cells(log.source, out, **how)
     with _intermediate(out) as named:
         to_cells(log.source, named, **how)
-        return number_cells(named, out, memory=options.memory)
+        return number_cells(named, out, memory=how["memory"])
 
 
 @contextmanager

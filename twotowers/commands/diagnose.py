@@ -33,9 +33,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Diagnose the log; returns the exit status."""
     from twotowers.face.diagnosis import PAGE, diagnose  # here: options need no science
-    from twotowers.files.artefacts import check_target
+    from twotowers.face.logs import check_out
+    from twotowers.report.diagnosis_page import numbers_of
 
-    check_target(options.out, options.log, PAGE)
+    check_out(options.log, options.out, PAGE, beside=[numbers_of(options.out)])
     log = log_of(options)
     tell_read(log)
     found = diagnose(log, options.features, options.policy, options.bias)

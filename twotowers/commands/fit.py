@@ -16,8 +16,7 @@ from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError, check_range
 from twotowers.face.defaults import MEAN, PRIOR
-from twotowers.face.logs import ClickLog
-from twotowers.files.artefacts import check_target
+from twotowers.face.logs import ClickLog, check_out
 from twotowers.logs.health import copied_lines
 from twotowers.logs.sessions import seen_lines
 from twotowers.models.names import MODELS
@@ -42,7 +41,6 @@ def add_prior(parser: argparse.ArgumentParser) -> None:
     """Add the options of the prior."""
     parser.add_argument(
         "--prior",
-        default=PRIOR,
         help=f"imagined clicks, plus 1; 1 is no prior; or rate (the log's click rate), or chosen "
         f"on held-out pages ({PRIOR})",
     )
@@ -58,17 +56,18 @@ def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
     from twotowers.face.priors import check_name
     from twotowers.methods.page_fits import imagined
 
+    told = PRIOR if options.prior is None else options.prior
     try:
-        prior = float(options.prior)
+        prior = float(told)
     except ValueError:
-        check_name(options.prior)
+        check_name(told)
         if options.prior_mean is not None:
             raise InputError(
                 "the prior has a mean of its own",
                 field="--prior-mean",
                 expected="a number as prior",
             ) from None
-        return options.prior
+        return told
     mean = MEAN if options.prior_mean is None else options.prior_mean
     imagined(prior, mean)
     return prior, mean
@@ -87,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     if options.test:
         check_range(options.test, field="--test", low=0.001, high=0.999)
     if options.out:
-        check_target(options.out, options.log, ".parquet")
+        check_out(options.log, options.out, ".parquet")
     log = log_of(options)
     tell(f"read as {log.layout}")
     part, held_out = log, None

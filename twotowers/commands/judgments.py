@@ -14,7 +14,7 @@ from twotowers.commands.fit import add_prior, prior_of, told_of
 from twotowers.commands.options import add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
-from twotowers.files.artefacts import check_target
+from twotowers.face.logs import check_out
 from twotowers.models.names import MODELS
 
 TO = ("trec", "csv", "ranklib", "rre", "opensearch")
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     check_grades(grades, field="--thresholds" if options.thresholds else "--grades")
     check_evidence(options.min_examinations, options.min_impressions)
     check_of_documents(*model_of(options.model))
-    check_target(options.out, options.log)
+    check_out(options.log, options.out)
     log = log_of(options)
     tell(f"read as {log.layout}")
     check_ids(log, options.to)

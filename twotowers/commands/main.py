@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     Returns:
         the exit status: 0; 1 from `identify`, `propensities` and `diagnose` for a log that cannot
-            give propensities; 2 on bad input.
+            give propensities; 2 on bad input; 130 if the user stops it.
     """
     given = sys.argv[1:] if arguments is None else arguments
     lines = "\n".join(f"  {name:<14}{line}" for name, line in COMMANDS.items())
@@ -63,3 +63,6 @@ def main(arguments: list[str] | None = None) -> int:
     except InputError as error:
         print(f"error: {as_typed(error)}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("stopped: nothing was written", file=sys.stderr)
+        return 130

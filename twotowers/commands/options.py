@@ -94,6 +94,11 @@ def tell_read(log: ClickLog) -> None:
     tell(f"read as {log.layout}")
     if "seen" in log.settings:
         tell("warning: documents were left out by clicks (--seen), which biases propensities")
+    if log.settings.get("gaps") == "close":
+        tell(
+            "warning: where gaps were closed (--gaps close), documents count as higher than users "
+            "saw them; --column shown_at=POSITION --bias shown_at keeps their positions"
+        )
 
 
 def told(options: argparse.Namespace) -> bool:

@@ -38,14 +38,14 @@ def run(options: argparse.Namespace) -> int:
     """Estimate the curve; returns the exit status."""
     import numpy as np
 
+    from twotowers.face.logs import check_out
     from twotowers.face.propensities import ENDINGS, check_links, propensities
-    from twotowers.files.artefacts import check_target
 
     if options.swaps is not None:
         check_range(options.swaps, field="--swaps", low=1, high=1e12)
         check_links(options.estimator)
     if options.out:
-        check_target(options.out, options.log, *ENDINGS)
+        check_out(options.log, options.out, *ENDINGS)
     log = log_of(options)
     tell_read(log)
     found = propensities(log, bias=options.bias, estimator=options.estimator)

@@ -15,7 +15,7 @@ from twotowers.commands.options import add_bias, add_reader_options, log_of, tel
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
 from twotowers.face.defaults import WEIGHED_BY as BY
-from twotowers.files.artefacts import check_target
+from twotowers.face.logs import check_out
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     from twotowers.face.saved import load
     from twotowers.face.weights import ENDINGS, weights
 
-    check_target(options.out, options.log, *ENDINGS)
+    check_out(options.log, options.out, *ENDINGS)
     by = options.by
     if by.endswith(".parquet"):
         by = load(by)

@@ -13,13 +13,13 @@ from twotowers.errors import InputError, check_names
 from twotowers.face import lights as rules
 from twotowers.face.defaults import BIAS
 from twotowers.face.evidence import Evidence, gather
-from twotowers.face.frames import PANDAS, Native, native
-from twotowers.face.logs import ClickLog, as_log
+from twotowers.face.frames import Native, native
+from twotowers.face.logs import ClickLog, as_log, check_out
 from twotowers.face.propensities import Propensities
 from twotowers.face.sections import sections
 from twotowers.face.tower_tests import read_features
-from twotowers.files.artefacts import check_ending
-from twotowers.report.diagnosis_page import RED, SIGNS, Light, Page, write_page
+from twotowers.files.frames import Source
+from twotowers.report.diagnosis_page import RED, SIGNS, Light, Page, numbers_of, write_page
 
 PAGE = ".html"
 
@@ -34,11 +34,13 @@ class Diagnosis:
         page: what is on the page.
         evidence: what was measured; None if the log could not be read.
         kind: the library of the frames that answers come in.
+        source: of the log, which `save` does not replace.
     """
 
     page: Page
     evidence: Evidence | None
-    kind: str = PANDAS
+    kind: str
+    source: Source
 
     @property
     def lights(self) -> tuple[Light, ...]:
@@ -86,9 +88,9 @@ class Diagnosis:
         """Write the page, and all of its numbers beside it, with the ending .json.
 
         Raises:
-            InputError: another ending than .html.
+            InputError: another ending than .html, or a file of both is the log itself.
         """
-        check_ending(path, PAGE)
+        check_out(self.source, path, PAGE, beside=[numbers_of(path)])
         write_page(self.page, path)
 
     def __str__(self) -> str:
@@ -145,9 +147,9 @@ def diagnose(
         if not _of_a_row(log, error):
             raise
         page = Page(title, tuple(about), rules.unreadable(str(error)))
-        return Diagnosis(page, None, log.kind)
+        return Diagnosis(page, None, log.kind, log.source)
     page = Page(title, tuple(about), rules.lights(evidence), sections(evidence))
-    return Diagnosis(page, evidence, log.kind)
+    return Diagnosis(page, evidence, log.kind, log.source)
 
 
 def _of_a_row(log: ClickLog, error: InputError) -> bool:

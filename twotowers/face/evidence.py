@@ -200,6 +200,18 @@ class Evidence:
         distance, error, freedom = np.where(both_sure, found, np.nan)
         return distance, error, freedom
 
+    @cached_property
+    def several(self) -> float | None:
+        """Pages that would have several clicks if each position were clicked as often as it is, but
+        whatever was clicked above; None if pages or positions are not known."""
+        counts = self.product.counts
+        if not self.health.pages or "position" not in counts.names:
+            return None
+        clicked = pd.Series(counts.clicked).groupby(counts.names["position"].to_numpy()).sum()
+        chance = np.minimum(clicked.to_numpy() / self.health.pages, 1 - 1e-9)
+        none = np.prod(1 - chance)
+        return float(self.health.pages * (1 - none - none * (chance / (1 - chance)).sum()))
+
     @property
     def both(self) -> np.ndarray:
         """[K] whether the two forms can be compared."""
@@ -251,7 +263,7 @@ def gather(
         seen = log.seen
     found = health(cells, sessions)
     if "page_count" in log.layout.columns:  # Equal pages lie side by side, in no order of time.
-        found = replace(found, lag=None, repeated=None, later=None)
+        found = replace(found, lag=None, repeated=None, later=None, twins=None, alike=None)
     counts = read_pairs(cells, bias=list(bias))
     if not counts.clicked.sum():
         raise no_clicks(log)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from twotowers.errors import InputError, check_names
+from twotowers.errors import InputError, check_choice, check_names
 from twotowers.face.defaults import BIAS, FEATURE
 from twotowers.face.frames import PANDAS, Native, both_ends, native, source_of
 from twotowers.face.logs import ClickLog, Folder
@@ -36,6 +36,7 @@ DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers as programs write them; 007 and NA are none."""
 TABULAR = ("rows", "cells")
 """Formats with a row per shown document. Such a table is read as it is, so it needs no session."""
+REPAIRS = ("merge", "intervene")
 FEW = 20
 """The most bias factors, components or repairs that are listed one by one."""
 
@@ -156,14 +157,17 @@ def identify(
         for name, columns in named.items()
         if columns is not None or name != "bias_features"
     }
+    if repair is not None:
+        check_choice(repair, REPAIRS, field="repair")
     every = list(dict.fromkeys(name for columns in wanted.values() for name in columns))
     given = log if isinstance(log, ClickLog) else any_log(log)
     check = partial(check_log, **wanted, repair=repair, path=str(given.source))
-    # What users saw follows from whole pages.
-    if given.layout.format not in TABULAR or given.rows is not None or "seen" in given.settings:
+    told = {*given.settings} - {"bias"}  # A setting is for the reader of pages.
+    if given.layout.format not in TABULAR or given.rows is not None or told:
         ours = TABLES["cells"][0]
         cells = given.cells([name for name in every if name not in ours])
-        return Identification(check(cells.to_pandas()), given.kind)
+        rows = pc.sum(cells["impressions"]).as_py()
+        return Identification(replace(check(cells.to_pandas()), rows=rows), given.kind)
     try:
         counted = count_columns(given, every)
     except _Uncounted:

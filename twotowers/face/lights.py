@@ -7,7 +7,8 @@
    of what is shown, or all are beyond doubt but some are imprecise, or the log speaks for odds.
    Red: less.
 3. *What to do?* The first of these that holds: mend the log; run swaps; use a click model instead
-   of weights, since clicks depend on clicks above; use another form; do not debias, since
+   of weights, since clicks depend on clicks above, or hardly a page has several;
+   use another form; do not debias, since
    examination does not fall; use weights where they are known; use weights.
 """
 
@@ -22,7 +23,8 @@ from scipy.special import stdtrit
 
 from twotowers.face.defaults import SURE
 from twotowers.face.evidence import ABOVE, Evidence
-from twotowers.fitting.curves import ENOUGH_SWAPS
+from twotowers.face.propensities import STRAY
+from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS, number_of
 from twotowers.report.diagnosis_page import AMBER, GREEN, RED, Light
 from twotowers.report.words import numbered
 
@@ -30,16 +32,19 @@ PRECISE = 1.6
 """Largest factor, up or down at 95 %, to which a ratio is known for a green light."""
 MOST = 0.9
 """Share of the impressions at positions beyond doubt, for an amber light."""
-STRAY = 0.01
-"""Share of clicks, or of pages, that is worth a warning."""
 DROPPED = 0.01
 """Share of pages without a click, below which they are taken to have been left out."""
 DEPENDS = 0.9
 """Odds ratio of a click with a click above it, below which users are taken to stop."""
+SINGLE, FEWEST_SEVERAL = 0.1, 20
+"""Pages with several clicks, as a share of those that chance would give, below which users stop
+after a click or one click of a page is kept; and so many by chance that this can be told."""
 FLAT = (0.8, 1.25)
 """Ratios that are as good as 1: no weight would change a click's value by more than a quarter."""
 FEWEST = 0.1
 """Effective clicks, as a share of the clicks, below which weights are to be clipped."""
+MORE_QUERIES = "Collect pages of more queries: the clicks would do, but too few queries have them."
+"""What to do if errors alone are not known."""
 LISTED = 6
 """Factors that are named, of many."""
 SOUND, ABLE, ADVICE = (
@@ -79,10 +84,23 @@ def warnings(found: Evidence) -> Iterator[tuple[str, str]]:
             "Find out why rows are missing; if only some documents are logged, clicks on the "
             "others are lost.",
         )
+    if found.log.settings.get("gaps") == "close" and not found.gaps:
+        yield (
+            "gaps of positions were closed, so documents below one count as higher than users saw "
+            "them",
+            "Read their own positions: --column shown_at=POSITION --bias shown_at",
+        )
     if dropped(found):
         yield (
             "hardly any page is without a click, so those were probably left out",
             "Log pages without a click, too: else clicks seem to depend on each other.",
+        )
+    if single(found):
+        yield (
+            f"{numbered(health.several, 'page')} of {health.pages:,} have several clicks, and "
+            f"chance would give {found.several:,.0f}: users stop after a click, or the log keeps "
+            "one click of a page",
+            "Find out whether all clicks of a page are logged.",
         )
     if "position" not in found.bias:
         yield (
@@ -126,7 +144,7 @@ def _sound(found: Evidence) -> Light:
         return SOUND(
             RED,
             f"No. {health.copied}: the log was appended, or written, more than once.",
-            "Remove the copies. Every error on this page is too small until then.",
+            "Remove the copies. Until then, tests and forecasts on this page count them, too.",
         )
     if told := list(warnings(found)):
         first, others = told[0], len(told) - 1
@@ -189,12 +207,16 @@ def _able(found: Evidence) -> Light:
             f"No: no other position can be compared with the first. {_why_not(found)}",
             "No model and no amount of such traffic mends this. Swaps do: section 8."
             if np.unique(found.curve_components).size > 1
+            else MORE_QUERIES
+            if few_queries(found)
             else "Collect more pages and queries, or run the swaps of section 8.",
         )
     return ABLE(
         RED,
         f"Only in part: {some} can be compared beyond doubt. {_why_not(found)}",
-        "Run the swaps of section 8 before you use a curve.",
+        MORE_QUERIES
+        if few_queries(found)
+        else "Run the swaps of section 8 before you use a curve.",
     )
 
 
@@ -223,7 +245,20 @@ def _why_not(found: Evidence) -> str:
             f"Only {swaps:.2g} effective swaps tie {half} to the others, where {ENOUGH_SWAPS:g} "
             "are enough."
         )
+    if few_queries(found):
+        return (
+            f"Errors of the others rest on {number_of(np.nanmin(found.curve.queries))} queries in "
+            f"effect, where {ENOUGH_QUERIES:g} are needed."
+        )
     return "The reasons are in section 3."
+
+
+def few_queries(found: Evidence) -> bool:
+    """Whether all doubts are due to too few queries, which no swap mends."""
+    curve, doubtful = found.curve, ~found.sure
+    with np.errstate(invalid="ignore"):
+        queries = (curve.swaps >= ENOUGH_SWAPS) & (curve.queries < ENOUGH_QUERIES)
+    return bool(doubtful.any() and queries[doubtful].all())
 
 
 def named(found: Evidence, which: np.ndarray) -> str:
@@ -242,7 +277,7 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
     if sound.colour == RED:
         return ADVICE(
             RED,
-            "Nothing with this log yet: whatever it says, it says with too much certainty.",
+            "Nothing with this log yet: copies count as further clicks.",
             "Remove the copies, then diagnose it again.",
         )
     if able.colour == RED:
@@ -250,7 +285,7 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
             RED,
             "Do not debias with propensities of this log yet. Any fit will give you some, but "
             "where the log does not tell they are the fit's own prior.",
-            _first_swap(found),
+            MORE_QUERIES if few_queries(found) else _first_swap(found),
         )
     if dropped(found):
         return ADVICE(
@@ -266,6 +301,15 @@ def _advice(found: Evidence, sound: Light, able: Light) -> Light:
             "Do not weigh clicks by the curve: users stop after a click. The curve is only the "
             "mean examination of each position.",
             "Fit a model that knows of clicks above: "
+            f"twotowers fit LOG --model {best_above(found)}",
+        )
+    if single(found):
+        return ADVICE(
+            AMBER,
+            "Do not weigh clicks by the curve: hardly a page has several clicks. Either users stop "
+            "after a click, and the curve is only the mean examination of each position; or the "
+            "log keeps one click of a page.",
+            "If all clicks are logged, fit a model that knows of clicks above: "
             f"twotowers fit LOG --model {best_above(found)}",
         )
     form = form_of(found)
@@ -337,6 +381,17 @@ def depends(found: Evidence) -> bool:
     return above is not None and above.p < SURE and above.ratio < DEPENDS
 
 
+def single(found: Evidence) -> bool:
+    """Whether far fewer pages have several clicks than chance would give."""
+    chance, several = found.several, found.health.several
+    return (
+        chance is not None
+        and several is not None
+        and chance >= FEWEST_SEVERAL
+        and several < SINGLE * chance
+    )
+
+
 def best_above(found: Evidence) -> str:
     """The best click model whose clicks depend on clicks above."""
     if found.models is None:
@@ -399,7 +454,8 @@ def _first_swap(found: Evidence) -> str:
     queries = found.curve.queries[found.sure]
     freedom = np.nanmin(np.append(queries, found.health.queries))
     with np.errstate(over="ignore"):
-        worst = np.exp(stdtrit(max(freedom, 1), 0.975) * swaps["worst"].to_numpy())
+        error = found.product.inflation * swaps["worst"].to_numpy()
+        worst = np.exp(stdtrit(max(freedom, 1), 0.975) * error)
     enough = np.flatnonzero(worst <= PRECISE)
     number = int(enough[0]) + 1 if len(enough) else len(swaps)
     first = (

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from twotowers.errors import InputError, check_range
 from twotowers.face.frames import Native, native, source_of
 from twotowers.files.artefacts import check_target
-from twotowers.files.frames import Source
+from twotowers.files.frames import Frame, Source
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.layouts import Layout, parts_of, recognised
 from twotowers.logs.opening import FORMATS, open_log
@@ -223,7 +223,7 @@ class ClickLog:
         """
         self.check_whole()
         if out is not None:
-            check_target(out, self.source, ".parquet")
+            check_out(self.source, out, ".parquet")
             return to_cells(self.source, out, memory=memory, **self.reading(bias))
         return native(self.cells(bias, memory=memory), self.kind)
 
@@ -298,6 +298,23 @@ def read_log(
     log = ClickLog(path, layout, {k: v for k, v in settings.items() if v is not None}, kind)
     open_log(path, **log.reading())  # Names and settings are checked at once.
     return log
+
+
+def check_out(
+    source: str | Source, out: str | Path, *endings: str, beside: Sequence[str | Path] = ()
+) -> None:
+    """Raise InputError if files cannot be written there, or would replace one of a log's.
+
+    Args:
+        source: the log, as it was given.
+        out: the file to write.
+        endings: those that it may have; none for any.
+        beside: files that are written with it.
+    """
+    files = parts_of(source if isinstance(source, Frame) else Path(source))
+    check_target(out, files, *endings)
+    for each in beside:
+        check_target(each, files)
 
 
 def no_clicks(log: ClickLog) -> InputError:

@@ -288,19 +288,29 @@ def _told_of_models(found: Evidence) -> Iterator[str]:
             "The curve of section 3 is then the mean examination of a position over all pages. It "
             "is no propensity of a single page, where examination depends on what is above."
         )
+    elif lights.single(found):
+        yield (
+            "Not a position-based one, if all clicks are logged: "
+            f"{numbered(found.health.several, 'page')} have several clicks, where chance would "
+            f"give {found.several:,.0f}. Users stop after a click, as in cascades, or the log "
+            "keeps one click of a page."
+        )
     elif above is not None and above.p < SURE and above.ratio > 1 / lights.DEPENDS:
         yield (
             f"Clicks of a page come together: with a click above, the odds are {above.ratio:.2g} "
-            "times those without. Users differ in how readily they click. The curve holds."
+            "times those without. Users differ in how readily they click, which does not bend the "
+            "curve."
         )
     elif above is not None and not above.reason:
         yield "Clicks do not depend on clicks above to a degree that matters."
+    others = len(found.sure) - 1 - int(found.both.sum())
+    all_compared = not others
     differ = "Ratios of examination and of odds differ by more than their errors"
     yield {
         "none": "Ratios of examination and of odds cannot be compared: no position but the "
         "reference has both beyond doubt.",
         "either": "Ratios of examination and ratios of odds agree within their errors, so the form "
-        "of the model does not matter here.",
+        f"of the model does not matter {'here' if all_compared else 'where both are known'}.",
         "product": f"{differ}, and the product of attraction and examination describes the log "
         "better. Use section 3.",
         "odds": f"{differ}, and odds describe the log better: an additive two-tower model fits "
@@ -311,6 +321,8 @@ def _told_of_models(found: Evidence) -> Iterator[str]:
     if found.both.any():
         compared = numbered(found.both.sum(), "ratio")
         yield f"Of {compared} compared they differ most {lights.farthest(found)}."
+        if others:
+            yield f"Of {numbered(others, 'other')} this log does not tell."
     if found.models is None:
         yield "Click models were not compared: that needs several pages that are known as pages."
 

@@ -25,7 +25,7 @@ def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickMode
         except InputError as error:
             if error.field is not None:
                 raise
-            expected = nearest(given, {*MODELS, *kinds("models")})
+            expected = nearest(given.lower(), {*MODELS, *kinds("models")})
             raise InputError(error.message, field="model", expected=expected) from None
     if isinstance(given, type):
         given = build_model(given)

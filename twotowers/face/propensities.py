@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from twotowers.identifiability.strength import (
 )
 from twotowers.logs.conversion import to_cells
 from twotowers.logs.health import multiple
+from twotowers.logs.sessions import seen_in
 from twotowers.randomness import stream
 from twotowers.report.words import ANYTHING, numbered
 
@@ -54,6 +55,10 @@ WITHOUT_GRAPH = ("all_pairs", "adjacent_chain", "pivot_one")
 """Of these, the information is no graph between bias factors."""
 TARGET = 0.1
 """The error of a log-ratio that sessions are told for: about a tenth of the ratio."""
+STRAY = 0.01
+"""Share of clicks, or of pages, that is worth a warning."""
+UNLIKE = 1.5
+"""An `inflation` above it is told."""
 ENDINGS = (".csv", ".parquet")
 """Of files that a curve is written to."""
 WIDTH = 24
@@ -72,6 +77,7 @@ class Propensities:
         bias: the columns that name a bias factor.
         counts: what the log tells.
         kind: the library of the frames that answers come in.
+        seen: what the reader counted, such as clicks that it left out.
     """
 
     curve: Curve
@@ -79,6 +85,7 @@ class Propensities:
     bias: tuple[str, ...]
     counts: PairCounts
     kind: str = PANDAS
+    seen: Mapping[str, int] = field(default_factory=dict)
 
     def frame(self) -> Native:
         """A row per bias factor.
@@ -120,13 +127,31 @@ class Propensities:
         form, rng = FORMS[self.estimator], stream("diagnosis, slope")
         return fit_slope(self.counts, self.curve, form=form, rng=rng)
 
+    @cached_property
+    def inflation(self) -> float:
+        """How many times as large as by the number of clicks the errors are, since queries differ.
+
+        The median over bias factors of error / sqrt(4 / swaps), at least 1. Links and forecasts of
+        swaps follow from the clicks alone.
+        """
+        ratio = self.curve.error * np.sqrt(self.curve.swaps) / 2
+        known = ratio[np.isfinite(ratio)]
+        return max(1.0, float(np.median(known))) if len(known) else 1.0
+
     def doubts(self) -> Iterator[str]:
-        """Say what speaks against the whole curve: that the log was copied, or the test `slope`."""
+        """Say what speaks against the whole curve: clicks that were left out, copies, or the test
+        `slope`."""
+        strays = self.seen.get("clicks_off_page", 0)
+        if strays > STRAY * max(self.seen.get("clicks", 0), 1):
+            yield (
+                f"{strays:,} clicks were left out, for their documents are not on their pages: was "
+                "the log read as it is meant?"
+            )
         counts = np.append(self.counts.impressions, self.counts.clicks)
         if (times := multiple(counts, (self.counts.clicks > 0).sum())) > 1:
             yield (
                 f"every count of this log is a multiple of {times}: was each row written {times} "
-                "times? Then these intervals are too short"
+                "times? Then swaps and tests count each click {times} times"
             )
         if self.slope is not None and self.slope.p < SURE:
             yield (
@@ -255,6 +280,11 @@ class Propensities:
         if self.estimator not in WITHOUT_GRAPH and len(self.strength.links):
             names = self.curve.names
             yield weakest_link(self.strength, lambda k: ", ".join(map(str, names.iloc[k])))
+            if self.inflation > UNLIKE:
+                yield (
+                    f"that is by the clicks alone; queries differ, so the errors above are about "
+                    f"{self.inflation:.1f} times as large"
+                )
         times = sessions_needed(self.curve, 1.0, TARGET, self.growth)
         finite = times[np.isfinite(times)]
         if (times == np.inf).any():
@@ -324,7 +354,7 @@ def propensities(
         raise no_clicks(log)
     reference = reference_of(counts)
     curve = ESTIMATORS[estimator](counts, reference=reference, level=level)
-    return Propensities(curve, estimator, tuple(bias), counts, log.kind)
+    return Propensities(curve, estimator, tuple(bias), counts, log.kind, seen_in(cells))
 
 
 def reference_of(counts: PairCounts) -> int:

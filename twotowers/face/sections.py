@@ -9,7 +9,7 @@ import numpy as np
 from twotowers.face import lights
 from twotowers.face.evidence import Evidence
 from twotowers.face.model_sections import misfit, models, percent, policy, swaps_or_features
-from twotowers.face.propensities import TARGET
+from twotowers.face.propensities import TARGET, UNLIKE
 from twotowers.fitting.curves import ENOUGH_SWAPS
 from twotowers.identifiability.strength import sessions_needed
 from twotowers.logs.health import LATER
@@ -42,6 +42,8 @@ def sections(found: Evidence) -> tuple[Section, ...]:
 def _health(found: Evidence) -> Section:
     health, seen = found.health, found.seen
     told = [f"{what[0].upper()}{what[1:]}. {action}" for what, action in lights.warnings(found)]
+    if health.copied:
+        told.insert(0, f"{health.copied}: the log was appended, or written, more than once.")
     first = "Nothing looks wrong." if not told else told[0]
     pages = "% of pages"
     counted = "the log is counted, so its pages are not known" if health.pages is None else ""
@@ -121,6 +123,16 @@ def _health(found: Evidence) -> Section:
             if health.lag
             else "Pages that are there again at one distance, beyond chance: a log appended twice "
             "repeats all of them.",
+            reason=counted,
+        ),
+        Fact(
+            "Rankings shown twice and clicked alike",
+            percent(health.alike, health.twins),
+            "% of rankings",
+            f"Of {numbered(health.twins, 'ranking')} that came twice, with several clicks at least "
+            "once. Users hardly agree so far; copies do."
+            if health.twins
+            else "",
             reason=counted,
         ),
         Fact(
@@ -329,10 +341,16 @@ def _what_to_do(found: Evidence) -> Section:
         Column("Mean error", "of a log-ratio", "0.1 is about 10 % of the ratio, one sigma."),
     )
     light = lights.lights(found)[2]
+    answer = [light.answer, light.action]
+    if found.product.inflation > UNLIKE:
+        answer.append(
+            "The errors below follow from the clicks alone. Queries differ, so that those of "
+            f"section 3 are about {found.product.inflation:.1f} times as large."
+        )
     return Section(
         "do",
         "What to do, and what would it change?",
-        (light.answer, light.action),
+        tuple(answer),
         (),
         (Table("More data: the same again, or swaps", columns, tuple(rows)),),
     )

@@ -45,8 +45,8 @@ TABLES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     ),
 }
 """The columns that make a table a log of each format, by our names."""
-ORDER = (("pages", 0), ("vectors", 0), ("cells", 0), ("rows", 0), ("rows", 1), ("cells", 1))
-"""A table is the first of these that it has the columns of."""
+ORDER = (("pages", 0), ("vectors", 0), ("rows", 0), ("cells", 0), ("rows", 1), ("cells", 1))
+"""A table is the first of these that it has the columns of: with sessions, it is not counted."""
 OPTIONAL = {
     "pages": ("query", "user", "page_count"),
     "vectors": ("query", "user"),

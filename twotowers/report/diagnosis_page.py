@@ -122,10 +122,15 @@ class Page:
         return _plain(asdict(self))
 
 
+def numbers_of(path: str | Path) -> Path:
+    """The file beside a page that has its numbers."""
+    return Path(path).with_suffix(".json")
+
+
 def write_page(page: Page, path: str | Path) -> None:
     """Write the page, and its numbers beside it, under the same name with the ending .json."""
     path = Path(path)
-    with atomic(path.with_suffix(".json")) as temporary:
+    with atomic(numbers_of(path)) as temporary:
         text = json.dumps(page.numbers(), indent=1, ensure_ascii=False, allow_nan=False)
         temporary.write_text(text + "\n", encoding="utf-8")
     render(
@@ -137,7 +142,7 @@ def write_page(page: Page, path: str | Path) -> None:
         interval=interval,
         strip=strip,
         axis=axis,
-        json_name=path.with_suffix(".json").name,
+        json_name=numbers_of(path).name,
     )
 
 
