@@ -95,11 +95,9 @@ def warnings(found: Evidence) -> Iterator[tuple[str, str]]:
             "hardly any page is without a click, so those were probably left out",
             "Log pages without a click, too: else clicks seem to depend on each other.",
         )
-    if single(found):
+    if several := single(found):
         yield (
-            f"{numbered(health.several, 'page')} of {health.pages:,} have several clicks, and "
-            f"chance would give {found.several:,.0f}: users stop after a click, or the log keeps "
-            "one click of a page",
+            f"{several}: users stop after a click, or the log keeps one click of a page",
             "Find out whether all clicks of a page are logged.",
         )
     if "position" not in found.bias:
@@ -381,15 +379,14 @@ def depends(found: Evidence) -> bool:
     return above is not None and above.p < SURE and above.ratio < DEPENDS
 
 
-def single(found: Evidence) -> bool:
-    """Whether far fewer pages have several clicks than chance would give."""
+def single(found: Evidence) -> str:
+    """How many pages have several clicks, if far fewer than chance would give; else ''."""
     chance, several = found.several, found.health.several
-    return (
-        chance is not None
-        and several is not None
-        and chance >= FEWEST_SEVERAL
-        and several < SINGLE * chance
-    )
+    if chance is None or several is None:
+        return ""
+    if chance < FEWEST_SEVERAL or several >= SINGLE * chance:
+        return ""
+    return f"{numbered(several, 'page')} have several clicks, where chance would give {chance:,.0f}"
 
 
 def best_above(found: Evidence) -> str:

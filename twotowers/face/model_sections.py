@@ -288,12 +288,10 @@ def _told_of_models(found: Evidence) -> Iterator[str]:
             "The curve of section 3 is then the mean examination of a position over all pages. It "
             "is no propensity of a single page, where examination depends on what is above."
         )
-    elif lights.single(found):
+    elif several := lights.single(found):
         yield (
-            "Not a position-based one, if all clicks are logged: "
-            f"{numbered(found.health.several, 'page')} have several clicks, where chance would "
-            f"give {found.several:,.0f}. Users stop after a click, as in cascades, or the log "
-            "keeps one click of a page."
+            f"Not a position-based one, if all clicks are logged: {several}. Users stop after a "
+            "click, as in cascades, or the log keeps one click of a page."
         )
     elif above is not None and above.p < SURE and above.ratio > 1 / lights.DEPENDS:
         yield (
