@@ -84,12 +84,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _to_cells(log: ClickLog, options: argparse.Namespace, out: Path) -> int:
-    how = {"memory": options.memory or MEMORY, **log.reading(options.bias)}
+    memory, how = options.memory or MEMORY, log.reading(options.bias)
     if not options.number_ids:
-        return to_cells(log.source, out, **how)
+        return to_cells(log.source, out, memory=memory, **how)
     with _intermediate(out) as named:
-        to_cells(log.source, named, **how)
-        return number_cells(named, out, memory=how["memory"])
+        to_cells(log.source, named, memory=memory, **how)
+        return number_cells(named, out, memory=memory)
 
 
 @contextmanager
