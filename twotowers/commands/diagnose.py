@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, log_of, tell_read
+from twotowers.commands.options import add_bias, add_reader_options, as_typed, log_of, tell_read
 from twotowers.commands.telling import tell
 
 
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     log = log_of(options)
     tell_read(log)
     found = diagnose(log, options.features, options.policy, options.bias)
-    tell(str(found))
+    tell(as_typed(str(found)))
     found.save(options.out)
     tell(f"written to {options.out}")
     return 1 if found.red else 0

@@ -107,7 +107,7 @@ def told(options: argparse.Namespace) -> bool:
     return any(each is not None for each in given)
 
 
-def as_typed(error: InputError) -> str:
+def as_typed(error: InputError | str) -> str:
     """The message of an error, with settings and arguments as options of a command.
 
     Example:
