@@ -134,7 +134,7 @@ def made(results: Path, jobs: list[str]) -> dict:
         "jobs": len(jobs),
         "fits": int(lanes.sum()),
         "device": ", ".join(sorted({records.read(log)["device"] for log in said})),
-        "seconds": records.seconds(said),
+        "seconds": records.cost(said)["seconds"],
     }
 
 

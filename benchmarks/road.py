@@ -104,7 +104,7 @@ def laptop_grid() -> Iterator[dict]:
     The seconds are the sum of the jobs' logs, divided by two cores.
     """
     logs = sorted((ROOT / "results" / "laptop" / "logs").rglob("*.log"))
-    if logs and (took := records.seconds(logs)):
+    if logs and (took := records.cost(logs)["seconds"]):
         which = f"laptop grid, {len(logs)} jobs, without starting Python and importing:"
         yield row(f"{which} all, one after the other", took)
         yield row(f"{which} a job, on average, on two cores", took / len(logs) / 2)

@@ -314,7 +314,7 @@ def test_a_claim_without_results_is_not_testable(claims):
 
 def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, claims):
     log = folder / "job.log"
-    log.write_text("rule: fit\nseconds: 12.5\n")
+    log.write_text("rule: fit\nseconds: 12.5\nmemory: 812 MB\n")
     (folder / "README.md").write_text("Deviations\n")
     simulated = {"datasets": {}, "seeds": [8, 9], "logs": [log]}
     generated = {"datasets": {"mslr30k": "stand-in"}, "seeds": [7], "logs": [log]}
@@ -366,8 +366,8 @@ def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, 
         shown = page.split(f'<article class="item" id="{name}"')[1]
         places = [shown.index(words) for words in origin]
         assert places == sorted(places), "what is said of another item comes later"
-    assert page.count("12 s<") == 4, "two items, a setting and a study"
-    assert page.count("25 s<") == 1
+    assert page.count("took 12 s, at most 0.8 GB each<") == 4, "two items, a setting and a study"
+    assert page.count("took 25 s, at most 0.8 GB each<") == 1
 
     overview = figures / "index.html"
     assert "1 of 2 papers are finished" in overview.read_text()

@@ -128,7 +128,7 @@ def diagnose(
         >>> import pyarrow as pa
         >>> pages = {"query": [k // 4 for k in range(400)],
         ...          "documents": [["a", "b"], ["b", "a"]] * 200,
-        ...          "clicks": [[1, 0], [1, 0], [0, 1], [0, 0]] * 100}
+        ...          "clicks": [[1, 0], [1, 1], [0, 1], [0, 0]] * 100}
         >>> found = diagnose(pa.table(pages))
         >>> found.lights[0].colour
         'green'

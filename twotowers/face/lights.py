@@ -1,7 +1,7 @@
 """Three answers at a glance, from what a diagnosis measured. The rules, and nothing else.
 
-1. *Is the log sound?* Red: whole stretches of it are there twice. Amber: something that a reader
-   left out or a user should know changes what the log means.
+1. *Is the log sound?* `twotowers.face.soundness` says. Red: much of it is there twice. Amber:
+   something that a reader left out or a user should know changes what the log means.
 2. *Can it give propensities?* Green: every position has an estimate beyond doubt, and the widest
    interval reaches to `PRECISE` times the estimate. Amber: those beyond doubt have at least `MOST`
    of what is shown, or all are beyond doubt but some are imprecise, or the log speaks for odds.
@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -23,22 +22,16 @@ from scipy.special import stdtrit
 
 from twotowers.face.defaults import SURE
 from twotowers.face.evidence import ABOVE, Evidence
-from twotowers.face.propensities import STRAY
+from twotowers.face.soundness import SOUND, dropped, single, soundness
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS, number_of
 from twotowers.report.diagnosis_page import AMBER, GREEN, RED, Light
-from twotowers.report.words import numbered
 
 PRECISE = 1.6
 """Largest factor, up or down at 95 %, to which a ratio is known for a green light."""
 MOST = 0.9
 """Share of the impressions at positions beyond doubt, for an amber light."""
-DROPPED = 0.01
-"""Share of pages without a click, below which they are taken to have been left out."""
 DEPENDS = 0.9
 """Odds ratio of a click with a click above it, below which users are taken to stop."""
-SINGLE, FEWEST_SEVERAL = 0.1, 20
-"""Pages with several clicks, as a share of those that chance would give, below which users stop
-after a click or one click of a page is kept; and so many by chance that this can be told."""
 FLAT = (0.8, 1.25)
 """Ratios that are as good as 1: no weight would change a click's value by more than a quarter."""
 FEWEST = 0.1
@@ -47,15 +40,14 @@ MORE_QUERIES = "Collect pages of more queries: the clicks would do, but too few 
 """What to do if errors alone are not known."""
 LISTED = 6
 """Factors that are named, of many."""
-SOUND, ABLE, ADVICE = (
-    partial(Light, question)
-    for question in ("Is the log sound?", "Can it give propensities?", "What should you do?")
+ABLE, ADVICE = (
+    partial(Light, question) for question in ("Can it give propensities?", "What should you do?")
 )
 
 
 def lights(found: Evidence) -> tuple[Light, Light, Light]:
     """The three lights of a log."""
-    sound, able = _sound(found), _able(found)
+    sound, able = soundness(found), _able(found)
     return sound, able, _of_towers(found, _advice(found, sound, able))
 
 
@@ -66,95 +58,6 @@ def unreadable(message: str) -> tuple[Light, Light, Light]:
         SOUND(RED, f"No. {message}", "Mend this row, or tell the reader about it."),
         ABLE(RED, nothing, "Mend the log first."),
         ADVICE(RED, "Mend the log, then diagnose it again.", "Mend the log first."),
-    )
-
-
-def warnings(found: Evidence) -> Iterator[tuple[str, str]]:
-    """What is wrong with a log but does not forbid its use: each with what to do."""
-    health, seen = found.health, found.seen
-    clicks = max(seen.get("clicks", health.clicks), 1)
-    if rule := found.log.settings.get("seen"):
-        yield (
-            f"documents were left out by clicks (seen: {rule}), which biases propensities",
-            "Diagnose the log without this rule.",
-        )
-    if found.gaps:
-        yield (
-            f"positions are missing on {numbered(found.gaps, 'page')}",
-            "Find out why rows are missing; if only some documents are logged, clicks on the "
-            "others are lost.",
-        )
-    if found.log.settings.get("gaps") == "close" and not found.gaps:
-        yield (
-            "gaps of positions were closed, so documents below one count as higher than users saw "
-            "them",
-            "Read their own positions: --column shown_at=POSITION --bias shown_at",
-        )
-    if dropped(found):
-        yield (
-            "hardly any page is without a click, so those were probably left out",
-            "Log pages without a click, too: else clicks seem to depend on each other.",
-        )
-    if several := single(found):
-        yield (
-            f"{several}: users stop after a click, or the log keeps one click of a page",
-            "Find out whether all clicks of a page are logged.",
-        )
-    if "position" not in found.bias:
-        yield (
-            "position is no bias factor, so its effect is mixed into the others'",
-            f"Add it: --bias position {' '.join(found.bias)}",
-        )
-    if health.first > 1:
-        yield (
-            f"the first position is {health.first}",
-            "Check whether the places above are logged elsewhere.",
-        )
-    if health.repeats and health.pages and health.repeats > STRAY * health.pages:
-        yield (
-            f"a document is there twice on {numbered(health.repeats, 'page')}",
-            "Drop one of both rows, or give them different ids.",
-        )
-    strays = seen.get("clicks_off_page", 0)
-    if strays > STRAY * clicks:
-        yield (
-            f"{strays / clicks:.0%} of the clicks are on documents that are not on their page",
-            "Check how clicks are joined to pages.",
-        )
-    if seen.get("pages_left_out", 0) > STRAY * (health.pages or 1):
-        yield (
-            f"a document is there twice on {numbered(seen['pages_left_out'], 'page')}, "
-            "left out here",
-            "Check how pages are logged.",
-        )
-    if health.queries == 1:
-        yield ("it has a single query", "Add queries: errors are estimated from their differences.")
-    if found.log.layout.format == "rows" and "position" not in found.log.layout.columns:
-        yield (
-            "it has no column of positions, so the order of rows was taken for them",
-            "Check that the rows of a page are in the order in which it was shown.",
-        )
-
-
-def _sound(found: Evidence) -> Light:
-    health = found.health
-    if health.copied:
-        return SOUND(
-            RED,
-            f"No. {health.copied}: the log was appended, or written, more than once.",
-            "Remove the copies. Until then, tests and forecasts on this page count them, too.",
-        )
-    if told := list(warnings(found)):
-        first, others = told[0], len(told) - 1
-        more = f", and {others} more (section 1)" if others else ""
-        return SOUND(AMBER, f"Mostly: {first[0]}{more}.", first[1])
-    what = numbered(health.impressions, "impression")
-    if health.pages:
-        what = numbered(health.pages, "page")
-    return SOUND(
-        GREEN,
-        f"Yes: {what}, {numbered(health.clicks, 'click')}, and nothing that looks wrong.",
-        "Nothing to do.",
     )
 
 
@@ -379,16 +282,6 @@ def depends(found: Evidence) -> bool:
     return above is not None and above.p < SURE and above.ratio < DEPENDS
 
 
-def single(found: Evidence) -> str:
-    """How many pages have several clicks, if far fewer than chance would give; else ''."""
-    chance, several = found.several, found.health.several
-    if chance is None or several is None:
-        return ""
-    if chance < FEWEST_SEVERAL or several >= SINGLE * chance:
-        return ""
-    return f"{numbered(several, 'page')} have several clicks, where chance would give {chance:,.0f}"
-
-
 def best_above(found: Evidence) -> str:
     """The best click model whose clicks depend on clicks above."""
     if found.models is None:
@@ -430,16 +323,6 @@ def flat(found: Evidence) -> bool:
     with np.errstate(invalid="ignore"):
         inside = (curve.low > FLAT[0]) & (curve.high < FLAT[1])
     return bool("position" in found.bias and found.sure.all() and inside[other].all())
-
-
-def dropped(found: Evidence) -> bool:
-    """Whether pages without a click seem to have been left out of the log."""
-    health = found.health
-    return (
-        bool(health.pages)
-        and health.without is not None
-        and (health.without < DROPPED * health.pages)
-    )
 
 
 def _first_swap(found: Evidence) -> str:

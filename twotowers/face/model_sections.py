@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from twotowers.face import lights
+from twotowers.face import lights, soundness
 from twotowers.face.defaults import SURE
 from twotowers.face.evidence import Evidence
 from twotowers.report.diagnosis_page import Column, Fact, Section, Table
@@ -288,7 +288,7 @@ def _told_of_models(found: Evidence) -> Iterator[str]:
             "The curve of section 3 is then the mean examination of a position over all pages. It "
             "is no propensity of a single page, where examination depends on what is above."
         )
-    elif several := lights.single(found):
+    elif several := soundness.single(found):
         yield (
             f"Not a position-based one, if all clicks are logged: {several}. Users stop after a "
             "click, as in cascades, or the log keeps one click of a page."

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from twotowers.face import lights
+from twotowers.face import lights, soundness
 from twotowers.face.evidence import Evidence
 from twotowers.face.model_sections import misfit, models, percent, policy, swaps_or_features
 from twotowers.face.propensities import TARGET, UNLIKE
@@ -41,7 +41,7 @@ def sections(found: Evidence) -> tuple[Section, ...]:
 
 def _health(found: Evidence) -> Section:
     health, seen = found.health, found.seen
-    told = [f"{what[0].upper()}{what[1:]}. {action}" for what, action in lights.warnings(found)]
+    told = [f"{what[0].upper()}{what[1:]}. {action}" for what, action in soundness.warnings(found)]
     if health.copied:
         told.insert(0, f"{health.copied}: the log was appended, or written, more than once.")
     first = "Nothing looks wrong." if not told else told[0]
