@@ -254,6 +254,7 @@ TABLES: dict[str, Table] = {
         "CLAX's epochs = clax epochs | "
         "stopped by itself = clax ended : ? | conditional perplexity = conditional : .4f | "
         "CLAX's = clax conditional : .4f | reached : ? | tolerance | "
+        "at the optimum = optimum : .4f | "
         "log-likelihood a click = log_likelihood : .5f | CLAX's = clax log_likelihood : .5f",
         beside_clax.compared,
     ),
