@@ -1,8 +1,8 @@
 """Ten click models beside CLAX, in one run on one log; in CLAX's environment, of `benchmarks.pbm`.
 
 CLAX trains until it stops by itself. Its conditional perplexity of held-out pages is the target of
-ours: EM starts anew with the next of TOLERANCES, the loosest first, until it is reached; what the
-last of them predicts, at EM's optimum, stands beside it. Both sides start from a file,
+ours: EM starts anew with the next of TOLERANCES, the loosest first, until it is reached. The last
+of them stands for EM's optimum, whose perplexity is told, too. Both sides start from a file,
 and both from arrays in memory. Priors are chosen before, on training pages that are held out, as
 CLAX's settings were chosen by its authors; neither choice is timed.
 """
@@ -109,7 +109,9 @@ def fit(*, log: str, name: str, prior: dict, wanted: float | None) -> dict:
         if wanted is None or found["conditional"] <= wanted:
             break
     if model.counts is None:
-        last = Fit(name, model, LENGTH, estimated(statistics, imagined, TOLERANCES[-1]), pairs)
+        if tolerance != TOLERANCES[-1]:
+            estimate = estimated(statistics, imagined, TOLERANCES[-1])
+        last = Fit(name, model, LENGTH, estimate, pairs)
         found["optimum"] = means_of(*last.losses(test))["conditional"]
     with np.load(f"{log}/train.npz") as file:
         pair, clicks = file["pair"] - 1, file["clicks"]

@@ -89,8 +89,10 @@ def verdicts(found: pd.DataFrame) -> str:
 
 
 def runs(found: pd.DataFrame) -> str:
-    """What each recorded run was: a row per paper and record. Minutes are those of all its jobs,
-    gigabytes those of the largest."""
+    """What each recorded run was: a row per paper and record.
+
+    Minutes add up all jobs. Gigabytes are those of the largest job.
+    """
     first = found.groupby(["name", "paper"], as_index=False).first()
     rows = [
         [

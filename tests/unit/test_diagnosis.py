@@ -219,7 +219,7 @@ def test_copies_of_a_part_are_found_in_any_order():
 
 
 def test_few_queries_are_no_reason_to_swap():
-    """Many clicks of three queries: their differences are not known, whatever is swapped."""
+    """Three queries have many clicks. Swaps do not tell how much queries differ."""
     found = tt.diagnose(frame_of(*pages_of("strong", 6_000, queries=3)))
     assert found.lights[1].colour == "red"
     assert "queries in effect" in found.lights[1].answer

@@ -12,7 +12,7 @@ import argparse
 
 from twotowers.commands.options import add_bias, add_reader_options, log_of, told
 from twotowers.commands.telling import tell
-from twotowers.face.defaults import FEATURE
+from twotowers.face.defaults import FEATURE, REPAIRS
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,9 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="numeric columns whose distance is the cost of merging (default: the bias columns)",
         **columns,
     )
-    parser.add_argument(
-        "--repair", choices=["merge", "intervene"], help="only this repair (default: both)"
-    )
+    parser.add_argument("--repair", choices=REPAIRS, help="only this repair (default: both)")
 
 
 def run(options: argparse.Namespace) -> int:

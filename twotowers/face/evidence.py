@@ -202,8 +202,10 @@ class Evidence:
 
     @cached_property
     def several(self) -> float | None:
-        """Pages that would have several clicks if each position were clicked as often as it is, but
-        whatever was clicked above; None if pages or positions are not known."""
+        """How many pages would have several clicks if clicks did not depend on clicks above.
+
+        Each position keeps its click rate. None if pages or positions are not known.
+        """
         counts = self.product.counts
         if not self.health.pages or "position" not in counts.names:
             return None

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_choice, check_names
-from twotowers.face.defaults import BIAS, FEATURE
+from twotowers.face.defaults import BIAS, FEATURE, REPAIRS
 from twotowers.face.frames import PANDAS, Native, both_ends, native, source_of
 from twotowers.face.logs import ClickLog, Folder
 from twotowers.files.artefacts import files_of
@@ -36,7 +36,6 @@ DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers as programs write them; 007 and NA are none."""
 TABULAR = ("rows", "cells")
 """Formats with a row per shown document. Such a table is read as it is, so it needs no session."""
-REPAIRS = ("merge", "intervene")
 FEW = 20
 """The most bias factors, components or repairs that are listed one by one."""
 
@@ -169,10 +168,9 @@ def identify(
         rows = pc.sum(cells["impressions"]).as_py()
         return Identification(replace(check(cells.to_pandas()), rows=rows), given.kind)
     try:
-        counted = count_columns(given, every)
+        table, rows = count_columns(given, every)
     except _Uncounted:
         return Identification(check(read_columns(given, every)), given.kind)
-    table, rows = counted
     try:
         return Identification(replace(check(table), rows=rows), given.kind)
     except InputError:

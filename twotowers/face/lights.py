@@ -37,7 +37,7 @@ FLAT = (0.8, 1.25)
 FEWEST = 0.1
 """Effective clicks, as a share of the clicks, below which weights are to be clipped."""
 MORE_QUERIES = "Collect pages of more queries: the clicks would do, but too few queries have them."
-"""What to do if errors alone are not known."""
+"""The action if enough clicks tell, but too few queries tell how sure they are."""
 LISTED = 6
 """Factors that are named, of many."""
 ABLE, ADVICE = (

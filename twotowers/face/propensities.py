@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.face.defaults import BIAS, SURE
+from twotowers.face.defaults import BIAS, STRAY, SURE
 from twotowers.face.frames import PANDAS, Native, both_ends, native
 from twotowers.face.logs import Folder, as_log, no_clicks
 from twotowers.files.artefacts import atomic, check_ending
@@ -55,8 +55,6 @@ WITHOUT_GRAPH = ("all_pairs", "adjacent_chain", "pivot_one")
 """Of these, the information is no graph between bias factors."""
 TARGET = 0.1
 """The error of a log-ratio that sessions are told for: about a tenth of the ratio."""
-STRAY = 0.01
-"""Share of clicks, or of pages, that is worth a warning."""
 UNLIKE = 1.5
 """An `inflation` above it is told."""
 ENDINGS = (".csv", ".parquet")
@@ -131,8 +129,8 @@ class Propensities:
     def inflation(self) -> float:
         """How many times as large as by the number of clicks the errors are, since queries differ.
 
-        The median over bias factors of error / sqrt(4 / swaps), at least 1. Links and forecasts of
-        swaps follow from the clicks alone.
+        It is the median of error / sqrt(4 / swaps) over all bias factors, and at least 1. Links and
+        forecasts of swaps know the number of clicks alone.
         """
         ratio = self.curve.error * np.sqrt(self.curve.swaps) / 2
         known = ratio[np.isfinite(ratio)]

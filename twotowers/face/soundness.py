@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from twotowers.face.defaults import STRAY
 from twotowers.face.evidence import Evidence
-from twotowers.face.propensities import STRAY
 from twotowers.report.diagnosis_page import AMBER, GREEN, RED, Light
 from twotowers.report.words import numbered
 
 DROPPED = 0.01
 """Share of pages without a click, below which they are taken to have been left out."""
 SINGLE, FEWEST_SEVERAL = 0.1, 20
-"""Pages with several clicks, as a share of those that chance would give, below which users stop
-after a click or one click of a page is kept; and so many by chance that this can be told."""
+"""Users stop after a click, or the log keeps one click of a page, if fewer pages than this share of
+those by chance have several clicks. The test needs at least so many by chance."""
 SOUND = partial(Light, "Is the log sound?")
 
 

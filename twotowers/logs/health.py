@@ -23,8 +23,8 @@ COPIED = 0.05
 """Share of pages that are repeated at one distance, above which the log was appended twice."""
 
 ALIKE = 0.25
-"""Share of rankings shown twice that were clicked alike, above which pages were copied. If one of
-both pages has several clicks, users hardly agree: 0 of 47 in the Yandex sample, 3 % in `wscd`."""
+"""Pages were copied if more than this share of the rankings that came twice was clicked alike. Only
+rankings with several clicks count: two users hardly ever agree on those."""
 NOISE = 6.0
 """Standard errors of the difference of two counts, beyond which it is no chance."""
 

@@ -36,8 +36,8 @@ TOLD = ("key", "title", "citation", "provenance", "tallies", "whose", "digest")
 SUMMARISED = (*TOLD, "items", "claims", "gates")
 """What a summary has; one that another version wrote may lack some of it."""
 PROVENANCE = ("datasets", "scale", "seeds", "version", "seconds", "megabytes")
-"""What is said of where results come from: kind of data by name, seconds of all jobs, and megabytes
-of the largest."""
+"""What a page tells of a run. `datasets` has the kind of each data set. `seconds` are those of all
+jobs, and `megabytes` those of the largest."""
 
 PREVIEW = 7, 5
 """Rows and columns of the small picture of a table."""

@@ -27,6 +27,7 @@ WITH = ("scale", "datasets", "seeds", "commit", "digest", "date", "processor", "
 the paper on such a processor, `megabytes` the memory of the largest."""
 
 SEEDS = r"(\d+(–\d+)?(, |$))*"
+"""Seeds in words (`twotowers.report.words.seed_range`)."""
 
 Row = Mapping[str, object]
 

@@ -87,8 +87,10 @@ def read(path: str | Path) -> dict[str, str]:
 
 
 def cost(paths: Iterable[str | Path]) -> dict[str, float | None]:
-    """`seconds` of the jobs with these logs in total, and `megabytes` of the largest; None if a log
-    does not say."""
+    """What the jobs with these logs took: `seconds` of all, and `megabytes` of the largest.
+
+    Both are None if a log does not tell.
+    """
     jobs = [read(path) if Path(path).exists() else {} for path in paths]
     if not all({"seconds", "memory"} <= job.keys() for job in jobs):
         return {"seconds": None, "megabytes": None}
