@@ -73,6 +73,12 @@ def spread(values: np.ndarray) -> np.ndarray:
     return np.ptp(values.mean(-2), axis=-1, keepdims=True)
 
 
+def share_in_order(values: np.ndarray) -> np.ndarray:
+    """Of the steps from a lane with an even number to the next, the share that rise."""
+    means = values.mean(-2)
+    return (means[..., 1::2] > means[..., ::2]).mean(-1, keepdims=True)
+
+
 def pairs(values: np.ndarray) -> np.ndarray:
     """Absolute differences of any two lanes."""
     means = values.mean(-2)
@@ -109,6 +115,13 @@ CASES = {
     "order, all steps near": Case(steps, lambda d: [0, d, 2 * d, 3 * d], lambda d: HALF),
     "twelve numbers, one near": Case(lambda v: v.mean(-2), lambda d: [d, *[FAR] * 11]),
     "twelve numbers, all near": Case(lambda v: v.mean(-2), lambda d: [d] * 12),
+    "share of pairs, one near": Case(
+        lambda v: share_in_order(v) - 0.9, lambda d: [0, d, *[0, FAR] * 3], lambda d: HALF
+    ),
+    "share of pairs, all near": Case(
+        lambda v: share_in_order(v) - 0.9, lambda d: [0, d] * 4, lambda d: HALF
+    ),
+    "share of seeds": Case(lambda v: (v > 0).mean(-2) - 0.5, lambda d: [d]),
     "deviations": Case(
         lambda v: (v.std(-2, ddof=1) * [-1, 1]).sum(-1, keepdims=True),
         lambda d: [0, 0],
